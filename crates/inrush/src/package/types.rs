@@ -1,0 +1,286 @@
+//! The types of a package, as a user writes it. The JSON schema is generated from them, and
+//! the check for unknown keys is made with that schema, so that the three cannot differ.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A package: connections, parameters and flows; the unit a user runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Package {
+    /// Names the package in the ledger: the same name with the same tables resumes a stopped run.
+    pub name: String,
+    /// Defaults of the parameters that `{name}` in strings stands for; `--set name=value`
+    /// replaces them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
+    /// Where data goes, by name; `--connection name=url` replaces a URL.
+    pub connections: BTreeMap<String, Connection>,
+    /// Settings of the whole run.
+    #[serde(default)]
+    pub run: RunSettings,
+    /// The flows. All of them are switched in together, in one transaction.
+    #[serde(rename = "flow")]
+    pub flows: Vec<Flow>,
+}
+
+/// A database.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Connection {
+    /// `postgresql://user@host/database`, `embedded`, `embedded:DIR`, or `${env:NAME}`.
+    pub url: String,
+}
+
+/// Settings of the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunSettings {
+    /// Streams, each with its own connection; the number of cores where it is not set.
+    pub streams: Option<u16>,
+    /// Bytes of text that a stream reads at a time, 64 KiB to 16 MiB.
+    pub chunk_bytes: u32,
+    /// Rows of a batch, 64 to 65536.
+    pub batch_rows: u32,
+    /// COPY with FREEZE, so that no row has to be rewritten by a later vacuum. Rows are then
+    /// seen by older snapshots too, once they are switched in.
+    pub freeze: bool,
+    /// ANALYZE each target after the switch.
+    pub analyze: bool,
+    /// How long the switch waits for its locks before it gives way and tries again, in
+    /// milliseconds.
+    pub lock_timeout_ms: u32,
+    /// The schema of the ledger's tables.
+    pub ledger_schema: String,
+    /// The schema where staging tables stand until they are switched in.
+    pub staging_schema: String,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        RunSettings {
+            streams: None,
+            chunk_bytes: 512 << 10,
+            batch_rows: 1024,
+            freeze: true,
+            analyze: true,
+            lock_timeout_ms: 5_000,
+            ledger_schema: "inrush".to_owned(),
+            staging_schema: "inrush_staging".to_owned(),
+        }
+    }
+}
+
+/// One source, its columns and one destination table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Names the flow in plans and reports; the table's name where it is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Which connection; the only one where it is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
+    /// A path or glob, or a list of them. Relative paths start at the package's folder.
+    pub files: OneOrMany,
+    /// How the files are written.
+    #[serde(default)]
+    pub format: Format,
+    /// The file's columns in the file's order: `"name type"`, `"name type not null"` or a
+    /// table. Not needed where the target exists and has them all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<ColumnSpec>,
+    /// The target, `table` or `schema.table`; parts with other characters in double quotes.
+    pub table: String,
+    /// The column whose ranges are the partitions; a plain table where it is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition_by: Option<String>,
+    /// Where the partitions begin and end.
+    #[serde(default)]
+    pub bounds: Bounds,
+    /// What becomes of the target.
+    #[serde(default)]
+    pub mode: Mode,
+    /// How many rows may be rejected.
+    #[serde(default)]
+    pub rejects: RejectLimit,
+}
+
+/// A text or a list of texts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum OneOrMany {
+    /// One.
+    One(String),
+    /// Many.
+    Many(Vec<String>),
+}
+
+/// How a file is written: a preset, and what differs from it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Format {
+    /// Where the other settings start from; from the files' names where it is not set
+    /// (`.tbl`, `.csv`, `.tsv`, `.gz` and `.zst` looked through), else `csv`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<Preset>,
+    /// Stands between fields; one ASCII character.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delimiter: Option<String>,
+    /// Opens and closes a quoted field; one ASCII character, or empty for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quote: Option<String>,
+    /// Makes the next character an ordinary one; the quote itself for doubled quotes, or
+    /// empty for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub escape: Option<String>,
+    /// Every record ends with one more delimiter, as dbgen writes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trailing_delimiter: Option<bool>,
+    /// The first record of each file names the fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header: Option<bool>,
+    /// The unquoted text that stands for NULL; `false` where nothing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub null: Option<NullMarker>,
+    /// A record longer than this stops the flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_bytes_max: Option<u32>,
+    /// How the files are compressed; from their names where it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Compression>,
+}
+
+/// A starting point of a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Preset {
+    /// dbgen's: `|`, a trailing delimiter, no quotes; an empty field is NULL.
+    Tbl,
+    /// RFC 4180 with a header; an empty unquoted field is NULL.
+    Csv,
+    /// COPY's text form: tab, backslash escapes, `\N` for NULL.
+    Tsv,
+}
+
+/// What stands for NULL.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum NullMarker {
+    /// This text.
+    Text(String),
+    /// `false`: nothing stands for NULL.
+    Never(bool),
+}
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// gzip, of one or more members.
+    Gzip,
+    /// Zstandard, of one or more frames.
+    Zstd,
+}
+
+/// A column of the file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ColumnSpec {
+    /// `"name type"` or `"name type not null"`; `"name"` alone where the target exists.
+    Short(String),
+    /// With more said.
+    Long(ColumnDetail),
+}
+
+/// A column of the file, with more said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnDetail {
+    /// Its name in the target.
+    pub name: String,
+    /// Its type in the database's own words (`numeric(15,2)`); from the target where it exists.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub type_name: Option<String>,
+    /// Whether NULL is allowed in a new table.
+    #[serde(default = "yes")]
+    pub nullable: bool,
+    /// How dates, times or timestamps are written, in strftime's letters (`%d/%m/%Y`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// The IANA zone (`Europe/Vienna`) of timestamps that are written without an offset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Where partitions begin and end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Bounds {
+    /// As [`BoundsWord`] says.
+    Word(BoundsWord),
+    /// A partition for every step of this width: `{ every = "1 month" }`.
+    Every(BoundsEvery),
+    /// The ends of the partitions in order: N + 1 values bound N partitions.
+    List(Vec<BoundValue>),
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Bounds::Word(BoundsWord::Data)
+    }
+}
+
+/// Bounds that one word says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BoundsWord {
+    /// Each file is one partition, from its own smallest key to its own largest.
+    Data,
+}
+
+/// Bounds at even steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BoundsEvery {
+    /// A whole number for integer keys; `"N hours"`, `"N days"`, `"N weeks"`, `"N months"` or
+    /// `"N years"` for dates and timestamps.
+    pub every: BoundValue,
+}
+
+/// A value of a partition key, as it is written in the file or as a number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum BoundValue {
+    /// A number.
+    Integer(i64),
+    /// Anything else.
+    Text(String),
+}
+
+/// What becomes of the target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// It is made, or it exists and is empty.
+    #[default]
+    Create,
+    /// Rows join those that it has.
+    Append,
+}
+
+/// How many rows may be rejected before the flow stops.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RejectLimit {
+    /// This many at most; 0 stops at the first.
+    pub rows_max: u64,
+}

@@ -1,0 +1,67 @@
+//! Rows that could not be loaded, and why.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::location::Location;
+
+/// Why a row was rejected: stable names for programs; the reason is for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RejectCode {
+    /// More or fewer fields than columns.
+    FieldCount,
+    /// A quote inside a field that does not start with one.
+    StrayQuote,
+    /// Text between a closing quote and the next delimiter.
+    TextAfterQuote,
+    /// The file ended inside a quoted field.
+    UnclosedQuote,
+    /// The file ended right after an escape byte.
+    DanglingEscape,
+    /// The record does not end with the delimiter that its format declares.
+    TrailingDelimiterMissing,
+    /// Bytes that are not UTF-8.
+    InvalidUtf8,
+    /// A NUL byte, which text in a database cannot hold.
+    NulByte,
+    /// NULL where the column allows none.
+    NullNotAllowed,
+    /// Not written as a value of its type.
+    Syntax,
+    /// A value past the ends of its type.
+    OutOfRange,
+    /// More digits after the point (or of the second) than the column keeps.
+    FractionLost,
+    /// More characters than the column holds.
+    TooLong,
+    /// Not one of the enum's labels.
+    UnknownLabel,
+    /// A local time that the declared zone skips or has twice.
+    AmbiguousLocalTime,
+    /// A timestamp without offset where no zone was declared.
+    ZoneMissing,
+    /// A key outside the bounds of the partition that its part goes to.
+    OutsidePartition,
+}
+
+/// A row that could not be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reject {
+    /// Where the row begins.
+    pub location: Location,
+    /// The column at fault, where it is one.
+    pub column: Option<Arc<str>>,
+    /// The field at fault as written, shortened to [`VALUE_BYTES_MAX`].
+    pub value: Option<String>,
+    /// Stable name of the cause.
+    pub code: RejectCode,
+    /// What is wrong, the likely cause and the mend, for people.
+    pub reason: String,
+    /// The record as it stands in the (uncompressed) file, without its terminator.
+    pub raw: Vec<u8>,
+}
+
+/// How much of a field a reject quotes; the whole row is kept in `raw`.
+pub const VALUE_BYTES_MAX: usize = 200;

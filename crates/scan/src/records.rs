@@ -1,0 +1,107 @@
+//! What a scan finds: where records and their fields begin and end.
+
+use std::ops::Range;
+
+/// One record of a chunk. Positions are bytes from the start of the chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte of its text; the terminator is not part of it.
+    pub end: u32,
+    /// Line ends in the chunk before this record's first byte.
+    pub line: u32,
+    /// Index in [`Records::field_ends`] of its first field.
+    pub first_field: u32,
+    /// Whether any byte of it is a quote or an escape, so that fields must be unescaped.
+    pub escaped: bool,
+}
+
+/// What is wrong with the form of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A quote inside a field that does not start with one.
+    StrayQuote,
+    /// Text between a closing quote and the next delimiter or terminator.
+    TextAfterQuote,
+    /// The input ended inside a quoted field.
+    UnclosedQuote,
+    /// The input ended right after an escape byte.
+    DanglingEscape,
+    /// The trailing delimiter is missing.
+    TrailingDelimiterMissing,
+}
+
+/// A record whose form is wrong. It still stands in [`Records::records`], with the fields
+/// that were found, so that it can be kept as a reject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Index in [`Records::records`].
+    pub record_index: u32,
+    /// What is wrong.
+    pub kind: FaultKind,
+    /// Where, in bytes from the start of the chunk.
+    pub position: u32,
+}
+
+/// The records of one chunk, found by a scan. Reused from chunk to chunk.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Records {
+    /// The records in input order. Blank lines are not records.
+    pub records: Vec<Record>,
+    /// The end (exclusive, in bytes) of every field of every record, in input order. A field
+    /// starts one past the end of the one before it, or at its record's start.
+    /// With a trailing delimiter the empty field after it is not listed.
+    pub field_ends: Vec<u32>,
+    /// Records whose form is wrong, in input order; at most one per record, the first.
+    pub faults: Vec<Fault>,
+    /// Blank lines that were passed over.
+    pub blank_count: u64,
+    /// Line ends in the bytes that were consumed, those inside quoted fields included.
+    pub line_count: u32,
+}
+
+impl Records {
+    /// Forgets everything, keeps the memory.
+    pub fn clear(&mut self) {
+        self.records.clear();
+        self.field_ends.clear();
+        self.faults.clear();
+        self.blank_count = 0;
+        self.line_count = 0;
+    }
+
+    /// How many records were found.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether no record was found.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// How many fields the record at `index` has.
+    #[inline]
+    pub fn field_count(&self, index: usize) -> usize {
+        let first = self.records[index].first_field as usize;
+        let end = match self.records.get(index + 1) {
+            Some(next) => next.first_field as usize,
+            None => self.field_ends.len(),
+        };
+        end - first
+    }
+
+    /// The bytes of field `field_index` of the record at `index`, as written (quotes included).
+    #[inline]
+    pub fn field(&self, index: usize, field_index: usize) -> Range<usize> {
+        let record = &self.records[index];
+        let at = record.first_field as usize + field_index;
+        let start = if field_index == 0 {
+            record.start as usize
+        } else {
+            self.field_ends[at - 1] as usize + 1
+        };
+        start..self.field_ends[at] as usize
+    }
+}
