@@ -1,1 +1,38 @@
-//! placeholder
+//! A private PostgreSQL server for the length of a run.
+//!
+//! [`EmbeddedServer::start`] makes (or reuses) a data folder, starts a server on it that only
+//! this user reaches through a socket in a private folder, and stops it at the end. It needs
+//! the binaries of a PostgreSQL 14 or newer ([`find_binaries`]); it never touches a server
+//! that it did not start.
+//!
+//! How nothing is left behind, however the loader ends:
+//!
+//! - the server is a direct child, and the kernel signals it when the thread that started it
+//!   is gone (`process.rs`);
+//! - a janitor, a small shell in a session of its own, sees the end of a stream that only the
+//!   loader holds, stops the server if it still runs, waits until its last process is gone,
+//!   and removes the private folders (`janitor.rs`).
+//!
+//! The crate reads no environment variables and prints nothing: paths, memory and wishes are
+//! handed in by [`Options`], and what it chose comes back from [`EmbeddedServer::settings`].
+
+mod account;
+mod binaries;
+mod diagnosis;
+mod error;
+mod folder;
+mod initialize;
+mod install;
+mod janitor;
+mod options;
+mod process;
+mod run;
+mod server;
+mod settings;
+mod single_user;
+
+pub use binaries::{Binaries, find_binaries, well_known_folders, wheel_folder};
+pub use error::{EmbeddedError, Looked};
+pub use options::{DataFolder, Listen, Options};
+pub use server::EmbeddedServer;
+pub use settings::Setting;

@@ -24,6 +24,8 @@ pub struct Chunk {
     pub byte_offset: u64,
     /// Lines of the file before the chunk.
     pub line_offset: u64,
+    /// Records of it that are not valid UTF-8, as indices in order; empty nearly always.
+    pub invalid_utf8: Vec<u32>,
 }
 
 impl Chunk {

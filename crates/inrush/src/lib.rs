@@ -2,13 +2,28 @@
 //! accounted for.
 //!
 //! One folder per step of the way of the data; the steps import the leaf types below and never
-//! each other. `pipeline.rs` connects them. The library never prints and never reads the
+//! each other. `pipeline` connects them. The library never prints and never reads the
 //! environment: what it needs of either, its caller hands in.
 
+pub mod cancel;
 pub mod chunk;
 pub mod column;
 pub mod convert;
+pub mod destination;
+pub mod error;
+pub mod event;
+pub mod fault;
+pub mod ledger;
 pub mod location;
+pub mod meter;
 pub mod package;
+pub mod pipeline;
+pub mod plan;
 pub mod reject;
+pub mod report;
 pub mod source;
+pub mod switch;
+pub mod upkeep;
+
+pub use error::Error;
+pub use pipeline::{Failure, RunOptions, Success, check, run};

@@ -1,5 +1,7 @@
 //! How a delimited file is written: its delimiter, quote, escape and the rest.
 
+use std::fmt;
+
 /// How a special byte is made an ordinary one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Escape {
@@ -47,6 +49,21 @@ pub struct DialectError {
     pub reason: String,
 }
 
+impl fmt::Display for DialectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.setting, self.reason)
+    }
+}
+
+impl std::error::Error for DialectError {}
+
+/// The least `record_bytes_max`: below it ordinary rows would be refused.
+pub const RECORD_BYTES_MAX_LEAST: usize = 1 << 10;
+
+/// The greatest `record_bytes_max`: a whole record is held in memory, and positions in a
+/// chunk are 32 bits wide.
+pub const RECORD_BYTES_MAX_GREATEST: usize = 1 << 30;
+
 impl Dialect {
     /// dbgen's `.tbl`: `|`, a trailing delimiter, no quotes, no escapes; an empty field is NULL.
     pub fn tbl() -> Dialect {
@@ -86,4 +103,129 @@ impl Dialect {
             record_bytes_max: 16 << 20,
         }
     }
+    /// Whether a scanner can tell the parts of such a file apart.
+    pub fn check(&self) -> Result<(), DialectError> {
+        let escape = match self.escape {
+            Escape::Byte(byte) => Some(byte),
+            Escape::None | Escape::DoubledQuote => None,
+        };
+        let specials = [
+            ("delimiter", Some(self.delimiter)),
+            ("quote", self.quote),
+            ("escape", escape),
+        ];
+        for (setting, byte) in specials {
+            check_byte(setting, byte)?;
+        }
+        if self.quote == Some(self.delimiter) {
+            return Err(refusal(
+                "quote",
+                format!("{} is the delimiter too", shown(self.delimiter)),
+                "take another byte for one of them, or set the quote to \"\" for none",
+            ));
+        }
+        if escape == Some(self.delimiter) {
+            return Err(refusal(
+                "escape",
+                format!("{} is the delimiter too", shown(self.delimiter)),
+                "take another byte for one of them, or set the escape to \"\" for none",
+            ));
+        }
+        match (self.quote, self.escape) {
+            (None, Escape::DoubledQuote) => {
+                return Err(refusal(
+                    "escape",
+                    "doubled quotes need a quote, and there is none".to_owned(),
+                    "set a quote, or set the escape to \"\" for none",
+                ));
+            }
+            (Some(quote), Escape::Byte(byte)) if quote == byte => {
+                return Err(refusal(
+                    "escape",
+                    format!("{} is the quote too", shown(byte)),
+                    "declare the escape as doubled quotes",
+                ));
+            }
+            (None, Escape::Byte(byte)) => {
+                // `\n` would mean a line end and an escaped delimiter at once. The server's
+                // COPY refuses these too.
+                for (setting, byte) in [("delimiter", self.delimiter), ("escape", byte)] {
+                    if byte.is_ascii_alphanumeric() {
+                        return Err(refusal(
+                            setting,
+                            format!("{} has a meaning of its own after an escape", shown(byte)),
+                            "take a byte that is neither a letter nor a digit",
+                        ));
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.check_null()?;
+        let sane = RECORD_BYTES_MAX_LEAST..=RECORD_BYTES_MAX_GREATEST;
+        if !sane.contains(&self.record_bytes_max) {
+            return Err(refusal(
+                "record_bytes_max",
+                format!("{} is out of range", self.record_bytes_max),
+                "set it between 1024 (1 KiB) and 1073741824 (1 GiB)",
+            ));
+        }
+        Ok(())
+    }
+
+    /// A marker that no field can be written as would never be found, silently.
+    fn check_null(&self) -> Result<(), DialectError> {
+        let Some(null) = &self.null else {
+            return Ok(());
+        };
+        let bytes = null.as_bytes();
+        if self.quote.is_some_and(|quote| bytes.contains(&quote)) {
+            return Err(refusal(
+                "null",
+                format!("{null:?} holds the quote, and a quoted field is never NULL"),
+                "write the marker without quotes",
+            ));
+        }
+        let cannot_stand = |byte: &&u8| [self.delimiter, b'\n', b'\r', 0].contains(*byte);
+        if let Some(byte) = bytes.iter().find(cannot_stand) {
+            return Err(refusal(
+                "null",
+                format!("{null:?} holds {}, which no field can", shown(*byte)),
+                "take a marker without delimiters, line ends and NUL bytes",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn check_byte(setting: &'static str, byte: Option<u8>) -> Result<(), DialectError> {
+    match byte {
+        Some(byte @ (b'\n' | b'\r')) => Err(refusal(
+            setting,
+            format!("{} ends a record", shown(byte)),
+            "take another byte",
+        )),
+        Some(0) => Err(refusal(
+            setting,
+            "a NUL byte cannot stand here".to_owned(),
+            "take another byte",
+        )),
+        Some(byte) if !byte.is_ascii() => Err(refusal(
+            setting,
+            format!("byte {byte:#04x} is not ASCII"),
+            "take one ASCII character: others are more than one byte in UTF-8",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn refusal(setting: &'static str, what: String, mend: &str) -> DialectError {
+    DialectError {
+        setting,
+        reason: format!("{what}; {mend}"),
+    }
+}
+
+fn shown(byte: u8) -> String {
+    format!("{:?}", char::from(byte))
 }

@@ -1,9 +1,28 @@
 //! Finds the ends of records and fields in delimited text.
 //!
 //! Bytes in, positions out: no I/O, no Arrow, no allocation per row.
+//!
+//! [`Scanner::scan`] finds records and the ends of their fields; [`decode_field`] turns a
+//! field as written into the text it means. The bytes that matter are found 64 at a time
+//! (`masks`), positions are taken from the masks (`regular`, `machine`), and `reference` says
+//! the same byte by byte, for the reader and for the tests.
 
 mod dialect;
+mod error;
+mod machine;
+#[doc(hidden)]
+pub mod masks;
 mod records;
+#[doc(hidden)]
+pub mod reference;
+mod regular;
+mod scanner;
+mod unquote;
 
-pub use dialect::{Dialect, DialectError, Escape};
+pub use dialect::{
+    Dialect, DialectError, Escape, RECORD_BYTES_MAX_GREATEST, RECORD_BYTES_MAX_LEAST,
+};
+pub use error::{Scan, ScanError};
 pub use records::{Fault, FaultKind, Record, Records};
+pub use scanner::Scanner;
+pub use unquote::{FieldText, decode_field};

@@ -1,1 +1,21 @@
-//! placeholder
+//! Arrow record batches in, the bytes of PostgreSQL's COPY out. No I/O: what is made here,
+//! the destination sends.
+//!
+//! [`BinaryEncoder`] writes `COPY ... (FORMAT binary)`, for which the server parses nothing
+//! again. [`TextEncoder`] writes `COPY ... (FORMAT text)`, for tables with a type that has no
+//! binary encoder. Both take the same batches. The encoder is chosen by the type of the
+//! target's column, never by the source's.
+//!
+//! What goes in has been checked by `convert` before. Values that PostgreSQL could not take
+//! are refused here all the same ([`EncodeError`]), and never changed: [`limits`] names the
+//! ends of each type.
+
+pub mod limits;
+
+mod error;
+mod pgcopy;
+mod pgtext;
+
+pub use error::EncodeError;
+pub use pgcopy::{BinaryEncoder, PgType};
+pub use pgtext::TextEncoder;

@@ -1,1 +1,52 @@
-//! Being written.
+//! Fields in, Arrow arrays out: the step that gives text its type.
+//!
+//! A [`Converter`] takes the records that a scan found in a chunk and makes a record batch of
+//! the destination's own column types. What does not fit its type becomes a
+//! [`Reject`](crate::reject::Reject), never a silent change.
+//!
+//! How it works: column by column, over the rows of one batch. For each column the fields are
+//! gathered first ([`fields`]): NULLs told apart, quotes and escapes undone, text that is not
+//! UTF-8 or holds a NUL byte put aside. Then one loop per column type runs a [`kernel`]: a quick
+//! path for the shape that nearly all values have, and behind it an exact path that takes every
+//! legal form and words the error. The quick path never accepts what the exact one refuses;
+//! tests run them against each other. Text is not copied: its array holds views into the chunk.
+//!
+//! Rows are found bad while the arrays are made. That is rare, so the good rows are then simply
+//! converted once more without the bad ones.
+
+mod boolean;
+mod bytea;
+mod calendar;
+mod column_converter;
+mod converter;
+mod cursor;
+mod date;
+mod decimal;
+mod decimal_text;
+mod digits;
+mod enumeration;
+mod error;
+mod fields;
+mod float;
+mod formats;
+mod integer;
+mod interval;
+mod interval_text;
+mod json;
+mod kernel;
+mod key;
+mod number;
+mod rows;
+mod text;
+mod time;
+mod timestamp;
+mod uuid;
+mod views;
+mod zone;
+
+pub use converter::Converter;
+pub use error::{ConvertError, ValueError};
+pub use key::{KeyBounds, KeyValue, convert_one};
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,41 @@
 //! Packages: the TOML files that a user writes.
+//!
+//! `read` makes the types of a text, with [`walk`] checking every key against the [`schema`];
+//! `resolve` puts parameters and the environment in; `check` finds what does not go together.
+//! Everything that is wrong in one of these passes is told at once, each with its line.
 
+mod access;
+mod bounds;
+mod check;
+mod check_flow;
+mod columns;
+mod error;
+mod format;
+mod identity;
+mod name;
+mod place;
+mod read;
+mod resolve;
+mod schema;
+mod suggest;
+mod type_text;
 mod types;
+mod url;
+mod walk;
+mod write;
 
+#[cfg(test)]
+mod sample_tests;
+#[cfg(test)]
+mod write_tests;
+
+pub use bounds::Step;
+pub use columns::split_columns;
+pub use error::{PackageError, PackageFault, PackageFaultKind};
+pub use name::{NAME_BYTES_MAX, TableName, quoted, quoted_where_needed};
+pub use place::{Line, Origin, Place};
+pub use resolve::{Environment, Overrides, escape_braces};
+pub use schema::json_schema;
+pub use suggest::suggestion;
 pub use types::*;
+pub use url::{redacted_url, url_has_password};

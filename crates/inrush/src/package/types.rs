@@ -2,9 +2,13 @@
 //! the check for unknown keys is made with that schema, so that the three cannot differ.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::place::Origin;
+use super::url::redacted_url;
 
 /// A package: connections, parameters and flows; the unit a user runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,17 +25,40 @@ pub struct Package {
     /// Settings of the whole run.
     #[serde(default)]
     pub run: RunSettings,
-    /// The flows. All of them are switched in together, in one transaction.
+    /// What is loaded: files, their columns and a table each. All of them are switched in together, in one transaction.
     #[serde(rename = "flow")]
     pub flows: Vec<Flow>,
+    /// Where the package came from; no part of what it says.
+    #[serde(skip)]
+    pub origin: Origin,
 }
 
-/// A database.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A database. What is shown or serialized of it has no password in it.
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
     /// `postgresql://user@host/database`, `embedded`, `embedded:DIR`, or `${env:NAME}`.
+    #[serde(serialize_with = "without_secrets")]
     pub url: String,
+}
+
+impl Connection {
+    /// The URL with `***` in place of a password.
+    pub fn redacted_url(&self) -> String {
+        redacted_url(&self.url)
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("url", &self.redacted_url())
+            .finish()
+    }
+}
+
+fn without_secrets<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&redacted_url(url))
 }
 
 /// Settings of the whole run.
@@ -39,10 +66,13 @@ pub struct Connection {
 #[serde(deny_unknown_fields, default)]
 pub struct RunSettings {
     /// Streams, each with its own connection; the number of cores where it is not set.
+    #[schemars(range(min = 1, max = 1024))]
     pub streams: Option<u16>,
     /// Bytes of text that a stream reads at a time, 64 KiB to 16 MiB.
+    #[schemars(range(min = 65_536, max = 16_777_216))]
     pub chunk_bytes: u32,
     /// Rows of a batch, 64 to 65536.
+    #[schemars(range(min = 64, max = 65_536))]
     pub batch_rows: u32,
     /// COPY with FREEZE, so that no row has to be rewritten by a later vacuum. Rows are then
     /// seen by older snapshots too, once they are switched in.
@@ -50,7 +80,8 @@ pub struct RunSettings {
     /// ANALYZE each target after the switch.
     pub analyze: bool,
     /// How long the switch waits for its locks before it gives way and tries again, in
-    /// milliseconds.
+    /// milliseconds, 1 to a day.
+    #[schemars(range(min = 1, max = 86_400_000))]
     pub lock_timeout_ms: u32,
     /// The schema of the ledger's tables.
     pub ledger_schema: String,
@@ -145,7 +176,8 @@ pub struct Format {
     /// The unquoted text that stands for NULL; `false` where nothing does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub null: Option<NullMarker>,
-    /// A record longer than this stops the flow.
+    /// A record longer than this stops the flow; 1 KiB to 1 GiB, 16 MiB where it is not set.
+    #[schemars(range(min = 1_024, max = 1_073_741_824))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record_bytes_max: Option<u32>,
     /// How the files are compressed; from their names where it is not set.
@@ -172,7 +204,7 @@ pub enum NullMarker {
     /// This text.
     Text(String),
     /// `false`: nothing stands for NULL.
-    Never(bool),
+    Never(#[schemars(extend("const" = false))] bool),
 }
 
 /// How a file is compressed.
@@ -225,12 +257,13 @@ fn yes() -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Bounds {
-    /// As [`BoundsWord`] says.
+    /// `"data"`: each file is one partition.
     Word(BoundsWord),
+    /// The ends of the partitions in order: N + 1 values bound N partitions. It stands before
+    /// `Every`, as serde would take a list of one value for that.
+    List(Vec<BoundValue>),
     /// A partition for every step of this width: `{ every = "1 month" }`.
     Every(BoundsEvery),
-    /// The ends of the partitions in order: N + 1 values bound N partitions.
-    List(Vec<BoundValue>),
 }
 
 impl Default for Bounds {

@@ -1,0 +1,399 @@
+//! Makes the files of TPC-H, byte for byte those of dbgen.
+//!
+//! A table in several parts is `<table>.tbl.1`, `<table>.tbl.2` and so on, each what
+//! `dbgen -C <parts> -S <part>` writes; in one part it is `<table>.tbl`, as are always the two
+//! small tables.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use tpchgen::generators::{
+    CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator,
+    PartSuppGenerator, RegionGenerator, SupplierGenerator,
+};
+
+/// The tables, with the share of the bytes that each has, in thousandths: the largest are
+/// made first, so that no thread is left alone with a large one at the end.
+const TABLES: [(&str, u64); 8] = [
+    ("lineitem", 690),
+    ("orders", 160),
+    ("partsupp", 110),
+    ("part", 22),
+    ("customer", 22),
+    ("supplier", 1),
+    ("nation", 0),
+    ("region", 0),
+];
+
+/// Tables that have one file in any case.
+const SMALL: [&str; 2] = ["nation", "region"];
+
+/// Scales that dbgen knows. Below the smallest there would be no supplier.
+const SCALE_MIN: f64 = 0.0001;
+const SCALE_MAX: f64 = 100_000.0;
+
+/// Parts at most; dbgen's own limit is lower.
+const PARTS_MAX: u32 = 100_000;
+
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// How many rows are made between two words about progress.
+const ROWS_PER_WORD: u64 = 16_384;
+
+/// A table that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GeneratedTable {
+    /// Its name.
+    pub table: String,
+    /// Its files, in the order of their parts.
+    pub files: Vec<PathBuf>,
+    /// Rows in all of them.
+    pub rows: u64,
+    /// Bytes in all of them.
+    pub bytes: u64,
+}
+
+/// Makes all tables in `folder`, which it makes too. `progress` hears the name of a table and
+/// how many more rows of it there are; it is called from all threads. A file that is there is
+/// whole: it has another name until then.
+pub fn generate(
+    folder: &Path,
+    scale: f64,
+    parts: u32,
+    threads: usize,
+    progress: &(dyn Fn(&str, u64) + Sync),
+) -> io::Result<Vec<GeneratedTable>> {
+    check(scale, parts)?;
+    std::fs::create_dir_all(folder).map_err(|error| named(error, folder))?;
+
+    let jobs: Vec<(usize, u32)> = TABLES
+        .iter()
+        .enumerate()
+        .flat_map(|(index, (table, _))| (1..=parts_of(table, parts)).map(move |part| (index, part)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let failed = AtomicBool::new(false);
+    let done: Mutex<Vec<io::Result<Made>>> = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, jobs.len()) {
+            scope.spawn(|| {
+                while let Some(&(index, part)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if failed.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let table = TABLES[index].0;
+                    let count = parts_of(table, parts);
+                    let path = folder.join(file_name(table, count, part));
+                    let made = write_file(&path, table, scale, count, part, progress);
+                    failed.fetch_or(made.is_err(), Ordering::Relaxed);
+                    let made = made.map(|(rows, bytes)| Made {
+                        index,
+                        part,
+                        path,
+                        rows,
+                        bytes,
+                    });
+                    done.lock()
+                        .expect("no thread panics while it holds this")
+                        .push(made);
+                }
+            });
+        }
+    });
+
+    let done = done
+        .into_inner()
+        .expect("no thread panics while it holds this");
+    let mut made = done.into_iter().collect::<io::Result<Vec<_>>>()?;
+    made.sort_by_key(|made| (made.index, made.part));
+    let tables = TABLES.iter().enumerate().map(|(index, (table, _))| {
+        let of_table = || made.iter().filter(move |made| made.index == index);
+        GeneratedTable {
+            table: (*table).to_owned(),
+            files: of_table().map(|made| made.path.clone()).collect(),
+            rows: of_table().map(|made| made.rows).sum(),
+            bytes: of_table().map(|made| made.bytes).sum(),
+        }
+    });
+    Ok(tables.collect())
+}
+
+/// Writes one part of a table, as `dbgen -C <parts> -S <part>` does. Gives its rows.
+pub fn generate_part(
+    table: &str,
+    scale: f64,
+    parts: u32,
+    part: u32,
+    output: &mut dyn Write,
+) -> io::Result<u64> {
+    check(scale, parts)?;
+    if part == 0 || part > parts {
+        return Err(refused(format!("there is no part {part} of {parts}")));
+    }
+    write_part(table, scale, parts, part, output, &|_, _| ())
+}
+
+struct Made {
+    index: usize,
+    part: u32,
+    path: PathBuf,
+    rows: u64,
+    bytes: u64,
+}
+
+fn check(scale: f64, parts: u32) -> io::Result<()> {
+    if !(SCALE_MIN..=SCALE_MAX).contains(&scale) {
+        return Err(refused(format!(
+            "the scale {scale} is not between {SCALE_MIN} and {SCALE_MAX}"
+        )));
+    }
+    if !(1..=PARTS_MAX).contains(&parts) {
+        return Err(refused(format!(
+            "{parts} parts are not between 1 and {PARTS_MAX}"
+        )));
+    }
+    Ok(())
+}
+
+fn refused(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+fn named(error: io::Error, path: &Path) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+fn parts_of(table: &str, parts: u32) -> u32 {
+    if SMALL.contains(&table) { 1 } else { parts }
+}
+
+fn file_name(table: &str, parts: u32, part: u32) -> String {
+    if parts == 1 {
+        format!("{table}.tbl")
+    } else {
+        format!("{table}.tbl.{part}")
+    }
+}
+
+fn write_file(
+    path: &Path,
+    table: &str,
+    scale: f64,
+    parts: u32,
+    part: u32,
+    progress: &(dyn Fn(&str, u64) + Sync),
+) -> io::Result<(u64, u64)> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".unfinished");
+    let unfinished = Path::new(&unfinished);
+    let write = || {
+        let mut output = BufWriter::with_capacity(BUFFER_BYTES, File::create(unfinished)?);
+        let rows = write_part(table, scale, parts, part, &mut output, progress)?;
+        let file = output
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error)?;
+        let bytes = file.metadata()?.len();
+        std::fs::rename(unfinished, path)?;
+        Ok((rows, bytes))
+    };
+    write().map_err(|error| {
+        // Half a file is of no use, and the disk may be full. The first error is the one to tell.
+        let _ = std::fs::remove_file(unfinished);
+        named(error, path)
+    })
+}
+
+fn write_part(
+    table: &str,
+    scale: f64,
+    parts: u32,
+    part: u32,
+    output: &mut dyn Write,
+    progress: &(dyn Fn(&str, u64) + Sync),
+) -> io::Result<u64> {
+    // Both are far below the limit of i32: `check` has seen to it.
+    let (parts, part) = (parts as i32, part as i32);
+    let told = &|rows| progress(table, rows);
+    match table {
+        "lineitem" => write_rows(
+            LineItemGenerator::new(scale, part, parts).iter(),
+            output,
+            told,
+        ),
+        "orders" => write_rows(OrderGenerator::new(scale, part, parts).iter(), output, told),
+        "partsupp" => write_rows(
+            PartSuppGenerator::new(scale, part, parts).iter(),
+            output,
+            told,
+        ),
+        "part" => write_rows(PartGenerator::new(scale, part, parts).iter(), output, told),
+        "customer" => write_rows(
+            CustomerGenerator::new(scale, part, parts).iter(),
+            output,
+            told,
+        ),
+        "supplier" => write_rows(
+            SupplierGenerator::new(scale, part, parts).iter(),
+            output,
+            told,
+        ),
+        "nation" => write_rows(
+            NationGenerator::new(scale, part, parts).iter(),
+            output,
+            told,
+        ),
+        "region" => write_rows(
+            RegionGenerator::new(scale, part, parts).iter(),
+            output,
+            told,
+        ),
+        _ => Err(refused(format!("TPC-H has no table {table:?}"))),
+    }
+}
+
+fn write_rows(
+    rows: impl Iterator<Item = impl Display>,
+    output: &mut dyn Write,
+    told: &dyn Fn(u64),
+) -> io::Result<u64> {
+    // Formatting into memory first: a call through `dyn Write` for every piece of a field would
+    // cost more than the field.
+    let mut text = Vec::with_capacity(64 * 1024);
+    let mut count = 0;
+    for row in rows {
+        writeln!(text, "{row}")?;
+        if text.len() > 60 * 1024 {
+            output.write_all(&text)?;
+            text.clear();
+        }
+        count += 1;
+        if count % ROWS_PER_WORD == 0 {
+            told(ROWS_PER_WORD);
+        }
+    }
+    output.write_all(&text)?;
+    told(count % ROWS_PER_WORD);
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(table: &str, scale: f64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        generate_part(table, scale, 1, 1, &mut bytes).unwrap();
+        bytes
+    }
+
+    /// The first rows as the specification's own generator writes them at scale 1.
+    #[test]
+    fn the_bytes_are_those_of_dbgen() {
+        let expected = "1|155190|7706|1|17|21168.23|0.04|0.02|N|O|1996-03-13|1996-02-12|1996-03-22|\
+                        DELIVER IN PERSON|TRUCK|egular courts above the|\n";
+        let mut bytes = Vec::new();
+        generate_part("lineitem", 1.0, 1000, 1, &mut bytes).unwrap();
+        assert!(bytes.starts_with(expected.as_bytes()));
+        let nations = whole("nation", 1.0);
+        let first = b"0|ALGERIA|0| haggle. carefully final deposits detect slyly agai|\n";
+        assert!(
+            nations.starts_with(first),
+            "{}",
+            String::from_utf8_lossy(&nations)
+        );
+    }
+
+    #[test]
+    fn parts_put_together_are_the_whole() {
+        for (table, _) in TABLES {
+            let parts = parts_of(table, 7);
+            let mut together = Vec::new();
+            for part in 1..=parts {
+                generate_part(table, 0.01, parts, part, &mut together).unwrap();
+            }
+            assert!(together == whole(table, 0.01), "{table} differs");
+        }
+    }
+
+    #[test]
+    fn the_account_is_that_of_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = Mutex::new(std::collections::BTreeMap::new());
+        let progress = |table: &str, rows| {
+            *told.lock().unwrap().entry(table.to_owned()).or_insert(0) += rows;
+        };
+        let tables = generate(folder.path(), 0.01, 3, 2, &progress).unwrap();
+        let expected = [
+            ("lineitem", 60175),
+            ("orders", 15000),
+            ("partsupp", 8000),
+            ("part", 2000),
+            ("customer", 1500),
+            ("supplier", 100),
+            ("nation", 25),
+            ("region", 5),
+        ];
+        for (made, (table, rows)) in tables.iter().zip(expected) {
+            assert_eq!((made.table.as_str(), made.rows), (table, rows));
+            assert_eq!(told.lock().unwrap()[table], rows);
+            let contents = made
+                .files
+                .iter()
+                .flat_map(|file| std::fs::read(file).unwrap());
+            let contents: Vec<u8> = contents.collect();
+            assert_eq!(contents.len() as u64, made.bytes);
+            assert!(contents == whole(table, 0.01), "{table} differs");
+        }
+        let mut names: Vec<_> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names.len(), 6 * 3 + 2);
+        assert!(
+            names.contains(&"part.tbl.3".to_owned()) && names.contains(&"nation.tbl".to_owned())
+        );
+    }
+
+    #[test]
+    fn more_parts_than_rows_and_the_smallest_scale() {
+        let folder = tempfile::tempdir().unwrap();
+        let tables = generate(folder.path(), SCALE_MIN, 20, 2, &|_, _| ()).unwrap();
+        let supplier = tables.iter().find(|made| made.table == "supplier").unwrap();
+        assert_eq!((supplier.rows, supplier.files.len()), (1, 20));
+    }
+
+    #[test]
+    fn what_cannot_be_made_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for scale in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9, 0.00001] {
+            let error = generate(folder.path(), scale, 1, 1, &|_, _| ()).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{scale}");
+        }
+        assert!(generate(folder.path(), 0.01, 0, 1, &|_, _| ()).is_err());
+        let sink = &mut io::sink();
+        assert!(generate_part("lineitem", 0.01, 2, 3, sink).is_err());
+        assert!(generate_part("lineitem", 0.01, 2, 0, sink).is_err());
+        assert!(generate_part("lineitems", 0.01, 2, 1, sink).is_err());
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let error = generate(&file.join("below"), 0.01, 1, 1, &|_, _| ()).unwrap_err();
+        assert!(error.to_string().contains("file/below"), "{error}");
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_named_and_leaves_no_half_file() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("orders.tbl.2/inside")).unwrap();
+        let error = generate(folder.path(), 0.001, 2, 2, &|_, _| ()).unwrap_err();
+        assert!(error.to_string().contains("orders.tbl.2"), "{error}");
+        for entry in std::fs::read_dir(folder.path()).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(!name.ends_with(".unfinished"), "{name}");
+        }
+    }
+}

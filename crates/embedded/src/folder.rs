@@ -1,0 +1,288 @@
+//! The folders of a server: its data, and the private one for its socket.
+
+use std::fs::{DirBuilder, File, Permissions, TryLockError};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::account::{Account, user_name};
+use crate::error::EmbeddedError;
+use crate::process::command_as;
+
+/// The longest path of a socket: `sun_path` has 108 bytes with the NUL at its end.
+const SOCKET_PATH_BYTES_MAX: usize = 107;
+
+/// How long a folder's last server may take to write its data out when it is already
+/// stopping, as after a loader that was killed.
+const STOPPING_WAIT: Duration = Duration::from_secs(120);
+
+/// How long a dead loader's server may take to hear of it.
+const NOTICE_WAIT: Duration = Duration::from_secs(2);
+
+/// How often the files of another server are looked at: it offers no event.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A data folder that the user keeps, checked and locked.
+pub(crate) struct Kept {
+    /// Its canonical path.
+    pub path: PathBuf,
+    /// The user that its server runs as.
+    pub account: Account,
+    /// Whether it must be filled by initdb.
+    pub fresh: bool,
+    /// Whether we made the folder itself.
+    pub made: bool,
+    /// Holds the lock; the server's processes inherit it, so that it lasts as long as they.
+    pub lock: File,
+}
+
+/// Makes a folder that only `account` (and root) may enter, in `parent`.
+pub(crate) fn make_private(parent: &Path, account: &Account) -> Result<PathBuf, EmbeddedError> {
+    let parent = parent
+        .canonicalize()
+        .map_err(file_error("cannot use the folder", parent))?;
+    let folder = tempfile::Builder::new()
+        .prefix("inrush-")
+        .rand_bytes(8)
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir_in(&parent)
+        .map_err(file_error("cannot make a private folder in", &parent))?;
+    give_to(folder.path(), account)?;
+    if !can_enter(account, folder.path()) {
+        return Err(EmbeddedError::FolderUnreachable {
+            folder: parent,
+            account: account.name.clone(),
+        });
+    }
+    Ok(folder.keep())
+}
+
+/// Whether a socket in this folder has a path that the system takes, and that clients take:
+/// libpq reads a comma as the end of a host.
+pub(crate) fn fits_socket(folder: &Path, port: u16) -> bool {
+    let socket = folder.join(format!(".s.PGSQL.{port}"));
+    let path = socket.as_os_str().as_bytes();
+    path.len() <= SOCKET_PATH_BYTES_MAX && !path.contains(&b',')
+}
+
+/// Makes a folder for the account inside a private one.
+pub(crate) fn make_inside(folder: &Path, account: &Account) -> Result<(), EmbeddedError> {
+    DirBuilder::new()
+        .mode(0o700)
+        .create(folder)
+        .map_err(file_error("cannot make the folder", folder))?;
+    give_to(folder, account)
+}
+
+/// Checks and locks a folder that is kept.
+pub(crate) fn prepare_kept(
+    folder: &Path,
+    major: u32,
+    account: &Account,
+) -> Result<Kept, EmbeddedError> {
+    let made = make_missing(folder)?;
+    let path = folder
+        .canonicalize()
+        .map_err(file_error("cannot use the folder", folder))?;
+    let prepared = (|| {
+        if !path.is_dir() {
+            return Err(EmbeddedError::NotAFolder { path: path.clone() });
+        }
+        let lock = File::open(&path).map_err(file_error("cannot read the folder", &path))?;
+        wait_until_free(&path, &lock)?;
+        let fresh = is_fresh(&path, major)?;
+        let account = owner(&path, account, fresh)?;
+        if !can_enter(&account, &path) {
+            return Err(EmbeddedError::FolderUnreachable {
+                folder: path.clone(),
+                account: account.name,
+            });
+        }
+        Ok(Kept {
+            path: path.clone(),
+            account,
+            fresh,
+            made,
+            lock,
+        })
+    })();
+    if made && prepared.is_err() {
+        // It is empty and ours; what else went wrong is the better message.
+        let _ = std::fs::remove_dir(&path);
+    }
+    prepared
+}
+
+/// Free bytes on the disk of a folder; 0 where the system does not say.
+pub(crate) fn disk_free_bytes(folder: &Path) -> u64 {
+    let Ok(path) = std::ffi::CString::new(folder.as_os_str().as_bytes()) else {
+        return 0;
+    };
+    // SAFETY: all zeros is a valid statvfs.
+    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: path ends in NUL, and found is valid for writes.
+    if unsafe { libc::statvfs(path.as_ptr(), &mut found) } != 0 {
+        return 0;
+    }
+    found.f_bavail.saturating_mul(found.f_frsize)
+}
+
+/// What a server's `postmaster.pid` says.
+pub(crate) struct PidFile {
+    pub pid: u32,
+    /// `starting`, `stopping`, `ready` or `standby`.
+    pub status: String,
+}
+
+/// Reads a data folder's `postmaster.pid`.
+pub(crate) fn read_pid_file(data: &Path) -> Option<PidFile> {
+    let text = std::fs::read_to_string(data.join("postmaster.pid")).ok()?;
+    let mut lines = text.lines();
+    // A server in single-user mode writes its number negated.
+    let pid: i64 = lines.next()?.trim().parse().ok()?;
+    Some(PidFile {
+        pid: u32::try_from(pid.unsigned_abs()).ok()?,
+        // The eighth line (LOCK_FILE_LINE_PM_STATUS), padded with blanks.
+        status: lines.nth(6).unwrap_or_default().trim().to_owned(),
+    })
+}
+
+fn make_missing(folder: &Path) -> Result<bool, EmbeddedError> {
+    if folder.symlink_metadata().is_ok() {
+        return Ok(false);
+    }
+    if let Some(parent) = folder.parent()
+        && !parent.as_os_str().is_empty()
+    {
+        std::fs::create_dir_all(parent).map_err(file_error("cannot make the folder", parent))?;
+    }
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Ok(()) => Ok(true),
+        // Another run was faster: the lock decides between us.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(file_error("cannot make the folder", folder)(error)),
+    }
+}
+
+/// Takes the lock when no server runs on the folder. One that is stopping is waited for.
+fn wait_until_free(path: &Path, lock: &File) -> Result<(), EmbeddedError> {
+    let begin = Instant::now();
+    loop {
+        let locked = match lock.try_lock() {
+            Ok(()) => true,
+            Err(TryLockError::WouldBlock) => false,
+            // Some network file systems have no such locks; PostgreSQL's own pid file remains.
+            Err(TryLockError::Error(_)) => true,
+        };
+        let server = read_pid_file(path).filter(|file| is_server_of(file.pid, path));
+        if locked && server.is_none() {
+            return Ok(());
+        }
+        let stopping = server
+            .as_ref()
+            .is_some_and(|file| file.status == "stopping");
+        let longest = if stopping { STOPPING_WAIT } else { NOTICE_WAIT };
+        if begin.elapsed() >= longest {
+            return Err(EmbeddedError::FolderInUse {
+                folder: path.to_owned(),
+                pid: server.map(|file| file.pid),
+            });
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Whether this process lives and, as far as we may look, is a server of this folder.
+fn is_server_of(pid: u32, data: &Path) -> bool {
+    let Ok(number) = libc::pid_t::try_from(pid) else {
+        return false;
+    };
+    // SAFETY: signal 0 only asks whether the process exists.
+    let exists = unsafe { libc::kill(number, 0) } == 0
+        || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
+    // A server works inside its data folder. Pids are used again.
+    exists && std::fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| cwd == data)
+}
+
+/// Whether the folder is empty; an error when it is not and no data folder of this version.
+fn is_fresh(path: &Path, major: u32) -> Result<bool, EmbeddedError> {
+    let mut entries =
+        std::fs::read_dir(path).map_err(file_error("cannot read the folder", path))?;
+    let Some(first) = entries.next() else {
+        return Ok(true);
+    };
+    let version_file = path.join("PG_VERSION");
+    match std::fs::read_to_string(&version_file) {
+        Ok(found) if found.trim() == major.to_string() => Ok(false),
+        Ok(found) => Err(EmbeddedError::FolderVersion {
+            folder: path.to_owned(),
+            found: found.trim().to_owned(),
+            wanted: major,
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let first = first.map_err(file_error("cannot read the folder", path))?;
+            Err(EmbeddedError::FolderForeign {
+                folder: path.to_owned(),
+                found: first.file_name().to_string_lossy().into_owned(),
+            })
+        }
+        Err(error) => Err(file_error("cannot read", &version_file)(error)),
+    }
+}
+
+/// The user that serves the folder: for an empty one ours (root gives it away), else its owner.
+fn owner(path: &Path, account: &Account, fresh: bool) -> Result<Account, EmbeddedError> {
+    let metadata = path
+        .metadata()
+        .map_err(file_error("cannot read the folder", path))?;
+    if fresh && account.change {
+        give_to(path, account)?;
+        std::fs::set_permissions(path, Permissions::from_mode(0o700))
+            .map_err(file_error("cannot set the mode of", path))?;
+        return Ok(account.clone());
+    }
+    account
+        .of_owner(metadata.uid(), metadata.gid())
+        .ok_or_else(|| EmbeddedError::FolderOwner {
+            folder: path.to_owned(),
+            owner: user_name(metadata.uid()),
+            account: account.name.clone(),
+        })
+}
+
+fn give_to(path: &Path, account: &Account) -> Result<(), EmbeddedError> {
+    if !account.change {
+        return Ok(());
+    }
+    chown(path, Some(account.uid), Some(account.gid))
+        .map_err(file_error("cannot change the owner of", path))
+}
+
+/// Asks the system itself, as that user: modes alone are not the whole truth.
+fn can_enter(account: &Account, folder: &Path) -> bool {
+    if !account.change {
+        // We have just made it, or own it.
+        return true;
+    }
+    command_as(Path::new("/bin/sh"), account, libc::SIGKILL, &[])
+        .args(["-c", "cd -P -- \"$1\"", "sh"])
+        .arg(folder)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Makes an error of the system's, with what was being done to which file.
+pub(crate) fn file_error<'a>(
+    action: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> EmbeddedError + 'a {
+    move |source| EmbeddedError::File {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}

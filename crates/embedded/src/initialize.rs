@@ -1,0 +1,114 @@
+//! Makes a new data folder with initdb.
+
+use std::ffi::CString;
+
+use crate::diagnosis::{last_lines, likely_cause};
+use crate::error::EmbeddedError;
+use crate::options::DataFolder;
+use crate::process::command_as;
+use crate::single_user::Tools;
+
+/// The user that a new data folder is made with.
+pub(crate) const SUPERUSER: &str = "postgres";
+
+/// Runs initdb. When it fails it empties the folder again itself.
+pub(crate) fn initialize(tools: &Tools<'_>, data: &DataFolder) -> Result<(), EmbeddedError> {
+    let program = tools.binaries.folder.join("initdb");
+    // On SIGTERM initdb removes what it has made.
+    let output = command_as(&program, tools.account, libc::SIGTERM, &tools.inherited)
+        .arg("-D")
+        .arg(tools.data)
+        .args(arguments(tools.binaries.major, data, has_c_utf8()))
+        .output()
+        .map_err(|source| EmbeddedError::Spawn {
+            program: program.display().to_string(),
+            account: tools.account.name.clone(),
+            source,
+        })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let messages = [output.stdout, output.stderr].concat();
+    let messages = String::from_utf8_lossy(&messages);
+    Err(EmbeddedError::Program {
+        program: "initdb",
+        status: output.status.to_string(),
+        folder: tools.data.to_owned(),
+        cause: likely_cause(&messages),
+        output: last_lines(&messages),
+    })
+}
+
+fn arguments(major: u32, data: &DataFolder, c_utf8: bool) -> Vec<&'static str> {
+    let mut arguments = vec![
+        "--username",
+        SUPERUSER,
+        "--encoding=UTF8",
+        "--no-instructions",
+        // The access file of a run replaces this one. It holds for people who start a server on
+        // a kept folder by hand, and must not let others in.
+        "--auth-local=peer",
+        "--auth-host=scram-sha-256",
+    ];
+    // Text sorts by its bytes: fast, and the same on every machine and in every version.
+    // Letters are those of Unicode.
+    if major >= 17 {
+        arguments.extend([
+            "--locale=C",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+        ]);
+    } else if c_utf8 {
+        arguments.extend(["--locale=C", "--lc-ctype=C.UTF-8"]);
+    } else {
+        arguments.push("--locale=C");
+    }
+    match data {
+        DataFolder::Temporary { .. } => {
+            // Nobody reads this folder after a crash of the machine. Rows that are loaded are
+            // synchronized all the same.
+            arguments.push("--no-sync");
+            if major >= 18 {
+                // Before 18 it is the default.
+                arguments.push("--no-data-checksums");
+            }
+        }
+        DataFolder::Kept(_) => arguments.push("--data-checksums"),
+    }
+    arguments
+}
+
+/// Whether the system's C library has the locale C.UTF-8: some have it under no name.
+fn has_c_utf8() -> bool {
+    let name = CString::new("C.UTF-8").expect("no NUL in it");
+    // SAFETY: name ends in NUL; a null base asks for a new locale, which is freed below.
+    unsafe {
+        let locale = libc::newlocale(libc::LC_CTYPE_MASK, name.as_ptr(), std::ptr::null_mut());
+        if locale.is_null() {
+            return false;
+        }
+        libc::freelocale(locale);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_by_version_and_folder() {
+        let temporary = DataFolder::Temporary {
+            parent: "/tmp".into(),
+        };
+        let kept = DataFolder::Kept("/data".into());
+        let new = arguments(18, &temporary, true);
+        assert!(new.contains(&"--builtin-locale=C.UTF-8") && new.contains(&"--no-data-checksums"));
+        let old = arguments(15, &temporary, true);
+        assert!(old.contains(&"--lc-ctype=C.UTF-8") && !old.contains(&"--no-data-checksums"));
+        assert!(!old.iter().any(|a| a.contains("builtin")));
+        let kept = arguments(15, &kept, false);
+        assert!(kept.contains(&"--data-checksums") && !kept.contains(&"--no-sync"));
+        assert!(!kept.contains(&"--lc-ctype=C.UTF-8"));
+    }
+}

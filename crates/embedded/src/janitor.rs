@@ -1,0 +1,194 @@
+//! Tidies up when the loader could not: a small shell in a session of its own.
+//!
+//! It reads from a stream whose other end only the loader holds. What it hears there:
+//!
+//! - `server <pid> <start time>`: the server is running as this process;
+//! - `done`: the loader has stopped the server and removed the folders itself;
+//! - the end of the stream without `done`: the loader is gone, by whatever death.
+//!
+//! Then it stops the server, waits until the last process of it is gone, and removes the
+//! private folders. It knows that they are gone by the end of a second stream, whose writing
+//! end every process of the server has inherited. A pid is signalled only while its start time
+//! is the one that the loader told: pids are used again.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use crate::process::detached;
+
+/// Standard output is the reading end of the second stream: a number below 3 needs no
+/// juggling of descriptors. Arguments: the signal that stops the server, then the folders.
+/// The end of `cat` is the end of the server; the `sleep`s only bound a server that hangs,
+/// and end with the janitor's process group.
+const SCRIPT: &str = r#"
+stop_signal=$1; shift
+server= started=
+while read -r word first second; do
+  case $word in
+    done) exit 0 ;;
+    server) server=$first started=$second ;;
+  esac
+done
+tell() {
+  wanted=$1
+  [ -n "$server" ] || return 0
+  read -r line <"/proc/$server/stat" || return 0
+  set -f; set -- ${line##*) }
+  [ "${20}" = "$started" ] && kill -s "$wanted" "$server"
+}
+tell "$stop_signal"
+(sleep 120; tell QUIT; sleep 20; tell KILL) <&- &
+cat <&1 >/dev/null
+rm -rf -- "$@"
+trap '' TERM
+kill -s TERM -- -$$
+"#;
+
+/// The janitor of one server.
+pub(crate) struct Janitor {
+    child: Child,
+    words: UnixStream,
+}
+
+impl Janitor {
+    /// Starts it. `server_alive` ends when the last process of the server is gone.
+    pub fn start(
+        stop_signal: &str,
+        server_alive: OwnedFd,
+        folders: &[&Path],
+    ) -> io::Result<Janitor> {
+        let (words, heard) = UnixStream::pair()?;
+        let child = detached("/bin/sh")
+            .args(["-c", SCRIPT, "inrush-janitor", stop_signal])
+            .args(folders)
+            .stdin(Stdio::from(OwnedFd::from(heard)))
+            .stdout(Stdio::from(server_alive))
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok(Janitor { child, words })
+    }
+
+    /// Tells it which process the server is.
+    pub fn watch(&self, server_pid: u32) {
+        if let Some(started) = start_time(server_pid) {
+            self.say(&format!("server {server_pid} {started}\n"));
+        }
+    }
+
+    /// Sends it home: there is nothing left to tidy up.
+    pub fn dismiss(mut self) {
+        self.say("done\n");
+        drop(self.words);
+        // It leaves no zombie. An error means that somebody else has reaped it.
+        let _ = self.child.wait();
+    }
+
+    /// A janitor that somebody killed must not kill us by SIGPIPE, so this is no `write`.
+    fn say(&self, words: &str) {
+        // SAFETY: the pointer and length are those of one string, and the descriptor is open.
+        unsafe {
+            libc::send(
+                self.words.as_raw_fd(),
+                words.as_ptr().cast(),
+                words.len(),
+                libc::MSG_NOSIGNAL,
+            )
+        };
+    }
+}
+
+/// When a process started, in ticks since boot: with the pid it names a process for good.
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may hold blanks and parentheses; the start time is the 22nd field, the state,
+    // which follows the name, the third.
+    stat.rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .nth(19)?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    fn exit_of(child: &mut Child) -> std::process::ExitStatus {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while Instant::now() < deadline {
+            if let Some(status) = child.try_wait().unwrap() {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("the janitor did not end");
+    }
+
+    #[test]
+    fn dismissed_it_removes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (reader, _writer) = io::pipe().unwrap();
+        let janitor = Janitor::start("QUIT", reader.into(), &[folder.path()]).unwrap();
+        janitor.dismiss();
+        assert!(folder.path().exists());
+    }
+
+    #[test]
+    fn left_alone_it_stops_the_server_and_removes_the_folders() {
+        let parent = tempfile::tempdir().unwrap();
+        let folders = ["it's one", "two \"quoted\" $HOME", "-rf"].map(|name| {
+            let folder = parent.path().join(name);
+            std::fs::create_dir_all(folder.join("below")).unwrap();
+            folder
+        });
+        let (reader, writer) = io::pipe().unwrap();
+        let mut server = Command::new("/bin/sleep")
+            .arg("600")
+            .stdout(writer)
+            .spawn()
+            .unwrap();
+        let paths: Vec<&Path> = folders.iter().map(|folder| folder.as_path()).collect();
+        let janitor = Janitor::start("INT", reader.into(), &paths).unwrap();
+        janitor.watch(server.id());
+        let Janitor { mut child, words } = janitor;
+        // This is what the loader's death does.
+        drop(words);
+        let status = server.wait().unwrap();
+        use std::os::unix::process::ExitStatusExt;
+        assert_eq!(status.signal(), Some(libc::SIGINT));
+        exit_of(&mut child);
+        for folder in &folders {
+            assert!(!folder.exists(), "{} is still there", folder.display());
+        }
+        // Its own helpers are gone too: nobody is left in its process group.
+        let group = child.id() as libc::pid_t;
+        let deadline = Instant::now() + Duration::from_secs(30);
+        // SAFETY: signal 0 to a process group only asks whether it exists.
+        while unsafe { libc::kill(-group, 0) } == 0 {
+            assert!(Instant::now() < deadline, "helpers of the janitor are left");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn a_stranger_with_the_same_pid_is_left_alone() {
+        let mut stranger = Command::new("/bin/sleep").arg("600").spawn().unwrap();
+        let (reader, writer) = io::pipe().unwrap();
+        let janitor = Janitor::start("KILL", reader.into(), &[]).unwrap();
+        let started = start_time(stranger.id()).unwrap();
+        janitor.say(&format!("server {} {}\n", stranger.id(), started + 1));
+        drop(writer);
+        let Janitor { mut child, words } = janitor;
+        drop(words);
+        exit_of(&mut child);
+        assert!(stranger.try_wait().unwrap().is_none(), "it was signalled");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    }
+}

@@ -1,0 +1,83 @@
+//! What the caller wants of the server.
+
+use std::path::PathBuf;
+
+use crate::binaries::Binaries;
+
+/// Where the data lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DataFolder {
+    /// In a new private folder that is removed with the server.
+    Temporary {
+        /// The folder in which the private one is made, such as `/tmp`.
+        parent: PathBuf,
+    },
+    /// In this folder, which stays. It is made where it is absent or empty; else it must be
+    /// the data folder of a server of the same major version.
+    Kept(PathBuf),
+}
+
+/// A TCP address to listen on, beside the socket.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Listen {
+    /// An address or name of this machine, or `*` for all of them.
+    pub address: String,
+    /// The port.
+    pub port: u16,
+    /// The password that is then asked for over TCP. There is no way in without one.
+    pub password: String,
+}
+
+impl std::fmt::Debug for Listen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // A password must not reach a log by way of `{:?}`.
+        f.debug_struct("Listen")
+            .field("address", &self.address)
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How to start a server.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The installation to run.
+    pub binaries: Binaries,
+    /// Where the data lives.
+    pub data: DataFolder,
+    /// Whether committed rows outlive a crash of the machine.
+    pub durable: bool,
+    /// Memory of the machine (or of the container), from which the buffers are derived.
+    pub memory_bytes: u64,
+    /// Connections that the run opens at most.
+    pub connections_max: u32,
+    /// A TCP address to listen on; none means that there is no TCP at all.
+    pub listen: Option<Listen>,
+    /// The database to connect to, made where it is missing.
+    pub database: String,
+    /// Settings of the server (name, value) that come on top of those chosen here.
+    pub settings: Vec<(String, String)>,
+    /// Where the socket's folder is made when the data folder is kept or its path is too
+    /// long for a socket. It must be a short path.
+    pub socket_parent: PathBuf,
+    /// Where an installation is copied that the server's user cannot reach.
+    pub copy_parent: PathBuf,
+}
+
+impl Options {
+    /// A durable server for up to 100 connections, reached through its socket only.
+    pub fn new(binaries: Binaries, data: DataFolder, memory_bytes: u64) -> Self {
+        Options {
+            binaries,
+            data,
+            durable: true,
+            memory_bytes,
+            connections_max: 100,
+            listen: None,
+            database: "postgres".to_owned(),
+            settings: Vec::new(),
+            socket_parent: PathBuf::from("/tmp"),
+            copy_parent: PathBuf::from("/var/tmp"),
+        }
+    }
+}

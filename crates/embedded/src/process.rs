@@ -1,0 +1,350 @@
+//! Child processes that run as the server's user and end when we do.
+//!
+//! What to know before touching this file:
+//!
+//! - `PR_SET_PDEATHSIG` fires when the *thread* that forked the child ends, not the process.
+//!   So the server is started by a thread of its own that lives exactly as long as the server.
+//! - A change of user clears `PR_SET_PDEATHSIG`: it is set last.
+//! - A parent may be gone before the child has set it: the child looks who its parent is
+//!   afterwards.
+//! - A pid stays ours until it is reaped. The thread reaps under the lock that `signal` takes,
+//!   so a signal cannot go to a stranger with the same pid.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::account::Account;
+
+/// How long a killed process may take to end.
+const KILL_WAIT: Duration = Duration::from_secs(10);
+
+/// A command that runs as `account` in a session of its own (Ctrl-C in the terminal does not
+/// reach it), gets `death_signal` when the calling thread ends, and inherits `inherited`.
+/// It must be spawned while these are open.
+pub(crate) fn command_as(
+    program: &Path,
+    account: &Account,
+    death_signal: libc::c_int,
+    inherited: &[BorrowedFd<'_>],
+) -> Command {
+    let inherited: Vec<RawFd> = inherited.iter().map(AsRawFd::as_raw_fd).collect();
+    let (uid, gid, change) = (account.uid, account.gid, account.change);
+    let mut command = Command::new(program);
+    command
+        // The server would take PGPORT, PGDATESTYLE and others from the environment.
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("LC_ALL", "C")
+        // The folder that we are in need not be readable to the other user.
+        .current_dir("/")
+        .stdin(Stdio::null());
+    // SAFETY: getpid has no preconditions and cannot fail.
+    let parent = unsafe { libc::getpid() };
+    // SAFETY: between fork and exec the closure makes system calls only: it allocates nothing,
+    // takes no lock, and every call in it is safe after a fork of a process with threads.
+    unsafe {
+        command.pre_exec(move || {
+            // It fails only for the leader of a process group, which a new child is not.
+            libc::setsid();
+            libc::umask(0o077);
+            if change {
+                check(libc::setgroups(0, std::ptr::null()))?;
+                check(libc::setgid(gid))?;
+                check(libc::setuid(uid))?;
+            }
+            check(libc::prctl(libc::PR_SET_PDEATHSIG, death_signal))?;
+            if libc::getppid() != parent {
+                // The parent ended before the line above: no signal would come.
+                libc::_exit(1);
+            }
+            for &descriptor in &inherited {
+                check(libc::fcntl(descriptor, libc::F_SETFD, 0))?;
+            }
+            Ok(())
+        });
+    }
+    command
+}
+
+/// Lets a command's output go to the end of a file that its own user opens: the folder may be
+/// another user's, who must not make root write through a link.
+pub(crate) fn log_to(command: &mut Command, path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: as above: system calls only. The closure runs after the one that changes the
+    // user, in the order in which they were added.
+    unsafe {
+        command.pre_exec(move || {
+            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
+            let file = libc::open(path.as_ptr(), flags, 0o600);
+            check(file)?;
+            check(libc::dup2(file, libc::STDOUT_FILENO))?;
+            check(libc::dup2(file, libc::STDERR_FILENO))
+        });
+    }
+    Ok(())
+}
+
+/// A command in a session of its own that outlives us.
+pub(crate) fn detached(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("LC_ALL", "C")
+        .current_dir("/");
+    // SAFETY: setsid is a plain system call, safe after fork.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setsid();
+            Ok(())
+        });
+    }
+    command
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ended {
+    Status(ExitStatus),
+    /// Somebody else in this program reaped it.
+    Unknown,
+}
+
+impl Ended {
+    /// PostgreSQL catches the signals that ask it to stop; one that ends it was no wish of ours.
+    pub fn by_a_signal(self) -> bool {
+        matches!(self, Ended::Status(status) if status.signal().is_some())
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Ended::Status(status) => write!(f, "{status}"),
+            Ended::Unknown => f.write_str("unknown status"),
+        }
+    }
+}
+
+/// The running server's first process.
+pub(crate) struct ServerProcess {
+    pid: u32,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    ended: Mutex<Option<Ended>>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Option<Ended>> {
+        // Nothing panics while it holds this lock, and the value is whole at any time.
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ServerProcess {
+    /// Calls `start` in a thread that lives as long as the process that it starts.
+    pub fn spawn(
+        start: impl FnOnce() -> io::Result<Child> + Send + 'static,
+    ) -> io::Result<ServerProcess> {
+        let shared = Arc::new(Shared {
+            ended: Mutex::new(None),
+            changed: Condvar::new(),
+        });
+        let (started_sender, started) = mpsc::channel();
+        let seen = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("inrush-embedded".to_owned())
+            .spawn(move || {
+                let child = match start() {
+                    Ok(child) => child,
+                    Err(error) => {
+                        let _ = started_sender.send(Err(error));
+                        return;
+                    }
+                };
+                let _ = started_sender.send(Ok(child.id()));
+                reap(child, &seen);
+            })?;
+        let started = started
+            .recv()
+            .expect("the thread always sends before it ends");
+        match started {
+            Ok(pid) => Ok(ServerProcess {
+                pid,
+                shared,
+                thread: Some(thread),
+            }),
+            Err(error) => {
+                let _ = thread.join();
+                Err(error)
+            }
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Sends a signal, unless the process has ended.
+    pub fn signal(&self, signal: libc::c_int) {
+        let ended = self.shared.lock();
+        if ended.is_none() {
+            // SAFETY: a plain system call. The pid is not reaped while the lock is held, so
+            // it is still this process.
+            unsafe { libc::kill(self.pid as libc::pid_t, signal) };
+        }
+    }
+
+    /// Waits for the end, at most so long.
+    pub fn wait(&self, longest: Duration) -> Option<Ended> {
+        let deadline = Instant::now() + longest;
+        let mut ended = self.shared.lock();
+        while ended.is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            ended = self
+                .shared
+                .changed
+                .wait_timeout(ended, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        *ended
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // Callers have stopped it; this holds for paths that nobody thought of.
+        self.signal(libc::SIGKILL);
+        // A process that hangs in the kernel must not hang us: its thread is then left alone.
+        if self.wait(KILL_WAIT).is_some()
+            && let Some(thread) = self.thread.take()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Waits for the child's end, then reaps it under the lock.
+fn reap(mut child: Child, shared: &Shared) {
+    loop {
+        // SAFETY: all zeros is a valid siginfo_t, and waitid fills it.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: info is valid for writes; WNOWAIT leaves the child to be reaped below.
+        let result = unsafe {
+            libc::waitid(
+                libc::P_PID,
+                child.id(),
+                &mut info,
+                libc::WEXITED | libc::WNOWAIT,
+            )
+        };
+        // Another error than a signal's means that the child is no longer ours.
+        if result == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            break;
+        }
+    }
+    let mut ended = shared.lock();
+    *ended = Some(match child.wait() {
+        Ok(status) => Ended::Status(status),
+        Err(_) => Ended::Unknown,
+    });
+    shared.changed.notify_all();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::effective_uid;
+
+    fn shell(script: &'static str) -> ServerProcess {
+        ServerProcess::spawn(move || {
+            let account = Account::choose().unwrap();
+            let mut command = command_as(Path::new("/bin/sh"), &account, libc::SIGTERM, &[]);
+            command.args(["-c", script]).spawn()
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn its_end_is_seen_and_reaped() {
+        let process = shell("exit 7");
+        match process.wait(Duration::from_secs(20)) {
+            Some(Ended::Status(status)) => assert_eq!(status.code(), Some(7)),
+            other => panic!("{other:?}"),
+        }
+        // A second look and a late signal are harmless.
+        process.signal(libc::SIGKILL);
+        assert!(process.wait(Duration::ZERO).is_some());
+        assert!(!Path::new(&format!("/proc/{}", process.pid())).exists());
+    }
+
+    #[test]
+    fn a_signal_ends_it_and_drop_leaves_no_zombie() {
+        let process = shell("exec sleep 600");
+        assert!(process.wait(Duration::from_millis(1)).is_none());
+        let pid = process.pid();
+        drop(process);
+        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    }
+
+    #[test]
+    fn it_runs_as_the_account_in_its_own_session() {
+        let account = Account::choose().unwrap();
+        let mut command = command_as(Path::new("/bin/sh"), &account, libc::SIGTERM, &[]);
+        let output = command
+            .args(["-c", "id -u; id -G; env | sort; cat /proc/$$/stat"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some(account.uid.to_string().as_str()));
+        if effective_uid() == 0 {
+            assert_eq!(lines.next(), Some(account.gid.to_string().as_str()));
+        }
+        assert!(!text.contains("HOME="), "the environment is ours: {text}");
+        let stat = text.lines().last().unwrap();
+        let fields: Vec<_> = stat
+            .rsplit_once(')')
+            .unwrap()
+            .1
+            .split_whitespace()
+            .collect();
+        let pid = stat.split_whitespace().next().unwrap();
+        // After the name: state, parent, process group, session.
+        assert_eq!(fields[3], pid, "not the leader of its session: {stat}");
+    }
+
+    #[test]
+    fn a_program_that_is_absent_is_an_error() {
+        let result = ServerProcess::spawn(|| {
+            let account = Account::choose().expect("an account");
+            command_as(Path::new("/nonexistent"), &account, libc::SIGTERM, &[]).spawn()
+        });
+        assert_eq!(result.err().unwrap().kind(), io::ErrorKind::NotFound);
+    }
+}

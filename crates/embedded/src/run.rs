@@ -1,0 +1,326 @@
+//! The life of one server, from its folders to their removal, whatever fails in between.
+
+use std::fs::File;
+use std::io::{self, PipeReader};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::account::Account;
+use crate::binaries::Binaries;
+use crate::diagnosis::{likely_cause, log_end};
+use crate::error::EmbeddedError;
+use crate::folder;
+use crate::janitor::Janitor;
+use crate::options::{DataFolder, Options};
+use crate::process::{Ended, ServerProcess, command_as, log_to};
+use crate::settings::Setting;
+
+/// A kept folder may have to recover from a crash first. A server that dies is noticed at once.
+const READY_WAIT: Duration = Duration::from_secs(600);
+
+/// How often the server's pid file is looked at: it offers no event for "ready".
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A fast shutdown writes all changed pages to disk.
+const FAST_STOP_WAIT: Duration = Duration::from_secs(300);
+
+/// An immediate shutdown kills the server's own processes after 5 seconds.
+const IMMEDIATE_STOP_WAIT: Duration = Duration::from_secs(20);
+
+/// What must be undone at the end, even when the start failed half way.
+pub(crate) struct Run {
+    kept: bool,
+    pub data: PathBuf,
+    pub socket_folder: PathBuf,
+    pub log: PathBuf,
+    pub log_start: u64,
+    /// The folders that go with the server.
+    private: Vec<PathBuf>,
+    /// A folder that we made and that is still empty when the start fails.
+    pub made: Option<PathBuf>,
+    /// Held as long as the server runs on a kept folder.
+    pub lock: Option<File>,
+    /// Ends when the last process of the server is gone.
+    alive: Option<PipeReader>,
+    janitor: Option<Janitor>,
+    pub process: Option<ServerProcess>,
+}
+
+impl Run {
+    /// Makes the folders. Gives also the user that the server runs as, and whether its data
+    /// must still be made.
+    pub fn prepare(
+        options: &Options,
+        account: Account,
+        port: u16,
+    ) -> Result<(Run, Account, bool), EmbeddedError> {
+        let run = |data: PathBuf, log| Run {
+            kept: false,
+            log,
+            log_start: 0,
+            socket_folder: PathBuf::new(),
+            private: Vec::new(),
+            made: None,
+            lock: None,
+            alive: None,
+            janitor: None,
+            process: None,
+            data,
+        };
+        match &options.data {
+            DataFolder::Temporary { parent } => {
+                let private = folder::make_private(parent, &account)?;
+                let mut run = run(private.join("data"), private.join("server.log"));
+                run.private.push(private.clone());
+                folder::make_inside(&run.data, &account)?;
+                run.socket_folder = private;
+                if !folder::fits_socket(&run.socket_folder, port) {
+                    run.add_socket_folder(options, &account)?;
+                }
+                Ok((run, account, true))
+            }
+            DataFolder::Kept(path) => {
+                let kept = folder::prepare_kept(path, options.binaries.major, &account)?;
+                let log = kept.path.join("inrush-server.log");
+                let mut run = run(kept.path.clone(), log);
+                run.kept = true;
+                run.lock = Some(kept.lock);
+                run.made = kept.made.then_some(kept.path);
+                run.add_socket_folder(options, &kept.account)?;
+                Ok((run, kept.account, kept.fresh))
+            }
+        }
+    }
+
+    fn add_socket_folder(
+        &mut self,
+        options: &Options,
+        account: &Account,
+    ) -> Result<(), EmbeddedError> {
+        self.socket_folder = folder::make_private(&options.socket_parent, account)?;
+        self.private.push(self.socket_folder.clone());
+        Ok(())
+    }
+
+    /// A temporary folder is removed anyway, so its server need not write its pages out.
+    fn stop_signal(&self) -> (&'static str, libc::c_int) {
+        if self.kept {
+            ("INT", libc::SIGINT)
+        } else {
+            ("QUIT", libc::SIGQUIT)
+        }
+    }
+
+    /// Starts the janitor, before anything that it would have to tidy up.
+    pub fn start_janitor(&mut self, alive: PipeReader) -> Result<(), EmbeddedError> {
+        let seen = alive.try_clone().map_err(pipe_error)?;
+        let folders: Vec<&Path> = self.private.iter().map(PathBuf::as_path).collect();
+        let janitor = Janitor::start(self.stop_signal().0, seen.into(), &folders);
+        self.janitor = Some(janitor.map_err(|source| EmbeddedError::Spawn {
+            program: "/bin/sh".to_owned(),
+            account: "ourselves".to_owned(),
+            source,
+        })?);
+        self.alive = Some(alive);
+        Ok(())
+    }
+
+    /// Starts the server's process.
+    pub fn launch(
+        &mut self,
+        binaries: &Binaries,
+        account: Account,
+        settings: &[Setting],
+        held_by_server: OwnedFd,
+    ) -> Result<(), EmbeddedError> {
+        self.log_start = self.log.metadata().map_or(0, |metadata| metadata.len());
+        let program = binaries.folder.join("postgres");
+        let mut arguments = vec!["-D".into(), self.data.clone().into_os_string()];
+        for Setting { name, value, .. } in settings {
+            arguments.push("-c".into());
+            arguments.push(format!("{name}={value}").into());
+        }
+        let lock = match &self.lock {
+            Some(lock) => Some(lock.try_clone().map_err(pipe_error)?),
+            None => None,
+        };
+        let death_signal = self.stop_signal().1;
+        let (log, name, path) = (self.log.clone(), account.name.clone(), program.clone());
+        let process = ServerProcess::spawn(move || {
+            let mut inherited = vec![held_by_server.as_fd()];
+            inherited.extend(lock.as_ref().map(File::as_fd));
+            let mut command = command_as(&program, &account, death_signal, &inherited);
+            log_to(&mut command, &log)?;
+            let child = command.args(arguments).spawn();
+            // From here on only the server's own processes hold these.
+            drop((held_by_server, lock));
+            child
+        });
+        let process = process.map_err(|source| EmbeddedError::Spawn {
+            program: path.display().to_string(),
+            account: name,
+            source,
+        })?;
+        if let Some(janitor) = &self.janitor {
+            janitor.watch(process.pid());
+        }
+        self.process = Some(process);
+        Ok(())
+    }
+
+    /// Waits until it accepts connections, or has died.
+    pub fn wait_until_ready(&self) -> Result<(), EmbeddedError> {
+        let process = self.process.as_ref().expect("it was launched");
+        let begin = Instant::now();
+        loop {
+            let file = folder::read_pid_file(&self.data);
+            if file.is_some_and(|file| file.pid == process.pid() && file.status == "ready") {
+                return Ok(());
+            }
+            // This wakes up at once when the server ends.
+            if let Some(ended) = process.wait(LOOK_EVERY) {
+                return Err(self.ended_by_itself(ended));
+            }
+            if begin.elapsed() > READY_WAIT {
+                return Err(EmbeddedError::NotReady {
+                    seconds: READY_WAIT.as_secs(),
+                    log: log_end(&self.log, self.log_start),
+                });
+            }
+        }
+    }
+
+    fn ended_by_itself(&self, ended: Ended) -> EmbeddedError {
+        let log = log_end(&self.log, self.log_start);
+        EmbeddedError::Ended {
+            status: ended.to_string(),
+            cause: likely_cause(&log),
+            log,
+        }
+    }
+
+    /// Stops the server and removes what is private. The second call does nothing.
+    pub fn finish(&mut self) -> Result<(), EmbeddedError> {
+        let stopped = match self.process.take() {
+            Some(process) => self.stop_process(&process),
+            None => Ok(()),
+        };
+        let gone = self.alive.take().is_none_or(|alive| {
+            // Programs that ran before the server have ended; this sees its own processes.
+            ends_within(&alive, IMMEDIATE_STOP_WAIT)
+        });
+        if let Some(lock) = self.lock.take() {
+            // A fork of this program may hold the same lock open.
+            let _ = lock.unlock();
+        }
+        let janitor = self.janitor.take();
+        if !gone {
+            // Nobody removes folders under a server. Dropping the janitor's stream makes it
+            // press on, and remove them at last.
+            return stopped;
+        }
+        let mut removed = Ok(());
+        for folder in std::mem::take(&mut self.private) {
+            if let Err(source) = std::fs::remove_dir_all(&folder)
+                && source.kind() != io::ErrorKind::NotFound
+            {
+                removed = Err(EmbeddedError::File {
+                    action: "cannot remove",
+                    path: folder,
+                    source,
+                });
+            }
+        }
+        if let Some(made) = self.made.take() {
+            // The start failed before anything was in it, or initdb has emptied it again.
+            let _ = std::fs::remove_dir(made);
+        }
+        if let Some(janitor) = janitor {
+            janitor.dismiss();
+        }
+        stopped.and(removed)
+    }
+
+    fn stop_process(&self, process: &ServerProcess) -> Result<(), EmbeddedError> {
+        if let Some(ended) = process.wait(Duration::ZERO) {
+            return Err(self.ended_by_itself(ended));
+        }
+        process.signal(self.stop_signal().1);
+        let wait = if self.kept {
+            FAST_STOP_WAIT
+        } else {
+            IMMEDIATE_STOP_WAIT
+        };
+        if let Some(ended) = process.wait(wait) {
+            // A death just before the signal looks like this.
+            return if ended.by_a_signal() {
+                Err(self.ended_by_itself(ended))
+            } else {
+                Ok(())
+            };
+        }
+        process.signal(libc::SIGQUIT);
+        let outcome = if process.wait(IMMEDIATE_STOP_WAIT).is_some() {
+            "it was stopped as in a crash, and recovers at its next start"
+        } else {
+            process.signal(libc::SIGKILL);
+            match process.wait(IMMEDIATE_STOP_WAIT) {
+                Some(_) => "it was killed, and recovers at its next start",
+                None => "even killing it did not end it: is its disk hanging?",
+            }
+        };
+        Err(EmbeddedError::Stop {
+            pid: process.pid(),
+            outcome,
+        })
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = self.finish();
+    }
+}
+
+pub(crate) fn pipe_error(source: io::Error) -> EmbeddedError {
+    EmbeddedError::File {
+        action: "cannot open a pipe or file for",
+        path: PathBuf::from("the embedded server"),
+        source,
+    }
+}
+
+/// Whether the other end of the pipe is closed by all who hold it, within so long.
+fn ends_within(pipe: &PipeReader, longest: Duration) -> bool {
+    let deadline = Instant::now() + longest;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut poll = libc::pollfd {
+            fd: pipe.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one pollfd that is valid for reads and writes.
+        let ready = unsafe { libc::poll(&mut poll, 1, left.as_millis() as libc::c_int) };
+        if ready > 0 && poll.revents & libc::POLLHUP != 0 {
+            return true;
+        }
+        if left.is_zero() {
+            return false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_pipe_is_seen() {
+        let (reader, writer) = io::pipe().unwrap();
+        assert!(!ends_within(&reader, Duration::from_millis(1)));
+        drop(writer);
+        assert!(ends_within(&reader, Duration::from_secs(20)));
+    }
+}

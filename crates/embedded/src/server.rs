@@ -1,0 +1,209 @@
+//! The server as a caller has it: its start, what can be asked of it, and its stop.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use crate::account::Account;
+use crate::binaries::Binaries;
+use crate::diagnosis::log_end;
+use crate::error::EmbeddedError;
+use crate::folder::{self, file_error};
+use crate::initialize::{SUPERUSER, initialize};
+use crate::install;
+use crate::options::Options;
+use crate::process::ServerProcess;
+use crate::run::{Run, pipe_error};
+use crate::settings::{self, Places, Setting};
+use crate::single_user::{self, Tools};
+
+/// The port names the socket's file; the folder is private, so it may be the usual one.
+const PORT: u16 = 5432;
+
+/// A running server. Dropping it stops it; [`EmbeddedServer::stop`] also says how that went.
+pub struct EmbeddedServer {
+    binaries: Binaries,
+    user: String,
+    database: String,
+    port: u16,
+    settings: Vec<Setting>,
+    run: Run,
+}
+
+impl EmbeddedServer {
+    /// Starts a server and waits until it accepts connections.
+    pub fn start(options: Options) -> Result<EmbeddedServer, EmbeddedError> {
+        let account = Account::choose()?;
+        let port = options.listen.as_ref().map_or(PORT, |listen| listen.port);
+        let (mut run, account, fresh) = Run::prepare(&options, account, port)?;
+        let binaries = install::reachable(&options.binaries, &account, &options.copy_parent)?;
+
+        let access_file = run.socket_folder.join("pg_hba.conf");
+        let chosen = settings::choose(
+            &options,
+            &Places {
+                socket_folder: &run.socket_folder,
+                access_file: &access_file,
+                port,
+                disk_free_bytes: folder::disk_free_bytes(&run.data),
+            },
+        )?;
+        write_access_file(&access_file)?;
+
+        let (alive, held_by_server) = io::pipe().map_err(pipe_error)?;
+        run.start_janitor(alive)?;
+
+        let mut inherited = vec![held_by_server.as_fd()];
+        inherited.extend(run.lock.as_ref().map(File::as_fd));
+        let tools = Tools {
+            binaries: &binaries,
+            account: &account,
+            data: &run.data,
+            inherited,
+        };
+        let mut settings = Vec::new();
+        let user = if fresh {
+            initialize(&tools, &options.data)?;
+            settings.push(settings::of_new_data(&options.data));
+            SUPERUSER.to_owned()
+        } else {
+            single_user::superuser(&tools)?
+        };
+        if !fresh || options.database != "postgres" {
+            single_user::ensure_database(&tools, &options.database)?;
+        }
+        if let Some(listen) = &options.listen {
+            single_user::set_password(&tools, &user, &listen.password)?;
+        }
+        run.made = None;
+        settings.extend(chosen.iter().cloned());
+
+        run.launch(&binaries, account, &chosen, held_by_server.into())?;
+        run.wait_until_ready()?;
+        Ok(EmbeddedServer {
+            binaries,
+            user,
+            database: options.database,
+            port,
+            settings,
+            run,
+        })
+    }
+
+    /// The folder of its socket: what `host` is in a connection string.
+    pub fn socket_folder(&self) -> &Path {
+        &self.run.socket_folder
+    }
+
+    /// The port, which is part of the socket's name.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The user to connect as.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// The database to connect to.
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
+    /// All of that as a URL.
+    pub fn url(&self) -> String {
+        format!(
+            "postgresql://{}@/{}?host={}&port={}",
+            percent_encoded(self.user.as_bytes()),
+            percent_encoded(self.database.as_bytes()),
+            percent_encoded(self.run.socket_folder.as_os_str().as_encoded_bytes()),
+            self.port
+        )
+    }
+
+    /// The settings that it was started with, each with its reason.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+
+    /// Its version, such as `18.4`.
+    pub fn server_version(&self) -> &str {
+        &self.binaries.version
+    }
+
+    /// The folder of the programs that run: a copy where the server's user could not reach the
+    /// one that was asked for.
+    pub fn binaries_folder(&self) -> &Path {
+        &self.binaries.folder
+    }
+
+    /// Its data folder.
+    pub fn data_folder(&self) -> &Path {
+        &self.run.data
+    }
+
+    /// Its log, which goes with a temporary data folder.
+    pub fn log_path(&self) -> &Path {
+        &self.run.log
+    }
+
+    /// The last lines of its log, for an error message.
+    pub fn log_end(&self) -> String {
+        log_end(&self.run.log, self.run.log_start)
+    }
+
+    /// The process id of the server.
+    pub fn process_id(&self) -> u32 {
+        self.run.process.as_ref().map_or(0, ServerProcess::pid)
+    }
+
+    /// Stops it, waits until its last process is gone, and removes the private folders.
+    pub fn stop(mut self) -> Result<(), EmbeddedError> {
+        self.run.finish()
+    }
+}
+
+/// Who may connect how: whoever can open the socket in its private folder, as anyone; over TCP
+/// only with the password.
+fn write_access_file(path: &Path) -> Result<(), EmbeddedError> {
+    let lines = "local all all trust\nhost all all all scram-sha-256\n";
+    let write = || -> io::Result<()> {
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o644)
+            .open(path)?;
+        io::Write::write_all(&mut file, lines.as_bytes())?;
+        // Readable for the server's user whatever our umask is; the folder is private.
+        file.set_permissions(std::fs::Permissions::from_mode(0o644))
+    };
+    write().map_err(file_error("cannot write", path))
+}
+
+/// Everything but letters, digits and `-._~` as `%XX`.
+fn percent_encoded(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_encoded() {
+        assert_eq!(percent_encoded(b"/tmp/a b@c"), "%2Ftmp%2Fa%20b%40c");
+        assert_eq!(percent_encoded("ü-1._~".as_bytes()), "%C3%BC-1._~");
+    }
+}

@@ -1,0 +1,281 @@
+//! One converter per column type, and the loop that each of them runs.
+
+use std::sync::Arc;
+
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    Time64MicrosecondType, TimestampMicrosecondType,
+};
+use arrow_array::{ArrayRef, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, StructArray};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_schema::DataType;
+
+use super::boolean::Boolean;
+use super::bytea;
+use super::date::Date;
+use super::decimal::Decimal;
+use super::decimal_text::DecimalText;
+use super::enumeration::Enumeration;
+use super::error::{ConvertError, ValueError};
+use super::fields::{Fields, Gatherer};
+use super::float::Float;
+use super::integer::Integer;
+use super::interval::Interval;
+use super::json::Json;
+use super::kernel::{Fault, Kernel, trim, values};
+use super::key::KeyValue;
+use super::text::{Opaque, Text};
+use super::time::Time;
+use super::timestamp::{Timestamp, TimestampTz};
+use super::uuid::Uuid;
+use super::views::{self, Views};
+use crate::column::{Column, ColumnType, interval_fields};
+
+/// What converts the fields of one column.
+pub(super) enum ColumnConverter {
+    Bool(Boolean),
+    Int16(Integer<i16>),
+    Int32(Integer<i32>),
+    Int64(Integer<i64>),
+    Float32(Float<f32>),
+    Float64(Float<f64>),
+    Decimal(Decimal),
+    DecimalText(DecimalText),
+    Text(Text),
+    Date(Date),
+    Time(Time),
+    Timestamp(Timestamp),
+    TimestampTz(TimestampTz),
+    Interval(Interval),
+    Uuid(Uuid),
+    Binary,
+    Json(Json),
+    Enum(Enumeration),
+    Opaque(Opaque),
+}
+
+/// The array of a column. Views become one only when the texts that they point into are
+/// handed over.
+pub(super) enum Output {
+    Array(ArrayRef),
+    Text(Views),
+}
+
+impl Output {
+    /// The array. `chunk` and the gatherer's unescaped text are what the fields stood in.
+    pub fn finish(self, chunk: &Buffer, gatherer: &mut Gatherer) -> ArrayRef {
+        match self {
+            Output::Array(array) => array,
+            Output::Text(views) => Arc::new(views.finish(chunk, gatherer.take_unescaped())),
+        }
+    }
+}
+
+impl ColumnConverter {
+    /// The converter of a column.
+    pub fn new(column: &Column) -> Result<ColumnConverter, ConvertError> {
+        refuse_unused(column)?;
+        let invalid = |reason: String| ConvertError::TypeInvalid {
+            column: column.name.clone(),
+            reason,
+        };
+        Ok(match &column.column_type {
+            ColumnType::Bool => ColumnConverter::Bool(Boolean),
+            ColumnType::Int16 => ColumnConverter::Int16(Integer::new()),
+            ColumnType::Int32 => ColumnConverter::Int32(Integer::new()),
+            ColumnType::Int64 => ColumnConverter::Int64(Integer::new()),
+            ColumnType::Float32 => ColumnConverter::Float32(Float::new()),
+            ColumnType::Float64 => ColumnConverter::Float64(Float::new()),
+            ColumnType::Decimal { precision, scale } => {
+                if *precision == 0 || *precision > 38 || scale > precision {
+                    return Err(invalid(format!(
+                        "decimal({precision}, {scale}) cannot be: 1 to 38 digits, of which 0 to \
+                         all stand after the point"
+                    )));
+                }
+                ColumnConverter::Decimal(Decimal::new(*precision, *scale))
+            }
+            ColumnType::DecimalText { limit } => {
+                ColumnConverter::DecimalText(DecimalText::new(*limit))
+            }
+            ColumnType::Text {
+                characters_max,
+                blank_padded,
+            } => ColumnConverter::Text(Text::new(*characters_max, *blank_padded)),
+            ColumnType::Date => ColumnConverter::Date(Date::new(column)?),
+            ColumnType::Time { fraction_digits } => {
+                ColumnConverter::Time(Time::new(column, *fraction_digits)?)
+            }
+            ColumnType::Timestamp { fraction_digits } => {
+                ColumnConverter::Timestamp(Timestamp::new(column, *fraction_digits)?)
+            }
+            ColumnType::TimestampTz { fraction_digits } => {
+                ColumnConverter::TimestampTz(TimestampTz::new(column, *fraction_digits)?)
+            }
+            ColumnType::Interval { fraction_digits } => {
+                ColumnConverter::Interval(Interval::new(*fraction_digits))
+            }
+            ColumnType::Uuid => ColumnConverter::Uuid(Uuid),
+            ColumnType::Binary => ColumnConverter::Binary,
+            ColumnType::Json => ColumnConverter::Json(Json),
+            ColumnType::Enum { labels } => ColumnConverter::Enum(Enumeration::new(labels)),
+            ColumnType::Opaque => ColumnConverter::Opaque(Opaque),
+        })
+    }
+
+    /// Converts the fields of a column.
+    pub fn array(&self, fields: &Fields<'_>, faults: &mut Vec<Fault>) -> Output {
+        let array: ArrayRef = match self {
+            ColumnConverter::Bool(kernel) => {
+                let values = values(kernel, fields, faults);
+                let bits = BooleanBuffer::collect_bool(values.len(), |row| values[row]);
+                Arc::new(BooleanArray::new(bits, nulls(fields)))
+            }
+            ColumnConverter::Int16(kernel) => primitive::<Int16Type, _>(kernel, fields, faults),
+            ColumnConverter::Int32(kernel) => primitive::<Int32Type, _>(kernel, fields, faults),
+            ColumnConverter::Int64(kernel) => primitive::<Int64Type, _>(kernel, fields, faults),
+            ColumnConverter::Float32(kernel) => primitive::<Float32Type, _>(kernel, fields, faults),
+            ColumnConverter::Float64(kernel) => primitive::<Float64Type, _>(kernel, fields, faults),
+            ColumnConverter::Decimal(kernel) => {
+                let values = values(kernel, fields, faults);
+                let array = PrimitiveArray::<Decimal128Type>::new(values.into(), nulls(fields));
+                // The scale is at most 38.
+                let data_type = DataType::Decimal128(kernel.precision, kernel.scale as i8);
+                Arc::new(array.with_data_type(data_type))
+            }
+            ColumnConverter::Date(kernel) => primitive::<Date32Type, _>(kernel, fields, faults),
+            ColumnConverter::Time(kernel) => {
+                primitive::<Time64MicrosecondType, _>(kernel, fields, faults)
+            }
+            ColumnConverter::Timestamp(kernel) => {
+                primitive::<TimestampMicrosecondType, _>(kernel, fields, faults)
+            }
+            ColumnConverter::TimestampTz(kernel) => {
+                let values = values(kernel, fields, faults);
+                let array =
+                    PrimitiveArray::<TimestampMicrosecondType>::new(values.into(), nulls(fields));
+                Arc::new(array.with_timezone("UTC"))
+            }
+            ColumnConverter::Interval(kernel) => interval_array(kernel, fields, faults),
+            ColumnConverter::Uuid(kernel) => {
+                let bytes = values(kernel, fields, faults).into_flattened();
+                Arc::new(FixedSizeBinaryArray::new(
+                    16,
+                    Buffer::from_vec(bytes),
+                    nulls(fields),
+                ))
+            }
+            ColumnConverter::Binary => bytea::array(fields, nulls(fields), faults),
+            ColumnConverter::Text(kernel) => {
+                return Output::Text(views::build(kernel, fields, nulls(fields), faults));
+            }
+            ColumnConverter::DecimalText(kernel) => {
+                return Output::Text(views::build(kernel, fields, nulls(fields), faults));
+            }
+            ColumnConverter::Json(kernel) => {
+                return Output::Text(views::build(kernel, fields, nulls(fields), faults));
+            }
+            ColumnConverter::Enum(kernel) => {
+                return Output::Text(views::build(kernel, fields, nulls(fields), faults));
+            }
+            ColumnConverter::Opaque(kernel) => {
+                return Output::Text(views::build(kernel, fields, nulls(fields), faults));
+            }
+        };
+        Output::Array(array)
+    }
+
+    /// One value of a key column.
+    pub fn key_value(&self, text: &str) -> Result<KeyValue, ValueError> {
+        let field = text.as_bytes();
+        match self {
+            ColumnConverter::Int16(kernel) => {
+                Ok(KeyValue::Integer(i64::from(kernel.exact(field)?)))
+            }
+            ColumnConverter::Int32(kernel) => {
+                Ok(KeyValue::Integer(i64::from(kernel.exact(field)?)))
+            }
+            ColumnConverter::Int64(kernel) => Ok(KeyValue::Integer(kernel.exact(field)?)),
+            ColumnConverter::Date(kernel) => Ok(KeyValue::Date(kernel.exact(field)?)),
+            ColumnConverter::Timestamp(kernel) => Ok(KeyValue::Timestamp(kernel.exact(field)?)),
+            ColumnConverter::TimestampTz(kernel) => Ok(KeyValue::Timestamp(kernel.exact(field)?)),
+            ColumnConverter::Text(kernel) => {
+                let length = kernel.kept_length(field)?;
+                Ok(KeyValue::Text(text[..length].to_owned()))
+            }
+            _ => Err(ValueError::syntax(format!(
+                "{:?} cannot be a partition key here: keys are integers, dates, timestamps or text",
+                String::from_utf8_lossy(trim(field))
+            ))),
+        }
+    }
+}
+
+/// A format or a zone that nothing would look at is refused: its author expects something of it.
+fn refuse_unused(column: &Column) -> Result<(), ConvertError> {
+    let takes_zone = matches!(column.column_type, ColumnType::TimestampTz { .. });
+    let takes_format = takes_zone
+        || matches!(
+            column.column_type,
+            ColumnType::Date | ColumnType::Time { .. } | ColumnType::Timestamp { .. }
+        );
+    if let Some(format) = &column.format
+        && !takes_format
+    {
+        return Err(ConvertError::FormatNotUsed {
+            column: column.name.clone(),
+            format: format.clone(),
+        });
+    }
+    if let Some(zone) = &column.zone
+        && !takes_zone
+    {
+        return Err(ConvertError::ZoneNotUsed {
+            column: column.name.clone(),
+            zone: zone.clone(),
+        });
+    }
+    Ok(())
+}
+
+/// The validity of a column, where it has any NULL.
+fn nulls(fields: &Fields<'_>) -> Option<NullBuffer> {
+    (fields.null_count > 0).then(|| {
+        let spans = fields.spans;
+        NullBuffer::new(BooleanBuffer::collect_bool(spans.len(), |row| {
+            !spans[row].is_null()
+        }))
+    })
+}
+
+fn primitive<T, K>(kernel: &K, fields: &Fields<'_>, faults: &mut Vec<Fault>) -> ArrayRef
+where
+    T: ArrowPrimitiveType,
+    K: Kernel<Native = T::Native>,
+{
+    let values = values(kernel, fields, faults);
+    Arc::new(PrimitiveArray::<T>::new(
+        ScalarBuffer::from(values),
+        nulls(fields),
+    ))
+}
+
+fn interval_array(kernel: &Interval, fields: &Fields<'_>, faults: &mut Vec<Fault>) -> ArrayRef {
+    let values = values(kernel, fields, faults);
+    let months = values.iter().map(|value| value.months).collect::<Vec<_>>();
+    let days = values.iter().map(|value| value.days).collect::<Vec<_>>();
+    let microseconds = values
+        .iter()
+        .map(|value| value.microseconds)
+        .collect::<Vec<_>>();
+    Arc::new(StructArray::new(
+        interval_fields(),
+        vec![
+            Arc::new(PrimitiveArray::<Int32Type>::new(months.into(), None)),
+            Arc::new(PrimitiveArray::<Int32Type>::new(days.into(), None)),
+            Arc::new(PrimitiveArray::<Int64Type>::new(microseconds.into(), None)),
+        ],
+        nulls(fields),
+    ))
+}

@@ -1,0 +1,105 @@
+//! What can be wrong with a conversion: with its set-up, or with one value.
+
+use thiserror::Error;
+
+use crate::reject::RejectCode;
+
+/// Why a converter cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ConvertError {
+    /// A column takes a field that no record has.
+    #[error(
+        "column {column:?} takes field {field_number}, but a record has {field_count}; \
+         let `columns` list the file's fields in their order"
+    )]
+    FieldMissing {
+        /// The column.
+        column: String,
+        /// The field it takes, counted from 1.
+        field_number: usize,
+        /// Fields of a record.
+        field_count: usize,
+    },
+    /// A format that cannot be understood.
+    #[error("column {column:?}: the format {format:?} cannot be used: {reason}")]
+    FormatInvalid {
+        /// The column.
+        column: String,
+        /// The format.
+        format: String,
+        /// What is wrong with it, and the mend.
+        reason: String,
+    },
+    /// A format for a type that has none.
+    #[error(
+        "column {column:?} has the format {format:?}, but only dates, times and timestamps \
+         take one; remove it"
+    )]
+    FormatNotUsed {
+        /// The column.
+        column: String,
+        /// The format.
+        format: String,
+    },
+    /// A zone that the machine's zone database does not know.
+    #[error(
+        "column {column:?}: there is no time zone {zone:?}; use an IANA name such as \
+         \"Europe/Vienna\" or \"UTC\""
+    )]
+    ZoneUnknown {
+        /// The column.
+        column: String,
+        /// The zone.
+        zone: String,
+    },
+    /// A zone for a type that has none.
+    #[error(
+        "column {column:?} has the zone {zone:?}, but only a timestamp with time zone takes \
+         one; remove it or change the type"
+    )]
+    ZoneNotUsed {
+        /// The column.
+        column: String,
+        /// The zone.
+        zone: String,
+    },
+    /// Bounds that a type cannot have.
+    #[error("column {column:?}: {reason}")]
+    TypeInvalid {
+        /// The column.
+        column: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Why one value does not fit its column.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{reason}")]
+pub struct ValueError {
+    /// The stable name of the cause.
+    pub code: RejectCode,
+    /// What is wrong, the likely cause and the mend.
+    pub reason: String,
+}
+
+impl ValueError {
+    pub(super) fn new(code: RejectCode, reason: impl Into<String>) -> ValueError {
+        ValueError {
+            code,
+            reason: reason.into(),
+        }
+    }
+
+    pub(super) fn syntax(reason: impl Into<String>) -> ValueError {
+        ValueError::new(RejectCode::Syntax, reason)
+    }
+
+    pub(super) fn out_of_range(reason: impl Into<String>) -> ValueError {
+        ValueError::new(RejectCode::OutOfRange, reason)
+    }
+
+    pub(super) fn fraction_lost(reason: impl Into<String>) -> ValueError {
+        ValueError::new(RejectCode::FractionLost, reason)
+    }
+}

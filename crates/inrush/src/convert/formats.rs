@@ -1,0 +1,559 @@
+//! Declared formats of dates and times, in strftime's letters.
+//!
+//! The library reads them. What it would silently change is looked for and refused: a 60th
+//! second, which it takes for the 59th; a clock of twelve hours without its half of the day; and
+//! parts that the column cannot keep. A format of fixed width in digits, which most are, has a
+//! quick path as well.
+
+use jiff::fmt::strtime::{self, BrokenDownTime};
+
+use super::calendar::{self, DAY_MICROSECONDS};
+use super::date::time_lost;
+use super::digits;
+use super::error::{ConvertError, ValueError};
+use super::kernel::{WINDOW_BYTES, Window};
+use super::time::{LEAP_SECOND, fraction_lost};
+use super::timestamp::in_range;
+use crate::column::Column;
+
+/// What the values of a format are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FormatUse {
+    Date,
+    Time,
+    Timestamp,
+    TimestampTz {
+        /// The column declares a zone for values without an offset.
+        has_zone: bool,
+    },
+}
+
+/// A declared format that can be used.
+pub(super) struct Format {
+    text: String,
+    fixed: Option<FixedWidth>,
+    /// A value is a count of seconds since 1970.
+    is_epoch: bool,
+}
+
+impl Format {
+    /// The format that a column declares.
+    pub fn of(column: &Column, format_use: FormatUse) -> Result<Option<Format>, ConvertError> {
+        let Some(text) = &column.format else {
+            return Ok(None);
+        };
+        check(text, format_use).map_err(|reason| ConvertError::FormatInvalid {
+            column: column.name.clone(),
+            format: text.clone(),
+            reason,
+        })?;
+        Ok(Some(Format {
+            fixed: FixedWidth::of(text, format_use),
+            is_epoch: directives(text).contains(&b's'),
+            text: text.clone(),
+        }))
+    }
+
+    /// Microseconds since 1970-01-01 (or midnight, for times) of a value of the fixed width.
+    #[inline]
+    pub fn quick(&self, window: &Window, length: usize) -> Option<i64> {
+        self.fixed.as_ref()?.quick(window, length)
+    }
+
+    /// A date.
+    pub fn date(&self, text: &[u8]) -> Result<i32, ValueError> {
+        let parts = self.parse(text)?;
+        let days = days(&parts)?;
+        let time = parts.to_time().map_err(|error| self.no_match(&error))?;
+        if time != jiff::civil::Time::midnight() {
+            return Err(time_lost());
+        }
+        // Years of four digits.
+        Ok(days as i32)
+    }
+
+    /// A time of day.
+    pub fn time(&self, text: &[u8], fraction_digits: u8) -> Result<i64, ValueError> {
+        let parts = self.parse(text)?;
+        self.microseconds_of_day(&parts, fraction_digits)
+    }
+
+    /// A timestamp without time zone.
+    pub fn timestamp(&self, text: &[u8], fraction_digits: u8) -> Result<i64, ValueError> {
+        let parts = self.parse(text)?;
+        in_range(self.local(&parts, fraction_digits)?)
+    }
+
+    /// A local time and the seconds that its clocks are ahead of UTC, where it says so.
+    pub fn timestamp_with_offset(
+        &self,
+        text: &[u8],
+        fraction_digits: u8,
+    ) -> Result<(i128, Option<i32>), ValueError> {
+        let parts = self.parse(text)?;
+        if self.is_epoch {
+            let timestamp = parts
+                .to_timestamp()
+                .map_err(|error| self.no_match(&error))?;
+            return Ok((i128::from(timestamp.as_second()) * 1_000_000, Some(0)));
+        }
+        let offset = parts.offset().map(|offset| offset.seconds());
+        Ok((self.local(&parts, fraction_digits)?, offset))
+    }
+
+    fn local(&self, parts: &BrokenDownTime, fraction_digits: u8) -> Result<i128, ValueError> {
+        let days = days(parts)?;
+        let time = self.microseconds_of_day(parts, fraction_digits)?;
+        Ok(i128::from(days) * i128::from(DAY_MICROSECONDS) + i128::from(time))
+    }
+
+    fn microseconds_of_day(
+        &self,
+        parts: &BrokenDownTime,
+        fraction_digits: u8,
+    ) -> Result<i64, ValueError> {
+        let time = parts.to_time().map_err(|error| self.no_match(&error))?;
+        let nanoseconds = i64::from(time.subsec_nanosecond());
+        let lost = 10i64.pow(9 - u32::from(fraction_digits.min(6)));
+        if nanoseconds % lost != 0 {
+            let text = format!("{nanoseconds:09}");
+            return Err(fraction_lost(
+                text.trim_end_matches('0').len(),
+                fraction_digits,
+            ));
+        }
+        let seconds = (i64::from(time.hour()) * 60 + i64::from(time.minute())) * 60
+            + i64::from(time.second());
+        Ok(seconds * 1_000_000 + nanoseconds / 1_000)
+    }
+
+    fn parse(&self, text: &[u8]) -> Result<BrokenDownTime, ValueError> {
+        let parts = strtime::parse(&self.text, text).map_err(|error| self.no_match(&error))?;
+        if parts.second() == Some(59) && self.is_leap_second(text, &parts) {
+            return Err(ValueError::out_of_range(LEAP_SECOND));
+        }
+        Ok(parts)
+    }
+
+    /// Whether the second is written as 60. The library takes it for 59, so writing 59 there
+    /// gives the same time; a 60 that is another part of the value would give another one.
+    fn is_leap_second(&self, text: &[u8], parts: &BrokenDownTime) -> bool {
+        let time = parts.to_datetime().ok().map(|time| time.to_string());
+        let clock = parts.to_time().ok();
+        (0..text.len().saturating_sub(1))
+            .filter(|at| &text[*at..*at + 2] == b"60")
+            .any(|at| {
+                let mut changed = text.to_vec();
+                changed[at..at + 2].copy_from_slice(b"59");
+                strtime::parse(&self.text, &changed).is_ok_and(|other| {
+                    other.second() == Some(59)
+                        && other.to_time().ok() == clock
+                        && other.to_datetime().ok().map(|time| time.to_string()) == time
+                        && other.offset() == parts.offset()
+                })
+            })
+    }
+
+    fn no_match(&self, error: &jiff::Error) -> ValueError {
+        ValueError::syntax(format!(
+            "does not match the column's format {:?} ({error}); mend the row, or change the format",
+            self.text
+        ))
+    }
+}
+
+fn days(parts: &BrokenDownTime) -> Result<i64, ValueError> {
+    let date = parts
+        .to_date()
+        .map_err(|error| ValueError::out_of_range(format!("there is no such date ({error})")))?;
+    if date.year() < 1 {
+        return Err(ValueError::out_of_range(
+            "there is no year 0, and years before it cannot be read with a declared format",
+        ));
+    }
+    Ok(calendar::days_from_civil(
+        i64::from(date.year()),
+        // 1 to 12, and 1 to 31.
+        date.month() as u32,
+        date.day() as u32,
+    ))
+}
+
+/// The letters of a format's directives.
+fn directives(format: &str) -> Vec<u8> {
+    let mut letters = Vec::new();
+    let mut bytes = format.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            continue;
+        }
+        // Flags, widths and colons stand between the percent sign and the letter.
+        let letter = bytes
+            .find(|byte| !matches!(byte, b'_' | b'-' | b'^' | b'#' | b':' | b'.' | b'0'..=b'9'));
+        letters.extend(letter);
+    }
+    letters
+}
+
+/// What keeps a format from being used.
+fn check(format: &str, format_use: FormatUse) -> Result<(), String> {
+    let letters = directives(format);
+    let has = |letter: u8| letters.contains(&letter);
+    if letters.is_empty() {
+        return Err("it has no directive such as %Y; a date is %Y-%m-%d".to_owned());
+    }
+    // A value that the format itself wrote must be readable with it.
+    let sample = jiff::civil::date(2024, 7, 15)
+        .at(16, 24, 58, 0)
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .expect("UTC has every time");
+    let parts = strtime::format(format, &sample)
+        .and_then(|text| strtime::parse(format, text))
+        .map_err(|error| format!("{error}; its letters are those of strftime, such as %d/%m/%Y"))?;
+    if has(b'Q') {
+        return Err(
+            "names of zones in values (%Q) are not read; write offsets (%z), or declare \
+                    `zone`"
+                .to_owned(),
+        );
+    }
+    let (has_half, has_twelve) = (has(b'p') || has(b'P'), has(b'I') || has(b'l'));
+    if has_half != has_twelve {
+        return Err(
+            "a clock of twelve hours needs both the hour (%I) and its half of the day \
+                    (%p); one of 24 hours is %H"
+                .to_owned(),
+        );
+    }
+    if has(b's') && letters.len() > 1 {
+        return Err("seconds since 1970 (%s) stand alone".to_owned());
+    }
+    if has(b's') && !matches!(format_use, FormatUse::TimestampTz { .. }) {
+        return Err(
+            "seconds since 1970 (%s) are a point in time: let the column be timestamptz".to_owned(),
+        );
+    }
+    let has_offset = parts.offset().is_some();
+    let has_date = parts.to_date().is_ok();
+    let has_hour = parts.hour().is_some();
+    match format_use {
+        FormatUse::Time => {
+            if !has_hour || parts.to_time().is_err() {
+                return Err("it gives no time of day; one is %H:%M:%S".to_owned());
+            }
+            let of_dates = b"YymdeBbhDFjCGgVUWuwAa";
+            if letters.iter().any(|letter| of_dates.contains(letter)) {
+                return Err("it has parts of a date, and the column keeps a time only".to_owned());
+            }
+        }
+        FormatUse::Date | FormatUse::Timestamp | FormatUse::TimestampTz { .. } => {
+            if !has_date && !has(b's') {
+                return Err("it gives no date; one needs year, month and day (%Y-%m-%d)".to_owned());
+            }
+            if parts.to_time().is_err() {
+                return Err("its time of day lacks the hour or the minute".to_owned());
+            }
+        }
+    }
+    let is_zoned = matches!(format_use, FormatUse::TimestampTz { .. });
+    if format_use == (FormatUse::TimestampTz { has_zone: false }) && !has_offset && !has(b's') {
+        return Err(
+            "its values have no offset from UTC (%z), and no zone is declared; declare \
+             zone = \"UTC\" or the one that the file was written in"
+                .to_owned(),
+        );
+    }
+    if has_offset && !is_zoned {
+        return Err(
+            "it has an offset from UTC, which the column cannot keep; let the column be \
+             timestamptz"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// A format in which every part has its fixed place: `%Y`, `%m`, `%d`, `%H`, `%M`, `%S` at most
+/// once each, and characters between them.
+struct FixedWidth {
+    /// The literal characters; zero where a digit stands.
+    literals: Vec<u8>,
+    /// Where year, month, day, hour, minute and second stand.
+    year: Option<usize>,
+    parts: [Option<usize>; 5],
+}
+
+impl FixedWidth {
+    fn of(format: &str, format_use: FormatUse) -> Option<FixedWidth> {
+        let mut fixed = FixedWidth {
+            literals: Vec::new(),
+            year: None,
+            parts: [None; 5],
+        };
+        let mut bytes = format.bytes();
+        while let Some(byte) = bytes.next() {
+            if byte != b'%' {
+                // Digits next to digits would not have a fixed place, and a sign is a part of
+                // the number that follows it.
+                if byte.is_ascii_digit() || byte == 0 {
+                    return None;
+                }
+                fixed.literals.push(byte);
+                continue;
+            }
+            let at = fixed.literals.len();
+            let (place, width) = match bytes.next()? {
+                b'Y' => (&mut fixed.year, 4),
+                b'm' => (&mut fixed.parts[0], 2),
+                b'd' => (&mut fixed.parts[1], 2),
+                b'H' => (&mut fixed.parts[2], 2),
+                b'M' => (&mut fixed.parts[3], 2),
+                b'S' => (&mut fixed.parts[4], 2),
+                _ => return None,
+            };
+            if place.replace(at).is_some() {
+                return None;
+            }
+            fixed.literals.extend(std::iter::repeat_n(0, width));
+        }
+        let is_dated = format_use != FormatUse::Time;
+        let has_date = fixed.year.is_some() && fixed.parts[0].is_some() && fixed.parts[1].is_some();
+        let is_known = is_dated == has_date
+            && !matches!(format_use, FormatUse::TimestampTz { .. })
+            && fixed.literals.len() <= WINDOW_BYTES - 8;
+        is_known.then_some(fixed)
+    }
+
+    #[inline]
+    fn quick(&self, window: &Window, length: usize) -> Option<i64> {
+        if length != self.literals.len() {
+            return None;
+        }
+        let is_match = self
+            .literals
+            .iter()
+            .zip(window)
+            .all(|(literal, byte)| *literal == 0 || literal == byte);
+        if !is_match {
+            return None;
+        }
+        let two = |place: Option<usize>| match place {
+            Some(at) => digits::block(digits::load(window, at), 2),
+            None => Some(0),
+        };
+        let [month, day, hour, minute, second] = self.parts;
+        let (hour, minute, second) = (two(hour)?, two(minute)?, two(second)?);
+        if hour > 23 || minute > 59 || second > 59 {
+            return None;
+        }
+        let time = ((hour * 60 + minute) * 60 + second) as i64 * 1_000_000;
+        let Some(year) = self.year else {
+            return Some(time);
+        };
+        let year = digits::block(digits::load(window, year), 4)? as i64;
+        let (month, day) = (two(month)? as u32, two(day)? as u32);
+        if year == 0
+            || !(1..=12).contains(&month)
+            || day == 0
+            || day > calendar::days_in_month(year, month)
+        {
+            return None;
+        }
+        Some(calendar::days_from_civil(year, month, day) * DAY_MICROSECONDS + time)
+    }
+}
+
+/// The format that would read a text which is not ISO 8601, as a sentence.
+pub(super) fn suggest(text: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (date, time) = match text.find([' ', 'T']) {
+        Some(at) if text[..at].bytes().any(|byte| byte.is_ascii_digit()) => text.split_at(at),
+        _ => (text, ""),
+    };
+    let time = suggest_time(time)?;
+    let separator = date.bytes().find(|byte| !byte.is_ascii_alphanumeric())?;
+    if !matches!(separator, b'/' | b'.' | b'-') {
+        return None;
+    }
+    let separator = char::from(separator);
+    let parts: Vec<&str> = date.split(separator).collect();
+    let [first, second, third] = parts[..] else {
+        return None;
+    };
+    let is_number = |part: &str, digits: std::ops::RangeInclusive<usize>| {
+        digits.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is_word =
+        |part: &str| part.len() >= 3 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let declare = |parts: [&str; 3]| {
+        format!(
+            "format = \"{}{separator}{}{separator}{}{time}\"",
+            parts[0], parts[1], parts[2]
+        )
+    };
+    if is_number(first, 4..=4) && is_number(second, 1..=2) && is_number(third, 1..=2) {
+        return Some(format!(
+            "declare {} for the column",
+            declare(["%Y", "%m", "%d"])
+        ));
+    }
+    if !is_number(first, 1..=2) {
+        return None;
+    }
+    let year = if is_number(third, 4..=4) {
+        "%Y"
+    } else if is_number(third, 2..=2) {
+        "%y"
+    } else {
+        return None;
+    };
+    if is_word(second) {
+        let month = if second.len() == 3 { "%b" } else { "%B" };
+        return Some(format!(
+            "declare {} for the column",
+            declare(["%d", month, year])
+        ));
+    }
+    if !is_number(second, 1..=2) {
+        return None;
+    }
+    let (first, second): (u32, u32) = (first.parse().ok()?, second.parse().ok()?);
+    Some(match (first > 12, second > 12) {
+        (true, _) => format!("declare {} for the column", declare(["%d", "%m", year])),
+        (false, true) => format!("declare {} for the column", declare(["%m", "%d", year])),
+        (false, false) => format!(
+            "day and month cannot be told apart: declare {} where the day stands first, or {} \
+             where the month does",
+            declare(["%d", "%m", year]),
+            declare(["%m", "%d", year])
+        ),
+    })
+}
+
+/// The format of a time with the blank or letter before it.
+fn suggest_time(time: &str) -> Option<String> {
+    let Some(separator) = time.chars().next() else {
+        return Some(String::new());
+    };
+    let clock = &time[1..];
+    let upper = clock.to_ascii_uppercase();
+    let (clock, half) = match upper
+        .strip_suffix("AM")
+        .or_else(|| upper.strip_suffix("PM"))
+    {
+        Some(clock) if clock.ends_with(' ') => (clock.trim_end(), " %p"),
+        Some(clock) => (clock, "%p"),
+        None => (upper.as_str(), ""),
+    };
+    let hour = if half.is_empty() { "%H" } else { "%I" };
+    let shape: String = clock
+        .chars()
+        .map(|character| {
+            if character.is_ascii_digit() {
+                '9'
+            } else {
+                character
+            }
+        })
+        .collect();
+    let minutes = match shape.trim_start_matches('9') {
+        ":99" => ":%M",
+        ":99:99" => ":%M:%S",
+        rest if rest.starts_with(":99:99.") => ":%M:%S%.f",
+        _ => return None,
+    };
+    Some(format!("{separator}{hour}{minutes}{half}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column::ColumnType;
+
+    fn reason(format: &str, column_type: ColumnType, format_use: FormatUse) -> Option<String> {
+        let column = Column {
+            name: "when".to_owned(),
+            column_type,
+            nullable: true,
+            field_index: 0,
+            format: Some(format.to_owned()),
+            zone: None,
+        };
+        Format::of(&column, format_use)
+            .err()
+            .map(|error| error.to_string())
+    }
+
+    macro_rules! refused {
+        ($($name:ident: $use:expr, $format:expr => $part:expr;)*) => {
+            $(#[test]
+            fn $name() {
+                let reason = reason($format, ColumnType::Date, $use).expect("an error");
+                assert!(reason.contains($part), "{reason}");
+                assert!(reason.contains("\"when\""), "{reason}");
+                assert!(reason.contains(&format!("{:?}", $format)), "{reason}");
+            })*
+        };
+    }
+
+    refused! {
+        no_directive: FormatUse::Date, "YYYY-MM-DD" => "no directive";
+        empty: FormatUse::Date, "" => "no directive";
+        unknown_directive: FormatUse::Date, "%Y-%m-%E" => "strftime";
+        ends_in_percent: FormatUse::Date, "%Y-%m-%" => "strftime";
+        not_readable: FormatUse::Date, "%x" => "strftime";
+        no_day: FormatUse::Date, "%Y-%m" => "gives no date";
+        no_time: FormatUse::Time, "%M:%S" => "gives no time";
+        date_in_time: FormatUse::Time, "%d %H:%M" => "parts of a date";
+        offset_in_date: FormatUse::Timestamp, "%Y-%m-%d %H:%M %z" => "timestamptz";
+        no_offset: FormatUse::TimestampTz { has_zone: false }, "%Y-%m-%d %H:%M" => "zone";
+        no_half: FormatUse::Timestamp, "%Y-%m-%d %I:%M" => "%p";
+        half_of_24: FormatUse::Timestamp, "%Y-%m-%d %H:%M %p" => "%p";
+        zone_name: FormatUse::TimestampTz { has_zone: true }, "%Y-%m-%d %H:%M %Q" => "%Q";
+        epoch_without_zone: FormatUse::Timestamp, "%s" => "timestamptz";
+        epoch_with_more: FormatUse::TimestampTz { has_zone: true }, "%s%.f" => "alone";
+    }
+
+    #[test]
+    fn suggestions() {
+        let suggested = |text: &str| suggest(text.as_bytes()).unwrap_or_default();
+        assert_eq!(
+            suggested("31/12/2024"),
+            "declare format = \"%d/%m/%Y\" for the column"
+        );
+        assert_eq!(
+            suggested("12/31/2024 11:59 PM"),
+            "declare format = \"%m/%d/%Y %I:%M %p\" for the column"
+        );
+        assert_eq!(
+            suggested("2024/01/05 10:00:00.5"),
+            "declare format = \"%Y/%m/%d %H:%M:%S%.f\" for the column"
+        );
+        assert_eq!(
+            suggested("05-Jan-24"),
+            "declare format = \"%d-%b-%y\" for the column"
+        );
+        let ambiguous = suggested("01/02/2024");
+        assert!(ambiguous.contains("\"%d/%m/%Y\"") && ambiguous.contains("\"%m/%d/%Y\""));
+        for text in [
+            "", "abc", "1.5", "/", "2024", "a b", "12:00", "ä/ö/ü", "T", " ",
+        ] {
+            assert_eq!(suggest(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_suggested_can_be_used() {
+        for text in [
+            "31/12/2024",
+            "12/31/2024 11:59 PM",
+            "2024/01/05 10:00:00.5",
+            "5-Jan-24",
+        ] {
+            let hint = suggest(text.as_bytes()).expect("a suggestion");
+            let format = hint.split('"').nth(1).expect("a format");
+            assert_eq!(reason(format, ColumnType::Date, FormatUse::Timestamp), None);
+            strtime::parse(format, text).expect("the text matches");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Intervals: months, days and microseconds, which no arithmetic turns into each other.
+//!
+//! Fractions of larger units become smaller ones as in PostgreSQL (half a month is 15 days, half
+//! a day 12 hours), but only where nothing has to be rounded; PostgreSQL rounds.
+
+use super::error::ValueError;
+use super::interval_text::{self, Unit};
+use super::kernel::{Kernel, Window, trim};
+use super::number::is_any_word;
+use super::time::fraction_lost;
+
+/// Days of a month and microseconds of a day where a fraction is split up, as in PostgreSQL.
+const MONTH_DAYS: i128 = 30;
+const DAY_MICROSECONDS: i128 = 86_400_000_000;
+
+/// An interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct IntervalValue {
+    pub months: i32,
+    pub days: i32,
+    pub microseconds: i64,
+}
+
+/// Converts intervals.
+pub(super) struct Interval {
+    fraction_digits: u8,
+}
+
+impl Interval {
+    pub fn new(fraction_digits: u8) -> Interval {
+        Interval { fraction_digits }
+    }
+}
+
+impl Kernel for Interval {
+    type Native = IntervalValue;
+
+    #[inline(always)]
+    fn quick(&self, _window: &Window, _length: usize) -> Option<IntervalValue> {
+        None
+    }
+
+    fn exact(&self, field: &[u8]) -> Result<IntervalValue, ValueError> {
+        let text = trim(field);
+        if is_any_word(text, &["infinity", "+infinity", "-infinity"]) {
+            return Err(ValueError::out_of_range(
+                "infinite intervals are not carried: only PostgreSQL 17 and later have them",
+            ));
+        }
+        let value = interval_text::parse(text)?.value()?;
+        let digits = u32::from(self.fraction_digits.min(6));
+        let lost = value.microseconds % 10i64.pow(6 - digits);
+        if lost != 0 {
+            let fraction = format!("{:06}", (value.microseconds % 1_000_000).unsigned_abs());
+            return Err(fraction_lost(
+                fraction.trim_end_matches('0').len(),
+                self.fraction_digits,
+            ));
+        }
+        Ok(value)
+    }
+}
+
+/// A number of units, as it is written: `whole + numerator / denominator`, all of one sign.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Amount {
+    pub whole: i128,
+    pub numerator: i128,
+    /// A power of ten up to 10^9: no finer fraction of any unit is a whole number of
+    /// microseconds.
+    pub denominator: i128,
+}
+
+/// The sum of what was read so far.
+#[derive(Default)]
+pub(super) struct Sum {
+    pub months: i128,
+    pub days: i128,
+    pub microseconds: i128,
+}
+
+impl Sum {
+    /// Adds an amount of a unit. What is not whole goes to smaller units where nothing is lost.
+    pub fn add(&mut self, amount: Amount, unit: Unit) -> Result<(), ValueError> {
+        let Amount {
+            whole,
+            numerator,
+            denominator,
+        } = amount;
+        let scaled = whole * denominator + numerator;
+        match unit {
+            Unit::Months(months) => {
+                let total = scaled * i128::from(months);
+                self.months += total / denominator;
+                let rest = total % denominator;
+                if rest == 0 {
+                    return Ok(());
+                }
+                if months != 1 {
+                    return Err(ValueError::fraction_lost(
+                        "the fraction of a year is not a whole number of months; PostgreSQL \
+                         would round it: write years and months",
+                    ));
+                }
+                self.add_days(rest * MONTH_DAYS, denominator)
+            }
+            Unit::Days(days) => self.add_days(scaled * i128::from(days), denominator),
+            Unit::Microseconds(microseconds) => {
+                self.add_microseconds(scaled * i128::from(microseconds), denominator)
+            }
+        }
+    }
+
+    fn add_days(&mut self, total: i128, denominator: i128) -> Result<(), ValueError> {
+        self.days += total / denominator;
+        self.add_microseconds(total % denominator * DAY_MICROSECONDS, denominator)
+    }
+
+    fn add_microseconds(&mut self, total: i128, denominator: i128) -> Result<(), ValueError> {
+        if total % denominator != 0 {
+            return Err(too_fine());
+        }
+        self.microseconds += total / denominator;
+        Ok(())
+    }
+
+    /// The interval, where it holds the sum.
+    pub fn value(&self) -> Result<IntervalValue, ValueError> {
+        let past = |what: &str| {
+            ValueError::out_of_range(format!("past the ends of interval: too many {what}"))
+        };
+        let value = IntervalValue {
+            months: i32::try_from(self.months).map_err(|_| past("years or months"))?,
+            days: i32::try_from(self.days).map_err(|_| past("days"))?,
+            microseconds: i64::try_from(self.microseconds)
+                .map_err(|_| past("hours, minutes or seconds"))?,
+        };
+        let is_infinite = |months, days, microseconds| {
+            value
+                == IntervalValue {
+                    months,
+                    days,
+                    microseconds,
+                }
+        };
+        if is_infinite(i32::MAX, i32::MAX, i64::MAX) || is_infinite(i32::MIN, i32::MIN, i64::MIN) {
+            return Err(ValueError::out_of_range(
+                "this very interval is how PostgreSQL 17 writes infinity",
+            ));
+        }
+        Ok(value)
+    }
+}
+
+/// The error for a fraction below a microsecond.
+pub(super) fn too_fine() -> ValueError {
+    ValueError::fraction_lost(
+        "the value is not a whole number of microseconds, and no type keeps less: round it",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::kernel::both_paths;
+    use super::*;
+    use crate::reject::RejectCode;
+
+    fn interval(fraction_digits: u8, text: &str) -> Result<(i32, i32, i64), RejectCode> {
+        both_paths(&Interval::new(fraction_digits), text)
+            .map(|value| (value.months, value.days, value.microseconds))
+            .map_err(|error| error.code)
+    }
+
+    const SECOND: i64 = 1_000_000;
+    const HOUR: i64 = 3_600 * SECOND;
+
+    macro_rules! intervals {
+        ($($name:ident: $text:expr => $expected:expr;)*) => {
+            $(#[test]
+            fn $name() {
+                assert_eq!(interval(6, $text), $expected);
+            })*
+        };
+    }
+
+    intervals! {
+        // What PostgreSQL itself writes.
+        zero: "00:00:00" => Ok((0, 0, 0));
+        all_parts: "1 year 2 mons 3 days 04:05:06.789" => Ok((14, 3, 4 * HOUR + 306_789_000));
+        minus_days: "-1 days +02:03:00" => Ok((0, -1, 7_380 * SECOND));
+        all_minus: "-1 years -2 mons +3 days -04:05:06.789" => Ok((-14, 3, -4 * HOUR - 306_789_000));
+        one_day: "1 day" => Ok((0, 1, 0));
+        minus_time: "-00:00:01" => Ok((0, 0, -SECOND));
+        many_hours: "1000:00:00" => Ok((0, 0, 1000 * HOUR));
+        largest_months: "178956970 years 7 mons" => Ok((i32::MAX, 0, 0));
+        past_largest_months: "178956970 years 8 mons" => Err(RejectCode::OutOfRange);
+        smallest_months: "-178956970 years -8 mons" => Ok((i32::MIN, 0, 0));
+        largest_days: "2147483647 days" => Ok((0, i32::MAX, 0));
+        past_largest_days: "2147483648 days" => Err(RejectCode::OutOfRange);
+        largest_time: "2562047788:00:54.775807" => Ok((0, 0, i64::MAX));
+        past_largest_time: "2562047788:00:54.775808" => Err(RejectCode::OutOfRange);
+        far_past: "99999999999999999999999999 years" => Err(RejectCode::OutOfRange);
+        infinite: "infinity" => Err(RejectCode::OutOfRange);
+        infinite_in_parts: "2147483647 mons 2147483647 days 2562047788:00:54.775807"
+            => Err(RejectCode::OutOfRange);
+        // PostgreSQL's verbose style and other units.
+        verbose: "@ 1 year 2 mons 3 days 4 hours 5 mins 6.5 secs" => Ok((14, 3, 4 * HOUR + 306_500_000));
+        verbose_ago: "@ 1 day 2 hours ago" => Ok((0, -1, -2 * HOUR));
+        verbose_zero: "@ 0" => Ok((0, 0, 0));
+        units_upper_case: "1 YEAR 2 Months" => Ok((14, 0, 0));
+        weeks: "2 weeks 1 day" => Ok((0, 15, 0));
+        long_units: "1 millennium 1 century 1 decade" => Ok((13_320, 0, 0));
+        short_units: "1h30m" => Ok((0, 0, HOUR * 3 / 2));
+        small_units: "1 sec 2 ms 3 us" => Ok((0, 0, 1_002_003));
+        time_first: "04:05:06 1 day" => Ok((0, 1, 14_706 * SECOND));
+        hours_and_minutes: "04:05" => Ok((0, 0, 14_700 * SECOND));
+        half_year: "1.5 years" => Ok((18, 0, 0));
+        half_month: "1.5 months" => Ok((1, 15, 0));
+        minus_half_month: "-0.5 mons" => Ok((0, -15, 0));
+        half_day: "1.5 days" => Ok((0, 1, 12 * HOUR));
+        half_week: "1.5 weeks" => Ok((0, 10, 12 * HOUR));
+        tenth_of_week: "0.1 weeks" => Ok((0, 0, 60_480 * SECOND));
+        half_hour: "1.5 hours" => Ok((0, 0, HOUR * 3 / 2));
+        point_first: ".5 days" => Ok((0, 0, 12 * HOUR));
+        tiny_part_of_day: "0.0000001 days" => Ok((0, 0, 8_640));
+        // What PostgreSQL rounds.
+        third_of_year: "0.3 years" => Err(RejectCode::FractionLost);
+        too_fine_seconds: "1.1234567 seconds" => Err(RejectCode::FractionLost);
+        too_fine_time: "00:00:01.1234567" => Err(RejectCode::FractionLost);
+        too_fine_days: "0.00000000001 days" => Err(RejectCode::FractionLost);
+        zeros_are_not_too_fine: "1.500000000000000000000000 seconds" => Ok((0, 0, 1_500_000));
+        // ISO 8601.
+        iso: "P1Y2M3DT4H5M6.7S" => Ok((14, 3, 4 * HOUR + 306_700_000));
+        iso_minus: "P-1Y+2M" => Ok((-10, 0, 0));
+        iso_weeks: "P2W" => Ok((0, 14, 0));
+        iso_time: "PT36H" => Ok((0, 0, 36 * HOUR));
+        iso_fraction: "PT-0.5S" => Ok((0, 0, -SECOND / 2));
+        iso_minutes_are_not_months: "P1YT1M" => Ok((12, 0, 60 * SECOND));
+        iso_zero: "PT0S" => Ok((0, 0, 0));
+        iso_small: "p1y" => Err(RejectCode::Syntax);
+        iso_empty: "P" => Err(RejectCode::Syntax);
+        iso_no_time: "P1DT" => Err(RejectCode::Syntax);
+        iso_twice: "P1D1D" => Err(RejectCode::Syntax);
+        iso_sign_first: "-P1Y" => Err(RejectCode::Syntax);
+        iso_hours_in_date: "P1H" => Err(RejectCode::Syntax);
+        // What has no one meaning.
+        empty: "" => Err(RejectCode::Syntax);
+        number_alone: "5" => Err(RejectCode::Syntax);
+        unknown_unit: "1 quarter" => Err(RejectCode::Syntax);
+        unit_alone: "days" => Err(RejectCode::Syntax);
+        twice: "1 day 1 day" => Err(RejectCode::Syntax);
+        hours_twice: "1 hour 02:03:04" => Err(RejectCode::Syntax);
+        minutes_or_hours: "04:05.5" => Err(RejectCode::Syntax);
+        minute_60: "00:60:00" => Err(RejectCode::OutOfRange);
+        second_60: "00:00:60" => Err(RejectCode::OutOfRange);
+        exponent: "1e3 days" => Err(RejectCode::Syntax);
+        year_month: "1-2" => Err(RejectCode::Syntax);
+        ago_in_the_middle: "1 day ago 1 hour" => Err(RejectCode::Syntax);
+        sign_alone: "- 1 day" => Err(RejectCode::Syntax);
+    }
+
+    #[test]
+    fn fewer_digits() {
+        assert_eq!(interval(3, "00:00:00.123"), Ok((0, 0, 123_000)));
+        assert_eq!(interval(3, "00:00:00.1234"), Err(RejectCode::FractionLost));
+        assert_eq!(interval(0, "-00:00:01"), Ok((0, 0, -SECOND)));
+        assert_eq!(interval(0, "-00:00:00.5"), Err(RejectCode::FractionLost));
+    }
+
+    proptest! {
+        #[test]
+        fn as_postgresql_writes_them(months: i32, days: i32, seconds in -9_000_000_000_000i64..9_000_000_000_000, micros in 0i64..1_000_000) {
+            let sign = if seconds < 0 { "-" } else { "" };
+            let size = seconds.unsigned_abs();
+            let text = format!("{} years {} mons {days} days {sign}{:02}:{:02}:{:02}.{micros:06}",
+                months / 12, months % 12, size / 3600, size / 60 % 60, size % 60);
+            let micros = if seconds < 0 { -micros } else { micros };
+            prop_assert_eq!(interval(6, &text), Ok((months, days, seconds * SECOND + micros)), "{}", text);
+        }
+
+        #[test]
+        fn nothing_panics(text in "[-+@P0-9. :TYMDdaysmonh]{0,40}") {
+            let _ = interval(6, &text);
+        }
+    }
+}

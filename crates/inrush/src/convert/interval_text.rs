@@ -1,0 +1,333 @@
+//! The ways to write an interval: PostgreSQL's own and its verbose one, and ISO 8601 with letters.
+
+use super::cursor::{Cursor, number};
+use super::error::ValueError;
+use super::interval::{Amount, Sum, too_fine};
+use super::kernel::trim;
+
+/// What a unit is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Months(i32),
+    Days(i32),
+    Microseconds(i64),
+}
+
+const SECOND: Unit = Unit::Microseconds(1_000_000);
+const MINUTE: Unit = Unit::Microseconds(60_000_000);
+const HOUR: Unit = Unit::Microseconds(3_600_000_000);
+
+/// The units and their names, as PostgreSQL knows them.
+const UNITS: [(Unit, &[&str]); 12] = [
+    (
+        Unit::Microseconds(1),
+        &[
+            "us",
+            "usec",
+            "usecs",
+            "usecond",
+            "useconds",
+            "microsecon",
+            "microsecond",
+            "microseconds",
+        ],
+    ),
+    (
+        Unit::Microseconds(1_000),
+        &[
+            "ms",
+            "msec",
+            "msecs",
+            "msecond",
+            "mseconds",
+            "millisecon",
+            "millisecond",
+            "milliseconds",
+        ],
+    ),
+    (SECOND, &["s", "sec", "secs", "second", "seconds"]),
+    (MINUTE, &["m", "min", "mins", "minute", "minutes"]),
+    (HOUR, &["h", "hr", "hrs", "hour", "hours"]),
+    (Unit::Days(1), &["d", "day", "days"]),
+    (Unit::Days(7), &["w", "week", "weeks"]),
+    (Unit::Months(1), &["mon", "mons", "month", "months"]),
+    (Unit::Months(12), &["y", "yr", "yrs", "year", "years"]),
+    (Unit::Months(120), &["dec", "decs", "decade", "decades"]),
+    (Unit::Months(1_200), &["c", "cent", "century", "centuries"]),
+    (
+        Unit::Months(12_000),
+        &["mil", "mils", "millennia", "millennium"],
+    ),
+];
+
+const SECOND_INDEX: usize = 2;
+const MINUTE_INDEX: usize = 3;
+const HOUR_INDEX: usize = 4;
+
+/// More digits than this are past the ends of every unit.
+const WHOLE_DIGITS_MAX: usize = 18;
+
+/// A finer fraction of any unit is no whole number of microseconds.
+const FRACTION_DIGITS_MAX: usize = 9;
+
+/// Reads an interval without blanks around it.
+pub(super) fn parse(text: &[u8]) -> Result<Sum, ValueError> {
+    match text {
+        [] => Err(ValueError::syntax(
+            "not an interval; the field is empty: where that means NULL, set null = \"\" in the \
+             format",
+        )),
+        [b'P', rest @ ..] => parse_iso(rest),
+        _ => parse_words(text),
+    }
+}
+
+fn fault(what: &str) -> ValueError {
+    ValueError::syntax(format!(
+        "not an interval; {what}. Write `1 year 2 mons 3 days 04:05:06` or `P1Y2M3DT4H5M6S`"
+    ))
+}
+
+fn parse_words(text: &[u8]) -> Result<Sum, ValueError> {
+    let mut cursor = Cursor::new(text);
+    let has_sign_of_verbose = cursor.eat(b'@');
+    let mut sum = Sum::default();
+    let mut seen = Seen::default();
+    let mut is_ago = false;
+    loop {
+        cursor.take_while(is_blank);
+        if cursor.is_at_end() {
+            break;
+        }
+        if is_ago {
+            return Err(fault("`ago` stands at its end only"));
+        }
+        if cursor.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {
+            let word = cursor.take_while(|byte| byte.is_ascii_alphabetic());
+            if !word.eq_ignore_ascii_case(b"ago") || !seen.any() {
+                return Err(fault("a unit stands without its number"));
+            }
+            is_ago = true;
+            continue;
+        }
+        let is_negative = sign(&mut cursor);
+        let digits = cursor.digits();
+        if cursor.peek() == Some(b':') {
+            seen.note(HOUR_INDEX)?;
+            seen.note(MINUTE_INDEX)?;
+            seen.note(SECOND_INDEX)?;
+            add_clock(&mut cursor, digits, is_negative, &mut sum)?;
+            continue;
+        }
+        let amount = amount(&mut cursor, digits, is_negative)?;
+        cursor.take_while(is_blank);
+        let word = cursor.take_while(|byte| byte.is_ascii_alphabetic());
+        if word.is_empty() {
+            // PostgreSQL's verbose style writes nothing at all as `@ 0`.
+            if has_sign_of_verbose && cursor.is_at_end() && !seen.any() && amount.is_zero() {
+                break;
+            }
+            return Err(fault("a number has no unit"));
+        }
+        let index = UNITS
+            .iter()
+            .position(|(_, names)| {
+                names
+                    .iter()
+                    .any(|name| name.as_bytes().eq_ignore_ascii_case(word))
+            })
+            .ok_or_else(|| {
+                fault(&format!(
+                    "there is no unit {:?}",
+                    String::from_utf8_lossy(word)
+                ))
+            })?;
+        seen.note(index)?;
+        sum.add(amount, UNITS[index].0)?;
+    }
+    if is_ago {
+        sum = Sum {
+            months: -sum.months,
+            days: -sum.days,
+            microseconds: -sum.microseconds,
+        };
+    }
+    Ok(sum)
+}
+
+/// `H:MM[:SS[.fraction]]` behind its hours.
+fn add_clock(
+    cursor: &mut Cursor<'_>,
+    hours: &[u8],
+    is_negative: bool,
+    sum: &mut Sum,
+) -> Result<(), ValueError> {
+    let shape = || fault("a time in it is not written HH:MM:SS");
+    let hours = whole(hours)?.ok_or_else(shape)?;
+    cursor.eat(b':');
+    let minutes = cursor.number_of_one_or_two().ok_or_else(shape)?;
+    let mut seconds = Amount {
+        whole: 0,
+        numerator: 0,
+        denominator: 1,
+    };
+    if cursor.eat(b':') {
+        let digits = cursor.digits();
+        if digits.is_empty() || digits.len() > 2 {
+            return Err(shape());
+        }
+        seconds = amount(cursor, digits, false)?;
+    } else if cursor.peek() == Some(b'.') {
+        return Err(fault(
+            "a time of two parts with a fraction can be hours or minutes: write HH:MM:SS",
+        ));
+    }
+    if cursor.peek().is_some_and(|byte| !is_blank(byte)) {
+        return Err(shape());
+    }
+    if minutes > 59 || seconds.whole > 59 {
+        return Err(ValueError::out_of_range(
+            "minutes and seconds of a time in an interval are 0 to 59",
+        ));
+    }
+    let mut clock = Sum::default();
+    clock.add(Amount::whole(hours), HOUR)?;
+    clock.add(Amount::whole(i128::from(minutes)), MINUTE)?;
+    clock.add(seconds, SECOND)?;
+    sum.microseconds += if is_negative {
+        -clock.microseconds
+    } else {
+        clock.microseconds
+    };
+    Ok(())
+}
+
+fn parse_iso(text: &[u8]) -> Result<Sum, ValueError> {
+    let mut cursor = Cursor::new(text);
+    let mut sum = Sum::default();
+    let mut seen = Seen::default();
+    let mut is_time = false;
+    if cursor.is_at_end() {
+        return Err(fault("nothing follows the P"));
+    }
+    while !cursor.is_at_end() {
+        if !is_time && cursor.eat(b'T') {
+            is_time = true;
+            if cursor.is_at_end() {
+                return Err(fault("nothing follows the T"));
+            }
+            continue;
+        }
+        let is_negative = sign(&mut cursor);
+        let digits = cursor.digits();
+        let amount = amount(&mut cursor, digits, is_negative)?;
+        let letter = cursor.peek();
+        let unit = match (is_time, letter) {
+            (false, Some(b'Y')) => Unit::Months(12),
+            (false, Some(b'M')) => Unit::Months(1),
+            (false, Some(b'W')) => Unit::Days(7),
+            (false, Some(b'D')) => Unit::Days(1),
+            (true, Some(b'H')) => HOUR,
+            (true, Some(b'M')) => MINUTE,
+            (true, Some(b'S')) => SECOND,
+            _ => {
+                return Err(fault(if is_time {
+                    "after T its parts end with H, M or S"
+                } else {
+                    "before T its parts end with Y, M, W or D"
+                }));
+            }
+        };
+        cursor.rest = &cursor.rest[1..];
+        let index = UNITS
+            .iter()
+            .position(|(known, _)| *known == unit)
+            .expect("one of the units");
+        seen.note(index)?;
+        sum.add(amount, unit)?;
+    }
+    Ok(sum)
+}
+
+/// Which units were read: none may be read twice.
+#[derive(Default)]
+struct Seen {
+    bits: u32,
+}
+
+impl Seen {
+    fn note(&mut self, index: usize) -> Result<(), ValueError> {
+        if self.bits & (1 << index) != 0 {
+            return Err(fault("a unit is given twice"));
+        }
+        self.bits |= 1 << index;
+        Ok(())
+    }
+
+    fn any(&self) -> bool {
+        self.bits != 0
+    }
+}
+
+impl Amount {
+    fn whole(whole: i128) -> Amount {
+        Amount {
+            whole,
+            numerator: 0,
+            denominator: 1,
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.whole == 0 && self.numerator == 0
+    }
+}
+
+fn is_blank(byte: u8) -> bool {
+    trim(&[byte]).is_empty()
+}
+
+fn sign(cursor: &mut Cursor<'_>) -> bool {
+    if cursor.eat(b'-') {
+        return true;
+    }
+    cursor.eat(b'+');
+    false
+}
+
+/// Digits as a whole number; nothing where there are none.
+fn whole(digits: &[u8]) -> Result<Option<i128>, ValueError> {
+    let significant = digits.iter().position(|digit| *digit != b'0');
+    let significant = significant.map_or(&digits[..0], |first| &digits[first..]);
+    if significant.len() > WHOLE_DIGITS_MAX {
+        return Err(ValueError::out_of_range("past the ends of interval"));
+    }
+    Ok((!digits.is_empty()).then(|| number(significant).map_or(0, i128::from)))
+}
+
+/// The number whose digits before the point are `digits`; the cursor stands behind them.
+fn amount(cursor: &mut Cursor<'_>, digits: &[u8], is_negative: bool) -> Result<Amount, ValueError> {
+    let whole = whole(digits)?;
+    let mut fraction: &[u8] = &[];
+    if cursor.eat(b'.') {
+        fraction = cursor.digits();
+        if whole.is_none() && fraction.is_empty() {
+            return Err(fault("a point stands without digits"));
+        }
+    } else if whole.is_none() {
+        return Err(fault("a number was expected"));
+    }
+    let needed = fraction
+        .iter()
+        .rposition(|digit| *digit != b'0')
+        .map_or(0, |last| last + 1);
+    if needed > FRACTION_DIGITS_MAX {
+        return Err(too_fine());
+    }
+    let sign = if is_negative { -1 } else { 1 };
+    Ok(Amount {
+        whole: sign * whole.unwrap_or(0),
+        numerator: sign * number(&fraction[..needed]).map_or(0, i128::from),
+        denominator: 10i128.pow(needed as u32),
+    })
+}

@@ -1,0 +1,116 @@
+//! The loop over the fields of one column, and what a column type must say to take part in it.
+
+use super::error::ValueError;
+use super::fields::Fields;
+
+/// Bytes that a quick path may look at.
+pub(super) const WINDOW_BYTES: usize = crate::chunk::CHUNK_PADDING_BYTES;
+
+/// What stands at a field's first byte and after it. What lies behind the field's own length
+/// belongs to other fields or is padding.
+pub(super) type Window = [u8; WINDOW_BYTES];
+
+/// How the values of one column type with a fixed width are made.
+pub(super) trait Kernel {
+    /// The value.
+    type Native: Copy + Default;
+
+    /// The value of a field of the common shape, or nothing where it has any other shape.
+    /// It never accepts what `exact` refuses, and gives the same value.
+    fn quick(&self, window: &Window, length: usize) -> Option<Self::Native>;
+
+    /// The value of any field, or what is wrong with it.
+    fn exact(&self, field: &[u8]) -> Result<Self::Native, ValueError>;
+}
+
+/// A value that does not fit, and its row's place in the batch.
+pub(super) struct Fault {
+    /// Place in the batch.
+    pub row: usize,
+    /// What is wrong.
+    pub error: ValueError,
+}
+
+/// The values of one column; NULL and rows at fault hold the type's default.
+#[inline(always)]
+pub(super) fn values<K: Kernel>(
+    kernel: &K,
+    fields: &Fields<'_>,
+    faults: &mut Vec<Fault>,
+) -> Vec<K::Native> {
+    let mut values = Vec::with_capacity(fields.spans.len());
+    if fields.is_plain {
+        let text = fields.text;
+        values.extend(fields.spans.iter().enumerate().map(|(row, span)| {
+            let start = span.start as usize;
+            let window: &Window = text[start..start + WINDOW_BYTES]
+                .try_into()
+                .expect("a window long");
+            match kernel.quick(window, span.length as usize) {
+                Some(value) => value,
+                None => exact(kernel, fields, row, faults),
+            }
+        }));
+    } else {
+        values.extend((0..fields.spans.len()).map(|row| {
+            let Some((window, length)) = fields.window(row) else {
+                return K::Native::default();
+            };
+            match kernel.quick(window, length) {
+                Some(value) => value,
+                None => exact(kernel, fields, row, faults),
+            }
+        }));
+    }
+    values
+}
+
+#[cold]
+#[inline(never)]
+fn exact<K: Kernel>(
+    kernel: &K,
+    fields: &Fields<'_>,
+    row: usize,
+    faults: &mut Vec<Fault>,
+) -> K::Native {
+    let field = fields.field(row).expect("a field that is not NULL");
+    match kernel.exact(field) {
+        Ok(value) => value,
+        Err(error) => {
+            faults.push(Fault { row, error });
+            K::Native::default()
+        }
+    }
+}
+
+/// A field without the blanks around it, as PostgreSQL's input functions pass over them.
+pub(super) fn trim(field: &[u8]) -> &[u8] {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c);
+    let Some(start) = field.iter().position(|byte| !is_blank(byte)) else {
+        return &[];
+    };
+    let end = field
+        .iter()
+        .rposition(|byte| !is_blank(byte))
+        .map_or(start, |last| last + 1);
+    &field[start..end]
+}
+
+/// A kernel's two paths on one text, for tests: the quick one must agree wherever it answers.
+#[cfg(test)]
+pub(super) fn both_paths<K: Kernel>(kernel: &K, text: &str) -> Result<K::Native, ValueError>
+where
+    K::Native: PartialEq + std::fmt::Debug,
+{
+    let exact = kernel.exact(text.as_bytes());
+    // What follows a field can be anything: the quick path must not look at it.
+    for filler in [0, b'0', b'9', b'|', b' ', b'.', 0xff] {
+        let mut bytes = vec![filler; text.len() + WINDOW_BYTES];
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        let window: &Window = bytes[..WINDOW_BYTES].try_into().expect("a window long");
+        if let Some(value) = kernel.quick(window, text.len()) {
+            assert_eq!(exact.as_ref(), Ok(&value), "quick path on {text:?}");
+        }
+    }
+    exact
+}

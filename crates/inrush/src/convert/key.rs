@@ -1,0 +1,132 @@
+//! Values of a partition key and the bounds that they must keep.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, TimeUnit};
+
+use super::column_converter::ColumnConverter;
+use super::error::ValueError;
+use super::kernel::Fault;
+use crate::column::Column;
+use crate::reject::RejectCode;
+
+/// A value of a partition key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyValue {
+    /// Of an integer column of any width.
+    Integer(i64),
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Microseconds since 1970-01-01T00:00:00, with or without a zone.
+    Timestamp(i64),
+    /// Text. How texts are ordered is the server's matter (its collation): they are never
+    /// compared here.
+    Text(String),
+}
+
+/// The bounds of a partition. Text is not checked against them, see [`KeyValue::Text`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyBounds {
+    /// The key's index in the converter's columns.
+    pub column_index: usize,
+    /// The first value inside; unbounded where it is not set.
+    pub lower: Option<KeyValue>,
+    /// The first value past the end; unbounded where it is not set.
+    pub upper: Option<KeyValue>,
+    /// The partition in words for a reject: `part 3, [1000, 2000)`.
+    pub describe: String,
+}
+
+impl KeyBounds {
+    /// Whether the bounds have the type of a column.
+    pub(super) fn fits(&self, converter: &ColumnConverter) -> bool {
+        [&self.lower, &self.upper]
+            .into_iter()
+            .flatten()
+            .all(|value| {
+                matches!(
+                    (value, converter),
+                    (
+                        KeyValue::Integer(_),
+                        ColumnConverter::Int16(_)
+                            | ColumnConverter::Int32(_)
+                            | ColumnConverter::Int64(_)
+                    ) | (KeyValue::Date(_), ColumnConverter::Date(_))
+                        | (
+                            KeyValue::Timestamp(_),
+                            ColumnConverter::Timestamp(_) | ColumnConverter::TimestampTz(_)
+                        )
+                        | (KeyValue::Text(_), ColumnConverter::Text(_))
+                )
+            })
+    }
+
+    fn range(&self) -> (i64, Option<i64>) {
+        let number = |value: &KeyValue| match value {
+            KeyValue::Integer(value) | KeyValue::Timestamp(value) => Some(*value),
+            KeyValue::Date(days) => Some(i64::from(*days)),
+            KeyValue::Text(_) => None,
+        };
+        (
+            self.lower.as_ref().and_then(number).unwrap_or(i64::MIN),
+            self.upper.as_ref().and_then(number),
+        )
+    }
+}
+
+/// Notes the rows whose key lies outside of its bounds.
+pub(super) fn check_bounds(bounds: &KeyBounds, array: &ArrayRef, faults: &mut Vec<Fault>) {
+    match array.data_type() {
+        DataType::Int16 => check::<Int16Type>(bounds, array, faults),
+        DataType::Int32 => check::<Int32Type>(bounds, array, faults),
+        DataType::Int64 => check::<Int64Type>(bounds, array, faults),
+        DataType::Date32 => check::<Date32Type>(bounds, array, faults),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            check::<TimestampMicrosecondType>(bounds, array, faults);
+        }
+        _ => {}
+    }
+}
+
+fn check<T: ArrowPrimitiveType>(bounds: &KeyBounds, array: &ArrayRef, faults: &mut Vec<Fault>)
+where
+    T::Native: Into<i64>,
+{
+    let (lower, upper) = bounds.range();
+    let array = array.as_primitive::<T>();
+    let is_outside = |value: i64| value < lower || upper.is_some_and(|upper| value >= upper);
+    let error = |what: &str| {
+        ValueError::new(
+            RejectCode::OutsidePartition,
+            format!(
+                "the key {what} the partition that this file goes to ({}); likely the row belongs \
+                 to another file, or `bounds` are not the file's",
+                bounds.describe
+            ),
+        )
+    };
+    for (row, value) in array.values().iter().enumerate() {
+        if array.is_null(row) {
+            faults.push(Fault {
+                row,
+                error: error("is NULL, which no range takes, not even"),
+            });
+        } else if is_outside((*value).into()) {
+            faults.push(Fault {
+                row,
+                error: error("lies outside of"),
+            });
+        }
+    }
+}
+
+/// Converts one value on its own, as the rows of a file are: for the planner, which places files
+/// in partitions and checks the bounds of packages. Only types that can be a key are known.
+pub fn convert_one(column: &Column, text: &str) -> Result<KeyValue, ValueError> {
+    let converter =
+        ColumnConverter::new(column).map_err(|error| ValueError::syntax(error.to_string()))?;
+    converter.key_value(text)
+}

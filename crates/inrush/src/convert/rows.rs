@@ -1,0 +1,239 @@
+//! Which records of a chunk become rows of a batch, and why the others cannot: the faults of a
+//! record's form, found before any of its values is looked at.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use inrush_scan::{Dialect, Fault, FaultKind, Records};
+
+use super::error::ValueError;
+use crate::chunk::Chunk;
+use crate::reject::{Reject, RejectCode, VALUE_BYTES_MAX};
+
+/// A record that takes part in a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Index in the scan's records.
+    pub record: u32,
+    /// Index in the scan's field ends of its first field.
+    pub first_field: u32,
+}
+
+/// A reject and the record it stands for, until all of a batch are put in order.
+pub(super) struct PendingReject {
+    pub record: u32,
+    pub reject: Reject,
+}
+
+/// Selects the rows of `range` whose form is right into `rows`. True where any of them holds a
+/// quote or an escape.
+pub(super) fn select(
+    chunk: &Chunk,
+    records: &Records,
+    range: Range<usize>,
+    dialect: &Dialect,
+    field_count: usize,
+    rows: &mut Vec<Row>,
+    pending: &mut Vec<PendingReject>,
+) -> bool {
+    rows.clear();
+    let mut faults = {
+        let first = records
+            .faults
+            .partition_point(|fault| (fault.record_index as usize) < range.start);
+        records.faults[first..].iter().peekable()
+    };
+    let mut invalid = {
+        let first = chunk
+            .invalid_utf8
+            .partition_point(|record| (*record as usize) < range.start);
+        chunk.invalid_utf8[first..].iter().peekable()
+    };
+    let mut any_escaped = false;
+    for index in range {
+        let record = &records.records[index];
+        let is_fault = faults
+            .peek()
+            .is_some_and(|fault| fault.record_index as usize == index);
+        let is_invalid = invalid
+            .peek()
+            .is_some_and(|record| **record as usize == index);
+        let found = records.field_count(index);
+        if is_fault || is_invalid || found != field_count {
+            let error = if is_invalid {
+                utf8_error(&chunk.text()[record.start as usize..record.end as usize])
+            } else if let (true, Some(fault)) = (is_fault, faults.peek()) {
+                fault_error(fault, record.start, dialect)
+            } else {
+                field_count_error(chunk, records, index, dialect, field_count)
+            };
+            if is_fault {
+                faults.next();
+            }
+            if is_invalid {
+                invalid.next();
+            }
+            pending.push(PendingReject {
+                record: index as u32,
+                reject: reject(chunk, records, index as u32, None, error),
+            });
+            continue;
+        }
+        any_escaped |= record.escaped;
+        rows.push(Row {
+            record: index as u32,
+            first_field: record.first_field,
+        });
+    }
+    any_escaped
+}
+
+/// The reject of a record; `at` is the column at fault and its field.
+pub(super) fn reject(
+    chunk: &Chunk,
+    records: &Records,
+    record_index: u32,
+    at: Option<(&Arc<str>, Range<usize>)>,
+    error: ValueError,
+) -> Reject {
+    let record = &records.records[record_index as usize];
+    let text = chunk.text();
+    Reject {
+        location: chunk.location(record.start, record.line),
+        column: at.as_ref().map(|(column, _)| Arc::clone(column)),
+        value: at.map(|(_, field)| shortened(&text[field])),
+        code: error.code,
+        reason: error.reason,
+        raw: text[record.start as usize..record.end as usize].to_vec(),
+    }
+}
+
+/// At most [`VALUE_BYTES_MAX`] bytes of a value, cut between characters.
+fn shortened(value: &[u8]) -> String {
+    if value.len() <= VALUE_BYTES_MAX {
+        return String::from_utf8_lossy(value).into_owned();
+    }
+    let mut end = VALUE_BYTES_MAX;
+    // A character has at most three bytes that continue it.
+    while end > VALUE_BYTES_MAX - 4 && value[end] & 0xC0 == 0x80 {
+        end -= 1;
+    }
+    String::from_utf8_lossy(&value[..end]).into_owned()
+}
+
+fn utf8_error(raw: &[u8]) -> ValueError {
+    let place = match std::str::from_utf8(raw) {
+        Err(error) => {
+            let at = error.valid_up_to();
+            format!("byte {} of the record (0x{:02x})", at + 1, raw[at])
+        }
+        Ok(_) => "the record".to_owned(),
+    };
+    ValueError::new(
+        RejectCode::InvalidUtf8,
+        format!(
+            "{place} is not valid UTF-8; likely the file is in another encoding, such as \
+             Latin-1: convert it, for example with `iconv -f LATIN1 -t UTF-8`"
+        ),
+    )
+}
+
+fn fault_error(fault: &Fault, record_start: u32, dialect: &Dialect) -> ValueError {
+    let byte = fault.position.saturating_sub(record_start) + 1;
+    let quote = dialect.quote.map_or('"', char::from);
+    match fault.kind {
+        FaultKind::StrayQuote => ValueError::new(
+            RejectCode::StrayQuote,
+            format!(
+                "a quote ({quote}) stands inside an unquoted field at byte {byte} of the record; \
+                 a field with quotes in it must itself be quoted, its quotes doubled or escaped. \
+                 Where quotes have no meaning in this file, set quote = \"\" in the format"
+            ),
+        ),
+        FaultKind::TextAfterQuote => ValueError::new(
+            RejectCode::TextAfterQuote,
+            format!(
+                "text follows a closing quote ({quote}) at byte {byte} of the record; likely a \
+                 quote inside the field was neither doubled nor escaped, or `escape` in the \
+                 format is not the file's"
+            ),
+        ),
+        FaultKind::UnclosedQuote => ValueError::new(
+            RejectCode::UnclosedQuote,
+            format!(
+                "the file ends inside the quoted field that begins at byte {byte} of the record; \
+                 likely the file was cut off, or a quote ({quote}) is missing"
+            ),
+        ),
+        FaultKind::DanglingEscape => ValueError::new(
+            RejectCode::DanglingEscape,
+            "the file ends right after an escape character; likely it was cut off".to_owned(),
+        ),
+        FaultKind::TrailingDelimiterMissing => ValueError::new(
+            RejectCode::TrailingDelimiterMissing,
+            format!(
+                "the record does not end with {:?}, as the format's trailing_delimiter = true \
+                 says; likely the record was cut off. Where the file has no trailing delimiters, \
+                 set trailing_delimiter = false",
+                char::from(dialect.delimiter)
+            ),
+        ),
+    }
+}
+
+fn field_count_error(
+    chunk: &Chunk,
+    records: &Records,
+    index: usize,
+    dialect: &Dialect,
+    expected: usize,
+) -> ValueError {
+    let found = records.field_count(index);
+    let record = &records.records[index];
+    let raw = &chunk.text()[record.start as usize..record.end as usize];
+    let delimiter = char::from(dialect.delimiter);
+    let cause = if found == expected + 1 && records.field(index, found - 1).is_empty() {
+        format!(
+            "it ends with {delimiter:?}: where every record does, set trailing_delimiter = true \
+             in the format"
+        )
+    } else if found > expected {
+        match dialect.quote {
+            Some(quote) => format!(
+                "likely a {delimiter:?} stands inside a field that is not quoted with {}; \
+                 or `columns` lists too few",
+                char::from(quote)
+            ),
+            None => format!(
+                "likely a {delimiter:?} stands inside a field, and the format has no quote; or \
+                 `columns` lists too few"
+            ),
+        }
+    } else if let Some(other) = likely_delimiter(raw, dialect.delimiter, expected) {
+        format!("likely the delimiter is {other:?}: set delimiter = {other:?} in the format")
+    } else {
+        "likely a line break stands inside a field that is not quoted, the record was cut off, \
+         or `columns` lists too many"
+            .to_owned()
+    };
+    let fields = if found == 1 { "field" } else { "fields" };
+    ValueError::new(
+        RejectCode::FieldCount,
+        format!("the record has {found} {fields}, {expected} were expected; {cause}"),
+    )
+}
+
+/// Another usual delimiter that would give the right number of fields.
+fn likely_delimiter(raw: &[u8], delimiter: u8, expected: usize) -> Option<char> {
+    if expected < 2 {
+        return None;
+    }
+    [b',', b';', b'\t', b'|']
+        .into_iter()
+        .filter(|other| *other != delimiter)
+        .find(|other| {
+            let count = raw.iter().filter(|byte| *byte == other).count();
+            count == expected - 1 || count == expected && raw.last() == Some(other)
+        })
+        .map(char::from)
+}

@@ -1,0 +1,306 @@
+//! Times of day: `HH:MM[:SS[.ffffff]]`, or the format that the column declares.
+//!
+//! A 60th second is refused, unlike in PostgreSQL, which carries it into the next minute: that
+//! would change the value.
+
+use super::calendar::DAY_MICROSECONDS;
+use super::cursor::Cursor;
+use super::date::not_a_date;
+use super::digits;
+use super::error::{ConvertError, ValueError};
+use super::formats::{Format, FormatUse};
+use super::kernel::{Kernel, Window, trim};
+use crate::column::Column;
+
+/// Converts times of day.
+pub(super) struct Time {
+    fraction_digits: u8,
+    format: Option<Format>,
+}
+
+impl Time {
+    pub fn new(column: &Column, fraction_digits: u8) -> Result<Time, ConvertError> {
+        Ok(Time {
+            fraction_digits,
+            format: Format::of(column, FormatUse::Time)?,
+        })
+    }
+}
+
+impl Kernel for Time {
+    type Native = i64;
+
+    #[inline(always)]
+    fn quick(&self, window: &Window, length: usize) -> Option<i64> {
+        match &self.format {
+            None => {
+                let (microseconds, end) = quick_time(window, 0, length, self.fraction_digits)?;
+                (end == length).then_some(microseconds)
+            }
+            Some(format) => format.quick(window, length),
+        }
+    }
+
+    fn exact(&self, field: &[u8]) -> Result<i64, ValueError> {
+        let text = trim(field);
+        if let Some(format) = &self.format {
+            return format.time(text, self.fraction_digits);
+        }
+        let mut cursor = Cursor::new(text);
+        let microseconds = time_of_day(&mut cursor, self.fraction_digits)
+            .map_err(|fault| fault.into_error(|| not_a_date(text, "a time (HH:MM:SS)")))?;
+        if cursor.is_at_end() {
+            return Ok(microseconds);
+        }
+        if matches!(trim(cursor.rest).first(), Some(b'+' | b'-' | b'Z' | b'z')) {
+            return Err(ValueError::syntax(
+                "the time has an offset from UTC, and the column keeps none; remove it from the \
+                 file, or let the column be timetz",
+            ));
+        }
+        Err(not_a_date(text, "a time (HH:MM:SS)"))
+    }
+}
+
+/// `HH:MM:SS[.fraction]` that begins at `at`: microseconds since midnight and where it ends,
+/// which is not past `length`.
+#[inline(always)]
+pub(super) fn quick_time(
+    window: &Window,
+    at: usize,
+    length: usize,
+    fraction_digits: u8,
+) -> Option<(i64, usize)> {
+    if length < at + 8 || length > 40 {
+        return None;
+    }
+    let word = digits::load(window, at);
+    const COLONS: u64 = 0x0000_FF00_00FF_0000;
+    const COLONS_EXPECTED: u64 = 0x0000_3A00_003A_0000;
+    if word & COLONS != COLONS_EXPECTED {
+        return None;
+    }
+    let six = word & 0xFFFF | (word >> 8) & 0xFFFF_0000 | (word >> 16) & 0xFFFF_0000_0000;
+    let number = digits::block(six, 6)?;
+    let (hour, minute, second) = (number / 10_000, number / 100 % 100, number % 100);
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let seconds = (hour * 60 + minute) * 60 + second;
+    let mut microseconds = seconds * 1_000_000;
+    let mut end = at + 8;
+    if end < length && window[end] == b'.' {
+        let start = end + 1;
+        end = start;
+        while end < length && window[end].is_ascii_digit() {
+            end += 1;
+        }
+        let count = end - start;
+        if count == 0 || count > usize::from(fraction_digits) {
+            return None;
+        }
+        let fraction = digits::block(digits::load(window, start), count)?;
+        microseconds += fraction * digits::POWERS_OF_TEN[6 - count];
+    }
+    Some((microseconds as i64, end))
+}
+
+/// What is wrong with a time of day.
+pub(super) enum TimeFault {
+    /// It is not written as one; the caller knows the whole text.
+    Shape,
+    /// This.
+    Error(ValueError),
+}
+
+impl TimeFault {
+    pub fn into_error(self, shape: impl FnOnce() -> ValueError) -> ValueError {
+        match self {
+            TimeFault::Shape => shape(),
+            TimeFault::Error(error) => error,
+        }
+    }
+}
+
+/// Reads `H[H]:MM[:SS[.fraction]]`, up to 24:00:00.
+pub(super) fn time_of_day(cursor: &mut Cursor<'_>, fraction_digits: u8) -> Result<i64, TimeFault> {
+    let hour = cursor.number_of_one_or_two().ok_or(TimeFault::Shape)?;
+    if !cursor.eat(b':') {
+        return Err(TimeFault::Shape);
+    }
+    let minute = cursor.number_of(2).ok_or(TimeFault::Shape)?;
+    let mut second = 0;
+    let mut fraction = 0;
+    if cursor.eat(b':') {
+        second = cursor.number_of(2).ok_or(TimeFault::Shape)?;
+        if cursor.eat(b'.') {
+            let digits = cursor.digits();
+            if digits.is_empty() {
+                return Err(TimeFault::Shape);
+            }
+            fraction =
+                microseconds_of_fraction(digits, fraction_digits).map_err(TimeFault::Error)?;
+        }
+    }
+    if cursor.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+        return Err(TimeFault::Shape);
+    }
+    let refuse = |reason: &str| Err(TimeFault::Error(ValueError::out_of_range(reason)));
+    if hour > 24 {
+        return refuse("an hour is 0 to 24");
+    }
+    if minute > 59 {
+        return refuse("a minute is 0 to 59");
+    }
+    if second == 60 {
+        return refuse(LEAP_SECOND);
+    }
+    if second > 59 {
+        return refuse("a second is 0 to 59");
+    }
+    let seconds = i64::from((hour * 60 + minute) * 60 + second);
+    let microseconds = seconds * 1_000_000 + fraction;
+    if microseconds > DAY_MICROSECONDS {
+        return refuse("a day ends at 24:00:00");
+    }
+    Ok(microseconds)
+}
+
+/// Why a 60th second is refused.
+pub(super) const LEAP_SECOND: &str = "a minute has no 60th second here; PostgreSQL would carry it \
+     into the next minute, which changes the value: write the first second of the next minute";
+
+/// Reads what stands between a date and a time: `T`, or blanks.
+pub(super) fn separator(cursor: &mut Cursor<'_>) -> bool {
+    cursor.eat(b'T') || cursor.eat(b't') || !cursor.take_while(|byte| byte == b' ').is_empty()
+}
+
+/// Digits after the point of a second as microseconds, where no more than `fraction_digits`
+/// (0 to 6) of them are needed.
+pub(super) fn microseconds_of_fraction(
+    digits: &[u8],
+    fraction_digits: u8,
+) -> Result<i64, ValueError> {
+    let needed = digits
+        .iter()
+        .rposition(|digit| *digit != b'0')
+        .map_or(0, |last| last + 1);
+    if needed > usize::from(fraction_digits) {
+        return Err(fraction_lost(needed, fraction_digits));
+    }
+    Ok((0..6).fold(0, |value, place| {
+        value * 10 + i64::from(digits.get(place).map_or(0, |digit| digit - b'0'))
+    }))
+}
+
+/// The error for a second with more digits than the column keeps.
+pub(super) fn fraction_lost(needed: usize, fraction_digits: u8) -> ValueError {
+    let mend = if fraction_digits < 6 {
+        "round the value, or declare the column with more digits"
+    } else {
+        "no type keeps more: round the value"
+    };
+    ValueError::fraction_lost(format!(
+        "the second has {needed} digits after the point, and the column keeps {fraction_digits}; \
+         {mend}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::kernel::both_paths;
+    use super::*;
+    use crate::column::ColumnType;
+    use crate::reject::RejectCode;
+
+    fn kernel(fraction_digits: u8, format: Option<&str>) -> Time {
+        let column = Column {
+            name: "t".to_owned(),
+            column_type: ColumnType::Time { fraction_digits },
+            nullable: true,
+            field_index: 0,
+            format: format.map(str::to_owned),
+            zone: None,
+        };
+        Time::new(&column, fraction_digits).expect("a format that can be used")
+    }
+
+    fn microseconds(fraction_digits: u8, text: &str) -> Result<i64, RejectCode> {
+        both_paths(&kernel(fraction_digits, None), text).map_err(|error| error.code)
+    }
+
+    macro_rules! times {
+        ($($name:ident: $digits:expr, $text:expr => $expected:expr;)*) => {
+            $(#[test]
+            fn $name() {
+                assert_eq!(microseconds($digits, $text), $expected);
+            })*
+        };
+    }
+
+    times! {
+        midnight: 6, "00:00:00" => Ok(0);
+        last: 6, "23:59:59.999999" => Ok(86_399_999_999);
+        end_of_day: 6, "24:00:00" => Ok(86_400_000_000);
+        end_of_day_with_fraction: 6, "24:00:00.000" => Ok(86_400_000_000);
+        past_the_end: 6, "24:00:01" => Err(RejectCode::OutOfRange);
+        no_seconds: 6, "12:34" => Ok(45_240_000_000);
+        one_digit_of_hour: 6, "4:05" => Ok(14_700_000_000);
+        blanks_around: 6, " 04:05:06 " => Ok(14_706_000_000);
+        short_fraction: 6, "00:00:00.5" => Ok(500_000);
+        zeros_past: 6, "00:00:00.5000000000" => Ok(500_000);
+        digits_past: 6, "00:00:00.0000001" => Err(RejectCode::FractionLost);
+        fewer_digits: 3, "00:00:00.123" => Ok(123_000);
+        fewer_digits_zeros: 3, "00:00:00.123000" => Ok(123_000);
+        fewer_digits_past: 3, "00:00:00.1234" => Err(RejectCode::FractionLost);
+        no_digits: 0, "00:00:01" => Ok(1_000_000);
+        no_digits_past: 0, "00:00:01.5" => Err(RejectCode::FractionLost);
+        leap_second: 6, "23:59:60" => Err(RejectCode::OutOfRange);
+        hour_25: 6, "25:00:00" => Err(RejectCode::OutOfRange);
+        minute_60: 6, "00:60:00" => Err(RejectCode::OutOfRange);
+        second_61: 6, "00:00:61" => Err(RejectCode::OutOfRange);
+        point_alone: 6, "00:00:00." => Err(RejectCode::Syntax);
+        comma: 6, "00:00:00,5" => Err(RejectCode::Syntax);
+        offset: 6, "12:00:00+01" => Err(RejectCode::Syntax);
+        half_of_day: 6, "12:00 PM" => Err(RejectCode::Syntax);
+        empty: 6, "" => Err(RejectCode::Syntax);
+        three_digits: 6, "12:000" => Err(RejectCode::Syntax);
+        no_minutes: 6, "12" => Err(RejectCode::Syntax);
+    }
+
+    #[test]
+    fn a_declared_format() {
+        let kernel = kernel(6, Some("%I:%M:%S %p"));
+        let time = |text| both_paths(&kernel, text).map_err(|error| error.code);
+        assert_eq!(time("12:00:00 AM"), Ok(0));
+        assert_eq!(time("1:02:03 pm"), Ok(46_923_000_000));
+        assert_eq!(time("13:02:03 PM"), Err(RejectCode::Syntax));
+        assert_eq!(time("11:59:60 PM"), Err(RejectCode::OutOfRange));
+    }
+
+    #[test]
+    fn a_declared_format_of_digits() {
+        let kernel = kernel(6, Some("%H%M%S"));
+        let time = |text| both_paths(&kernel, text).map_err(|error| error.code);
+        assert_eq!(time("040506"), Ok(14_706_000_000));
+        assert_eq!(time("235960"), Err(RejectCode::OutOfRange));
+        assert_eq!(time("246060"), Err(RejectCode::Syntax));
+    }
+
+    proptest! {
+        #[test]
+        fn every_time_survives(expected in 0i64..DAY_MICROSECONDS) {
+            let seconds = expected / 1_000_000;
+            let text = format!("{:02}:{:02}:{:02}.{:06}",
+                seconds / 3600, seconds / 60 % 60, seconds % 60, expected % 1_000_000);
+            prop_assert_eq!(microseconds(6, &text), Ok(expected));
+        }
+
+        #[test]
+        fn paths_agree(text in "[0-2][0-9][:0][0-6][0-9]:[0-6][0-9][.0-9]{0,9}", digits in 0u8..=6) {
+            let _ = microseconds(digits, &text);
+        }
+    }
+}

@@ -1,0 +1,492 @@
+//! Timestamps with and without time zone: a date, `T` or a blank, a time, and an offset where
+//! the type has a zone.
+//!
+//! An offset in a timestamp without time zone is refused. PostgreSQL passes over it silently,
+//! which changes what the value means.
+
+use super::calendar::{DAY_MICROSECONDS, DAYS_MIN};
+use super::cursor::Cursor;
+use super::date::{civil_date, infinity, not_a_date, quick_date, split_era};
+use super::error::{ConvertError, ValueError};
+use super::formats::{Format, FormatUse};
+use super::kernel::{Kernel, Window, trim};
+use super::number::is_any_word;
+use super::time::{quick_time, separator, time_of_day};
+use super::zone::Zone;
+use crate::column::Column;
+use crate::reject::RejectCode;
+
+/// The first timestamp, 4714-11-24 00:00:00 BC, as in PostgreSQL.
+const MICROSECONDS_MIN: i128 = DAYS_MIN as i128 * DAY_MICROSECONDS as i128;
+
+/// The last one that 64 bits of microseconds since 1970 hold; one more stands for infinity.
+const MICROSECONDS_MAX: i128 = i64::MAX as i128 - 1;
+
+/// Converts timestamps without time zone.
+pub(super) struct Timestamp {
+    fraction_digits: u8,
+    format: Option<Format>,
+}
+
+impl Timestamp {
+    pub fn new(column: &Column, fraction_digits: u8) -> Result<Timestamp, ConvertError> {
+        Ok(Timestamp {
+            fraction_digits,
+            format: Format::of(column, FormatUse::Timestamp)?,
+        })
+    }
+}
+
+impl Kernel for Timestamp {
+    type Native = i64;
+
+    #[inline(always)]
+    fn quick(&self, window: &Window, length: usize) -> Option<i64> {
+        match &self.format {
+            None => {
+                let (local, end) = quick_local(window, length, self.fraction_digits)?;
+                (end == length).then_some(local)
+            }
+            Some(format) => format.quick(window, length),
+        }
+    }
+
+    fn exact(&self, field: &[u8]) -> Result<i64, ValueError> {
+        let text = trim(field);
+        if let Some(format) = &self.format {
+            return format.timestamp(text, self.fraction_digits);
+        }
+        match parse(text, self.fraction_digits)? {
+            Parsed::Infinity(value) => Ok(value),
+            Parsed::Local {
+                microseconds,
+                offset: None,
+            } => in_range(microseconds),
+            Parsed::Local {
+                offset: Some(_), ..
+            } => Err(ValueError::syntax(
+                "the timestamp has an offset from UTC, and the column is one without time zone: \
+                 PostgreSQL would silently ignore it; let the column be timestamptz, or remove \
+                 the offsets from the file",
+            )),
+        }
+    }
+}
+
+/// Converts timestamps with time zone.
+pub(super) struct TimestampTz {
+    fraction_digits: u8,
+    format: Option<Format>,
+    zone: Option<Zone>,
+}
+
+impl TimestampTz {
+    pub fn new(column: &Column, fraction_digits: u8) -> Result<TimestampTz, ConvertError> {
+        let zone = Zone::of(column)?;
+        let format_use = FormatUse::TimestampTz {
+            has_zone: zone.is_some(),
+        };
+        Ok(TimestampTz {
+            fraction_digits,
+            format: Format::of(column, format_use)?,
+            zone,
+        })
+    }
+
+    fn utc(&self, local: i128, offset: Option<i32>) -> Result<i64, ValueError> {
+        let offset = match (offset, &self.zone) {
+            (Some(offset), _) => offset,
+            (None, Some(zone)) => zone.offset_seconds(local)?,
+            (None, None) => {
+                return Err(ValueError::new(
+                    RejectCode::ZoneMissing,
+                    "the timestamp has no offset from UTC, and no zone is declared for the \
+                     column; declare the one that the file was written in: zone = \
+                     \"Europe/Vienna\", or \"UTC\"",
+                ));
+            }
+        };
+        in_range(local - i128::from(offset) * 1_000_000)
+    }
+}
+
+impl Kernel for TimestampTz {
+    type Native = i64;
+
+    #[inline(always)]
+    fn quick(&self, window: &Window, length: usize) -> Option<i64> {
+        if self.format.is_some() {
+            return None;
+        }
+        let (local, end) = quick_local(window, length, self.fraction_digits)?;
+        let offset_seconds = quick_offset(window, end, length)?;
+        Some(local - offset_seconds * 1_000_000)
+    }
+
+    fn exact(&self, field: &[u8]) -> Result<i64, ValueError> {
+        let text = trim(field);
+        if let Some(format) = &self.format {
+            let (local, offset) = format.timestamp_with_offset(text, self.fraction_digits)?;
+            return self.utc(local, offset);
+        }
+        match parse(text, self.fraction_digits)? {
+            Parsed::Infinity(value) => Ok(value),
+            Parsed::Local {
+                microseconds,
+                offset,
+            } => self.utc(microseconds, offset),
+        }
+    }
+}
+
+/// Microseconds inside of the range that is carried.
+pub(super) fn in_range(microseconds: i128) -> Result<i64, ValueError> {
+    if microseconds < MICROSECONDS_MIN {
+        return Err(ValueError::out_of_range(
+            "before the first timestamp (4714-11-24 00:00:00 BC)",
+        ));
+    }
+    if microseconds > MICROSECONDS_MAX {
+        return Err(ValueError::out_of_range(
+            "after 294247-01-10 04:00:54.775806, the last timestamp that 64 bits of microseconds \
+             since 1970 (Arrow's timestamps) can carry; where it stands for no end, write infinity",
+        ));
+    }
+    // Between the two.
+    Ok(microseconds as i64)
+}
+
+/// `YYYY-MM-DD` `T` or blank `HH:MM:SS[.fraction]`: microseconds and where it ends.
+#[inline(always)]
+fn quick_local(window: &Window, length: usize, fraction_digits: u8) -> Option<(i64, usize)> {
+    if length < 19 || !matches!(window[10], b' ' | b'T') {
+        return None;
+    }
+    let days = quick_date(window)?;
+    let (time, end) = quick_time(window, 11, length, fraction_digits)?;
+    Some((days * DAY_MICROSECONDS + time, end))
+}
+
+/// `Z`, `+HH`, `+HH:MM` or `+HHMM` between `at` and `length`, in seconds.
+#[inline(always)]
+fn quick_offset(window: &Window, at: usize, length: usize) -> Option<i64> {
+    let count = length - at;
+    if count == 1 {
+        return (window[at] == b'Z').then_some(0);
+    }
+    let sign = match window[at] {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let two = |at: usize| {
+        let (tens, ones) = (
+            window[at].wrapping_sub(b'0'),
+            window[at + 1].wrapping_sub(b'0'),
+        );
+        (tens < 10 && ones < 10).then(|| i64::from(tens * 10 + ones))
+    };
+    let hours = two(at + 1)?;
+    let minutes = match count {
+        3 => 0,
+        5 => two(at + 3)?,
+        6 if window[at + 3] == b':' => two(at + 4)?,
+        _ => return None,
+    };
+    if hours > 15 || minutes > 59 {
+        return None;
+    }
+    Some(sign * (hours * 60 + minutes) * 60)
+}
+
+/// A timestamp as it is written.
+enum Parsed {
+    /// Minus or plus infinity.
+    Infinity(i64),
+    /// Microseconds since 1970-01-01T00:00:00 of the place where it was written, and seconds
+    /// that its clocks go ahead of UTC.
+    Local {
+        microseconds: i128,
+        offset: Option<i32>,
+    },
+}
+
+fn parse(text: &[u8], fraction_digits: u8) -> Result<Parsed, ValueError> {
+    match infinity(text) {
+        Some(true) => return Ok(Parsed::Infinity(i64::MIN)),
+        Some(false) => return Ok(Parsed::Infinity(i64::MAX)),
+        None => {}
+    }
+    let fault = || not_a_date(text, "a timestamp (YYYY-MM-DD HH:MM:SS)");
+    let (rest, era) = split_era(text);
+    let mut cursor = Cursor::new(rest);
+    let date = civil_date(&mut cursor, text).map_err(|_| fault())?;
+    let mut time = 0;
+    let mut offset = None;
+    if !cursor.is_at_end() {
+        if !separator(&mut cursor) {
+            return Err(fault());
+        }
+        time =
+            time_of_day(&mut cursor, fraction_digits).map_err(|error| error.into_error(fault))?;
+        let zone = trim(cursor.rest);
+        if !zone.is_empty() {
+            offset = Some(offset_seconds(zone, text)?);
+        }
+    }
+    // Days of PostgreSQL's dates in microseconds are past 64 bits.
+    let microseconds =
+        i128::from(date.days(era)?) * i128::from(DAY_MICROSECONDS) + i128::from(time);
+    Ok(Parsed::Local {
+        microseconds,
+        offset,
+    })
+}
+
+/// `Z`, `UTC`, `GMT`, or `+H[H][[:]MM[[:]SS]]`, in seconds.
+fn offset_seconds(zone: &[u8], whole: &[u8]) -> Result<i32, ValueError> {
+    if is_any_word(zone, &["z", "utc", "gmt"]) {
+        return Ok(0);
+    }
+    if is_any_word(zone, &["am", "pm"]) {
+        return Err(not_a_date(whole, "a timestamp (YYYY-MM-DD HH:MM:SS)"));
+    }
+    let fault = || {
+        ValueError::syntax(format!(
+            "{:?} is not an offset from UTC; write Z, +HH:MM or -HH:MM: names and abbreviations of \
+             zones are not taken in values",
+            String::from_utf8_lossy(zone)
+        ))
+    };
+    let mut cursor = Cursor::new(zone);
+    let sign = if cursor.eat(b'+') {
+        1
+    } else if cursor.eat(b'-') {
+        -1
+    } else {
+        return Err(fault());
+    };
+    let hours = cursor.number_of_one_or_two().ok_or_else(fault)?;
+    let mut minutes = 0;
+    let mut seconds = 0;
+    if !cursor.is_at_end() {
+        let has_colon = cursor.eat(b':');
+        minutes = cursor.number_of(2).ok_or_else(fault)?;
+        if has_colon && cursor.eat(b':') {
+            seconds = cursor.number_of(2).ok_or_else(fault)?;
+        }
+    }
+    if !cursor.is_at_end() {
+        return Err(fault());
+    }
+    if hours > 15 || minutes > 59 || seconds > 59 {
+        return Err(ValueError::out_of_range(
+            "an offset from UTC is less than 16 hours, with minutes and seconds below 60",
+        ));
+    }
+    // Less than a day.
+    Ok(sign * ((hours * 60 + minutes) * 60 + seconds) as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::kernel::both_paths;
+    use super::*;
+    use crate::column::ColumnType;
+
+    fn column(column_type: ColumnType, format: Option<&str>, zone: Option<&str>) -> Column {
+        Column {
+            name: "ts".to_owned(),
+            column_type,
+            nullable: true,
+            field_index: 0,
+            format: format.map(str::to_owned),
+            zone: zone.map(str::to_owned),
+        }
+    }
+
+    fn local(fraction_digits: u8, format: Option<&str>, text: &str) -> Result<i64, RejectCode> {
+        let column = column(ColumnType::Timestamp { fraction_digits }, format, None);
+        let kernel = Timestamp::new(&column, fraction_digits).expect("a kernel");
+        both_paths(&kernel, text).map_err(|error| error.code)
+    }
+
+    fn utc(format: Option<&str>, zone: Option<&str>, text: &str) -> Result<i64, RejectCode> {
+        let column = column(ColumnType::TimestampTz { fraction_digits: 6 }, format, zone);
+        let kernel = TimestampTz::new(&column, 6).expect("a kernel");
+        both_paths(&kernel, text).map_err(|error| error.code)
+    }
+
+    macro_rules! local_times {
+        ($($name:ident: $text:expr => $expected:expr;)*) => {
+            $(#[test]
+            fn $name() {
+                assert_eq!(local(6, None, $text), $expected);
+            })*
+        };
+    }
+
+    const SECOND: i64 = 1_000_000;
+
+    local_times! {
+        epoch: "1970-01-01 00:00:00" => Ok(0);
+        epoch_with_t: "1970-01-01T00:00:00" => Ok(0);
+        small_t: "1970-01-01t00:00:01" => Ok(SECOND);
+        two_blanks: "1970-01-01  00:00:01" => Ok(SECOND);
+        date_alone: "1970-01-02" => Ok(DAY_MICROSECONDS);
+        before_the_epoch: "1969-12-31 23:59:59.999999" => Ok(-1);
+        no_seconds: "1970-01-01 00:01" => Ok(60 * SECOND);
+        end_of_day: "1970-01-01 24:00:00" => Ok(DAY_MICROSECONDS);
+        basic_date: "19700101 00:00:01" => Ok(SECOND);
+        smallest: "4714-11-24 00:00:00 BC" => Ok(-210_866_803_200_000_000);
+        past_smallest: "4714-11-23 23:59:59 BC" => Err(RejectCode::OutOfRange);
+        largest: "294247-01-10 04:00:54.775806" => Ok(i64::MAX - 1);
+        past_largest: "294247-01-10 04:00:54.775807" => Err(RejectCode::OutOfRange);
+        largest_of_postgresql: "294276-12-31 23:59:59.999999" => Err(RejectCode::OutOfRange);
+        far_past: "5000000-01-01 00:00:00" => Err(RejectCode::OutOfRange);
+        infinite: "infinity" => Ok(i64::MAX);
+        minus_infinite: "-INFINITY" => Ok(i64::MIN);
+        offset: "2024-01-01 12:00:00+01" => Err(RejectCode::Syntax);
+        zulu: "2024-01-01T12:00:00Z" => Err(RejectCode::Syntax);
+        too_fine: "2024-01-01 12:00:00.0000001" => Err(RejectCode::FractionLost);
+        no_such_day: "2023-02-29 12:00:00" => Err(RejectCode::OutOfRange);
+        leap_second: "2016-12-31 23:59:60" => Err(RejectCode::OutOfRange);
+        half_of_day: "2024-01-01 12:00 PM" => Err(RejectCode::Syntax);
+        american: "01/02/2024 12:00:00" => Err(RejectCode::Syntax);
+        hour_alone: "2024-01-01 12" => Err(RejectCode::Syntax);
+        empty: "" => Err(RejectCode::Syntax);
+    }
+
+    macro_rules! utc_times {
+        ($($name:ident: $zone:expr, $text:expr => $expected:expr;)*) => {
+            $(#[test]
+            fn $name() {
+                assert_eq!(utc(None, $zone, $text), $expected);
+            })*
+        };
+    }
+
+    const VIENNA: Option<&str> = Some("Europe/Vienna");
+    const HOUR: i64 = 3600 * SECOND;
+
+    utc_times! {
+        utc_zulu: None, "1970-01-01T00:00:00Z" => Ok(0);
+        utc_small_zulu: None, "1970-01-01T00:00:00z" => Ok(0);
+        utc_word: None, "1970-01-01 00:00:00 UTC" => Ok(0);
+        utc_greenwich: None, "1970-01-01 00:00:00gmt" => Ok(0);
+        utc_hours: None, "1970-01-01 00:00:00+01" => Ok(-HOUR);
+        utc_one_digit: None, "1970-01-01 00:00:00+1" => Ok(-HOUR);
+        utc_blank: None, "1970-01-01 00:00:00 -01" => Ok(HOUR);
+        utc_minutes: None, "1970-01-01 00:00:00.5+01:30" => Ok(-HOUR * 3 / 2 + SECOND / 2);
+        utc_no_colon: None, "1970-01-01 00:00:00-0130" => Ok(HOUR * 3 / 2);
+        utc_seconds: None, "1970-01-01 00:00:00+00:00:15" => Ok(-15 * SECOND);
+        utc_no_seconds: None, "1970-01-01 00:01Z" => Ok(60 * SECOND);
+        utc_largest_offset: None, "1970-01-01 00:00:00-15:59:59" => Ok(16 * HOUR - SECOND);
+        utc_past_largest_offset: None, "1970-01-01 00:00:00+16" => Err(RejectCode::OutOfRange);
+        utc_six_digits: None, "1970-01-01 00:00:00+013015" => Err(RejectCode::Syntax);
+        utc_before_christ: None, "0044-03-15 12:00:00+00 BC" => Ok(-63_517_780_800 * SECOND);
+        utc_infinite: None, "infinity" => Ok(i64::MAX);
+        utc_abbreviation: None, "1970-01-01 00:00:00 EST" => Err(RejectCode::Syntax);
+        utc_name: None, "1970-01-01 00:00:00 Europe/Vienna" => Err(RejectCode::Syntax);
+        utc_half_of_day: None, "1970-01-01 00:00:00 AM" => Err(RejectCode::Syntax);
+        no_zone: None, "1970-01-01 00:00:00" => Err(RejectCode::ZoneMissing);
+        vienna_winter: VIENNA, "2024-01-01 00:00:00" => Ok((1_704_067_200 - 3600) * SECOND);
+        vienna_summer: VIENNA, "2024-07-01 00:00:00" => Ok((1_719_792_000 - 7200) * SECOND);
+        vienna_with_offset: VIENNA, "1970-01-01 00:00:00+00" => Ok(0);
+        vienna_skipped: VIENNA, "2024-03-31 02:30:00" => Err(RejectCode::AmbiguousLocalTime);
+        vienna_doubled: VIENNA, "2024-10-27 02:30:00" => Err(RejectCode::AmbiguousLocalTime);
+        vienna_after_doubled: VIENNA, "2024-10-27 03:00:00" => Ok((1_729_998_000 - 3600) * SECOND);
+        vienna_end_of_day: VIENNA, "2023-12-31 24:00" => Ok((1_704_067_200 - 3600) * SECOND);
+        vienna_date: VIENNA, "2024-01-01" => Ok((1_704_067_200 - 3600) * SECOND);
+        utc_zone: Some("UTC"), "1970-01-01 00:00:01" => Ok(SECOND);
+        utc_first: None, "4714-11-24 00:00:00+00 BC" => Ok(-210_866_803_200_000_000);
+        utc_before_first: None, "4714-11-24 00:00:00+01 BC" => Err(RejectCode::OutOfRange);
+        utc_last: None, "294247-01-10 05:00:54.775806+01" => Ok(i64::MAX - 1);
+    }
+
+    #[test]
+    fn zones_of_far_years_repeat_after_400_years() {
+        let cycle = 146_097 * DAY_MICROSECONDS;
+        for (text, later) in [
+            ("9024-01-01 00:00:00", "29024-01-01 00:00:00"),
+            ("9024-07-01 00:00:00", "29024-07-01 00:00:00"),
+        ] {
+            let near = utc(None, VIENNA, text).expect("a time");
+            assert_eq!(utc(None, VIENNA, later), Ok(near + 50 * cycle));
+        }
+    }
+
+    #[test]
+    fn declared_formats() {
+        let american = Some("%m/%d/%Y %I:%M:%S %p");
+        assert_eq!(
+            local(6, american, "01/02/1970 12:00:01 AM"),
+            Ok(DAY_MICROSECONDS + SECOND)
+        );
+        assert_eq!(
+            local(6, american, "1/2/1970 1:00:00 pm"),
+            Ok(DAY_MICROSECONDS + 13 * HOUR)
+        );
+        assert_eq!(
+            local(6, american, "13/01/1970 01:00:00 PM"),
+            Err(RejectCode::Syntax)
+        );
+        let compact = Some("%Y%m%d%H%M%S");
+        assert_eq!(
+            local(6, compact, "19700102000001"),
+            Ok(DAY_MICROSECONDS + SECOND)
+        );
+        let fraction = Some("%d.%m.%Y %H:%M:%S%.f");
+        assert_eq!(local(6, fraction, "01.01.1970 00:00:00.25"), Ok(SECOND / 4));
+        assert_eq!(local(6, fraction, "01.01.1970 00:00:00"), Ok(0));
+        assert_eq!(
+            local(3, fraction, "01.01.1970 00:00:00.0001"),
+            Err(RejectCode::FractionLost)
+        );
+        assert_eq!(
+            local(6, fraction, "01.01.1970 00:00:00.123456789"),
+            Err(RejectCode::FractionLost)
+        );
+        let offset = Some("%Y-%m-%d %H:%M:%S %z");
+        assert_eq!(utc(offset, None, "1970-01-01 00:00:00 +0100"), Ok(-HOUR));
+        let seconds = Some("%s");
+        assert_eq!(utc(seconds, None, "1729998000"), Ok(1_729_998_000 * SECOND));
+        let zoned = Some("%d/%m/%Y %H:%M");
+        assert_eq!(
+            utc(zoned, VIENNA, "01/01/2024 00:00"),
+            Ok((1_704_067_200 - 3600) * SECOND)
+        );
+        assert_eq!(
+            utc(zoned, VIENNA, "31/03/2024 02:30"),
+            Err(RejectCode::AmbiguousLocalTime)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn every_timestamp_survives(expected in -62_135_596_800_000_000i64..253_402_300_800_000_000) {
+            let (days, time) = (
+                expected.div_euclid(DAY_MICROSECONDS),
+                expected.rem_euclid(DAY_MICROSECONDS),
+            );
+            let (year, month, day) = super::super::calendar::civil_from_days(days);
+            let seconds = time / SECOND;
+            let text = format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}.{:06}",
+                seconds / 3600, seconds / 60 % 60, seconds % 60, time % SECOND);
+            prop_assert_eq!(local(6, None, &text), Ok(expected));
+            prop_assert_eq!(utc(None, None, &format!("{text}Z")), Ok(expected));
+            prop_assert_eq!(utc(None, None, &format!("{text}-01:00")), Ok(expected + HOUR));
+        }
+
+        #[test]
+        fn paths_agree(
+            text in "[0-9]{4}-[0-1][0-9]-[0-3][0-9][T ][0-2][0-9]:[0-6][0-9]:[0-6][0-9]([.][0-9]{0,7})?[-+Z]?[0-9]{0,2}:?[0-9]{0,2}",
+            digits in 0u8..=6,
+        ) {
+            let _ = local(digits, None, &text);
+            let _ = utc(None, None, &text);
+        }
+    }
+}

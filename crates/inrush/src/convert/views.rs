@@ -1,0 +1,239 @@
+//! Text columns: views into the chunk, into the unescaped text of a column, or into text that
+//! was built for it. The only unsafe code of the step is here.
+//!
+//! A view is 16 bytes: the length in the lowest four; then up to twelve bytes of text are the
+//! text itself, and of longer ones the first four bytes, the number of the text's buffer and
+//! the offset in it follow.
+
+use arrow_array::StringViewArray;
+use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
+
+use super::error::ValueError;
+use super::fields::{Fields, Home};
+use super::kernel::Fault;
+
+/// The longest text that a view holds itself.
+const INLINE_BYTES_MAX: usize = 12;
+
+/// Built text goes to a new buffer past this, so that offsets stay below 2^31.
+const BUILT_BYTES_MAX: usize = 1 << 30;
+
+const CHUNK_BUFFER: u32 = 0;
+const UNESCAPED_BUFFER: u32 = 1;
+const BUILT_BUFFER: u32 = 2;
+
+/// What stays of a field in a text column.
+pub(super) enum Kept {
+    /// All of it.
+    Whole,
+    /// This many bytes from its start or, where `offset` is set, from there.
+    Part { offset: usize, length: usize },
+    /// Another text, which was appended to the buffer that the check was given.
+    Built,
+}
+
+/// How the values of a text column are checked.
+pub(super) trait TextCheck {
+    /// What stays of a field. `built` takes a text that cannot be a part of the field.
+    fn check(&self, field: &str, built: &mut String) -> Result<Kept, ValueError>;
+
+    /// Whether every field of at most this many bytes stays whole, so that none such needs to
+    /// be looked at.
+    fn whole_bytes_max(&self) -> usize {
+        0
+    }
+}
+
+/// The views of a column, until the texts that they point into are handed over.
+pub(super) struct Views {
+    views: Vec<u128>,
+    nulls: Option<NullBuffer>,
+    /// Full buffers of built text, then the last one.
+    built: Vec<String>,
+    /// Length of the unescaped text that the views were checked against.
+    unescaped_bytes: usize,
+    /// Address and length of the chunk that the views were checked against.
+    chunk_identity: (usize, usize),
+}
+
+/// Builds the views of a column. NULL and rows at fault get an empty text.
+#[inline(always)]
+pub(super) fn build<C: TextCheck>(
+    check: &C,
+    fields: &Fields<'_>,
+    nulls: Option<NullBuffer>,
+    faults: &mut Vec<Fault>,
+) -> Views {
+    let mut built = vec![String::new()];
+    let mut views = Vec::with_capacity(fields.spans.len());
+    let whole_bytes_max = check.whole_bytes_max();
+    if fields.is_plain {
+        let text = fields.text;
+        views.extend(fields.spans.iter().enumerate().map(|(row, span)| {
+            if span.length as usize <= whole_bytes_max {
+                view(
+                    text,
+                    CHUNK_BUFFER,
+                    span.start as usize,
+                    span.length as usize,
+                )
+            } else {
+                checked_view(check, fields, row, &mut built, faults)
+            }
+        }));
+    } else {
+        views.extend(
+            (0..fields.spans.len()).map(|row| checked_view(check, fields, row, &mut built, faults)),
+        );
+    }
+    Views {
+        views,
+        nulls,
+        built,
+        unescaped_bytes: fields.unescaped.len(),
+        chunk_identity: (fields.text.as_ptr().addr(), fields.text.len()),
+    }
+}
+
+fn checked_view<C: TextCheck>(
+    check: &C,
+    fields: &Fields<'_>,
+    row: usize,
+    built: &mut Vec<String>,
+    faults: &mut Vec<Fault>,
+) -> u128 {
+    let Some((home, start, length)) = fields.place(row) else {
+        return 0;
+    };
+    let (text, buffer) = match home {
+        Home::Chunk => (fields.text, CHUNK_BUFFER),
+        Home::Unescaped => (fields.unescaped, UNESCAPED_BUFFER),
+    };
+    if length <= check.whole_bytes_max() {
+        return view(text, buffer, start, length);
+    }
+    let field = std::str::from_utf8(&text[start..start + length])
+        .expect("invalid records were rejected, and unescaped text was checked");
+    let target = built.last_mut().expect("one buffer at least");
+    let built_start = target.len();
+    match check.check(field, target) {
+        Ok(Kept::Whole) => view(text, buffer, start, length),
+        Ok(Kept::Part { offset, length }) => {
+            // Panics where the part does not begin and end between characters.
+            let part = &field[offset..offset + length];
+            view(text, buffer, start + offset, part.len())
+        }
+        Ok(Kept::Built) => {
+            let buffer = BUILT_BUFFER + built.len() as u32 - 1;
+            let target = built.last_mut().expect("one buffer at least");
+            let made = short_view(&target.as_bytes()[built_start..], buffer, built_start);
+            if target.len() > BUILT_BYTES_MAX {
+                built.push(String::new());
+            }
+            made
+        }
+        Err(error) => {
+            faults.push(Fault { row, error });
+            0
+        }
+    }
+}
+
+/// The view of a text with at least 16 bytes behind its start, as a window gives.
+#[inline(always)]
+fn view(text: &[u8], buffer: u32, start: usize, length: usize) -> u128 {
+    let bytes: &[u8; 16] = text[start..start + 16].try_into().expect("16 bytes");
+    assert!(
+        starts_character(bytes[0]) | (length == 0) && starts_character(text[start + length]),
+        "a field begins and ends between characters"
+    );
+    let low = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"));
+    let high = u32::from_le_bytes(bytes[8..12].try_into().expect("4 bytes"));
+    let (low_mask, high_mask) = INLINE_MASKS[length.min(INLINE_BYTES_MAX)];
+    let (inline_low, inline_high) = (low & low_mask, high & high_mask);
+    let length_bits = length as u64;
+    let first = length_bits | inline_low << 32;
+    // Both forms are made and one is chosen: lengths around twelve would make a branch guess.
+    let second = if length <= INLINE_BYTES_MAX {
+        inline_low >> 32 | u64::from(inline_high) << 32
+    } else {
+        u64::from(buffer) | (start as u64) << 32
+    };
+    u128::from(first) | u128::from(second) << 64
+}
+
+/// The view of a text with nothing behind it.
+fn short_view(text: &[u8], buffer: u32, start: usize) -> u128 {
+    let length = text.len();
+    let mut bytes = [0; 16];
+    bytes[..4].copy_from_slice(&(length as u32).to_le_bytes());
+    if length <= INLINE_BYTES_MAX {
+        bytes[4..4 + length].copy_from_slice(text);
+    } else {
+        bytes[4..8].copy_from_slice(&text[..4]);
+        bytes[8..12].copy_from_slice(&buffer.to_le_bytes());
+        bytes[12..].copy_from_slice(&(start as u32).to_le_bytes());
+    }
+    u128::from_le_bytes(bytes)
+}
+
+/// For every length the bytes of a text that a view holds itself.
+const INLINE_MASKS: [(u64, u32); INLINE_BYTES_MAX + 1] = {
+    let mut masks = [(0, 0); INLINE_BYTES_MAX + 1];
+    let mut length = 0;
+    while length <= INLINE_BYTES_MAX {
+        masks[length] = match length {
+            0..8 => ((1 << (8 * length)) - 1, 0),
+            8..12 => (u64::MAX, (1 << (8 * (length - 8))) - 1),
+            _ => (u64::MAX, u32::MAX),
+        };
+        length += 1;
+    }
+    masks
+};
+
+/// Whether a byte is not one that continues a character.
+#[inline(always)]
+fn starts_character(byte: u8) -> bool {
+    byte & 0xC0 != 0x80
+}
+
+impl Views {
+    /// The array. `chunk` is what the fields stood in, `unescaped` the column's unescaped text.
+    pub fn finish(self, chunk: &Buffer, unescaped: Vec<u8>) -> StringViewArray {
+        assert_eq!(
+            self.chunk_identity,
+            (chunk.as_ptr().addr(), chunk.len()),
+            "the views point into this chunk"
+        );
+        assert_eq!(
+            self.unescaped_bytes,
+            unescaped.len(),
+            "the views point into this unescaped text"
+        );
+        let has_built = self.built.iter().any(|built| !built.is_empty());
+        let mut buffers = vec![chunk.clone()];
+        if has_built || !unescaped.is_empty() {
+            buffers.push(Buffer::from_vec(unescaped));
+        }
+        if has_built {
+            buffers.extend(
+                self.built
+                    .into_iter()
+                    .map(|built| Buffer::from_vec(built.into_bytes())),
+            );
+        }
+        let views = ScalarBuffer::from(self.views);
+        // SAFETY: what `StringViewArray::try_new` would check holds.
+        // - Every view lies inside its buffer: `view` indexes the text at its start and its end
+        //   and `short_view` slices it, and the buffers are those texts, asserted above.
+        // - Its length, prefix, buffer and offset are written as the format asks, and the bytes
+        //   past an inlined text are zero.
+        // - Its text is valid UTF-8. Built text is a `String`, unescaped text was checked when
+        //   it was made, and of the chunk only records outside of `Chunk::invalid_utf8` get here,
+        //   which the chunk's maker checked. A view begins and ends between characters: `view`
+        //   asserts it at both ends.
+        // - The validity has one bit for each view: both are made from the same fields.
+        unsafe { StringViewArray::new_unchecked(views, buffers, self.nulls) }
+    }
+}

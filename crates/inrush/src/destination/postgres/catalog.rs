@@ -1,0 +1,367 @@
+//! What the catalog knows of a target table.
+
+use super::error::DestinationError;
+use super::quote;
+use super::session::Session;
+use super::types::{self, ResolvedType};
+
+/// A table as it stands before the load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetFacts {
+    /// Its OID; a table made anew under the same name has another.
+    pub oid: u32,
+    /// `pg_class.relkind`: `r` plain, `p` partitioned.
+    pub kind: char,
+    /// Its columns in order, dropped ones left out.
+    pub columns: Vec<CatalogColumn>,
+    /// How it is partitioned.
+    pub partitioning: Option<Partitioning>,
+    /// Whether it holds a row.
+    pub has_rows: bool,
+    /// Whether the loading role owns it, itself or as a member.
+    pub owned: bool,
+    /// The owner's name.
+    pub owner: String,
+    /// Row security is on.
+    pub row_security: bool,
+    /// It is UNLOGGED.
+    pub unlogged: bool,
+    /// Publications that publish it.
+    pub publications: Vec<String>,
+    /// Triggers of users on INSERT; a switched load does not fire them.
+    pub insert_triggers: Vec<String>,
+    /// Its indexes.
+    pub indexes: Vec<IndexFacts>,
+    /// Names of foreign keys from it; attaching a partition checks them row by row.
+    pub foreign_keys: Vec<String>,
+}
+
+/// A column of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub resolved: ResolvedType,
+    /// NULL is refused.
+    pub not_null: bool,
+    /// The server computes it, so it cannot be loaded.
+    pub generated: bool,
+    /// It has a default or is an identity, so that a file may lack it.
+    pub has_default: bool,
+    /// Its collation as SQL names it, where it is not its type's own.
+    pub collation: Option<String>,
+}
+
+/// How a table is partitioned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partitioning {
+    /// `pg_partitioned_table.partstrat`: `r` range, `l` list, `h` hash.
+    pub strategy: char,
+    /// The key's columns; none stands for an expression.
+    pub key: Vec<Option<String>>,
+    /// Its partitions.
+    pub partitions: Vec<Partition>,
+}
+
+/// A partition that is there already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// Its name, without the schema.
+    pub name: String,
+    /// `pg_get_expr(relpartbound)`.
+    pub bound: String,
+}
+
+/// An index of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexFacts {
+    /// Its name.
+    pub name: String,
+    /// What follows `CREATE INDEX name ON table `: the method, columns and the rest.
+    pub definition: String,
+    /// Whether it is UNIQUE.
+    pub unique: bool,
+    /// The definition of the constraint that it stands for (`PRIMARY KEY (a)`).
+    pub constraint: Option<String>,
+}
+
+/// Reads a table; none where there is no relation of that name.
+pub async fn target(
+    session: &Session,
+    schema: &str,
+    name: &str,
+) -> Result<Option<TargetFacts>, DestinationError> {
+    let doing = format!("reading the catalog of {}", quote::qualified(schema, name));
+    let rows = session
+        .query(
+            "SELECT c.oid, c.relkind::text, c.relrowsecurity, c.relpersistence::text, \
+                    pg_has_role(c.relowner, 'USAGE'), pg_get_userbyid(c.relowner)::text, \
+                    p.partstrat::text, \
+                    ARRAY(SELECT a.attname::text FROM unnest(p.partattrs) WITH ORDINALITY k(n, o) \
+                          LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.n \
+                               AND k.n > 0 ORDER BY o) \
+             FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             LEFT JOIN pg_partitioned_table p ON p.partrelid = c.oid \
+             WHERE n.nspname = $1 AND c.relname = $2",
+            &[&schema, &name],
+            &doing,
+        )
+        .await?;
+    let Some(row) = rows.first() else {
+        return Ok(None);
+    };
+    let oid: u32 = row.get(0);
+    let kind = first_character(row.get(1));
+    let columns = columns(session, oid, &doing).await?;
+    let partitioning = match row.get::<_, Option<String>>(6) {
+        Some(strategy) => Some(Partitioning {
+            strategy: first_character(strategy),
+            key: row.get(7),
+            partitions: partitions(session, oid, &doing).await?,
+        }),
+        None => None,
+    };
+    let has_rows = if matches!(kind, 'r' | 'p') {
+        let sql = format!("SELECT EXISTS (SELECT FROM {})", quote::qualified(schema, name));
+        session.query(&sql, &[], &doing).await?[0].get(0)
+    } else {
+        false
+    };
+    Ok(Some(TargetFacts {
+        oid,
+        kind,
+        columns,
+        partitioning,
+        has_rows,
+        owned: row.get(4),
+        owner: row.get(5),
+        row_security: row.get(2),
+        unlogged: row.get::<_, String>(3) == "u",
+        publications: publications_of_table(session, oid, &doing).await?,
+        insert_triggers: insert_triggers(session, oid, &doing).await?,
+        indexes: indexes(session, oid, &doing).await?,
+        foreign_keys: names(
+            session,
+            "SELECT conname::text FROM pg_constraint \
+             WHERE conrelid = $1 AND contype = 'f' ORDER BY 1",
+            oid,
+            &doing,
+        )
+        .await?,
+    }))
+}
+
+async fn columns(
+    session: &Session,
+    oid: u32,
+    doing: &str,
+) -> Result<Vec<CatalogColumn>, DestinationError> {
+    let rows = session
+        .query(
+            "SELECT attname::text, atttypid, atttypmod, attnotnull, attgenerated::text, \
+                    atthasdef OR attidentity <> '', \
+                    (SELECT format('%I.%I', n.nspname, c.collname) FROM pg_collation c \
+                     JOIN pg_namespace n ON n.oid = c.collnamespace \
+                     WHERE c.oid = attcollation AND c.collname <> 'default') \
+             FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped \
+             ORDER BY attnum",
+            &[&oid],
+            doing,
+        )
+        .await?;
+    let mut columns = Vec::with_capacity(rows.len());
+    for row in rows {
+        let resolved = types::resolve(session, row.get(1), row.get(2)).await?;
+        columns.push(CatalogColumn {
+            name: row.get(0),
+            not_null: row.get::<_, bool>(3) || resolved.not_null,
+            resolved,
+            generated: !row.get::<_, String>(4).is_empty(),
+            has_default: row.get(5),
+            collation: row.get(6),
+        });
+    }
+    Ok(columns)
+}
+
+/// The partitions of a table.
+pub async fn partitions(
+    session: &Session,
+    oid: u32,
+    doing: &str,
+) -> Result<Vec<Partition>, DestinationError> {
+    let rows = session
+        .query(
+            "SELECT c.relname::text, pg_get_expr(c.relpartbound, c.oid) \
+             FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid \
+             WHERE i.inhparent = $1 AND c.relispartition ORDER BY 1",
+            &[&oid],
+            doing,
+        )
+        .await?;
+    Ok(rows
+        .iter()
+        .map(|row| Partition {
+            name: row.get(0),
+            bound: row.get::<_, Option<String>>(1).unwrap_or_default(),
+        })
+        .collect())
+}
+
+/// Publications through which changes of the table go to subscribers, by its own name, through
+/// its schema, or because they publish all tables. `pg_publication_tables` knows all three.
+async fn publications_of_table(
+    session: &Session,
+    oid: u32,
+    doing: &str,
+) -> Result<Vec<String>, DestinationError> {
+    names(
+        session,
+        "SELECT DISTINCT p.pubname::text FROM pg_publication_tables p \
+         JOIN pg_namespace n ON n.nspname = p.schemaname \
+         JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename \
+         WHERE c.oid = $1 \
+            OR c.oid IN (SELECT relid FROM pg_partition_ancestors($1)) \
+         UNION SELECT pubname::text FROM pg_publication WHERE puballtables \
+         UNION SELECT pubname::text FROM pg_publication pub \
+               JOIN pg_publication_rel r ON r.prpubid = pub.oid WHERE r.prrelid = $1 \
+         ORDER BY 1",
+        oid,
+        doing,
+    )
+    .await
+}
+
+/// Publications that would publish a new table in this schema.
+pub async fn publications_of_schema(
+    session: &Session,
+    schema: &str,
+    version_number: i32,
+) -> Result<Vec<String>, DestinationError> {
+    // Publishing whole schemas came with version 15.
+    let sql = if version_number >= 150_000 {
+        "SELECT pubname::text FROM pg_publication WHERE puballtables \
+         UNION SELECT pubname::text FROM pg_publication p \
+               JOIN pg_publication_namespace pn ON pn.pnpubid = p.oid \
+               JOIN pg_namespace n ON n.oid = pn.pnnspid WHERE n.nspname = $1 ORDER BY 1"
+    } else {
+        "SELECT pubname::text FROM pg_publication WHERE puballtables AND $1::text IS NOT NULL \
+         ORDER BY 1"
+    };
+    let rows = session
+        .query(sql, &[&schema], "reading the publications")
+        .await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+async fn insert_triggers(
+    session: &Session,
+    oid: u32,
+    doing: &str,
+) -> Result<Vec<String>, DestinationError> {
+    // Bit 2 of tgtype stands for INSERT.
+    names(
+        session,
+        "SELECT tgname::text FROM pg_trigger \
+         WHERE tgrelid = $1 AND NOT tgisinternal AND (tgtype & 4) <> 0 ORDER BY 1",
+        oid,
+        doing,
+    )
+    .await
+}
+
+async fn indexes(
+    session: &Session,
+    oid: u32,
+    doing: &str,
+) -> Result<Vec<IndexFacts>, DestinationError> {
+    // `pg_get_indexdef` writes a fixed beginning, which is cut off by its length, so that no
+    // odd name can be mistaken for something else.
+    let rows = session
+        .query(
+            "SELECT ic.relname::text, \
+                    substr(pg_get_indexdef(i.indexrelid), 1 + char_length( \
+                      CASE WHEN i.indisunique THEN 'CREATE UNIQUE INDEX ' ELSE 'CREATE INDEX ' END \
+                      || quote_ident(ic.relname) || ' ON ' \
+                      || CASE WHEN tc.relkind = 'p' THEN 'ONLY ' ELSE '' END \
+                      || quote_ident(n.nspname) || '.' || quote_ident(tc.relname) || ' ')), \
+                    i.indisunique, pg_get_constraintdef(con.oid) \
+             FROM pg_index i JOIN pg_class ic ON ic.oid = i.indexrelid \
+             JOIN pg_class tc ON tc.oid = i.indrelid \
+             JOIN pg_namespace n ON n.oid = tc.relnamespace \
+             LEFT JOIN pg_constraint con ON con.conindid = i.indexrelid \
+                  AND con.conrelid = i.indrelid AND con.contype IN ('p', 'u', 'x') \
+             WHERE i.indrelid = $1 ORDER BY i.indisprimary DESC, ic.relname",
+            &[&oid],
+            doing,
+        )
+        .await?;
+    Ok(rows
+        .iter()
+        .map(|row| IndexFacts {
+            name: row.get(0),
+            definition: row.get(1),
+            unique: row.get(2),
+            constraint: row.get(3),
+        })
+        .collect())
+}
+
+async fn names(
+    session: &Session,
+    sql: &str,
+    oid: u32,
+    doing: &str,
+) -> Result<Vec<String>, DestinationError> {
+    let rows = session.query(sql, &[&oid], doing).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+fn first_character(text: String) -> char {
+    text.chars().next().unwrap_or(' ')
+}
+
+/// The schema in which a name without one is found by the role's own search path, or would be
+/// made.
+pub async fn default_schema(session: &Session, name: &str) -> Result<String, DestinationError> {
+    let doing = "finding the target's schema";
+    session.execute("SET search_path = DEFAULT", doing).await?;
+    let rows = session
+        .query(
+            "SELECT coalesce( \
+               (SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                WHERE c.oid = to_regclass(quote_ident($1))), \
+               current_schema()::text)",
+            &[&name],
+            doing,
+        )
+        .await;
+    session
+        .execute("SET search_path = pg_catalog", doing)
+        .await?;
+    match rows?[0].get::<_, Option<String>>(0) {
+        Some(schema) => Ok(schema),
+        None => Err(DestinationError::Unsuitable {
+            what: format!("no schema of the role's search_path exists to put `{name}` into"),
+            hint: "name the schema: `schema.table`".to_owned(),
+        }),
+    }
+}
+
+/// Which of these relations exist in a schema.
+pub async fn existing_relations(
+    session: &Session,
+    schema: &str,
+    names: &[String],
+) -> Result<Vec<String>, DestinationError> {
+    let rows = session
+        .query(
+            "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = $1 AND c.relname = ANY($2) ORDER BY 1",
+            &[&schema, &names],
+            "looking for tables that are in the way",
+        )
+        .await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}

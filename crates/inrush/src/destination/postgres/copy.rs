@@ -1,0 +1,154 @@
+//! COPY: blocks of encoded rows into a table.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::SinkExt;
+use tokio_postgres::CopyInSink;
+
+use super::error::DestinationError;
+use super::session::Session;
+use crate::cancel::Stop;
+
+/// Bytes of encoded rows that are sent at a time: large enough that a hand-over to the
+/// connection costs nothing, small enough to stay in the L2 cache.
+pub const BLOCK_BYTES: usize = 256 << 10;
+
+/// Buffers that go round between a stream and its connection, so that none is allocated per
+/// block.
+#[derive(Clone, Default)]
+pub struct BlockPool {
+    free: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl BlockPool {
+    /// An empty buffer.
+    pub fn take(&self) -> Vec<u8> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.pop()
+            .unwrap_or_else(|| Vec::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 4))
+    }
+
+    fn lend(&self, block: Vec<u8>) -> Bytes {
+        Bytes::from_owner(Lent {
+            block,
+            pool: self.clone(),
+        })
+    }
+}
+
+/// A buffer on its way; it comes back to the pool once it is sent.
+struct Lent {
+    block: Vec<u8>,
+    pool: BlockPool,
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.block
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let mut block = std::mem::take(&mut self.block);
+        // One record may have made a buffer very large; it is not kept at that size.
+        if block.capacity() <= 4 * BLOCK_BYTES {
+            block.clear();
+            let mut free = self.pool.free.lock().unwrap_or_else(PoisonError::into_inner);
+            free.push(block);
+        }
+    }
+}
+
+/// Why a COPY did not go on.
+#[derive(Debug)]
+pub enum CopyStop {
+    /// The run was asked to stop; what was sent is rolled back with its transaction.
+    Asked,
+    /// The server refused, or is gone.
+    Failed(DestinationError),
+}
+
+/// A COPY under way. Dropping it aborts the COPY.
+pub struct CopyWriter<'session> {
+    session: &'session Session,
+    sink: Pin<Box<CopyInSink<Bytes>>>,
+    pool: BlockPool,
+    stop: Stop,
+    doing: String,
+    /// Time spent waiting until the connection took a block.
+    pub wait_time: Duration,
+    /// Bytes sent.
+    pub bytes_count: u64,
+}
+
+impl<'session> CopyWriter<'session> {
+    /// Begins a COPY by its statement.
+    pub async fn begin(
+        session: &'session Session,
+        statement: &str,
+        pool: BlockPool,
+        stop: Stop,
+        doing: String,
+    ) -> Result<CopyWriter<'session>, DestinationError> {
+        session.watch.forget_error();
+        let sink = session
+            .client
+            .copy_in::<_, Bytes>(statement)
+            .await
+            .map_err(|error| DestinationError::from_driver(error, doing.clone()))?;
+        Ok(CopyWriter {
+            session,
+            sink: Box::pin(sink),
+            pool,
+            stop,
+            doing,
+            wait_time: Duration::ZERO,
+            bytes_count: 0,
+        })
+    }
+
+    /// Sends a block and gives back an empty one.
+    pub async fn send(&mut self, block: Vec<u8>) -> Result<Vec<u8>, CopyStop> {
+        if self.stop.asked().is_some() {
+            return Err(CopyStop::Asked);
+        }
+        if self.session.watch.error_seen() {
+            // The server refused an earlier block: the rest of the file would be sent in vain.
+            return Err(self.refusal().await);
+        }
+        self.bytes_count += block.len() as u64;
+        let block = self.pool.lend(block);
+        let before = Instant::now();
+        let sent = self.sink.send(block).await;
+        self.wait_time += before.elapsed();
+        match sent {
+            Ok(()) => Ok(self.pool.take()),
+            Err(_) => Err(self.refusal().await),
+        }
+    }
+
+    /// Ends the COPY; the server's own count of its rows.
+    pub async fn finish(mut self) -> Result<u64, CopyStop> {
+        let finished = self.sink.as_mut().finish().await;
+        finished.map_err(|error| {
+            CopyStop::Failed(DestinationError::from_driver(error, self.doing.clone()))
+        })
+    }
+
+    /// The refusal that the server sent; ending the COPY is how the driver hands it out.
+    async fn refusal(&mut self) -> CopyStop {
+        match self.sink.as_mut().finish().await {
+            Err(error) => {
+                CopyStop::Failed(DestinationError::from_driver(error, self.doing.clone()))
+            }
+            Ok(_) => CopyStop::Failed(DestinationError::Lost {
+                doing: self.doing.clone(),
+                reason: "the server ended the COPY early".to_owned(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What can go wrong at the other end of a connection.
+
+use tokio_postgres::error::SqlState;
+
+/// An error of the destination, or of the way to it.
+#[derive(Debug, thiserror::Error)]
+pub enum DestinationError {
+    /// The URL is not one.
+    #[error("the connection URL {url} cannot be used: {reason}")]
+    Address {
+        /// The URL without its password.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No connection could be made.
+    #[error("cannot connect to {server}: {reason}")]
+    Connect {
+        /// Host and port, or the socket.
+        server: String,
+        /// The likely cause in words.
+        reason: String,
+        /// How to mend it.
+        hint: String,
+        /// What the server or the system said.
+        #[source]
+        source: Option<tokio_postgres::Error>,
+    },
+    /// The server refused a statement.
+    #[error("{doing}: the server says: {message}{}", context.as_ref().map(|c| format!(" ({c})")).unwrap_or_default())]
+    Refused {
+        /// What was being done.
+        doing: String,
+        /// SQLSTATE.
+        code: SqlState,
+        /// The server's message with its detail.
+        message: String,
+        /// The server's context, such as the line of a COPY.
+        context: Option<String>,
+        /// The server's own hint.
+        hint: Option<String>,
+    },
+    /// The connection went away.
+    #[error("{doing}: the connection to the server was lost ({reason})")]
+    Lost {
+        /// What was being done.
+        doing: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// The server is of a kind that Inrush cannot load into.
+    #[error("{what}")]
+    Unsuitable {
+        /// What it is.
+        what: String,
+        /// How to mend it.
+        hint: String,
+    },
+    /// A batch cannot be encoded for its table.
+    #[error("a batch does not fit its table: {0}")]
+    Encode(#[from] inrush_wire::EncodeError),
+}
+
+impl DestinationError {
+    /// Sorts an error of the driver: the server's refusals apart from a lost connection.
+    pub fn from_driver(error: tokio_postgres::Error, doing: impl Into<String>) -> DestinationError {
+        let doing = doing.into();
+        match error.as_db_error() {
+            Some(refusal) if connection_ended(refusal.code()) => DestinationError::Lost {
+                doing,
+                reason: refusal.message().to_owned(),
+            },
+            Some(refusal) => DestinationError::Refused {
+                doing,
+                code: refusal.code().clone(),
+                message: match refusal.detail() {
+                    Some(detail) => format!("{}; {detail}", refusal.message()),
+                    None => refusal.message().to_owned(),
+                },
+                context: refusal.where_().map(str::to_owned),
+                hint: refusal.hint().map(str::to_owned),
+            },
+            None => DestinationError::Lost {
+                doing,
+                reason: chain(&error),
+            },
+        }
+    }
+
+    /// The SQLSTATE, where the server refused.
+    pub fn code(&self) -> Option<&SqlState> {
+        match self {
+            DestinationError::Refused { code, .. } => Some(code),
+            _ => None,
+        }
+    }
+
+    /// How to mend it, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            DestinationError::Address { .. } | DestinationError::Encode(_) => None,
+            DestinationError::Connect { hint, .. } | DestinationError::Unsuitable { hint, .. } => {
+                Some(hint.clone())
+            }
+            DestinationError::Lost { .. } => Some(
+                "the same command goes on from the units that were committed, once the server \
+                 answers again"
+                    .to_owned(),
+            ),
+            DestinationError::Refused { code, hint, .. } => mend(code)
+                .map(str::to_owned)
+                .or_else(|| hint.clone()),
+        }
+    }
+}
+
+/// Codes by which a server says that this connection is over.
+fn connection_ended(code: &SqlState) -> bool {
+    *code == SqlState::ADMIN_SHUTDOWN
+        || *code == SqlState::CRASH_SHUTDOWN
+        || *code == SqlState::CANNOT_CONNECT_NOW
+        || *code == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
+}
+
+fn mend(code: &SqlState) -> Option<&'static str> {
+    if *code == SqlState::INSUFFICIENT_PRIVILEGE {
+        Some("`inrush check` lists the privileges that the plan needs beside those that are held")
+    } else if *code == SqlState::DISK_FULL {
+        Some("free space in the server's tablespace; the same command then goes on")
+    } else if *code == SqlState::TOO_MANY_CONNECTIONS {
+        Some("lower `streams`, or raise the server's max_connections")
+    } else if *code == SqlState::LOCK_NOT_AVAILABLE {
+        Some("somebody holds a lock on the target; the same command tries the switch again")
+    } else if *code == SqlState::CHECK_VIOLATION
+        || *code == SqlState::UNIQUE_VIOLATION
+        || *code == SqlState::NOT_NULL_VIOLATION
+        || *code == SqlState::EXCLUSION_VIOLATION
+    {
+        Some("the row breaks a constraint of the target: mend the file or the constraint")
+    } else {
+        None
+    }
+}
+
+/// An error and its causes in one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,154 @@
+//! Servers and poolers that cannot be loaded into, found out before anything is done.
+
+use super::address::Address;
+use super::error::DestinationError;
+use super::session::Session;
+
+const OLDEST_VERSION: i32 = 140_000;
+
+/// What a server says of itself: the settings that shape a load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerFacts {
+    /// `server_version_num`.
+    pub version_number: i32,
+    /// `server_version`.
+    pub version: String,
+    /// `wal_level`; under `minimal` a private unit writes no WAL.
+    pub wal_level: String,
+    /// Connections that the server takes.
+    pub connections_max: i32,
+    /// Connections in use now.
+    pub connections_used: i64,
+    /// Locks that all transactions together may hold.
+    pub locks_max: i64,
+    /// Settings that matter to a load, for the report.
+    pub settings: Vec<(String, String)>,
+    /// The role that loads.
+    pub role: String,
+    /// The database.
+    pub database: String,
+}
+
+const SETTINGS_OF_INTEREST: &[&str] = &[
+    "server_version",
+    "wal_level",
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "shared_buffers",
+    "wal_buffers",
+    "maintenance_work_mem",
+    "autovacuum",
+    "data_checksums",
+    "max_locks_per_transaction",
+    "max_connections",
+];
+
+/// Reads what the server is and refuses what cannot be loaded into: too old a version, a
+/// standby, a transaction pooler.
+pub async fn inspect(
+    session: &Session,
+    address: &Address,
+) -> Result<ServerFacts, DestinationError> {
+    let row = &session
+        .query(
+            "SELECT current_setting('server_version_num')::int4, \
+                    current_setting('server_version'), current_setting('wal_level'), \
+                    current_setting('max_connections')::int4, pg_is_in_recovery(), \
+                    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), \
+                    current_setting('max_locks_per_transaction')::int8 * \
+                    (current_setting('max_connections')::int8 + \
+                     current_setting('max_prepared_transactions')::int8), \
+                    current_user::text, current_database()::text",
+            &[],
+            "asking the server what it is",
+        )
+        .await?[0];
+    let version_number: i32 = row.get(0);
+    let version: String = row.get(1);
+    if version_number < OLDEST_VERSION {
+        return Err(DestinationError::Unsuitable {
+            what: format!("{} runs PostgreSQL {version}; Inrush needs 14 or newer", address.server()),
+            hint: "load into a newer server".to_owned(),
+        });
+    }
+    if row.get::<_, bool>(4) {
+        return Err(DestinationError::Unsuitable {
+            what: format!(
+                "{} is a standby (in recovery): it takes no writes",
+                address.server()
+            ),
+            hint: "connect to the primary".to_owned(),
+        });
+    }
+    refuse_transaction_pooler(session, address).await?;
+    let names: Vec<&str> = SETTINGS_OF_INTEREST.to_vec();
+    let settings = session
+        .query(
+            "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY($1) ORDER BY 1",
+            &[&names],
+            "reading the server's settings",
+        )
+        .await?
+        .iter()
+        .map(|row| (row.get(0), row.get(1)))
+        .collect();
+    Ok(ServerFacts {
+        version_number,
+        version,
+        wal_level: row.get(2),
+        connections_max: row.get(3),
+        connections_used: row.get(5),
+        locks_max: row.get(6),
+        settings,
+        role: row.get(7),
+        database: row.get(8),
+    })
+}
+
+/// A pooler answers the start of a connection with a process id of its own making. One that gives
+/// each transaction another backend loses locks and settings of the session, so it is refused; to
+/// tell it from one that keeps the session, a setting is made and looked for after other
+/// sessions had their chance to take the backend.
+async fn refuse_transaction_pooler(
+    session: &Session,
+    address: &Address,
+) -> Result<(), DestinationError> {
+    if session.watch.backend_process_id() == session.backend_process_id as u32 {
+        return Ok(());
+    }
+    let doing = "finding out what stands before the server";
+    session
+        .execute("SET inrush.probe = 'kept'", doing)
+        .await?;
+    let other = Session::open(address, "inrush probe").await?;
+    other.execute("BEGIN; SELECT 1", doing).await?;
+    let look = session.query(
+        "SELECT pg_backend_pid(), coalesce(current_setting('inrush.probe', true), '')",
+        &[],
+        doing,
+    );
+    let kept = match tokio::time::timeout(std::time::Duration::from_secs(5), look).await {
+        Ok(rows) => {
+            let rows = rows?;
+            rows[0].get::<_, i32>(0) == session.backend_process_id
+                && rows[0].get::<_, String>(1) == "kept"
+        }
+        // The pool has one backend and the other session holds it.
+        Err(_) => false,
+    };
+    other.close().await;
+    if kept {
+        return Ok(());
+    }
+    Err(DestinationError::Unsuitable {
+        what: format!(
+            "a transaction pooler (such as PgBouncer) answers at {}: it gives each transaction \
+             another backend, so a load would lose its locks and settings",
+            address.server()
+        ),
+        hint: "connect to the server itself, or to a pool with pool_mode = session".to_owned(),
+    })
+}

@@ -1,0 +1,25 @@
+//! PostgreSQL 14 to 18, by COPY into private staging tables.
+//!
+//! [`session`] opens connections, [`catalog`] reads what is there, [`types`] maps its types to
+//! columns, [`staging`] writes the statements that make staging tables, [`copy`] streams blocks
+//! into one and [`unit`] loads and commits a load unit. The ledger and the switch, which are
+//! statements on the same sessions, stand in folders of their own.
+
+pub mod address;
+pub mod catalog;
+pub mod copy;
+pub mod error;
+pub mod guests;
+pub mod password_file;
+pub mod quote;
+pub mod ranges;
+pub mod session;
+pub mod socket;
+pub mod staging;
+pub mod tls;
+pub mod types;
+pub mod unit;
+
+pub use address::{Address, ConnectionDefaults, SslMode};
+pub use error::DestinationError;
+pub use session::Session;

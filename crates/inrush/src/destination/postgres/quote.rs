@@ -1,0 +1,34 @@
+//! Identifiers and literals in SQL, always quoted.
+
+/// An identifier as SQL takes it, whatever characters it holds.
+pub fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// `schema.table`, both quoted.
+pub fn qualified(schema: &str, name: &str) -> String {
+    format!("{}.{}", identifier(schema), identifier(name))
+}
+
+/// A string literal that reads the same whatever `standard_conforming_strings` says.
+pub fn literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    if quoted.contains('\\') {
+        format!(" E'{}'", quoted.replace('\\', "\\\\"))
+    } else {
+        format!("'{quoted}'")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_texts_cannot_end_their_quotes() {
+        assert_eq!(identifier("a\"; drop table x --"), "\"a\"\"; drop table x --\"");
+        assert_eq!(qualified("my schema", "größe"), "\"my schema\".\"größe\"");
+        assert_eq!(literal("O'Brien"), "'O''Brien'");
+        assert_eq!(literal("a\\'b"), " E'a\\\\''b'");
+    }
+}

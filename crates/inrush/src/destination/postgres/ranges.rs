@@ -1,0 +1,120 @@
+//! Ranges of partition keys, compared by the server: its order is the one that counts.
+
+use super::catalog::TargetFacts;
+use super::error::DestinationError;
+use super::session::Session;
+
+/// A range of keys, from `lower` (inclusive) to `upper` (exclusive).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionRange {
+    /// What a person calls it.
+    pub label: String,
+    /// Its first key as an SQL expression; none is unbounded.
+    pub lower: Option<String>,
+    /// One past its last; none is unbounded.
+    pub upper: Option<String>,
+}
+
+/// The ranges of a table's partitions. A default partition has none.
+pub fn existing(facts: &TargetFacts) -> Vec<PartitionRange> {
+    facts
+        .partitioning
+        .iter()
+        .flat_map(|partitioning| &partitioning.partitions)
+        .filter_map(|partition| {
+            let (lower, upper) = parse(&partition.bound)?;
+            Some(PartitionRange {
+                label: format!("{} ({})", partition.name, partition.bound),
+                lower,
+                upper,
+            })
+        })
+        .collect()
+}
+
+/// Takes `FOR VALUES FROM (a) TO (b)` of one key column apart, as `pg_get_expr` writes it.
+fn parse(bound: &str) -> Option<(Option<String>, Option<String>)> {
+    let inside = bound.strip_prefix("FOR VALUES FROM (")?.strip_suffix(')')?;
+    let mut quoted = false;
+    let middle = inside.char_indices().find_map(|(at, character)| {
+        if character == '\'' {
+            quoted = !quoted;
+        }
+        (!quoted && inside[at..].starts_with(") TO (")).then_some(at)
+    })?;
+    let end = |text: &str, unbounded: &str| (text != unbounded).then(|| text.to_owned());
+    Some((
+        end(&inside[..middle], "MINVALUE"),
+        end(&inside[middle + ") TO (".len()..], "MAXVALUE"),
+    ))
+}
+
+/// The first of `asked` that overlaps one of `existing`, with that one.
+pub async fn overlap(
+    session: &Session,
+    comparable_type: &str,
+    asked: &[PartitionRange],
+    existing: &[PartitionRange],
+) -> Result<Option<(String, String)>, DestinationError> {
+    if asked.is_empty() || existing.is_empty() {
+        return Ok(None);
+    }
+    let sql = format!(
+        "SELECT a.label, e.label \
+         FROM (VALUES {}) a (label, lower, upper), (VALUES {}) e (label, lower, upper) \
+         WHERE (a.lower IS NULL OR e.upper IS NULL OR a.lower < e.upper) \
+           AND (a.upper IS NULL OR e.lower IS NULL OR e.lower < a.upper) \
+         LIMIT 1",
+        values(comparable_type, asked),
+        values(comparable_type, existing)
+    );
+    let rows = session
+        .query(&sql, &[], "comparing partition bounds")
+        .await?;
+    Ok(rows.first().map(|row| (row.get(0), row.get(1))))
+}
+
+fn values(comparable_type: &str, ranges: &[PartitionRange]) -> String {
+    let end = |value: &Option<String>| {
+        format!("{}::{comparable_type}", value.as_deref().unwrap_or("NULL"))
+    };
+    ranges
+        .iter()
+        .map(|range| {
+            format!(
+                "({}, {}, {})",
+                super::quote::literal(&range.label),
+                end(&range.lower),
+                end(&range.upper)
+            )
+        })
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    macro_rules! parses {
+        ($($name:ident: $bound:expr => $expected:expr;)*) => {$(
+            #[test]
+            fn $name() {
+                let expected: Option<(Option<&str>, Option<&str>)> = $expected;
+                let found = parse($bound);
+                let found = found
+                    .as_ref()
+                    .map(|(lower, upper)| (lower.as_deref(), upper.as_deref()));
+                assert_eq!(found, expected);
+            }
+        )*};
+    }
+
+    parses! {
+        integers: "FOR VALUES FROM ('1') TO ('100')" => Some((Some("'1'"), Some("'100'")));
+        unbounded: "FOR VALUES FROM (MINVALUE) TO ('a')" => Some((None, Some("'a'")));
+        upwards: "FOR VALUES FROM (0) TO (MAXVALUE)" => Some((Some("0"), None));
+        odd_text: "FOR VALUES FROM (') TO (''') TO ('z')" => Some((Some("') TO ('''"), Some("'z'")));
+        default: "DEFAULT" => None;
+    }
+}

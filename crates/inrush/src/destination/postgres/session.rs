@@ -1,0 +1,266 @@
+//! A connection that is ours: tagged, watched, with its settings made.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_postgres::config::Host;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::{MakeTlsConnect, NoTls};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Row};
+
+use super::address::{Address, SslMode};
+use super::error::{DestinationError, chain};
+use super::socket::{SocketWatch, Watched, WatchedTls};
+use super::tls;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// After this long without an answer the other end is asked whether it lives, every
+/// `KEEPALIVE_INTERVAL`, `KEEPALIVE_COUNT` times.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_COUNT: u32 = 6;
+
+/// Settings of every session. Timeouts of the site are for its applications: a load takes as long
+/// as it takes, and stops at the user's word. An empty search path makes every name ours or
+/// qualified. Dates and intervals come back in one form whatever the site prefers. A backend whose
+/// client is gone finds that out within seconds, even while it waits for a lock.
+const SETTINGS: &str = "\
+    SET statement_timeout = 0; SET lock_timeout = 0; \
+    SET idle_in_transaction_session_timeout = 0; \
+    SET client_min_messages = warning; SET search_path = pg_catalog; \
+    SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres'; SET TimeZone = 'UTC'; \
+    SET bytea_output = 'hex'; SET extra_float_digits = 1; \
+    SET default_transaction_isolation = 'read committed'; \
+    SET default_transaction_read_only = off; \
+    SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6; \
+    SET client_connection_check_interval = '5s'";
+
+/// A connection to the destination.
+pub struct Session {
+    /// The driver's client.
+    pub client: Client,
+    /// What was seen on the wire.
+    pub watch: Arc<SocketWatch>,
+    /// The backend's process id as it says itself.
+    pub backend_process_id: i32,
+    connection: tokio::task::JoinHandle<()>,
+}
+
+impl Session {
+    /// Connects, tags the connection with `application_name` and makes its settings.
+    pub async fn open(
+        address: &Address,
+        application_name: &str,
+    ) -> Result<Session, DestinationError> {
+        let mut config = address.config.clone();
+        config.application_name(application_name);
+        let attempt = tokio::time::timeout(CONNECT_TIMEOUT, connect(&config, address)).await;
+        let (client, connection, watch) = match attempt {
+            Ok(connected) => connected?,
+            Err(_) => {
+                return Err(DestinationError::Connect {
+                    server: address.server(),
+                    reason: format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()),
+                    hint: "check host and port, and whether a firewall drops the packets"
+                        .to_owned(),
+                    source: None,
+                });
+            }
+        };
+        let doing = "making the session's settings";
+        client
+            .batch_execute(SETTINGS)
+            .await
+            .map_err(|error| DestinationError::from_driver(error, doing))?;
+        let row = client
+            .query_one("SELECT pg_catalog.pg_backend_pid()", &[])
+            .await
+            .map_err(|error| DestinationError::from_driver(error, doing))?;
+        Ok(Session {
+            client,
+            watch,
+            backend_process_id: row.get(0),
+            connection,
+        })
+    }
+
+    /// Runs statements that return nothing; several are separated by `;`.
+    pub async fn execute(&self, sql: &str, doing: &str) -> Result<(), DestinationError> {
+        self.client
+            .batch_execute(sql)
+            .await
+            .map_err(|error| DestinationError::from_driver(error, doing))
+    }
+
+    /// Runs a query.
+    pub async fn query(
+        &self,
+        sql: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+        doing: &str,
+    ) -> Result<Vec<Row>, DestinationError> {
+        self.client
+            .query(sql, parameters)
+            .await
+            .map_err(|error| DestinationError::from_driver(error, doing))
+    }
+
+    /// Drops the connection as it is: the server rolls back what was not committed.
+    pub fn abandon(self) {
+        self.connection.abort();
+    }
+
+    /// Ends the connection and waits until the server has seen it.
+    pub async fn close(self) {
+        drop(self.client);
+        // The task ends when the driver has sent Terminate and closed the socket.
+        let _ = self.connection.await;
+    }
+}
+
+type Connected = (Client, tokio::task::JoinHandle<()>, Arc<SocketWatch>);
+
+async fn connect(
+    config: &tokio_postgres::Config,
+    address: &Address,
+) -> Result<Connected, DestinationError> {
+    let port = config.get_ports().first().copied().unwrap_or(5432);
+    let host = config.get_hosts().first().cloned();
+    match host {
+        Some(Host::Unix(folder)) => {
+            let path = folder.join(format!(".s.PGSQL.{port}"));
+            let stream = UnixStream::connect(&path)
+                .await
+                .map_err(|error| unreachable(address, &error))?;
+            let watch = Arc::new(SocketWatch::default());
+            let mut config = config.clone();
+            // libpq does not use TLS on a unix socket either, whatever sslmode says.
+            config.ssl_mode(tokio_postgres::config::SslMode::Disable);
+            let watched = Watched::new(stream, Arc::clone(&watch), false);
+            let (client, connection) = config
+                .connect_raw(watched, NoTls)
+                .await
+                .map_err(|error| refused(address, error))?;
+            Ok((client, spawn(connection), watch))
+        }
+        Some(Host::Tcp(name)) => {
+            let stream = TcpStream::connect((name.as_str(), port))
+                .await
+                .map_err(|error| unreachable(address, &error))?;
+            tune(&stream).map_err(|error| unreachable(address, &error))?;
+            let watch = Arc::new(SocketWatch::default());
+            if address.ssl_mode == SslMode::Disable {
+                let watched = Watched::new(stream, Arc::clone(&watch), false);
+                let (client, connection) = config
+                    .connect_raw(watched, NoTls)
+                    .await
+                    .map_err(|error| refused(address, error))?;
+                return Ok((client, spawn(connection), watch));
+            }
+            let mut maker =
+                tokio_postgres_rustls::MakeRustlsConnect::new(tls::client_config(address)?);
+            let inner = MakeTlsConnect::<Watched<TcpStream>>::make_tls_connect(&mut maker, &name)
+                .map_err(|error| unreachable(address, &std::io::Error::other(error)))?;
+            let watched = Watched::new(stream, Arc::clone(&watch), true);
+            let tls = WatchedTls {
+                inner,
+                watch: Arc::clone(&watch),
+            };
+            let (client, connection) = config
+                .connect_raw(watched, tls)
+                .await
+                .map_err(|error| refused(address, error))?;
+            Ok((client, spawn(connection), watch))
+        }
+        None => Err(DestinationError::Address {
+            url: address.describe(),
+            reason: "it names no host".to_owned(),
+        }),
+    }
+}
+
+fn spawn<F>(connection: F) -> tokio::task::JoinHandle<()>
+where
+    F: Future<Output = Result<(), tokio_postgres::Error>> + Send + 'static,
+{
+    tokio::spawn(async move {
+        // A connection that breaks fails the statement that waits on it, which tells.
+        let _ = connection.await;
+    })
+}
+
+fn tune(stream: &TcpStream) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let socket = SockRef::from(stream);
+    socket.set_tcp_keepalive(
+        &TcpKeepalive::new()
+            .with_time(KEEPALIVE_IDLE)
+            .with_interval(KEEPALIVE_INTERVAL)
+            .with_retries(KEEPALIVE_COUNT),
+    )?;
+    // Data that nobody acknowledges is given up as late as an idle peer would be.
+    socket.set_tcp_user_timeout(Some(KEEPALIVE_IDLE + KEEPALIVE_INTERVAL * KEEPALIVE_COUNT))
+}
+
+fn unreachable(address: &Address, error: &std::io::Error) -> DestinationError {
+    let hint = match error.kind() {
+        std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound => {
+            "is the server running, and is this its host and port?"
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            "this user may not use the server's socket; try a TCP host"
+        }
+        _ => "check the host's name and the network",
+    };
+    DestinationError::Connect {
+        server: address.server(),
+        reason: error.to_string(),
+        hint: hint.to_owned(),
+        source: None,
+    }
+}
+
+fn refused(address: &Address, error: tokio_postgres::Error) -> DestinationError {
+    let user = address.config.get_user().unwrap_or("?");
+    let has_password = address.config.get_password().is_some();
+    let (reason, hint) = match error.code() {
+        Some(code) if *code == SqlState::INVALID_PASSWORD => (
+            format!("the server refuses the password of user {user}"),
+            "set PGPASSWORD, or a line in ~/.pgpass (mode 0600)".to_owned(),
+        ),
+        Some(code) if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => (
+            chain(&error),
+            "the server's pg_hba.conf does not let this user in this way".to_owned(),
+        ),
+        Some(code) if *code == SqlState::INVALID_CATALOG_NAME => (
+            chain(&error),
+            "name an existing database in the URL".to_owned(),
+        ),
+        Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => (
+            chain(&error),
+            "lower `streams`, or raise the server's max_connections".to_owned(),
+        ),
+        Some(code) if *code == SqlState::CANNOT_CONNECT_NOW => (
+            chain(&error),
+            "the server is starting or stopping: try again in a moment".to_owned(),
+        ),
+        Some(_) => (chain(&error), "the server let nobody in".to_owned()),
+        None if !has_password && chain(&error).contains("password missing") => (
+            format!("the server asks user {user} for a password, and none was given"),
+            "set PGPASSWORD, or a line in ~/.pgpass (mode 0600)".to_owned(),
+        ),
+        None => (
+            chain(&error),
+            "check sslmode, and that a PostgreSQL server listens there".to_owned(),
+        ),
+    };
+    DestinationError::Connect {
+        server: address.server(),
+        reason,
+        hint,
+        source: Some(error),
+    }
+}

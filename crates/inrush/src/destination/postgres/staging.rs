@@ -1,0 +1,203 @@
+//! Statements that make staging tables, fill them and ready them for the switch.
+
+use super::catalog::{IndexFacts, TargetFacts};
+use super::quote::{identifier, literal, qualified};
+
+/// The name of the CHECK that proves a unit's bounds to ATTACH; it goes once it is attached.
+pub const BOUNDS_CHECK: &str = "inrush_bounds";
+
+/// A column of a table that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type as the server writes it.
+    pub type_sql: String,
+    /// NULL is refused.
+    pub not_null: bool,
+}
+
+/// What a staging table is made after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// These columns; the target comes into being at the switch.
+    Columns(Vec<NewColumn>),
+    /// A table that exists.
+    Target {
+        /// Its schema.
+        schema: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// The bounds that a unit keeps, as SQL texts of the key's type; none is unbounded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitBounds {
+    /// The key column.
+    pub key: String,
+    /// Its type as the server writes it.
+    pub type_sql: String,
+    /// The smallest key, inclusive.
+    pub lower: Option<String>,
+    /// The end of the keys.
+    pub upper: Option<Upper>,
+}
+
+/// The end of a unit's keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Upper {
+    /// Keys are smaller.
+    Exclusive(String),
+    /// Keys are at most this.
+    Inclusive(String),
+}
+
+impl UnitBounds {
+    /// The condition that every row of the unit meets, which proves the partition's own.
+    pub fn condition(&self) -> String {
+        let key = identifier(&self.key);
+        let value = |text: &str| format!("{}::{}", literal(text).trim_start(), self.type_sql);
+        let mut terms = vec![format!("{key} IS NOT NULL")];
+        if let Some(lower) = &self.lower {
+            terms.push(format!("{key} >= {}", value(lower)));
+        }
+        match &self.upper {
+            Some(Upper::Exclusive(upper)) => terms.push(format!("{key} < {}", value(upper))),
+            Some(Upper::Inclusive(upper)) => terms.push(format!("{key} <= {}", value(upper))),
+            None => {}
+        }
+        terms.join(" AND ")
+    }
+}
+
+/// `CREATE TABLE` of a table with these columns, up to its options.
+pub fn create_table(schema: &str, name: &str, columns: &[NewColumn]) -> String {
+    let columns: Vec<String> = columns
+        .iter()
+        .map(|column| {
+            let not_null = if column.not_null { " NOT NULL" } else { "" };
+            format!("{} {}{not_null}", identifier(&column.name), column.type_sql)
+        })
+        .collect();
+    format!("CREATE TABLE {} ({})", qualified(schema, name), columns.join(", "))
+}
+
+/// The statements that make a staging table: first the table, then what LIKE leaves out.
+pub fn create_staging(
+    schema: &str,
+    name: &str,
+    model: &Model,
+    bounds: Option<&UnitBounds>,
+) -> Vec<String> {
+    let staging = qualified(schema, name);
+    let mut statements = match model {
+        Model::Columns(columns) => vec![create_table(schema, name, columns)],
+        Model::Target {
+            schema: target_schema,
+            name: target_name,
+        } => vec![format!(
+            "CREATE TABLE {staging} (LIKE {} INCLUDING ALL EXCLUDING IDENTITY EXCLUDING INDEXES)",
+            qualified(target_schema, target_name)
+        )],
+    };
+    if let Some(bounds) = bounds {
+        statements.push(add_bounds_check(schema, name, bounds));
+    }
+    statements
+}
+
+/// Adds the CHECK of a unit's bounds.
+pub fn add_bounds_check(schema: &str, name: &str, bounds: &UnitBounds) -> String {
+    format!(
+        "ALTER TABLE {} ADD CONSTRAINT {} CHECK ({})",
+        qualified(schema, name),
+        identifier(BOUNDS_CHECK),
+        bounds.condition()
+    )
+}
+
+/// `COPY ... FROM STDIN` into a staging table.
+pub fn copy_in(schema: &str, name: &str, columns: &[&str], binary: bool, freeze: bool) -> String {
+    let columns: Vec<String> = columns.iter().map(|name| identifier(name)).collect();
+    let format = if binary { "binary" } else { "text" };
+    let freeze = if freeze { ", FREEZE true" } else { "" };
+    format!(
+        "COPY {} ({}) FROM STDIN (FORMAT {format}{freeze})",
+        qualified(schema, name),
+        columns.join(", ")
+    )
+}
+
+/// Counts a unit's rows, and finds its smallest and largest key, in one pass.
+pub fn measure(schema: &str, name: &str, key: Option<&str>) -> String {
+    let staging = qualified(schema, name);
+    match key {
+        Some(key) => {
+            let key = identifier(key);
+            format!("SELECT count(*), min({key})::text, max({key})::text FROM {staging}")
+        }
+        None => format!("SELECT count(*), NULL::text, NULL::text FROM {staging}"),
+    }
+}
+
+/// The indexes of the target on a staging table, so that ATTACH finds them and builds none.
+pub fn build_indexes(schema: &str, name: &str, target: &TargetFacts) -> Vec<String> {
+    target
+        .indexes
+        .iter()
+        .map(|index| build_index(schema, name, index))
+        .collect()
+}
+
+fn build_index(schema: &str, name: &str, index: &IndexFacts) -> String {
+    let staging = qualified(schema, name);
+    match &index.constraint {
+        Some(constraint) => format!("ALTER TABLE {staging} ADD {constraint}"),
+        None => format!(
+            "CREATE {}INDEX ON {staging} {}",
+            if index.unique { "UNIQUE " } else { "" },
+            index.definition
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_quote_every_name() {
+        let columns = vec![
+            NewColumn {
+                name: "key".to_owned(),
+                type_sql: "bigint".to_owned(),
+                not_null: true,
+            },
+            NewColumn {
+                name: "odd \"name\"".to_owned(),
+                type_sql: "numeric(15,2)".to_owned(),
+                not_null: false,
+            },
+        ];
+        let bounds = UnitBounds {
+            key: "key".to_owned(),
+            type_sql: "bigint".to_owned(),
+            lower: Some("1".to_owned()),
+            upper: Some(Upper::Inclusive("9".to_owned())),
+        };
+        assert_eq!(
+            create_staging("st", "u1", &Model::Columns(columns), Some(&bounds)),
+            [
+                "CREATE TABLE \"st\".\"u1\" (\"key\" bigint NOT NULL, \
+                 \"odd \"\"name\"\"\" numeric(15,2))",
+                "ALTER TABLE \"st\".\"u1\" ADD CONSTRAINT \"inrush_bounds\" CHECK \
+                 (\"key\" IS NOT NULL AND \"key\" >= '1'::bigint AND \"key\" <= '9'::bigint)",
+            ]
+        );
+        assert_eq!(
+            copy_in("st", "u1", &["key"], true, true),
+            "COPY \"st\".\"u1\" (\"key\") FROM STDIN (FORMAT binary, FREEZE true)"
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! What can end a run, with the exit status that tells it.
+
+use crate::cancel::StopReason;
+use crate::destination::postgres::DestinationError;
+use crate::ledger::LedgerError;
+use crate::package::PackageError;
+use crate::plan::PlanError;
+use crate::reject::Reject;
+use crate::source::SourceError;
+use crate::switch::SwitchError;
+
+/// A run did not end well. The targets are as they were, unless the text says otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The package cannot be used.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// The package cannot be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A file cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// A file's header is not that of the others.
+    #[error("{file}: its header names {found}, and the load was planned with {expected}")]
+    Header {
+        /// The file.
+        file: String,
+        /// Its header.
+        found: String,
+        /// The header of the first file.
+        expected: String,
+    },
+    /// A column cannot be converted as declared.
+    #[error("flow `{flow}`: {source}")]
+    Convert {
+        /// The flow.
+        flow: String,
+        /// Why.
+        source: crate::convert::ConvertError,
+    },
+    /// The destination refused, or went away.
+    #[error(transparent)]
+    Destination(#[from] DestinationError),
+    /// The ledger refused.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The switch did not happen.
+    #[error(transparent)]
+    Switch(#[from] SwitchError),
+    /// More rows were rejected than are accepted.
+    #[error(
+        "flow `{flow}`: {} rejected, and {limit} accepted at most; nothing was switched\n  {}",
+        rows(*rejected), describe(reject)
+    )]
+    RejectLimit {
+        /// The flow.
+        flow: String,
+        /// Rows rejected so far, in all streams.
+        rejected: u64,
+        /// Rows accepted at most.
+        limit: u64,
+        /// The reject that went past the limit.
+        reject: Box<Reject>,
+    },
+    /// The server counts other rows than were sent.
+    #[error("{what}: {counted} rows were counted by the server and {sent} were sent; nothing was switched")]
+    Verification {
+        /// Which table.
+        what: String,
+        /// The server's count.
+        counted: u64,
+        /// Our count.
+        sent: u64,
+    },
+    /// The run was stopped by its user.
+    #[error("stopped as asked; nothing was switched")]
+    Interrupted,
+    /// The run's folder cannot be written.
+    #[error("cannot write {path}: {source}")]
+    Folder {
+        /// Which file or folder.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A thread could not be started.
+    #[error("cannot start the streams: {source}")]
+    Threads {
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    /// The exit status that tells this error.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Error::Package(_) | Error::Convert { .. } => 2,
+            Error::Plan(PlanError::Package(_) | PlanError::Mismatch { .. }) => 2,
+            Error::RejectLimit { .. } => 4,
+            Error::Verification { .. } | Error::Switch(SwitchError::Count { .. }) => 5,
+            Error::Interrupted => 130,
+            _ => 1,
+        }
+    }
+
+    /// How to mend it, where that is known and not said in the text.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Package(_) => None,
+            Error::Plan(error) => error.hint(),
+            Error::Source(_) => None,
+            Error::Header { .. } => Some(
+                "load files with different headers in flows of their own".to_owned(),
+            ),
+            Error::Convert { .. } => None,
+            Error::Destination(error) => error.hint(),
+            Error::Ledger(error) => error.hint(),
+            Error::Switch(error) => error.hint(),
+            Error::RejectLimit { limit, .. } => Some(format!(
+                "mend the file and run the same command again, or accept more: --max-rejects {}",
+                (limit + 1).max(100)
+            )),
+            Error::Verification { .. } => Some(
+                "something else wrote to the staging table, or a trigger or rule dropped rows; \
+                 `inrush cleanup`, then load again"
+                    .to_owned(),
+            ),
+            Error::Interrupted => {
+                Some("the same command goes on from the units that were committed".to_owned())
+            }
+            Error::Folder { .. } => Some("choose another folder with --runs-folder".to_owned()),
+            Error::Threads { .. } => Some("use fewer --streams".to_owned()),
+        }
+    }
+
+    /// The error that a stream ends with when it was asked to stop.
+    pub fn stopped(reason: StopReason) -> Error {
+        match reason {
+            StopReason::Interrupted | StopReason::Failed => Error::Interrupted,
+        }
+    }
+}
+
+fn rows(count: u64) -> String {
+    if count == 1 {
+        "1 row was".to_owned()
+    } else {
+        format!("{count} rows were")
+    }
+}
+
+fn describe(reject: &Reject) -> String {
+    let column = match &reject.column {
+        Some(column) => format!(", column `{column}`"),
+        None => String::new(),
+    };
+    let value = match &reject.value {
+        Some(value) => format!(", value {value:?}"),
+        None => String::new(),
+    };
+    format!("{}{column}{value}: {}", reject.location, reject.reason)
+}

@@ -1,0 +1,145 @@
+//! What a run tells while it goes on.
+
+use serde::Serialize;
+
+use crate::ledger::Account;
+
+/// Something that happened.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The plan is made.
+    Planned {
+        /// The package.
+        package: String,
+        /// Where to.
+        destination: String,
+        /// Streams.
+        streams: usize,
+        /// The targets, with the bytes of their files.
+        targets: Vec<TargetSize>,
+    },
+    /// Something that a user should know.
+    Note {
+        /// What.
+        text: String,
+    },
+    /// The run is in the ledger; loading begins.
+    Started {
+        /// Its name.
+        run: String,
+        /// It goes on where an earlier one stopped.
+        resumed: bool,
+        /// Units that are kept from it.
+        units_kept: usize,
+        /// Its folder.
+        folder: String,
+    },
+    /// A stream took a piece of work.
+    UnitStarted {
+        /// The flow.
+        flow: String,
+        /// The unit's number in the flow.
+        unit: usize,
+        /// The stream.
+        stream: usize,
+        /// The first file of the piece.
+        file: String,
+    },
+    /// Rows went on their way. Told for every chunk; never logged.
+    Progress {
+        /// The flow.
+        flow: String,
+        /// Rows since the last time.
+        rows: u64,
+        /// Bytes of the files as stored, since the last time.
+        bytes: u64,
+    },
+    /// A unit, or a shard of a shared one, is committed.
+    UnitCommitted {
+        /// The flow.
+        flow: String,
+        /// The unit's number in the flow.
+        unit: usize,
+        /// The stream.
+        stream: usize,
+        /// Its rows.
+        account: Account,
+        /// Bytes of its files as stored.
+        stored_bytes: u64,
+    },
+    /// What a stream had begun is undone: its progress does not count.
+    UnitAborted {
+        /// The flow.
+        flow: String,
+        /// The unit's number in the flow.
+        unit: usize,
+        /// Bytes that were told as progress.
+        bytes: u64,
+    },
+    /// A row was rejected. Told for the first ones of each piece of work.
+    Rejected {
+        /// The flow.
+        flow: String,
+        /// Where.
+        place: String,
+        /// The column, where it is one.
+        column: Option<String>,
+        /// Stable name of the cause.
+        code: String,
+        /// The cause.
+        reason: String,
+    },
+    /// The switch begins.
+    Switching {
+        /// The targets.
+        targets: Vec<String>,
+    },
+    /// The switch is committed.
+    Switched {
+        /// The targets.
+        targets: Vec<String>,
+    },
+    /// A target's statistics are made.
+    Analyzed {
+        /// The target.
+        target: String,
+    },
+    /// The run is over.
+    Finished {
+        /// Its name.
+        run: String,
+        /// `loaded`, `already_loaded`, `failed` or `interrupted`.
+        outcome: String,
+        /// All rows.
+        account: Account,
+        /// The report.
+        report: Option<String>,
+    },
+}
+
+/// A target and how much there is to load into it.
+#[derive(Clone, Debug, Serialize)]
+pub struct TargetSize {
+    /// The flow.
+    pub flow: String,
+    /// The target.
+    pub target: String,
+    /// Bytes of its files as stored.
+    pub stored_bytes: u64,
+    /// Its units.
+    pub units: usize,
+}
+
+/// Is told what happens. Called from several threads; what it does delays them.
+pub trait Observer: Sync {
+    /// Something happened.
+    fn notice(&self, event: &Event);
+}
+
+/// Nobody listens.
+pub struct Silent;
+
+impl Observer for Silent {
+    fn notice(&self, _: &Event) {}
+}

@@ -1,0 +1,55 @@
+//! What can go wrong with the ledger.
+
+use crate::destination::postgres::DestinationError;
+
+/// An error of the ledger.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The destination refused.
+    #[error(transparent)]
+    Destination(#[from] DestinationError),
+    /// Another run of the same package is at work.
+    #[error("run {run} of this package is at work now, held by {holder} since {since}")]
+    Busy {
+        /// Its name.
+        run: String,
+        /// Host and process that hold it.
+        holder: String,
+        /// When it was started or taken over.
+        since: String,
+    },
+    /// Somebody took this run over.
+    #[error("run {run} was taken over by another process: this one stops and commits nothing more")]
+    TakenOver {
+        /// Its name.
+        run: String,
+    },
+    /// The ledger was made by a version that this one does not know.
+    #[error("the ledger in schema {schema} has version {found}; this Inrush knows version {known}")]
+    Version {
+        /// Its schema.
+        schema: String,
+        /// The version that it says it has.
+        found: i32,
+        /// The version that this program writes.
+        known: i32,
+    },
+}
+
+impl LedgerError {
+    /// How to mend it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            LedgerError::Destination(error) => error.hint(),
+            LedgerError::Busy { .. } => Some(
+                "wait for it, or stop that process; the same command then goes on from what it \
+                 has committed"
+                    .to_owned(),
+            ),
+            LedgerError::TakenOver { .. } => {
+                Some("`inrush status` says which process holds it now".to_owned())
+            }
+            LedgerError::Version { .. } => Some("use the newer Inrush".to_owned()),
+        }
+    }
+}

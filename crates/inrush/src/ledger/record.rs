@@ -1,0 +1,258 @@
+//! Units and shards in the ledger.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::LedgerError;
+use super::run::Fence;
+use super::Ledger;
+use crate::destination::postgres::Session;
+
+/// Rows and bytes: read = loaded + rejected + skipped, always.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+pub struct Account {
+    /// Rows of the input, blank lines included.
+    pub rows_read: u64,
+    /// Rows that the destination has.
+    pub rows_loaded: u64,
+    /// Rows that could not be loaded.
+    pub rows_rejected: u64,
+    /// Blank lines.
+    pub rows_skipped: u64,
+    /// Bytes of text read, after decompression.
+    pub bytes_read: u64,
+}
+
+impl Account {
+    /// Adds another account to this one.
+    pub fn add(&mut self, other: &Account) {
+        self.rows_read += other.rows_read;
+        self.rows_loaded += other.rows_loaded;
+        self.rows_rejected += other.rows_rejected;
+        self.rows_skipped += other.rows_skipped;
+        self.bytes_read += other.bytes_read;
+    }
+
+    /// Whether every row is accounted for.
+    pub fn holds(&self) -> bool {
+        self.rows_read == self.rows_loaded + self.rows_rejected + self.rows_skipped
+    }
+}
+
+/// A load unit in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitRecord {
+    /// Names the unit's files as they were, its table and how it reads them.
+    pub unit_key: String,
+    /// The flow.
+    pub flow: String,
+    /// The target, `schema.table`, quoted.
+    pub target: String,
+    /// Where its staging table is.
+    pub staging_schema: String,
+    /// Its staging table.
+    pub staging_table: String,
+    /// Whether several streams fill it.
+    pub shared: bool,
+    /// Whether all of its shards are in it and it is ready for the switch.
+    pub finished: bool,
+    /// The server's own count of its rows.
+    pub rows_counted: Option<i64>,
+    /// Its smallest key as text.
+    pub key_smallest: Option<String>,
+    /// Its largest key as text.
+    pub key_largest: Option<String>,
+}
+
+/// A shard in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardRecord {
+    /// The unit.
+    pub unit_key: String,
+    /// Names the file and the range.
+    pub shard_key: String,
+    /// The file.
+    pub file: String,
+    /// First byte of the range.
+    pub byte_start: u64,
+    /// One past its last byte; none is the file's end.
+    pub byte_end: Option<u64>,
+    /// The file's size.
+    pub file_bytes: u64,
+    /// When it was changed last, in nanoseconds since 1970.
+    pub file_modified_ns: i64,
+    /// Its rows.
+    pub account: Account,
+}
+
+impl Ledger {
+    /// The units of a run that were committed.
+    pub async fn units(
+        &self,
+        session: &Session,
+        run_id: i64,
+    ) -> Result<Vec<UnitRecord>, LedgerError> {
+        let sql = format!(
+            "SELECT unit_key, flow, target, staging_schema, staging_table, shared, finished, \
+                    rows_counted, key_smallest, key_largest \
+             FROM {} WHERE run_id = $1 ORDER BY target, unit_key",
+            self.table("unit")
+        );
+        let rows = session
+            .query(&sql, &[&run_id], "reading the ledger")
+            .await?;
+        Ok(rows
+            .iter()
+            .map(|row| UnitRecord {
+                unit_key: row.get(0),
+                flow: row.get(1),
+                target: row.get(2),
+                staging_schema: row.get(3),
+                staging_table: row.get(4),
+                shared: row.get(5),
+                finished: row.get(6),
+                rows_counted: row.get(7),
+                key_smallest: row.get(8),
+                key_largest: row.get(9),
+            })
+            .collect())
+    }
+
+    /// The shards of a run that were committed.
+    pub async fn shards(
+        &self,
+        session: &Session,
+        run_id: i64,
+    ) -> Result<Vec<ShardRecord>, LedgerError> {
+        let sql = format!(
+            "SELECT unit_key, shard_key, file, byte_start, byte_end, file_bytes, \
+                    file_modified_ns, rows_read, rows_loaded, rows_rejected, rows_skipped, \
+                    bytes_read \
+             FROM {} WHERE run_id = $1 ORDER BY unit_key, shard_key",
+            self.table("shard")
+        );
+        let rows = session
+            .query(&sql, &[&run_id], "reading the ledger")
+            .await?;
+        let count = |row: &tokio_postgres::Row, index: usize| row.get::<_, i64>(index) as u64;
+        Ok(rows
+            .iter()
+            .map(|row| ShardRecord {
+                unit_key: row.get(0),
+                shard_key: row.get(1),
+                file: row.get(2),
+                byte_start: count(row, 3),
+                byte_end: row.get::<_, Option<i64>>(4).map(|end| end as u64),
+                file_bytes: count(row, 5),
+                file_modified_ns: row.get(6),
+                account: Account {
+                    rows_read: count(row, 7),
+                    rows_loaded: count(row, 8),
+                    rows_rejected: count(row, 9),
+                    rows_skipped: count(row, 10),
+                    bytes_read: count(row, 11),
+                },
+            })
+            .collect())
+    }
+
+    /// Writes a unit, inside its transaction; a shared unit is written when it begins and again
+    /// when it is finished.
+    pub async fn record_unit(
+        &self,
+        session: &Session,
+        fence: &Fence,
+        unit: &UnitRecord,
+    ) -> Result<(), LedgerError> {
+        let sql = format!(
+            "INSERT INTO {} (run_id, epoch, unit_key, flow, target, staging_schema, \
+                             staging_table, shared, finished, rows_counted, key_smallest, \
+                             key_largest) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+             ON CONFLICT (run_id, unit_key) DO UPDATE SET epoch = excluded.epoch, \
+             finished = excluded.finished, rows_counted = excluded.rows_counted, \
+             key_smallest = excluded.key_smallest, key_largest = excluded.key_largest, \
+             committed_at = now()",
+            self.table("unit")
+        );
+        session
+            .query(
+                &sql,
+                &[
+                    &fence.run_id,
+                    &fence.epoch,
+                    &unit.unit_key,
+                    &unit.flow,
+                    &unit.target,
+                    &unit.staging_schema,
+                    &unit.staging_table,
+                    &unit.shared,
+                    &unit.finished,
+                    &unit.rows_counted,
+                    &unit.key_smallest,
+                    &unit.key_largest,
+                ],
+                "writing the unit into the ledger",
+            )
+            .await?;
+        Ok(())
+    }
+
+    /// Writes a shard, inside the transaction that loaded it.
+    pub async fn record_shard(
+        &self,
+        session: &Session,
+        fence: &Fence,
+        shard: &ShardRecord,
+    ) -> Result<(), LedgerError> {
+        let sql = format!(
+            "INSERT INTO {} (run_id, epoch, unit_key, shard_key, file, byte_start, byte_end, \
+                             file_bytes, file_modified_ns, rows_read, rows_loaded, \
+                             rows_rejected, rows_skipped, bytes_read) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+            self.table("shard")
+        );
+        let account = &shard.account;
+        session
+            .query(
+                &sql,
+                &[
+                    &fence.run_id,
+                    &fence.epoch,
+                    &shard.unit_key,
+                    &shard.shard_key,
+                    &shard.file,
+                    &(shard.byte_start as i64),
+                    &shard.byte_end.map(|end| end as i64),
+                    &(shard.file_bytes as i64),
+                    &shard.file_modified_ns,
+                    &(account.rows_read as i64),
+                    &(account.rows_loaded as i64),
+                    &(account.rows_rejected as i64),
+                    &(account.rows_skipped as i64),
+                    &(account.bytes_read as i64),
+                ],
+                "writing the shard into the ledger",
+            )
+            .await?;
+        Ok(())
+    }
+
+    /// Forgets units, with their shards: they are loaded anew.
+    pub async fn forget_units(
+        &self,
+        session: &Session,
+        run_id: i64,
+        unit_keys: &[String],
+    ) -> Result<(), LedgerError> {
+        let sql = format!(
+            "DELETE FROM {} WHERE run_id = $1 AND unit_key = ANY($2)",
+            self.table("unit")
+        );
+        session
+            .query(&sql, &[&run_id, &unit_keys], "forgetting units")
+            .await?;
+        Ok(())
+    }
+}

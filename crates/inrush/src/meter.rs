@@ -1,0 +1,59 @@
+//! Where the time of a stream went.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Time and volume of one stream or of one unit. Added up once a batch, never once a row.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+pub struct Meter {
+    /// Reading from the file system.
+    pub read_ns: u64,
+    /// Decompressing.
+    pub decompress_ns: u64,
+    /// Finding record and field ends, and checking UTF-8.
+    pub scan_ns: u64,
+    /// Turning fields into columns.
+    pub convert_ns: u64,
+    /// Turning columns into the destination's bytes.
+    pub encode_ns: u64,
+    /// Waiting until the connection took a block, and for the answer to a COPY.
+    pub send_wait_ns: u64,
+    /// Waiting for the server's other work: making tables, counting, indexes, COMMIT.
+    pub server_wait_ns: u64,
+    /// From the first piece of work to the end of the last.
+    pub busy_ns: u64,
+    /// Bytes of the files as stored.
+    pub stored_bytes: u64,
+    /// Bytes of text.
+    pub text_bytes: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Rows sent.
+    pub rows: u64,
+}
+
+impl Meter {
+    /// Adds another meter.
+    pub fn add(&mut self, other: &Meter) {
+        self.read_ns += other.read_ns;
+        self.decompress_ns += other.decompress_ns;
+        self.scan_ns += other.scan_ns;
+        self.convert_ns += other.convert_ns;
+        self.encode_ns += other.encode_ns;
+        self.send_wait_ns += other.send_wait_ns;
+        self.server_wait_ns += other.server_wait_ns;
+        self.busy_ns += other.busy_ns;
+        self.stored_bytes += other.stored_bytes;
+        self.text_bytes += other.text_bytes;
+        self.sent_bytes += other.sent_bytes;
+        self.rows += other.rows;
+    }
+}
+
+/// Whole nanoseconds; a run of 584 years would stand still at the end.
+pub fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,111 @@
+//! Bounds at even steps: what `every` says.
+
+use super::error::PackageFaultKind;
+use super::{BoundValue, BoundsEvery};
+
+/// The width of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Of an integer key.
+    Integer(i64),
+    /// Of a timestamp.
+    Hours(u32),
+    /// Of a date or timestamp; weeks are days too.
+    Days(u32),
+    /// Of a date or timestamp; years are months too.
+    Months(u32),
+}
+
+impl BoundsEvery {
+    /// The width of a partition.
+    pub fn step(&self) -> Result<Step, PackageFaultKind> {
+        let refused = |value: &str, cause: &str| PackageFaultKind::Value {
+            setting: "bounds.every".to_owned(),
+            value: value.to_owned(),
+            cause: cause.to_owned(),
+            mend: "write a whole number for integer keys, and \"N hours\", \"N days\", \
+                   \"N weeks\", \"N months\" or \"N years\" for dates and timestamps"
+                .to_owned(),
+        };
+        match &self.every {
+            BoundValue::Integer(width) if *width > 0 => Ok(Step::Integer(*width)),
+            BoundValue::Integer(width) => {
+                Err(refused(&width.to_string(), "a step is greater than 0"))
+            }
+            BoundValue::Text(text) => {
+                let mut words = text.split_whitespace();
+                let (Some(count), Some(unit), None) = (words.next(), words.next(), words.next())
+                else {
+                    return Err(refused(text, "it is not a number and a unit of time"));
+                };
+                let count: u32 = count
+                    .parse()
+                    .map_err(|_| refused(text, "it does not start with a whole number"))?;
+                let (step, factor): (fn(u32) -> Step, u32) = match unit.to_lowercase().as_str() {
+                    "hour" | "hours" => (Step::Hours, 1),
+                    "day" | "days" => (Step::Days, 1),
+                    "week" | "weeks" => (Step::Days, 7),
+                    "month" | "months" => (Step::Months, 1),
+                    "year" | "years" => (Step::Months, 12),
+                    _ => return Err(refused(text, "it does not end with a unit of time")),
+                };
+                match count.checked_mul(factor) {
+                    Some(0) => Err(refused(text, "a step is greater than 0")),
+                    Some(count) => Ok(step(count)),
+                    None => Err(refused(text, "it is longer than any calendar")),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(text: &str) -> Result<Step, PackageFaultKind> {
+        BoundsEvery {
+            every: BoundValue::Text(text.to_owned()),
+        }
+        .step()
+    }
+
+    #[test]
+    fn steps_are_read() {
+        for (text, expected) in [
+            ("1 month", Step::Months(1)),
+            ("2 years", Step::Months(24)),
+            (" 3  Weeks ", Step::Days(21)),
+            ("10 days", Step::Days(10)),
+            ("6 hours", Step::Hours(6)),
+        ] {
+            assert_eq!(step(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in [
+            "",
+            "month",
+            "1",
+            "0 days",
+            "-1 days",
+            "1.5 days",
+            "1 fortnight",
+            "1 day 2",
+            "4294967295 years",
+        ] {
+            assert!(step(text).is_err(), "{text}");
+        }
+        for width in [0, -1] {
+            assert!(
+                BoundsEvery {
+                    every: BoundValue::Integer(width)
+                }
+                .step()
+                .is_err()
+            );
+        }
+    }
+}

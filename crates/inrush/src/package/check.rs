@@ -1,0 +1,286 @@
+//! What can be checked without a database: settings that must go together, names, numbers.
+
+use std::collections::HashMap;
+
+use super::check_flow::check_flow;
+use super::error::{PackageError, PackageFault, PackageFaultKind};
+use super::name::{NameFault, TableName, valid};
+use super::place::Place;
+use super::schema::range;
+use super::suggest::suggestion;
+use super::url::redacted_url;
+use super::walk::setting;
+use super::{Connection, Flow, Package};
+
+/// What is wrong, gathered.
+pub(super) struct Faults<'a> {
+    package: &'a Package,
+    faults: Vec<PackageFault>,
+}
+
+impl Faults<'_> {
+    /// Something is wrong with the setting at a path.
+    pub(super) fn add(&mut self, path: &str, kind: PackageFaultKind) {
+        let place = self.package.origin.place(path);
+        self.faults.push(PackageFault { place, kind });
+    }
+
+    /// A setting has a value that it cannot have.
+    pub(super) fn value(&mut self, path: &str, value: &str, cause: &str, mend: &str) {
+        let kind = PackageFaultKind::Value {
+            setting: setting(path),
+            value: value.to_owned(),
+            cause: cause.to_owned(),
+            mend: mend.to_owned(),
+        };
+        self.add(path, kind);
+    }
+
+    /// The line of a setting.
+    pub(super) fn line(&self, path: &str) -> Option<usize> {
+        self.package.origin.place(path).line.map(|line| line.number)
+    }
+}
+
+impl Package {
+    /// Checks a resolved package for all that can be seen without a database.
+    pub fn check(&self) -> Result<(), PackageError> {
+        let mut faults = Faults {
+            package: self,
+            faults: Vec::new(),
+        };
+        if self.name.trim().is_empty() {
+            faults.value(
+                "name",
+                &self.name,
+                "a run is found again by the name of its package",
+                "write a name",
+            );
+        }
+        check_parameters(self, &mut faults);
+        check_connections(self, &mut faults);
+        check_run(self, &mut faults);
+        if self.flows.is_empty() {
+            faults.add("flow", PackageFaultKind::NoFlow);
+        }
+        for (index, flow) in self.flows.iter().enumerate() {
+            check_flow(index, flow, &mut faults);
+        }
+        check_flow_connections(self, &mut faults);
+        check_flow_names(self, &mut faults);
+        check_flow_tables(self, &mut faults);
+        PackageError::of(faults.faults)
+    }
+
+    /// The connection that all flows go to, as one transaction switches them in.
+    pub fn single_connection(&self) -> Result<&Connection, PackageError> {
+        let mut first: Option<&str> = None;
+        for (index, flow) in self.flows.iter().enumerate() {
+            let fault = |kind| {
+                PackageError::new(self.origin.place(&format!("flow[{index}].connection")), kind)
+            };
+            let name = self.connection_of(flow).map_err(fault)?;
+            match first {
+                Some(first) if first != name => {
+                    return Err(fault(PackageFaultKind::ConnectionsDiffer {
+                        first: first.to_owned(),
+                        second: name.to_owned(),
+                    }));
+                }
+                _ => first = Some(name),
+            }
+        }
+        match first {
+            Some(name) => Ok(&self.connections[name]),
+            None => Err(PackageError::new(
+                self.origin.place("flow"),
+                PackageFaultKind::NoFlow,
+            )),
+        }
+    }
+
+    /// The connection of a flow: the one that it names, else the only one.
+    pub fn connection_of<'a>(&'a self, flow: &'a Flow) -> Result<&'a str, PackageFaultKind> {
+        let known = || self.connections.keys().cloned().collect::<Vec<String>>();
+        match &flow.connection {
+            Some(name) if self.connections.contains_key(name) => Ok(name),
+            Some(name) => Err(PackageFaultKind::UnknownConnection {
+                name: name.clone(),
+                suggestion: suggestion(name, self.connections.keys().map(String::as_str)),
+                known: known(),
+            }),
+            None => {
+                let mut names = self.connections.keys();
+                match (names.next(), names.next()) {
+                    (Some(only), None) => Ok(only),
+                    (None, _) => Err(PackageFaultKind::NoConnection),
+                    _ => Err(PackageFaultKind::ConnectionNotNamed { known: known() }),
+                }
+            }
+        }
+    }
+
+    /// The place of a setting, for messages about it: `flow[0].files`.
+    pub fn place(&self, path: &str) -> Place {
+        self.origin.place(path)
+    }
+}
+
+fn check_parameters(package: &Package, faults: &mut Faults<'_>) {
+    for name in package.parameters.keys() {
+        let is_word = !name.is_empty()
+            && name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        if !is_word {
+            faults.value(
+                &format!("parameters.{name}"),
+                name,
+                "it could not be told apart in a text",
+                "a parameter's name has letters, digits, _ and -",
+            );
+        }
+    }
+}
+
+fn check_connections(package: &Package, faults: &mut Faults<'_>) {
+    if package.connections.is_empty() {
+        faults.add("connections", PackageFaultKind::NoConnection);
+    }
+    for (name, connection) in &package.connections {
+        let url = connection.url.trim();
+        let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+        let cause = match scheme {
+            Some("postgresql" | "postgres") => continue,
+            None if url == "embedded" => continue,
+            None if url
+                .strip_prefix("embedded:")
+                .is_some_and(|folder| !folder.is_empty()) =>
+            {
+                continue;
+            }
+            // libpq's words: `host=dw dbname=tpch`.
+            None if url.contains('=') => continue,
+            Some(scheme) => format!("there is no destination for `{scheme}`"),
+            None if url.is_empty() => "it is empty".to_owned(),
+            None => "it is not a URL".to_owned(),
+        };
+        faults.value(
+            &format!("connections.{name}.url"),
+            &redacted_url(url),
+            &cause,
+            "write \"postgresql://user@host/database\", \"embedded\" or \"embedded:FOLDER\"",
+        );
+    }
+}
+
+fn check_run(package: &Package, faults: &mut Faults<'_>) {
+    let run = &package.run;
+    let numbers = [
+        ("streams", run.streams.map(i64::from)),
+        ("chunk_bytes", Some(i64::from(run.chunk_bytes))),
+        ("batch_rows", Some(i64::from(run.batch_rows))),
+        ("lock_timeout_ms", Some(i64::from(run.lock_timeout_ms))),
+    ];
+    for (setting, value) in numbers {
+        let (minimum, maximum) = range("RunSettings", setting);
+        if let Some(value) = value.filter(|value| !(minimum..=maximum).contains(value)) {
+            faults.add(
+                &format!("run.{setting}"),
+                PackageFaultKind::OutOfRange {
+                    setting: setting.to_owned(),
+                    value: value.to_string(),
+                    minimum: minimum.to_string(),
+                    maximum: maximum.to_string(),
+                },
+            );
+        }
+    }
+    for (path, schema) in [
+        ("run.ledger_schema", &run.ledger_schema),
+        ("run.staging_schema", &run.staging_schema),
+    ] {
+        if let Err(NameFault { cause, mend }) = valid(schema) {
+            faults.value(path, schema, &cause, &mend);
+        } else if schema.starts_with("pg_") {
+            faults.value(
+                path,
+                schema,
+                "names that start with pg_ are the server's own",
+                "take another name",
+            );
+        }
+    }
+}
+
+fn check_flow_connections(package: &Package, faults: &mut Faults<'_>) {
+    let mut first: Option<&str> = None;
+    for (index, flow) in package.flows.iter().enumerate() {
+        let path = format!("flow[{index}].connection");
+        match (package.connection_of(flow), first) {
+            // That there is none at all has been told.
+            (Err(PackageFaultKind::NoConnection), _) => {}
+            (Err(kind), _) => faults.add(&path, kind),
+            (Ok(name), None) => first = Some(name),
+            (Ok(name), Some(first)) if name != first => faults.add(
+                &path,
+                PackageFaultKind::ConnectionsDiffer {
+                    first: first.to_owned(),
+                    second: name.to_owned(),
+                },
+            ),
+            (Ok(_), Some(_)) => {}
+        }
+    }
+}
+
+fn check_flow_names(package: &Package, faults: &mut Faults<'_>) {
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    for (index, flow) in package.flows.iter().enumerate() {
+        let Some(name) = flow.name.as_deref() else {
+            continue;
+        };
+        let path = format!("flow[{index}].name");
+        if name.trim().is_empty() {
+            faults.value(&path, name, "it is empty", "write a name, or leave it out");
+        }
+        match seen.get(name) {
+            Some(first) => {
+                let kind = PackageFaultKind::Duplicate {
+                    what: "a flow called",
+                    name: name.to_owned(),
+                    first_line: faults.line(&format!("flow[{first}].name")),
+                    mend: "give each flow its own name",
+                };
+                faults.add(&path, kind);
+            }
+            None => {
+                seen.insert(name, index);
+            }
+        }
+    }
+}
+
+fn check_flow_tables(package: &Package, faults: &mut Faults<'_>) {
+    let mut seen: HashMap<TableName, usize> = HashMap::new();
+    for (index, flow) in package.flows.iter().enumerate() {
+        // That a name cannot be read has been told.
+        let Ok(table) = TableName::parse(&flow.table) else {
+            continue;
+        };
+        match seen.get(&table) {
+            Some(first) => {
+                let kind = PackageFaultKind::Duplicate {
+                    what: "a flow into the table",
+                    name: flow.table.clone(),
+                    first_line: faults.line(&format!("flow[{first}].table")),
+                    mend: "put all files of a table into one flow: files = [\"...\", \"...\"]",
+                };
+                faults.add(&format!("flow[{index}].table"), kind);
+            }
+            None => {
+                seen.insert(table, index);
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! What can be checked of one flow without a database.
+
+use std::collections::HashMap;
+
+use super::check::Faults;
+use super::error::PackageFaultKind;
+use super::name::{NameFault, TableName, valid};
+use super::suggest::suggestion;
+use super::{BoundValue, Bounds, ColumnDetail, Flow, OneOrMany};
+
+/// Checks one flow.
+pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
+    let at = |setting: &str| format!("flow[{index}].{setting}");
+    check_files(flow, &at, faults);
+    if let Err(kind) = TableName::parse(&flow.table) {
+        faults.add(&at("table"), kind);
+    }
+    let columns = check_columns(flow, &at, faults);
+    check_partitions(flow, columns.as_deref(), &at, faults);
+}
+
+fn files(flow: &Flow) -> Vec<&str> {
+    match &flow.files {
+        OneOrMany::One(file) => vec![file],
+        OneOrMany::Many(files) => files.iter().map(String::as_str).collect(),
+    }
+}
+
+fn check_files(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
+    let files = files(flow);
+    if files.is_empty() || files.iter().any(|file| file.trim().is_empty()) {
+        faults.value(
+            &at("files"),
+            files.first().unwrap_or(&"[]"),
+            "there is nothing to read",
+            "write a path or a glob, for example \"data/orders.*.tbl\"",
+        );
+        return;
+    }
+    // The same settings may be right for one name and wrong for another; one message is enough.
+    for file in files {
+        if let Err(fault) = flow.format.dialect_checked(file) {
+            faults.add(&at(&format!("format.{}", fault.setting)), *fault.kind);
+            return;
+        }
+    }
+}
+
+/// The columns, where all of them can be read.
+fn check_columns(
+    flow: &Flow,
+    at: &dyn Fn(&str) -> String,
+    faults: &mut Faults<'_>,
+) -> Option<Vec<ColumnDetail>> {
+    let mut columns = Vec::new();
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for (item, spec) in flow.columns.iter().enumerate() {
+        let path = at(&format!("columns[{item}]"));
+        let detail = match spec.detail() {
+            Ok(detail) => detail,
+            Err(kind) => {
+                let path = match &kind {
+                    PackageFaultKind::Value { setting, .. } if setting != "columns" => {
+                        format!("{path}.{setting}")
+                    }
+                    _ => path,
+                };
+                faults.add(&path, kind);
+                continue;
+            }
+        };
+        match seen.get(&detail.name) {
+            Some(first) => {
+                let kind = PackageFaultKind::Duplicate {
+                    what: "the column",
+                    name: detail.name.clone(),
+                    first_line: faults.line(&at(&format!("columns[{first}]"))),
+                    mend: "a column is filled by one field; take one of them out",
+                };
+                faults.add(&path, kind);
+            }
+            None => {
+                seen.insert(detail.name.clone(), item);
+            }
+        }
+        check_reading(&detail, &path, faults);
+        columns.push(detail);
+    }
+    (columns.len() == flow.columns.len()).then_some(columns)
+}
+
+/// How dates are written, and in which zone.
+fn check_reading(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
+    if let Some(format) = &detail.format
+        && !format.contains('%')
+    {
+        faults.value(
+            &format!("{path}.format"),
+            format,
+            "it has none of strftime's letters",
+            "write it like \"%d/%m/%Y\" or \"%Y%m%d %H:%M:%S\"",
+        );
+    }
+    if let Some(zone) = &detail.zone
+        && jiff::tz::db().get(zone).is_err()
+    {
+        let mend = match near_zone(zone) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "write it like \"Europe/Vienna\" or \"UTC\"".to_owned(),
+        };
+        faults.value(
+            &format!("{path}.zone"),
+            zone,
+            "no zone of the IANA database has that name",
+            &mend,
+        );
+    }
+}
+
+/// The zone that was likely meant. Cities are compared, not `Europe/` too: half of that would
+/// be alike in any two zones.
+fn near_zone(zone: &str) -> Option<String> {
+    let city = |zone: &str| zone.rsplit('/').next().unwrap_or(zone).to_owned();
+    let known: Vec<String> = jiff::tz::db()
+        .available()
+        .map(|name| name.to_string())
+        .collect();
+    let cities: Vec<String> = known.iter().map(|name| city(name)).collect();
+    let near = suggestion(&city(zone), cities.iter().map(String::as_str))?;
+    known.into_iter().find(|name| city(name) == near)
+}
+
+fn check_partitions(
+    flow: &Flow,
+    columns: Option<&[ColumnDetail]>,
+    at: &dyn Fn(&str) -> String,
+    faults: &mut Faults<'_>,
+) {
+    let Some(key) = &flow.partition_by else {
+        if flow.bounds != Bounds::default() {
+            faults.add(
+                &at("bounds"),
+                PackageFaultKind::Conflict {
+                    conflict: "`bounds` without `partition_by` bound nothing".to_owned(),
+                    mend: "add `partition_by = \"COLUMN\"`, or take `bounds` out".to_owned(),
+                },
+            );
+        }
+        return;
+    };
+    if let Err(NameFault { cause, mend }) = valid(key) {
+        faults.value(&at("partition_by"), key, &cause, &mend);
+    } else if let Some(columns) = columns
+        && !columns.is_empty()
+        && !columns.iter().any(|column| column.name == *key)
+    {
+        let names = columns.iter().map(|column| column.name.as_str());
+        let mend = match suggestion(key, names) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "take one of the flow's columns".to_owned(),
+        };
+        faults.value(
+            &at("partition_by"),
+            key,
+            "it is not among the flow's `columns`",
+            &mend,
+        );
+    }
+    match &flow.bounds {
+        Bounds::Word(_) => {}
+        Bounds::Every(every) => {
+            if let Err(kind) = every.step() {
+                faults.add(&at("bounds.every"), kind);
+            }
+        }
+        Bounds::List(values) => check_bounds_list(values, at, faults),
+    }
+}
+
+fn check_bounds_list(values: &[BoundValue], at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
+    if values.len() < 2 {
+        faults.add(
+            &at("bounds"),
+            PackageFaultKind::Conflict {
+                conflict: format!(
+                    "`bounds` has {} value{}; a partition needs two",
+                    values.len(),
+                    if values.len() == 1 { "" } else { "s" }
+                ),
+                mend: "N + 1 values in ascending order bound N partitions; the last value is \
+                       the first that is in no partition"
+                    .to_owned(),
+            },
+        );
+    }
+    for (item, pair) in values.windows(2).enumerate() {
+        let path = at(&format!("bounds[{}]", item + 1));
+        let (before, value) = (shown(&pair[0]), shown(&pair[1]));
+        let cause = match (&pair[0], &pair[1]) {
+            (BoundValue::Integer(before), BoundValue::Integer(value)) if before < value => continue,
+            // Which text is the greater one the column's type and collation decide.
+            (BoundValue::Text(before), BoundValue::Text(value)) if before != value => continue,
+            (BoundValue::Integer(_), BoundValue::Integer(_))
+            | (BoundValue::Text(_), BoundValue::Text(_)) => {
+                format!("it is not above {before}, the value before it")
+            }
+            _ => format!("the value before it, {before}, is of another type"),
+        };
+        faults.value(
+            &path,
+            &value,
+            &cause,
+            "write the values of one type, in ascending order",
+        );
+    }
+}
+
+fn shown(value: &BoundValue) -> String {
+    match value {
+        BoundValue::Integer(number) => number.to_string(),
+        BoundValue::Text(text) => text.clone(),
+    }
+}

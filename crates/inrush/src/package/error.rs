@@ -1,0 +1,359 @@
+//! What can be wrong with a package.
+
+use std::fmt;
+
+use super::place::Place;
+use super::suggest::listed;
+
+/// A package cannot be used. All that was found wrong in one pass is told at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackageError {
+    /// What is wrong, in the order of the file; never empty.
+    pub faults: Vec<PackageFault>,
+}
+
+/// One thing that is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackageFault {
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub kind: PackageFaultKind,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PackageFaultKind {
+    /// The file cannot be read.
+    #[error("the package cannot be read: {reason}")]
+    Unreadable {
+        /// What the system said.
+        reason: String,
+    },
+    /// The file is not text.
+    #[error("the package is not UTF-8 text: byte {byte_offset} is {byte:#04x}")]
+    NotUtf8 {
+        /// Bytes before the first that is wrong.
+        byte_offset: usize,
+        /// The byte.
+        byte: u8,
+    },
+    /// The text is not TOML.
+    #[error("not valid TOML: {reason}")]
+    Syntax {
+        /// What the parser said.
+        reason: String,
+    },
+    /// A key that nothing reads.
+    #[error("unknown key `{key}` in {table}")]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// The table that it stands in, as a person calls it.
+        table: String,
+        /// The key that was likely meant.
+        suggestion: Option<String>,
+        /// The table that it belongs in, where it is one of another table.
+        belongs: Option<String>,
+        /// The keys that the table has.
+        known: Vec<String>,
+    },
+    /// A key that must be there is not.
+    #[error("`{key}` is missing in {table}")]
+    MissingKey {
+        /// The key.
+        key: String,
+        /// The table that it is missed in.
+        table: String,
+        /// What it means.
+        meaning: String,
+    },
+    /// A value of another type.
+    #[error("`{setting}` must be {expected}, not {found}")]
+    WrongType {
+        /// The setting.
+        setting: String,
+        /// What it takes.
+        expected: String,
+        /// What is there.
+        found: String,
+        /// What to write instead.
+        mend: Option<String>,
+    },
+    /// A word that is none of those that a setting knows.
+    #[error("`{setting}` cannot be `{word}`")]
+    UnknownWord {
+        /// The setting.
+        setting: String,
+        /// What is there.
+        word: String,
+        /// The word that was likely meant.
+        suggestion: Option<String>,
+        /// What it could be, as a person says it.
+        expected: String,
+    },
+    /// A number past the ends of its setting.
+    #[error("`{setting}` is {value}; it can be {}", interval(minimum, maximum))]
+    OutOfRange {
+        /// The setting.
+        setting: String,
+        /// The number as written.
+        value: String,
+        /// The smallest that is taken.
+        minimum: String,
+        /// The largest that is taken.
+        maximum: String,
+    },
+    /// `{name}` where no parameter has that name.
+    #[error("unknown parameter `{{{name}}}` in `{text}`")]
+    UnknownParameter {
+        /// The name.
+        name: String,
+        /// The text that it stands in.
+        text: String,
+        /// The parameter that was likely meant.
+        suggestion: Option<String>,
+        /// The parameters that there are.
+        known: Vec<String>,
+    },
+    /// `{` without its `}`.
+    #[error("`{{` without `}}` in `{text}`")]
+    BraceNotClosed {
+        /// The text that it stands in.
+        text: String,
+    },
+    /// `${env:NAME}` of a variable that is not set.
+    #[error("the environment variable `{name}` is not set")]
+    EnvironmentMissing {
+        /// The variable.
+        name: String,
+    },
+    /// `${env:NAME}` where it may not stand.
+    #[error("`${{env:{name}}}` cannot stand in `{setting}`")]
+    EnvironmentMisplaced {
+        /// The variable.
+        name: String,
+        /// The setting.
+        setting: String,
+    },
+    /// `--set` of a parameter, or `--connection` of a connection, that the package does not have.
+    #[error("the package has no {what} `{name}`")]
+    UnknownOverride {
+        /// `parameter` or `connection`.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The one that was likely meant.
+        suggestion: Option<String>,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// There is nothing to load.
+    #[error("the package has no flow")]
+    NoFlow,
+    /// There is nowhere to load to.
+    #[error("the package has no connection")]
+    NoConnection,
+    /// A flow names a connection that is not there.
+    #[error("no connection is called `{name}`")]
+    UnknownConnection {
+        /// The name.
+        name: String,
+        /// The one that was likely meant.
+        suggestion: Option<String>,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// A flow names no connection where there are several.
+    #[error("the flow names no connection, and the package has {}", listed(known.iter().map(String::as_str)))]
+    ConnectionNotNamed {
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// Two flows go to different connections.
+    #[error("this flow loads to `{second}`, and the first one to `{first}`")]
+    ConnectionsDiffer {
+        /// That of the first flow.
+        first: String,
+        /// That of this one.
+        second: String,
+    },
+    /// A name that may stand only once.
+    #[error("{what} `{name}` is there twice{}", first_line.map(|line| format!(", first in line {line}")).unwrap_or_default())]
+    Duplicate {
+        /// What has the name: `the column`.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The line of the first one.
+        first_line: Option<usize>,
+        /// What to do.
+        mend: &'static str,
+    },
+    /// A value that its setting cannot have.
+    #[error("`{setting}` cannot be `{value}`: {cause}")]
+    Value {
+        /// The setting.
+        setting: String,
+        /// Its value.
+        value: String,
+        /// Why not.
+        cause: String,
+        /// What to write instead.
+        mend: String,
+    },
+    /// A setting of a format that a scanner could not tell apart from the others.
+    #[error("`format.{setting}`: {reason}")]
+    Format {
+        /// The setting.
+        setting: &'static str,
+        /// What is wrong with it, and the mend.
+        reason: String,
+    },
+    /// Settings that do not go together.
+    #[error("{conflict}")]
+    Conflict {
+        /// Which, and why.
+        conflict: String,
+        /// What to do.
+        mend: String,
+    },
+}
+
+impl PackageFaultKind {
+    /// How it is mended.
+    pub fn mend(&self) -> Option<String> {
+        let one_of = |what: &str, suggestion: &Option<String>, known: &[String]| match suggestion {
+            Some(suggestion) => format!("did you mean `{suggestion}`?"),
+            None if known.is_empty() => format!("there are no {what} here"),
+            None => format!(
+                "the {what} here are {}",
+                listed(known.iter().map(String::as_str))
+            ),
+        };
+        let mend = match self {
+            PackageFaultKind::Unreadable { .. } => {
+                "check the path, and that you may read the file".to_owned()
+            }
+            PackageFaultKind::NotUtf8 { .. } => {
+                "save the file as UTF-8 text; a package is TOML".to_owned()
+            }
+            PackageFaultKind::Syntax { .. } => return None,
+            PackageFaultKind::UnknownKey {
+                suggestion: None,
+                belongs: Some(belongs),
+                ..
+            } => format!("it belongs in {belongs}"),
+            PackageFaultKind::UnknownKey {
+                suggestion, known, ..
+            } => one_of("keys", suggestion, known),
+            PackageFaultKind::MissingKey { key, meaning, .. } => format!("add `{key}`: {meaning}"),
+            PackageFaultKind::WrongType { mend, .. } => return mend.clone(),
+            PackageFaultKind::UnknownWord {
+                suggestion,
+                expected,
+                ..
+            } => match suggestion {
+                Some(suggestion) => format!("did you mean `{suggestion}`?"),
+                None => format!("it can be {expected}"),
+            },
+            PackageFaultKind::OutOfRange { .. } | PackageFaultKind::Format { .. } => return None,
+            PackageFaultKind::UnknownParameter {
+                suggestion, known, ..
+            } => format!(
+                "{}; `{{{{` stands for a brace",
+                one_of("parameters", suggestion, known)
+            ),
+            PackageFaultKind::BraceNotClosed { .. } => {
+                "`{name}` stands for a parameter, and `{{` for a brace".to_owned()
+            }
+            PackageFaultKind::EnvironmentMissing { name } => {
+                format!("set it before the command: export {name}=...")
+            }
+            PackageFaultKind::EnvironmentMisplaced { .. } => {
+                "it can stand in `url` and in `files`; elsewhere use a parameter and --set"
+                    .to_owned()
+            }
+            PackageFaultKind::UnknownOverride {
+                what,
+                suggestion,
+                known,
+                ..
+            } => one_of(&format!("{what}s"), suggestion, known),
+            PackageFaultKind::NoFlow => "add a [[flow]] with `files` and `table`".to_owned(),
+            PackageFaultKind::NoConnection => {
+                "add [connections.NAME] with a `url`, for example \"embedded\"".to_owned()
+            }
+            PackageFaultKind::UnknownConnection {
+                suggestion, known, ..
+            } => one_of("connections", suggestion, known),
+            PackageFaultKind::ConnectionNotNamed { .. } => {
+                "add `connection = \"NAME\"` to the flow".to_owned()
+            }
+            PackageFaultKind::ConnectionsDiffer { .. } => {
+                "one transaction switches all flows in: write a package for each connection"
+                    .to_owned()
+            }
+            PackageFaultKind::Duplicate { mend, .. } => (*mend).to_owned(),
+            PackageFaultKind::Value { mend, .. } | PackageFaultKind::Conflict { mend, .. } => {
+                mend.clone()
+            }
+        };
+        Some(mend)
+    }
+}
+
+/// The numbers that can be, for a message.
+fn interval(minimum: &str, maximum: &str) -> String {
+    match maximum == i64::MAX.to_string() {
+        true => format!("{minimum} or more"),
+        false => format!("{minimum} to {maximum}"),
+    }
+}
+
+impl fmt::Display for PackageFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.place, self.kind)?;
+        f.write_str(&self.place.excerpt())?;
+        if let Some(mend) = self.kind.mend() {
+            writeln!(f, "hint: {mend}")?;
+        }
+        Ok(())
+    }
+}
+
+impl PackageError {
+    /// The exit status of a command that a package stops.
+    pub const EXIT_STATUS: u8 = 2;
+
+    /// One fault.
+    pub fn new(place: Place, kind: PackageFaultKind) -> PackageError {
+        PackageError {
+            faults: vec![PackageFault { place, kind }],
+        }
+    }
+
+    /// All faults in the order of the file, if there are any.
+    pub(super) fn of(mut faults: Vec<PackageFault>) -> Result<(), PackageError> {
+        if faults.is_empty() {
+            return Ok(());
+        }
+        faults.sort_by_key(|fault| {
+            fault
+                .place
+                .line
+                .as_ref()
+                .map(|line| (line.number, line.column))
+        });
+        Err(PackageError { faults })
+    }
+}
+
+impl fmt::Display for PackageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let faults: Vec<String> = self.faults.iter().map(ToString::to_string).collect();
+        f.write_str(faults.join("\n").trim_end())
+    }
+}
+
+impl std::error::Error for PackageError {}

@@ -1,0 +1,62 @@
+//! The hash that tells in a report which package a run was made of.
+
+use sha2::{Digest, Sha256};
+
+use super::Package;
+
+impl Package {
+    /// SHA-256 of what the package says, in hexadecimal digits. It does not depend on how the
+    /// package is written down or where it stands, and no password is part of it, so that a new
+    /// password does not make another package.
+    pub fn hash(&self) -> String {
+        // Tables keep the order of their types, and maps are sorted.
+        let text = serde_json::to_string(self).expect("a package has only keys that are text");
+        Sha256::digest(text.as_bytes())
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn hash(text: &str) -> String {
+        Package::parse(text, Path::new("p.toml"))
+            .expect("it is right")
+            .hash()
+    }
+
+    const TEXT: &str = "name = 'a'\n[connections.c]\nurl = 'postgresql://u:one@h/d'\n\
+                        [[flow]]\nfiles = 'f'\ntable = 't'\n";
+
+    #[test]
+    fn the_same_package_written_otherwise_has_the_same_hash() {
+        let other = "# a comment\nflow = [{ table = \"t\", files = \"f\" }]\nname = \"a\"\n\
+                     connections.c.url = 'postgresql://u:one@h/d'\n[run]\nfreeze = true\n";
+        assert_eq!(hash(TEXT), hash(other));
+    }
+
+    #[test]
+    fn a_password_is_no_part_of_it() {
+        assert_eq!(hash(TEXT), hash(&TEXT.replace(":one@", ":two@")));
+    }
+
+    #[test]
+    fn everything_else_is() {
+        assert_ne!(hash(TEXT), hash(&TEXT.replace("'f'", "'g'")));
+        assert_ne!(hash(TEXT), hash(&TEXT.replace("u:one@h", "u:one@g")));
+        assert_ne!(hash(TEXT), hash(&format!("{TEXT}mode = 'append'\n")));
+    }
+
+    #[test]
+    fn it_is_the_same_in_every_process() {
+        assert_eq!(
+            hash(TEXT),
+            "b95fdf485761f00465244475fd580ff9371d74d616e915ec29f19a70040bf5f4"
+        );
+    }
+}

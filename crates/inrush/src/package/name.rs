@@ -1,0 +1,246 @@
+//! Names of tables and columns, written as in SQL: without quotes they are folded to lower
+//! case, in double quotes they are as they stand.
+
+use std::fmt;
+
+use super::error::PackageFaultKind;
+
+/// PostgreSQL cuts longer names off, which would be a silent change.
+pub const NAME_BYTES_MAX: usize = 63;
+
+/// The name of a table, with its schema where one is given.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableName {
+    /// The schema, unquoted; the first of the search path where it is not given.
+    pub schema: Option<String>,
+    /// The table, unquoted.
+    pub name: String,
+}
+
+/// Why a text is not a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NameFault {
+    pub(super) cause: String,
+    pub(super) mend: String,
+}
+
+impl TableName {
+    /// Reads `table`, `schema.table` or `"Odd schema"."Odd table"`.
+    pub fn parse(text: &str) -> Result<TableName, PackageFaultKind> {
+        parts(text)
+            .and_then(|mut parts| match parts.len() {
+                1 | 2 => Ok(TableName {
+                    name: parts.pop().unwrap_or_default(),
+                    schema: parts.pop(),
+                }),
+                _ => Err(NameFault {
+                    cause: "a table has at most a schema before its name".to_owned(),
+                    mend: "the database is chosen by the connection's URL; \
+                           a dot inside a name needs double quotes around the name"
+                        .to_owned(),
+                }),
+            })
+            .map_err(|fault| PackageFaultKind::Value {
+                setting: "table".to_owned(),
+                value: text.to_owned(),
+                cause: fault.cause,
+                mend: fault.mend,
+            })
+    }
+}
+
+impl fmt::Display for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(schema) = &self.schema {
+            write!(f, "{}.", quoted(schema))?;
+        }
+        f.write_str(&quoted(&self.name))
+    }
+}
+
+/// A name in double quotes, as SQL takes any name.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A name as it can be written in a package's SQL words: in quotes only where it needs them.
+pub fn quoted_where_needed(name: &str) -> String {
+    match take_name(name) {
+        Ok((read, "")) if read == name => name.to_owned(),
+        _ => quoted(name),
+    }
+}
+
+/// Names with dots between them.
+pub(super) fn parts(text: &str) -> Result<Vec<String>, NameFault> {
+    let mut parts = Vec::new();
+    let mut rest = text.trim();
+    loop {
+        let (name, after) = take_name(rest)?;
+        parts.push(name);
+        rest = match after.strip_prefix('.') {
+            Some(next) => next,
+            None if after.is_empty() => return Ok(parts),
+            None => return Err(odd_character(after)),
+        };
+    }
+}
+
+/// The name that a text starts with, and what follows it.
+pub(super) fn take_name(text: &str) -> Result<(String, &str), NameFault> {
+    let (name, rest) = match text.strip_prefix('"') {
+        Some(inside) => take_quoted(inside)?,
+        None => {
+            let length = text.find(|c| !is_name_character(c)).unwrap_or(text.len());
+            let (name, rest) = text.split_at(length);
+            match name.chars().next() {
+                // Only ASCII is folded, as the server does it with UTF-8.
+                Some(first) if !first.is_ascii_digit() => (name.to_ascii_lowercase(), rest),
+                Some(_) => {
+                    return Err(NameFault {
+                        cause: format!("the name `{name}` starts with a digit"),
+                        mend: format!("put it in double quotes: \"{name}\""),
+                    });
+                }
+                None if rest.is_empty() => return Err(empty()),
+                None => return Err(odd_character(rest)),
+            }
+        }
+    };
+    valid(&name)?;
+    Ok((name, rest))
+}
+
+fn take_quoted(inside: &str) -> Result<(String, &str), NameFault> {
+    let mut name = String::new();
+    let mut rest = inside;
+    loop {
+        let Some(end) = rest.find('"') else {
+            return Err(NameFault {
+                cause: "a double quote is not closed".to_owned(),
+                mend: "write \" behind the name; \"\" inside it stands for one quote".to_owned(),
+            });
+        };
+        name.push_str(&rest[..end]);
+        rest = &rest[end + 1..];
+        match rest.strip_prefix('"') {
+            Some(more) => {
+                name.push('"');
+                rest = more;
+            }
+            None => return Ok((name, rest)),
+        }
+    }
+}
+
+/// Whether a name, as it stands, can be the name of anything in a database.
+pub(super) fn valid(name: &str) -> Result<(), NameFault> {
+    if name.is_empty() {
+        return Err(empty());
+    }
+    if let Some(control) = name.chars().find(|c| c.is_control()) {
+        return Err(NameFault {
+            cause: format!("it has the control character {}", control.escape_default()),
+            mend: "take it out".to_owned(),
+        });
+    }
+    if name.len() > NAME_BYTES_MAX {
+        return Err(NameFault {
+            cause: format!(
+                "a name has at most {NAME_BYTES_MAX} bytes, and this one has {}",
+                name.len()
+            ),
+            mend: "take a shorter name; the server would cut it off".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn is_name_character(character: char) -> bool {
+    character == '_'
+        || character.is_ascii_alphanumeric()
+        || (!character.is_ascii() && character.is_alphanumeric())
+}
+
+fn empty() -> NameFault {
+    NameFault {
+        cause: "a name is empty".to_owned(),
+        mend: "write a name".to_owned(),
+    }
+}
+
+fn odd_character(rest: &str) -> NameFault {
+    let character = rest.chars().next().unwrap_or(' ');
+    NameFault {
+        cause: format!("`{character}` stands in a name without double quotes"),
+        mend: "put a name with other characters than letters, digits and _ in double quotes"
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    macro_rules! reads {
+        ($($name:ident: $text:expr => $shown:expr;)*) => {$(
+            #[test]
+            fn $name() {
+                let read = TableName::parse($text).expect($text).to_string();
+                assert_eq!(read, $shown);
+                assert_eq!(TableName::parse(&read).expect($shown).to_string(), $shown);
+            }
+        )*};
+    }
+
+    reads! {
+        plain: "orders" => r#""orders""#;
+        folded: "Public.ORDERS" => r#""public"."orders""#;
+        quoted_name: r#""Odd Name""# => r#""Odd Name""#;
+        quoted_dot: r#"s."a.b""# => r#""s"."a.b""#;
+        quoted_quote: r#""a""b""# => r#""a""b""#;
+        not_ascii: "größe" => r#""größe""#;
+        injection_in_quotes: r#""a; drop table b""# => r#""a; drop table b""#;
+    }
+
+    macro_rules! refuses {
+        ($($name:ident: $text:expr => $cause:expr;)*) => {$(
+            #[test]
+            fn $name() {
+                let fault = TableName::parse($text).expect_err($text).to_string();
+                assert!(fault.contains($cause), "{fault}");
+            }
+        )*};
+    }
+
+    refuses! {
+        nothing: "" => "empty";
+        empty_part: "a." => "empty";
+        empty_quotes: "\"\"" => "empty";
+        three_parts: "a.b.c" => "at most a schema";
+        blank: "a b" => "` ` stands in a name";
+        semicolon: "a;drop" => "`;` stands in a name";
+        open_quote: "\"a" => "not closed";
+        text_after_quote: "\"a\"b" => "`b` stands";
+        digit: "1a" => "starts with a digit";
+        nul: "\"a\0b\"" => "control character";
+        long: "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg" => "at most 63 bytes";
+    }
+
+    proptest! {
+        #[test]
+        fn any_name_is_quoted_so_that_it_is_read_back(name in "[^\\p{Cc}]{1,15}") {
+            let table = TableName { schema: Some(name.clone()), name: name.clone() };
+            prop_assert_eq!(TableName::parse(&table.to_string()), Ok(table));
+            let short = quoted_where_needed(&name);
+            prop_assert_eq!(parts(&short), Ok(vec![name]));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,40}") {
+            let _ = TableName::parse(&text);
+        }
+    }
+}

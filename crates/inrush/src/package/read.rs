@@ -1,0 +1,105 @@
+//! Reads a package from its text.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::Package;
+use super::error::{PackageError, PackageFaultKind};
+use super::place::{Origin, Place};
+use super::walk::Walk;
+
+impl Package {
+    /// Reads a package from a file.
+    pub fn read(file: &Path) -> Result<Package, PackageError> {
+        let bytes = std::fs::read(file).map_err(|error| {
+            PackageError::new(
+                Place::of_file(file),
+                PackageFaultKind::Unreadable {
+                    reason: error.to_string(),
+                },
+            )
+        })?;
+        let text = std::str::from_utf8(&bytes).map_err(|error| {
+            PackageError::new(
+                Place::of_file(file),
+                PackageFaultKind::NotUtf8 {
+                    byte_offset: error.valid_up_to(),
+                    byte: bytes[error.valid_up_to()],
+                },
+            )
+        })?;
+        Package::parse(text, file)
+    }
+
+    /// Reads a package from its text. `file` is where the text is from: messages name it, and
+    /// relative paths start at its folder.
+    pub fn parse(text: &str, file: &Path) -> Result<Package, PackageError> {
+        let (mut document, mut errors) = DeTable::parse_recoverable(text);
+        // The parser goes on after an error; what it says then often follows from the first.
+        errors.sort_by_key(|error| error.span().map(|span| span.start));
+        if let Some(error) = errors.first() {
+            return Err(PackageError::new(
+                Place::in_text(file, text, error.span().unwrap_or(0..0)),
+                PackageFaultKind::Syntax {
+                    reason: plain(error.message()),
+                },
+            ));
+        }
+        bare_bounds_to_text(text, document.get_mut());
+
+        let mut walk = Walk::new(file, text);
+        walk.document(document.get_ref());
+        PackageError::of(walk.faults)?;
+
+        let mut package =
+            Package::deserialize(toml::Deserializer::from(document)).map_err(|error| {
+                PackageError::new(
+                    Place::in_text(file, text, error.span().unwrap_or(0..0)),
+                    PackageFaultKind::Syntax {
+                        reason: error.message().to_owned(),
+                    },
+                )
+            })?;
+        package.origin = Origin::of_file(file, text, walk.places);
+        Ok(package)
+    }
+}
+
+/// The commonest of the parser's messages in words that say what to do.
+fn plain(message: &str) -> String {
+    match message {
+        "string values must be quoted, expected literal string" => {
+            "a value is missing, or a text stands without quotes"
+        }
+        "invalid basic string, expected `\"`" => "a double quote is not closed in its line",
+        "invalid literal string, expected `'`" => "a single quote is not closed in its line",
+        "duplicate key" => "the key is there twice",
+        other => other,
+    }
+    .to_owned()
+}
+
+/// Bounds may be dates and fractions as TOML writes them. They are kept as their text, so that
+/// the column's type decides what they mean.
+fn bare_bounds_to_text(text: &str, document: &mut DeTable<'_>) {
+    let Some(DeValue::Array(flows)) = document.get_mut("flow").map(Spanned::get_mut) else {
+        return;
+    };
+    for flow in flows.iter_mut() {
+        let DeValue::Table(flow) = flow.get_mut() else {
+            continue;
+        };
+        let Some(DeValue::Array(bounds)) = flow.get_mut("bounds").map(Spanned::get_mut) else {
+            continue;
+        };
+        for bound in bounds.iter_mut() {
+            if matches!(bound.get_ref(), DeValue::Datetime(_) | DeValue::Float(_)) {
+                let written = text[bound.span()].to_owned();
+                *bound.get_mut() = DeValue::String(written.into());
+            }
+        }
+    }
+}

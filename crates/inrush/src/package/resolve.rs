@@ -1,0 +1,467 @@
+//! Puts in the values: parameters for `{name}`, the environment for `${env:NAME}`, and what
+//! `--set` and `--connection` replace.
+
+use std::collections::BTreeMap;
+
+use super::error::{PackageError, PackageFault, PackageFaultKind};
+use super::place::Place;
+use super::suggest::suggestion;
+use super::url::redacted_url;
+use super::{BoundValue, Bounds, ColumnSpec, OneOrMany, Package};
+
+/// What a command's arguments replace in a package.
+#[derive(Clone, Default)]
+pub struct Overrides {
+    /// `--set name=value`; of the same name the last one counts.
+    pub parameters: Vec<(String, String)>,
+    /// `--connection name=url`.
+    pub connections: Vec<(String, String)>,
+}
+
+/// The value of an environment variable; the library never reads the environment itself.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// What may stand in a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A connection's URL: `${env:NAME}` may be a secret, and must not end a part of the URL.
+    Url,
+    /// Paths: `${env:NAME}` is taken as it is.
+    Files,
+    /// Anything else: no `${env:NAME}`.
+    Other,
+}
+
+impl Package {
+    /// The package with every parameter, environment variable and override put in.
+    pub fn resolve(
+        &self,
+        overrides: &Overrides,
+        environment: Environment<'_>,
+    ) -> Result<Package, PackageError> {
+        let mut package = self.clone();
+        let mut faults = Vec::new();
+        override_parameters(&mut package, overrides, &mut faults);
+        override_connections(&mut package, overrides, &mut faults);
+        let overridden: Vec<&String> = overrides.connections.iter().map(|(name, _)| name).collect();
+
+        let parameters = package.parameters.clone();
+        each_text(&mut package, &mut |path, kind, text| match expand(
+            text,
+            kind,
+            &parameters,
+            environment,
+            path,
+        ) {
+            Ok(expanded) => *text = expanded,
+            Err(kind) => faults.push(PackageFault {
+                place: match overridden
+                    .iter()
+                    .find(|name| path == format!("connections.{name}.url"))
+                {
+                    Some(name) => Place::of_argument(&format!("--connection {name}")),
+                    None => self.origin.place(path),
+                },
+                kind,
+            }),
+        });
+        PackageError::of(faults)?;
+        Ok(package)
+    }
+}
+
+/// The text with every brace doubled, so that resolving gives it back as it is.
+pub fn escape_braces(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
+}
+
+fn override_parameters(
+    package: &mut Package,
+    overrides: &Overrides,
+    faults: &mut Vec<PackageFault>,
+) {
+    for (name, value) in &overrides.parameters {
+        match package.parameters.get_mut(name) {
+            Some(parameter) => *parameter = value.clone(),
+            None => faults.push(unknown_override(
+                "--set",
+                "parameter",
+                name,
+                package.parameters.keys(),
+            )),
+        }
+    }
+}
+
+fn override_connections(
+    package: &mut Package,
+    overrides: &Overrides,
+    faults: &mut Vec<PackageFault>,
+) {
+    for (name, url) in &overrides.connections {
+        match package.connections.get_mut(name) {
+            Some(connection) => connection.url = url.clone(),
+            None => faults.push(unknown_override(
+                "--connection",
+                "connection",
+                name,
+                package.connections.keys(),
+            )),
+        }
+    }
+}
+
+fn unknown_override<'a>(
+    argument: &str,
+    what: &'static str,
+    name: &str,
+    known: impl Iterator<Item = &'a String>,
+) -> PackageFault {
+    let known: Vec<String> = known.cloned().collect();
+    PackageFault {
+        place: Place::of_argument(argument),
+        kind: PackageFaultKind::UnknownOverride {
+            what,
+            name: name.to_owned(),
+            suggestion: suggestion(name, known.iter().map(String::as_str)),
+            known,
+        },
+    }
+}
+
+/// Every text of a package in which parameters may stand, and its place.
+fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut String)) {
+    visit("name", Kind::Other, &mut package.name);
+    for (name, connection) in &mut package.connections {
+        visit(
+            &format!("connections.{name}.url"),
+            Kind::Url,
+            &mut connection.url,
+        );
+    }
+    visit(
+        "run.ledger_schema",
+        Kind::Other,
+        &mut package.run.ledger_schema,
+    );
+    visit(
+        "run.staging_schema",
+        Kind::Other,
+        &mut package.run.staging_schema,
+    );
+    for (index, flow) in package.flows.iter_mut().enumerate() {
+        let at = |setting: &str| format!("flow[{index}].{setting}");
+        if let Some(name) = &mut flow.name {
+            visit(&at("name"), Kind::Other, name);
+        }
+        if let Some(connection) = &mut flow.connection {
+            visit(&at("connection"), Kind::Other, connection);
+        }
+        match &mut flow.files {
+            OneOrMany::One(file) => visit(&at("files"), Kind::Files, file),
+            OneOrMany::Many(files) => {
+                for (item, file) in files.iter_mut().enumerate() {
+                    visit(&at(&format!("files[{item}]")), Kind::Files, file);
+                }
+            }
+        }
+        for (item, column) in flow.columns.iter_mut().enumerate() {
+            let at = |setting: &str| at(&format!("columns[{item}]{setting}"));
+            match column {
+                ColumnSpec::Short(text) => visit(&at(""), Kind::Other, text),
+                ColumnSpec::Long(detail) => {
+                    visit(&at(".name"), Kind::Other, &mut detail.name);
+                    for (setting, text) in [
+                        (".type", &mut detail.type_name),
+                        (".format", &mut detail.format),
+                        (".zone", &mut detail.zone),
+                    ] {
+                        if let Some(text) = text {
+                            visit(&at(setting), Kind::Other, text);
+                        }
+                    }
+                }
+            }
+        }
+        visit(&at("table"), Kind::Other, &mut flow.table);
+        if let Some(column) = &mut flow.partition_by {
+            visit(&at("partition_by"), Kind::Other, column);
+        }
+        match &mut flow.bounds {
+            Bounds::Word(_) => {}
+            Bounds::Every(every) => {
+                if let BoundValue::Text(text) = &mut every.every {
+                    visit(&at("bounds.every"), Kind::Other, text);
+                }
+            }
+            Bounds::List(values) => {
+                for (item, value) in values.iter_mut().enumerate() {
+                    if let BoundValue::Text(text) = value {
+                        visit(&at(&format!("bounds[{item}]")), Kind::Other, text);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn expand(
+    text: &str,
+    kind: Kind,
+    parameters: &BTreeMap<String, String>,
+    environment: Environment<'_>,
+    path: &str,
+) -> Result<String, PackageFaultKind> {
+    let shown = || match kind {
+        Kind::Url => redacted_url(text),
+        _ => text.to_owned(),
+    };
+    let mut expanded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(position) = rest.find(['{', '}']) {
+        let (before, at) = rest.split_at(position);
+        expanded.push_str(before);
+        if at.starts_with("{{") || at.starts_with("}}") {
+            expanded.push_str(&at[..1]);
+            rest = &at[2..];
+            continue;
+        }
+        if let Some(after) = at.strip_prefix('}') {
+            expanded.push('}');
+            rest = after;
+            continue;
+        }
+        let (name, after) = at[1..]
+            .split_once('}')
+            .ok_or_else(|| PackageFaultKind::BraceNotClosed { text: shown() })?;
+        rest = after;
+        let variable = name.strip_prefix("env:");
+        match (expanded.strip_suffix('$'), variable) {
+            (Some(before), Some(variable)) => {
+                if kind == Kind::Other {
+                    return Err(PackageFaultKind::EnvironmentMisplaced {
+                        name: variable.to_owned(),
+                        setting: path.rsplit('.').next().unwrap_or(path).to_owned(),
+                    });
+                }
+                expanded.truncate(before.len());
+                let value =
+                    environment(variable).ok_or_else(|| PackageFaultKind::EnvironmentMissing {
+                        name: variable.to_owned(),
+                    })?;
+                match kind == Kind::Url && must_be_encoded(&expanded, rest) {
+                    true => percent_encode(&value, &mut expanded),
+                    false => expanded.push_str(&value),
+                }
+            }
+            _ => match parameters.get(name) {
+                Some(value) => expanded.push_str(value),
+                None => {
+                    return Err(PackageFaultKind::UnknownParameter {
+                        name: name.to_owned(),
+                        text: shown(),
+                        suggestion: match variable {
+                            Some(_) => Some(format!("${{{name}}}")),
+                            None => suggestion(name, parameters.keys().map(String::as_str)),
+                        },
+                        known: parameters.keys().cloned().collect(),
+                    });
+                }
+            },
+        }
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
+}
+
+/// Whether a variable stands in the user, password or query of a URL, where a `/` or `@` of a
+/// password would end that part. A whole URL, a host or a database is taken as it is.
+fn must_be_encoded(before: &str, after: &str) -> bool {
+    let Some(authority) = before.find("://").map(|start| &before[start + 3..]) else {
+        return false;
+    };
+    authority.contains('?')
+        || (!authority.contains(['@', '/'])
+            && after
+                .split('?')
+                .next()
+                .is_some_and(|rest| rest.contains('@')))
+}
+
+fn percent_encode(value: &str, out: &mut String) {
+    for byte in value.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const TEXT: &str = "name = 'p'\n[parameters]\ndata = 'tpch'\n\
+        [connections.warehouse]\nurl = 'postgresql://etl:${env:PASSWORD}@${env:HOST}/{data}'\n\
+        [[flow]]\nfiles = '{data}/${env:FOLDER}/{{x}}.tbl'\ntable = '{data}.t'\n\
+        partition_by = 'k'\nbounds = ['{data}', 'z']\n\
+        columns = ['k {data}', { name = '{data}', type = '{data}' }]\n";
+
+    fn environment(name: &str) -> Option<String> {
+        match name {
+            "PASSWORD" => Some("s/e@c?r".to_owned()),
+            "HOST" => Some("dw:5433".to_owned()),
+            "FOLDER" => Some("a b".to_owned()),
+            _ => None,
+        }
+    }
+
+    fn resolve(text: &str, overrides: &Overrides) -> Result<Package, String> {
+        Package::parse(text, Path::new("p.toml"))
+            .expect("it is right")
+            .resolve(overrides, &environment)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn values_are_put_in_everywhere() {
+        let package = resolve(TEXT, &Overrides::default()).expect("it is right");
+        assert_eq!(
+            package.connections["warehouse"].url,
+            "postgresql://etl:s%2Fe%40c%3Fr@dw:5433/tpch"
+        );
+        let flow = &package.flows[0];
+        assert_eq!(flow.files, OneOrMany::One("tpch/a b/{x}.tbl".to_owned()));
+        assert_eq!(flow.table, "tpch.t");
+        assert_eq!(
+            flow.bounds,
+            Bounds::List(vec![
+                BoundValue::Text("tpch".to_owned()),
+                BoundValue::Text("z".to_owned())
+            ])
+        );
+        assert_eq!(flow.columns[0], ColumnSpec::Short("k tpch".to_owned()));
+        let detail = flow.columns[1].detail().expect("it is right");
+        assert_eq!(
+            (detail.name.as_str(), detail.type_name.as_deref()),
+            ("tpch", Some("tpch"))
+        );
+    }
+
+    #[test]
+    fn overrides_replace() {
+        let overrides = Overrides {
+            parameters: vec![
+                ("data".to_owned(), "x".to_owned()),
+                ("data".to_owned(), "y{z".to_owned()),
+            ],
+            connections: vec![("warehouse".to_owned(), "${env:URL}".to_owned())],
+        };
+        let error = resolve(TEXT, &overrides).expect_err("URL is not set");
+        assert_eq!(
+            error,
+            "--connection warehouse: the environment variable `URL` is not set\n\
+             hint: set it before the command: export URL=..."
+        );
+        let overrides = Overrides {
+            connections: vec![("warehouse".to_owned(), "embedded:{data}".to_owned())],
+            ..overrides
+        };
+        let package = resolve(TEXT, &overrides).expect("it is right");
+        assert_eq!(package.connections["warehouse"].url, "embedded:y{z");
+        assert_eq!(package.parameters["data"], "y{z");
+    }
+
+    #[test]
+    fn overrides_of_what_is_not_there_are_refused_together() {
+        let error = resolve(
+            TEXT,
+            &Overrides {
+                parameters: vec![("date".to_owned(), "x".to_owned())],
+                connections: vec![("lake".to_owned(), "embedded".to_owned())],
+            },
+        )
+        .expect_err("neither is there");
+        assert_eq!(
+            error,
+            "--set: the package has no parameter `date`\nhint: did you mean `data`?\n\n\
+             --connection: the package has no connection `lake`\n\
+             hint: the connections here are `warehouse`"
+        );
+    }
+
+    #[test]
+    fn secrets_do_not_leak() {
+        let package = resolve(
+            &TEXT.replace("etl:${env:PASSWORD}", "etl:literal"),
+            &Overrides::default(),
+        )
+        .expect("it is right");
+        let other = resolve(TEXT, &Overrides::default()).expect("it is right");
+        for package in [package, other] {
+            let shown = format!(
+                "{package:?} {} {}",
+                serde_json::to_string(&package).expect("it is text"),
+                package.to_toml()
+            );
+            for secret in ["literal", "s/e@c", "s%2Fe"] {
+                assert!(!shown.contains(secret), "{secret} in {shown}");
+            }
+            assert!(
+                shown.contains("postgresql://etl:***@dw:5433/tpch"),
+                "{shown}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_message_about_a_url_does_not_show_its_password() {
+        let error = resolve(
+            &TEXT
+                .replace("etl:${env:PASSWORD}", "etl:literal")
+                .replace("/{data}'", "/{datta}'"),
+            &Overrides::default(),
+        )
+        .expect_err("datta is not there");
+        assert!(
+            error.contains("`data`") && !error.contains("literal"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn escaped_braces_are_given_back() {
+        let text = "a{b}}{{c";
+        let expanded = expand(
+            &escape_braces(text),
+            Kind::Other,
+            &BTreeMap::new(),
+            &|_| None,
+            "x",
+        );
+        assert_eq!(expanded.as_deref(), Ok(text));
+    }
+
+    #[test]
+    fn what_is_wrong_in_braces_is_told() {
+        let parameters = BTreeMap::from([("data".to_owned(), "v".to_owned())]);
+        for (text, expected) in [
+            ("{data", "`{` without `}` in `{data`"),
+            ("{dta}", "unknown parameter `{dta}` in `{dta}`"),
+            ("${env:X}", "`${env:X}` cannot stand in `table`"),
+        ] {
+            let kind =
+                expand(text, Kind::Other, &parameters, &|_| None, "flow[0].table").expect_err(text);
+            assert_eq!(kind.to_string(), expected);
+        }
+        let kind = expand("{env:X}", Kind::Files, &parameters, &|_| None, "").expect_err("no $");
+        assert_eq!(
+            kind.mend().as_deref(),
+            Some("did you mean `${env:X}`?; `{{` stands for a brace")
+        );
+    }
+}

@@ -1,0 +1,381 @@
+//! Checks a TOML document against the schema, key by key.
+//!
+//! serde stops at its first error, cannot say which of several forms a value was meant to have,
+//! and knows no near words. So the document is walked first, with the schema in hand; everything
+//! that is wrong is told at once, and what serde reads afterwards is right.
+
+use std::path::Path;
+
+use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{PackageFault, PackageFaultKind};
+use super::place::{Place, Places};
+use super::schema::{range_of, schema, target};
+use super::suggest::suggestion;
+use super::url::redacted_url;
+
+/// A walk over one document.
+pub(super) struct Walk<'a> {
+    file: &'a Path,
+    text: &'a str,
+    /// The place of everything that was met.
+    pub(super) places: Places,
+    /// Everything that is wrong.
+    pub(super) faults: Vec<PackageFault>,
+}
+
+impl<'a> Walk<'a> {
+    /// A walk over the document that `text` is.
+    pub(super) fn new(file: &'a Path, text: &'a str) -> Walk<'a> {
+        Walk {
+            file,
+            text,
+            places: Places::default(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// Walks the whole document.
+    pub(super) fn document(&mut self, document: &DeTable<'_>) {
+        self.table(document, None, schema(), "");
+    }
+
+    fn fault(&mut self, span: Option<std::ops::Range<usize>>, kind: PackageFaultKind) {
+        let place = match span {
+            Some(span) => Place::in_text(self.file, self.text, span),
+            None => Place::of_file(self.file),
+        };
+        self.faults.push(PackageFault { place, kind });
+    }
+
+    fn value(&mut self, value: &Spanned<DeValue<'_>>, schema: &'static Value, path: &str) {
+        self.places.values.insert(path.to_owned(), value.span());
+        let schema = target(schema);
+        let branches = branches(schema);
+        if !branches.is_empty() && branches.iter().all(|branch| branch["const"].is_string()) {
+            return self.word(value, schema, path);
+        }
+        let fitting = match branches.as_slice() {
+            [] => takes(schema, value.get_ref()).then_some(schema),
+            _ => branches
+                .into_iter()
+                .find(|branch| takes(branch, value.get_ref())),
+        };
+        let Some(fitting) = fitting else {
+            return self.wrong_type(value, schema, path);
+        };
+        if fitting != schema && !self::branches(fitting).is_empty() {
+            return self.value(value, fitting, path);
+        }
+        match value.get_ref() {
+            DeValue::Table(table) => self.table(table, Some(value.span()), fitting, path),
+            DeValue::Array(array) => {
+                for (index, item) in array.iter().enumerate() {
+                    self.value(item, &fitting["items"], &format!("{path}[{index}]"));
+                }
+            }
+            DeValue::Integer(integer) => {
+                let (minimum, maximum) = range_of(fitting);
+                let number = i64::from_str_radix(integer.as_str(), integer.radix()).ok();
+                if !number.is_some_and(|number| (minimum..=maximum).contains(&number)) {
+                    self.fault(
+                        Some(value.span()),
+                        PackageFaultKind::OutOfRange {
+                            setting: setting(path),
+                            value: self.text[value.span()].to_owned(),
+                            minimum: minimum.to_string(),
+                            maximum: maximum.to_string(),
+                        },
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn table(
+        &mut self,
+        table: &DeTable<'_>,
+        span: Option<std::ops::Range<usize>>,
+        schema: &'static Value,
+        path: &str,
+    ) {
+        let any = &schema["additionalProperties"];
+        let mut misspelt = Vec::new();
+        for (key, value) in table.iter() {
+            let path = match path {
+                "" => key.get_ref().to_string(),
+                _ => format!("{path}.{}", key.get_ref()),
+            };
+            self.places.keys.insert(path.clone(), key.span());
+            match schema["properties"].get(key.get_ref().as_ref()) {
+                Some(property) => self.value(value, property, &path),
+                None if any.is_object() => self.value(value, any, &path),
+                None => misspelt.extend(self.unknown_key(key, schema, &path)),
+            }
+        }
+        for key in schema["required"].as_array().into_iter().flatten() {
+            let key = key.as_str().unwrap_or_default();
+            // A key that was misspelt is not missing too.
+            if !table.contains_key(key) && !misspelt.iter().any(|meant| meant == key) {
+                self.fault(
+                    span.clone(),
+                    PackageFaultKind::MissingKey {
+                        key: key.to_owned(),
+                        table: table_name(path),
+                        meaning: meaning(&schema["properties"][key]),
+                    },
+                );
+            }
+        }
+    }
+
+    /// Tells of a key that nothing reads, and returns the one that was likely meant.
+    fn unknown_key(
+        &mut self,
+        key: &Spanned<std::borrow::Cow<'_, str>>,
+        schema: &'static Value,
+        path: &str,
+    ) -> Option<String> {
+        let known: Vec<String> = schema["properties"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.clone())
+            .collect();
+        let parent = path
+            .strip_suffix(key.get_ref().as_ref())
+            .unwrap_or_default()
+            .trim_end_matches('.');
+        let suggestion = suggestion(key.get_ref(), known.iter().map(String::as_str));
+        self.fault(
+            Some(key.span()),
+            PackageFaultKind::UnknownKey {
+                key: key.get_ref().to_string(),
+                table: table_name(parent),
+                suggestion: suggestion.clone(),
+                belongs: belongs(key.get_ref()),
+                known,
+            },
+        );
+        suggestion
+    }
+
+    fn word(&mut self, value: &Spanned<DeValue<'_>>, schema: &'static Value, path: &str) {
+        let DeValue::String(word) = value.get_ref() else {
+            return self.wrong_type(value, schema, path);
+        };
+        let known = words(schema);
+        if !known.contains(&word.as_ref()) {
+            self.fault(
+                Some(value.span()),
+                PackageFaultKind::UnknownWord {
+                    setting: setting(path),
+                    word: word.to_string(),
+                    suggestion: suggestion(word, known),
+                    expected: expected(schema),
+                },
+            );
+        }
+    }
+
+    fn wrong_type(&mut self, value: &Spanned<DeValue<'_>>, schema: &'static Value, path: &str) {
+        // A URL may stand where it does not belong.
+        let written = &redacted_url(&self.text[value.span()]);
+        self.fault(
+            Some(value.span()),
+            PackageFaultKind::WrongType {
+                setting: setting(path),
+                expected: expected(schema),
+                found: found(value.get_ref(), written),
+                mend: mend(value.get_ref(), written, schema, path),
+            },
+        );
+    }
+}
+
+/// The forms that a value may have, where there are several.
+fn branches(schema: &'static Value) -> Vec<&'static Value> {
+    ["anyOf", "oneOf"]
+        .iter()
+        .filter_map(|key| schema[*key].as_array())
+        .flatten()
+        .map(target)
+        .collect()
+}
+
+/// Whether a value has the type that a schema asks for; of the words of an enum any text.
+fn takes(schema: &'static Value, value: &DeValue<'_>) -> bool {
+    let branches = branches(schema);
+    if !branches.is_empty() {
+        return branches.into_iter().any(|branch| takes(branch, value));
+    }
+    if let (Some(only), DeValue::Boolean(value)) = (schema["const"].as_bool(), value) {
+        return only == *value;
+    }
+    let wanted = match value {
+        DeValue::String(_) => "string",
+        DeValue::Integer(_) => "integer",
+        DeValue::Boolean(_) => "boolean",
+        DeValue::Array(_) => "array",
+        DeValue::Table(_) => "object",
+        DeValue::Float(_) | DeValue::Datetime(_) => return false,
+    };
+    schema["type"] == wanted
+}
+
+/// The words of an enum.
+fn words(schema: &'static Value) -> Vec<&'static str> {
+    branches(schema)
+        .into_iter()
+        .filter_map(|branch| branch["const"].as_str())
+        .collect()
+}
+
+/// What a schema asks for, as a person says it.
+fn expected(schema: &'static Value) -> String {
+    let branches = branches(schema);
+    if !branches.is_empty() {
+        let mut forms: Vec<String> = branches.into_iter().map(expected).collect();
+        let last = forms.pop().unwrap_or_default();
+        return match forms.is_empty() {
+            true => last,
+            false => format!("{} or {last}", forms.join(", ")),
+        };
+    }
+    match (&schema["const"], schema["type"].as_str()) {
+        (Value::Null, Some("string")) => "a text".to_owned(),
+        (Value::Null, Some("integer")) => "a whole number".to_owned(),
+        (Value::Null, Some("boolean")) => "true or false".to_owned(),
+        (Value::Null, Some("array")) => "a list".to_owned(),
+        (Value::Null, _) => match schema["required"].as_array().and_then(|keys| keys.first()) {
+            Some(Value::String(key)) => format!("a table like {{ {key} = ... }}"),
+            _ => "a table".to_owned(),
+        },
+        (word, _) => word.to_string(),
+    }
+}
+
+/// What is there instead, as a person says it.
+fn found(value: &DeValue<'_>, written: &str) -> String {
+    match value {
+        DeValue::String(_) => format!("the text {written}"),
+        DeValue::Integer(_) | DeValue::Float(_) => format!("the number {written}"),
+        DeValue::Boolean(value) => value.to_string(),
+        DeValue::Datetime(_) => format!("the date {written}"),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+
+/// What to write instead, where that can be told.
+fn mend(value: &DeValue<'_>, written: &str, schema: &'static Value, path: &str) -> Option<String> {
+    if path == "flow" && matches!(value, DeValue::Table(_)) {
+        return Some("write [[flow]], in two pairs of brackets".to_owned());
+    }
+    if let Some(key) = key_for(value, schema) {
+        return Some(format!("write {{ {key} = {written} }}"));
+    }
+    if takes(schema, &DeValue::String("".into())) && words(schema).is_empty() {
+        return match value {
+            DeValue::Array(_) | DeValue::Table(_) => None,
+            _ => Some(format!("write it in quotes: \"{written}\"")),
+        };
+    }
+    match (schema["type"].as_str(), value) {
+        (Some("boolean"), DeValue::String(text)) => {
+            let value: bool = text.to_lowercase().parse().ok()?;
+            Some(format!("write it without quotes: {value}"))
+        }
+        (Some("integer"), DeValue::String(text)) => {
+            let number: i64 = text.parse().ok()?;
+            Some(format!("write it without quotes: {number}"))
+        }
+        (Some("array"), _) => Some("write it in brackets: [ ... ]".to_owned()),
+        _ => None,
+    }
+}
+
+/// The key of the table that was meant, where a value stands alone that is one of its values.
+fn key_for(value: &DeValue<'_>, schema: &'static Value) -> Option<&'static str> {
+    let forms = match branches(schema) {
+        branches if branches.is_empty() => vec![schema],
+        branches => branches,
+    };
+    let properties = forms
+        .iter()
+        .find_map(|form| form["properties"].as_object())?;
+    let wanted = |key: &str| takes(target(&properties[key]), value);
+    match properties
+        .keys()
+        .map(String::as_str)
+        .collect::<Vec<&str>>()
+        .as_slice()
+    {
+        [only] if wanted(only) => Some(only),
+        keys if keys.contains(&"preset") && wanted("preset") => Some("preset"),
+        _ => None,
+    }
+}
+
+/// The first sentence of what a key means, to stand after a colon.
+fn meaning(schema: &Value) -> String {
+    let description = schema["description"].as_str().unwrap_or_default();
+    let first = description
+        .split_once(". ")
+        .map_or(description.trim_end_matches('.'), |(first, _)| first);
+    let mut characters = first.chars();
+    match characters.next() {
+        Some(initial) => initial.to_lowercase().chain(characters).collect(),
+        None => String::new(),
+    }
+}
+
+/// The setting at a path as a person calls it: without the flow's number and places in lists.
+pub(super) fn setting(path: &str) -> String {
+    let path = match path.split_once("].") {
+        Some((flow, rest)) if flow.starts_with("flow[") => rest,
+        _ => path,
+    };
+    let path = path.rsplit("].").next().unwrap_or(path);
+    path.split('[').next().unwrap_or(path).to_owned()
+}
+
+/// A table as a person calls it.
+fn table_name(path: &str) -> String {
+    match path {
+        "" => "the package".to_owned(),
+        _ if !path.starts_with("flow[") => format!("[{path}]"),
+        _ if path.ends_with(']') && !path.contains('.') => "[[flow]]".to_owned(),
+        _ if path.ends_with(']') => "the column".to_owned(),
+        _ => format!("`{}`", setting(path)),
+    }
+}
+
+/// The table that has this key, where exactly one has.
+fn belongs(key: &str) -> Option<String> {
+    let tables = [
+        ("RunSettings", "[run]"),
+        ("Flow", "a [[flow]]"),
+        ("Connection", "[connections.NAME]"),
+        ("Format", "`format = { ... }` of a flow"),
+        ("ColumnDetail", "a column, { name = ..., ... }"),
+        ("RejectLimit", "`rejects = { ... }` of a flow"),
+        ("BoundsEvery", "`bounds = { ... }` of a flow"),
+    ];
+    let mut found = tables
+        .iter()
+        .filter(|(table, _)| schema()["$defs"][*table]["properties"].get(key).is_some())
+        .map(|(_, name)| (*name).to_owned())
+        .chain(
+            schema()["properties"]
+                .get(key)
+                .map(|_| "the top of the package, before any [table]".to_owned()),
+        );
+    match (found.next(), found.next()) {
+        (Some(only), None) => Some(only),
+        _ => None,
+    }
+}

@@ -1,0 +1,260 @@
+//! A package that is written down is read back as it was.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{1,8}",
+        // What TOML must escape, or must not.
+        "[ -~\t\n\r\u{1}\u{7f}\u{e9}\u{1f600}\"'\\\\{}#=\\[\\]]{0,12}",
+    ]
+}
+
+fn format() -> impl Strategy<Value = Format> {
+    (
+        option::of(select(vec![Preset::Tbl, Preset::Csv, Preset::Tsv])),
+        option::of(text()),
+        option::of(text()),
+        option::of(text()),
+        option::of(any::<bool>()),
+        option::of(any::<bool>()),
+        option::of(prop_oneof![
+            text().prop_map(NullMarker::Text),
+            Just(NullMarker::Never(false))
+        ]),
+        option::of(1_024_u32..=1 << 30),
+        option::of(select(vec![
+            Compression::None,
+            Compression::Gzip,
+            Compression::Zstd,
+        ])),
+    )
+        .prop_map(
+            |(
+                preset,
+                delimiter,
+                quote,
+                escape,
+                trailing_delimiter,
+                header,
+                null,
+                record_bytes_max,
+                compression,
+            )| Format {
+                preset,
+                delimiter,
+                quote,
+                escape,
+                trailing_delimiter,
+                header,
+                null,
+                record_bytes_max,
+                compression,
+            },
+        )
+}
+
+fn column() -> impl Strategy<Value = ColumnSpec> {
+    let detail = (
+        text(),
+        option::of(text()),
+        any::<bool>(),
+        option::of(text()),
+        option::of(text()),
+    )
+        .prop_map(|(name, type_name, nullable, format, zone)| {
+            ColumnSpec::Long(ColumnDetail {
+                name,
+                type_name,
+                nullable,
+                format,
+                zone,
+            })
+        });
+    prop_oneof![text().prop_map(ColumnSpec::Short), detail]
+}
+
+fn bound() -> impl Strategy<Value = BoundValue> {
+    prop_oneof![
+        any::<i64>().prop_map(BoundValue::Integer),
+        text().prop_map(BoundValue::Text)
+    ]
+}
+
+fn flow() -> impl Strategy<Value = Flow> {
+    let bounds = prop_oneof![
+        Just(Bounds::default()),
+        bound().prop_map(|every| Bounds::Every(BoundsEvery { every })),
+        vec(bound(), 0..8).prop_map(Bounds::List),
+    ];
+    let files = prop_oneof![
+        text().prop_map(OneOrMany::One),
+        vec(text(), 0..8).prop_map(OneOrMany::Many)
+    ];
+    (
+        (option::of(text()), option::of(text()), files, format()),
+        (vec(column(), 0..6), text(), option::of(text()), bounds),
+        (
+            select(vec![Mode::Create, Mode::Append]),
+            0..=i64::MAX as u64,
+        ),
+    )
+        .prop_map(
+            |(
+                (name, connection, files, format),
+                (columns, table, partition_by, bounds),
+                (mode, rows_max),
+            )| Flow {
+                name,
+                connection,
+                files,
+                format,
+                columns,
+                table,
+                partition_by,
+                bounds,
+                mode,
+                rejects: RejectLimit { rows_max },
+            },
+        )
+}
+
+fn run() -> impl Strategy<Value = RunSettings> {
+    (
+        option::of(1_u16..=1024),
+        65_536_u32..=16_777_216,
+        64_u32..=65_536,
+        any::<bool>(),
+        any::<bool>(),
+        1_u32..=86_400_000,
+        text(),
+        text(),
+    )
+        .prop_map(
+            |(
+                streams,
+                chunk_bytes,
+                batch_rows,
+                freeze,
+                analyze,
+                lock_timeout_ms,
+                ledger_schema,
+                staging_schema,
+            )| RunSettings {
+                streams,
+                chunk_bytes,
+                batch_rows,
+                freeze,
+                analyze,
+                lock_timeout_ms,
+                ledger_schema,
+                staging_schema,
+            },
+        )
+}
+
+fn package() -> impl Strategy<Value = Package> {
+    let connection = prop_oneof!["embedded", "postgresql://[a-z]{1,5}@dw/[a-z]{1,5}"]
+        .prop_map(|url| Connection { url });
+    (
+        text(),
+        btree_map(text(), text(), 0..3),
+        btree_map(text(), connection, 0..3),
+        run(),
+        vec(flow(), 0..3),
+    )
+        .prop_map(|(name, parameters, connections, run, flows)| Package {
+            name,
+            parameters,
+            connections,
+            run,
+            flows,
+            origin: Origin::default(),
+        })
+}
+
+/// A key of a map of tables; an empty map is written as nothing, which is an error of its own.
+fn has_all_tables(package: &Package) -> bool {
+    !package.flows.is_empty() && !package.connections.is_empty()
+}
+
+proptest! {
+    #[test]
+    fn a_package_is_read_back(package in package().prop_filter("tables", has_all_tables)) {
+        let written = package.to_toml();
+        let read = Package::parse(&written, Path::new("p.toml"))
+            .map_err(|error| TestCaseError::fail(format!("{error}\n{written}")))?;
+        prop_assert_eq!(&read, &package, "{}", written);
+        prop_assert_eq!(read.to_toml(), written);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "[a-z\\[\\]{}=\"'\n#.,0-9 \u{e9}]{0,60}") {
+        let _ = Package::parse(&text, Path::new("p.toml")).map_err(|error| error.to_string());
+    }
+
+    #[test]
+    fn any_package_is_resolved_and_checked_or_refused(package in package()) {
+        if let Ok(package) = package.resolve(&Overrides::default(), &|name| Some(name.to_owned())) {
+            let _ = package.check().map_err(|error| error.to_string());
+        }
+    }
+}
+
+#[test]
+fn it_reads_well() {
+    let package = Package {
+        name: "orders".to_owned(),
+        parameters: BTreeMap::new(),
+        connections: BTreeMap::from([(
+            "target".to_owned(),
+            Connection {
+                url: "postgresql://etl:secret@dw/tpch".to_owned(),
+            },
+        )]),
+        run: RunSettings {
+            freeze: false,
+            ..RunSettings::default()
+        },
+        flows: vec![Flow {
+            name: None,
+            connection: None,
+            files: OneOrMany::Many(vec![
+                "data/orders.*.csv.gz".to_owned(),
+                "more.csv".to_owned(),
+            ]),
+            format: Format {
+                delimiter: Some("\t".to_owned()),
+                null: Some(NullMarker::Never(false)),
+                ..Format::default()
+            },
+            columns: vec![
+                ColumnSpec::Short("o_orderkey bigint not null".to_owned()),
+                ColumnSpec::Long(ColumnDetail {
+                    name: "o_orderdate".to_owned(),
+                    type_name: Some("date".to_owned()),
+                    nullable: true,
+                    format: Some("%d/%m/%Y".to_owned()),
+                    zone: None,
+                }),
+            ],
+            table: "public.orders".to_owned(),
+            partition_by: Some("o_orderdate".to_owned()),
+            bounds: Bounds::Every(BoundsEvery {
+                every: BoundValue::Text("1 month".to_owned()),
+            }),
+            mode: Mode::Append,
+            rejects: RejectLimit { rows_max: 10 },
+        }],
+        origin: Origin::default(),
+    };
+    insta::assert_snapshot!(package.to_toml());
+}

@@ -1,0 +1,132 @@
+//! What the parts of a run share.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::cancel::Stop;
+use crate::destination::postgres::{Address, Session};
+use crate::error::Error;
+use crate::event::{Event, Observer};
+use crate::fault::Fault;
+use crate::ledger::{Fence, Ledger, RunRecord, ShardRecord, UnitRecord};
+use crate::package::Mode;
+use crate::plan::{FlowPlan, Plan, UnitPlan};
+use crate::reject::Reject;
+use crate::report::RunFolder;
+
+/// A run that is planned and entered into the ledger.
+pub struct PreparedRun {
+    /// The plan.
+    pub plan: Plan,
+    /// The run in the ledger.
+    pub record: RunRecord,
+    /// Its fence.
+    pub fence: Fence,
+    /// The ledger.
+    pub ledger: Ledger,
+    /// The session of the ledger and the switch; it holds the run's lock.
+    pub control: Session,
+    /// The run's folder.
+    pub folder: RunFolder,
+    /// Units that were committed by an earlier attempt, by key.
+    pub units_kept: BTreeMap<String, UnitRecord>,
+    /// Shards that were committed by an earlier attempt, by unit and shard key.
+    pub shards_kept: BTreeMap<(String, String), ShardRecord>,
+    /// It goes on where an earlier attempt stopped.
+    pub resumed: bool,
+    /// Rejects of each flow so far.
+    pub rejects: Vec<RejectCount>,
+    /// Shards of each shared unit that are still to be loaded, by flow and unit.
+    pub shards_left: BTreeMap<(usize, usize), AtomicUsize>,
+    /// The modes of the flows.
+    pub modes: Vec<Mode>,
+}
+
+/// What the streams of a run share.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The run.
+    pub run: &'a PreparedRun,
+    /// Where the data goes.
+    pub address: &'a Address,
+    /// Asks to stop.
+    pub stop: &'a Stop,
+    /// Is told what happens.
+    pub observer: &'a dyn Observer,
+    /// A wish to die, for tests.
+    pub fault: Option<&'a Fault>,
+}
+
+impl PreparedRun {
+    /// What the streams share.
+    pub fn context<'a>(
+        &'a self,
+        address: &'a Address,
+        options: &'a super::RunOptions<'_>,
+    ) -> Context<'a> {
+        Context {
+            run: self,
+            address,
+            stop: &options.stop,
+            observer: options.observer,
+            fault: options.fault.as_ref(),
+        }
+    }
+
+    /// The unit and its flow.
+    pub fn unit(&self, flow: usize, unit: usize) -> (&FlowPlan, &UnitPlan) {
+        let flow = &self.plan.flows[flow];
+        (flow, &flow.units[unit])
+    }
+
+    /// Where rejects are kept.
+    pub fn rejects_folder(&self) -> PathBuf {
+        self.folder.rejects()
+    }
+}
+
+impl Context<'_> {
+    /// Tells the log and the caller.
+    pub fn notice(&self, event: Event) {
+        self.run.folder.notice(&event);
+        self.observer.notice(&event);
+    }
+}
+
+/// Rejects of a flow, counted over all streams at once.
+#[derive(Debug)]
+pub struct RejectCount {
+    count: AtomicU64,
+    limit: u64,
+}
+
+impl RejectCount {
+    /// Counts on from `count`, those of units that are kept.
+    pub fn new(count: u64, limit: u64) -> RejectCount {
+        RejectCount {
+            count: AtomicU64::new(count),
+            limit,
+        }
+    }
+
+    /// Counts more rejects; an error where that goes past the limit.
+    pub fn add(&self, flow: &str, rejects: &[Reject]) -> Result<(), Error> {
+        let before = self
+            .count
+            .fetch_add(rejects.len() as u64, Ordering::Relaxed);
+        let after = before + rejects.len() as u64;
+        if after <= self.limit {
+            return Ok(());
+        }
+        // The first one past the limit, or the first at all where others went past it before.
+        let index = self.limit.saturating_sub(before) as usize;
+        let reject = &rejects[index.min(rejects.len() - 1)];
+        Err(Error::RejectLimit {
+            flow: flow.to_owned(),
+            rejected: after,
+            limit: self.limit,
+            reject: Box::new(reject.clone()),
+        })
+    }
+}

@@ -1,0 +1,200 @@
+//! Connects the steps: the only place that knows all of them.
+//!
+//! [`prepare`] connects, plans and enters the run into the ledger; [`streams`] runs the streams,
+//! each a thread with its own connection; [`load`] is what a stream does with a piece of work;
+//! [`conclude`] checks the account, switches and analyzes; [`summary`] writes it all down.
+
+mod conclude;
+mod context;
+mod load;
+mod prepare;
+mod ready;
+mod shared_unit;
+mod streams;
+mod summary;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use tokio::runtime::Runtime;
+
+use crate::cancel::Stop;
+use crate::destination::postgres::{ConnectionDefaults, Session};
+use crate::error::Error;
+use crate::event::{Event, Observer};
+use crate::fault::{self, Fault, FaultPoint};
+use crate::package::Package;
+use crate::plan::{self, Earlier, Plan, PlanOptions};
+use crate::report::{EmbeddedReport, Outcome, RunReport};
+
+use self::summary::Summary;
+
+/// What a run is told beside its package. The caller reads the environment; the library does not.
+pub struct RunOptions<'a> {
+    /// Relative paths of files start here.
+    pub folder: PathBuf,
+    /// Folders of runs are made here.
+    pub runs_folder: PathBuf,
+    /// Streams where the package does not say; usually the number of cores.
+    pub streams_default: usize,
+    /// Load anew what a run has loaded already.
+    pub again: bool,
+    /// What fills the gaps of a URL.
+    pub connection_defaults: ConnectionDefaults,
+    /// The embedded server, where the caller started one; its URL stands in the package.
+    pub embedded: Option<EmbeddedReport>,
+    /// Asks the run to stop.
+    pub stop: Stop,
+    /// Is told what happens.
+    pub observer: &'a dyn Observer,
+    /// A wish to die at a step, for tests.
+    pub fault: Option<Fault>,
+}
+
+/// A run that did not end well, with its report where it came so far.
+#[derive(Debug)]
+pub struct Failure {
+    /// Why.
+    pub error: Error,
+    /// What happened until then, and where that is written.
+    pub report: Option<Box<(RunReport, PathBuf)>>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure {
+            error,
+            report: None,
+        }
+    }
+}
+
+/// A run that ended well.
+#[derive(Debug)]
+pub struct Success {
+    /// What happened.
+    pub report: RunReport,
+    /// Where it is written; nowhere where nothing was to be done.
+    pub report_path: Option<PathBuf>,
+}
+
+/// Plans a resolved package without running it.
+pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Plan, Error> {
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let address = prepare::address(package, options)?;
+        let session = Session::open(&address, "inrush check").await?;
+        let plan_options = plan_options(options);
+        let plan = plan::build(&session, &address, package, &plan_options).await?;
+        session.close().await;
+        Ok(plan)
+    })
+}
+
+/// Runs a resolved package to its end, or until it is asked to stop.
+pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
+    let mut summary = Summary::begin();
+    let runtime = runtime()?;
+    let address = prepare::address(package, options)?;
+    let prepared = runtime.block_on(prepare::prepare(package, &address, options))?;
+    let prepared = match prepared {
+        prepare::Prepared::AlreadyLoaded { plan, account } => {
+            return Ok(already_loaded(&summary, &plan, account, options));
+        }
+        prepare::Prepared::Run(prepared) => *prepared,
+    };
+    summary.planned(&prepared);
+
+    let loading = Instant::now();
+    let mut error = streams::run(&runtime, &prepared.context(&address, options), &mut summary).err();
+    summary.phases.load_s = loading.elapsed().as_secs_f64();
+    if error.is_none() {
+        fault::reach(options.fault.as_ref(), FaultPoint::BeforeSwitch);
+        let context = prepared.context(&address, options);
+        let concluded = runtime.block_on(conclude::conclude(
+            &context,
+            &prepared.control,
+            package,
+            &mut summary,
+        ));
+        error = concluded.err();
+    }
+    fault::reach(options.fault.as_ref(), FaultPoint::BeforeReport);
+    let report = runtime.block_on(summary.report(&prepared, options, error.as_ref()));
+    let report_path = prepared.folder.report_path();
+    let written = prepared.folder.write_report(&report);
+    let finished = Event::Finished {
+        run: report.run.clone(),
+        outcome: outcome_word(report.outcome).to_owned(),
+        account: report.account,
+        report: Some(report_path.display().to_string()),
+    };
+    prepared.folder.notice(&finished);
+    options.observer.notice(&finished);
+    runtime.block_on(prepared.control.close());
+    runtime.shutdown_background();
+    match error {
+        Some(error) => Err(Failure {
+            error,
+            report: Some(Box::new((report, report_path))),
+        }),
+        None => {
+            written?;
+            Ok(Success {
+                report,
+                report_path: Some(report_path),
+            })
+        }
+    }
+}
+
+fn already_loaded(
+    summary: &Summary,
+    plan: &Plan,
+    account: crate::ledger::Account,
+    options: &RunOptions<'_>,
+) -> Success {
+    let report = summary.already_loaded(plan, account, options);
+    options.observer.notice(&Event::Finished {
+        run: report.run.clone(),
+        outcome: outcome_word(report.outcome).to_owned(),
+        account,
+        report: None,
+    });
+    Success {
+        report,
+        report_path: None,
+    }
+}
+
+fn outcome_word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Loaded => "loaded",
+        Outcome::AlreadyLoaded => "already_loaded",
+        Outcome::Failed => "failed",
+        Outcome::Interrupted => "interrupted",
+    }
+}
+
+fn plan_options<'a>(options: &'a RunOptions<'_>) -> PlanOptions<'a> {
+    PlanOptions {
+        folder: &options.folder,
+        streams_default: options.streams_default,
+        again: options.again,
+    }
+}
+
+/// The connections' own threads: they copy blocks into sockets while streams convert the next.
+pub(crate) fn runtime() -> Result<Runtime, Error> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("inrush-socket")
+        .enable_all()
+        .build()
+        .map_err(|source| Error::Threads { source })
+}
+
+/// Whether a plan has nothing left to do.
+fn is_loaded(plan: &Plan) -> bool {
+    matches!(plan.earlier, Earlier::Loaded(_))
+}

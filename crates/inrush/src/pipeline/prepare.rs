@@ -1,0 +1,323 @@
+//! Connects, plans, and enters the run into the ledger.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicUsize;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::context::{PreparedRun, RejectCount};
+use super::{RunOptions, is_loaded, plan_options, shared_unit};
+use crate::destination::postgres::quote::qualified;
+use crate::destination::postgres::{Address, DestinationError, Session, catalog};
+use crate::error::Error;
+use crate::event::{Event, Observer, TargetSize};
+use crate::ledger::{Account, Fence, Ledger, RunRecord, ShardRecord, UnitRecord};
+use crate::package::Package;
+use crate::plan::{self, Earlier, Plan, identity};
+use crate::report::RunFolder;
+
+/// What came of preparing.
+pub enum Prepared {
+    /// The ledger says that these very files are loaded.
+    AlreadyLoaded {
+        /// The plan.
+        plan: Box<Plan>,
+        /// The rows of that run.
+        account: Account,
+    },
+    /// There is something to do.
+    Run(Box<PreparedRun>),
+}
+
+/// The one connection that the flows go to.
+pub fn address(package: &Package, options: &RunOptions<'_>) -> Result<Address, Error> {
+    let connection = package.single_connection()?;
+    Ok(Address::parse(
+        &connection.url,
+        &options.connection_defaults,
+    )?)
+}
+
+/// Plans the package and enters the run into the ledger, or finds that nothing is left to do.
+pub async fn prepare(
+    package: &Package,
+    address: &Address,
+    options: &RunOptions<'_>,
+) -> Result<Prepared, Error> {
+    let name = new_run_name(&package.name);
+    let control = Session::open(address, "inrush plan").await?;
+    let plan = plan::build(&control, address, package, &plan_options(options)).await?;
+    if is_loaded(&plan) {
+        let account = loaded_account(&control, &plan).await?;
+        control.close().await;
+        return Ok(Prepared::AlreadyLoaded {
+            plan: Box::new(plan),
+            account,
+        });
+    }
+    plan.require_privileges()?;
+    tell_plan(&plan, options);
+
+    let ledger = Ledger::new(&plan.settings.ledger_schema);
+    ledger.lock(&control, &plan.run_key).await?;
+    if !plan.setup.is_empty() {
+        ledger.set_up(&control, &plan.setup).await?;
+    }
+    // Another process may have run the package between the plan and the lock.
+    let plan = plan::build(&control, address, package, &plan_options(options)).await?;
+    if is_loaded(&plan) {
+        let account = loaded_account(&control, &plan).await?;
+        control.close().await;
+        return Ok(Prepared::AlreadyLoaded {
+            plan: Box::new(plan),
+            account,
+        });
+    }
+    let entered = enter(&control, &ledger, &plan, &name).await?;
+    tag(&control, &entered.record).await?;
+    let folder = RunFolder::open(&options.runs_folder, &entered.record.name)?;
+    finish_preparing(package, plan, ledger, control, folder, entered, options).await
+}
+
+/// A run in the ledger, with what is kept of its earlier attempts.
+struct Entered {
+    record: RunRecord,
+    resumed: bool,
+    units_kept: BTreeMap<String, UnitRecord>,
+    shards_kept: BTreeMap<(String, String), ShardRecord>,
+}
+
+async fn enter(
+    control: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+    name: &str,
+) -> Result<Entered, Error> {
+    let targets: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
+    let Earlier::Stopped { run, .. } = &plan.earlier else {
+        let record = ledger
+            .begin_run(
+                control,
+                &plan.run_key,
+                name,
+                &plan.package,
+                &plan.package_hash,
+                &targets,
+                &holder(),
+            )
+            .await?;
+        return Ok(Entered {
+            record,
+            resumed: false,
+            units_kept: BTreeMap::new(),
+            shards_kept: BTreeMap::new(),
+        });
+    };
+    let record = ledger.take_over(control, run, &holder()).await?;
+    // What an old backend was still committing when the plan was made is committed or gone now:
+    // the ledger is read anew.
+    let units = ledger.units(control, record.run_id).await?;
+    let planned: BTreeSet<&str> = plan
+        .flows
+        .iter()
+        .flat_map(|flow| &flow.units)
+        .map(|unit| unit.key.as_str())
+        .collect();
+    let tables: Vec<String> = units.iter().map(|unit| unit.staging_table.clone()).collect();
+    let standing =
+        catalog::existing_relations(control, &plan.settings.staging_schema, &tables).await?;
+    let (units_kept, dropped): (Vec<UnitRecord>, Vec<UnitRecord>) =
+        units.into_iter().partition(|unit| {
+            planned.contains(unit.unit_key.as_str())
+                && unit.staging_schema == plan.settings.staging_schema
+                && standing.contains(&unit.staging_table)
+        });
+    drop_units(control, ledger, record.run_id, &dropped).await?;
+    let shards = ledger.shards(control, record.run_id).await?;
+    Ok(Entered {
+        record,
+        resumed: true,
+        units_kept: units_kept
+            .into_iter()
+            .map(|unit| (unit.unit_key.clone(), unit))
+            .collect(),
+        shards_kept: shards
+            .into_iter()
+            .map(|shard| ((shard.unit_key.clone(), shard.shard_key.clone()), shard))
+            .collect(),
+    })
+}
+
+async fn drop_units(
+    control: &Session,
+    ledger: &Ledger,
+    run_id: i64,
+    units: &[UnitRecord],
+) -> Result<(), Error> {
+    if units.is_empty() {
+        return Ok(());
+    }
+    let doing = "dropping units that the plan has no use for";
+    control.execute("BEGIN", doing).await?;
+    for unit in units {
+        let table = qualified(&unit.staging_schema, &unit.staging_table);
+        control
+            .execute(&format!("DROP TABLE IF EXISTS {table}"), doing)
+            .await?;
+    }
+    let keys: Vec<String> = units.iter().map(|unit| unit.unit_key.clone()).collect();
+    ledger.forget_units(control, run_id, &keys).await?;
+    control.execute("COMMIT", doing).await?;
+    Ok(())
+}
+
+/// Names the control connection after its run, so that whoever takes the run over can end it.
+async fn tag(control: &Session, record: &RunRecord) -> Result<(), DestinationError> {
+    control
+        .execute(
+            &format!("SET application_name = 'inrush {} control'", record.name),
+            "naming the connection",
+        )
+        .await
+}
+
+async fn finish_preparing(
+    package: &Package,
+    mut plan: Plan,
+    ledger: Ledger,
+    control: Session,
+    folder: RunFolder,
+    entered: Entered,
+    options: &RunOptions<'_>,
+) -> Result<Prepared, Error> {
+    let fence = Fence {
+        run_id: entered.record.run_id,
+        name: entered.record.name.clone(),
+        epoch: entered.record.epoch,
+    };
+    // A unit that was begun as a shared one stays one: its table is committed already.
+    for unit in plan.flows.iter_mut().flat_map(|flow| &mut flow.units) {
+        if let Some(kept) = entered.units_kept.get(&unit.key)
+            && kept.shared
+            && !kept.finished
+            && !unit.shared
+        {
+            unit.share();
+        }
+    }
+    let rejects = plan
+        .flows
+        .iter()
+        .map(|flow| {
+            let count = entered
+                .shards_kept
+                .values()
+                .filter(|shard| flow.units.iter().any(|unit| unit.key == shard.unit_key))
+                .map(|shard| shard.account.rows_rejected)
+                .sum();
+            RejectCount::new(count, flow.reject_rows_max)
+        })
+        .collect();
+    let mut shards_left = BTreeMap::new();
+    for (flow_index, flow) in plan.flows.iter().enumerate() {
+        for (unit_index, unit) in flow.units.iter().enumerate().filter(|(_, unit)| unit.shared) {
+            let left = unit
+                .shards
+                .iter()
+                .filter(|shard| {
+                    let key = (unit.key.clone(), identity::shard_key(shard));
+                    !entered.shards_kept.contains_key(&key)
+                })
+                .count();
+            shards_left.insert((flow_index, unit_index), AtomicUsize::new(left));
+        }
+    }
+    let run = PreparedRun {
+        modes: package.flows.iter().map(|flow| flow.mode).collect(),
+        plan,
+        record: entered.record,
+        fence,
+        ledger,
+        control,
+        folder,
+        units_kept: entered.units_kept,
+        shards_kept: entered.shards_kept,
+        resumed: entered.resumed,
+        rejects,
+        shards_left,
+    };
+    let started = Event::Started {
+        run: run.record.name.clone(),
+        resumed: run.resumed,
+        units_kept: run.units_kept.values().filter(|unit| unit.finished).count(),
+        folder: run.folder.path().display().to_string(),
+    };
+    run.folder.notice(&started);
+    options.observer.notice(&started);
+    shared_unit::create_missing(&run).await?;
+    Ok(Prepared::Run(Box::new(run)))
+}
+
+fn tell_plan(plan: &Plan, options: &RunOptions<'_>) {
+    options.observer.notice(&Event::Planned {
+        package: plan.package.clone(),
+        destination: plan.destination.clone(),
+        streams: plan.streams,
+        targets: plan
+            .flows
+            .iter()
+            .map(|flow| TargetSize {
+                flow: flow.name.clone(),
+                target: flow.target(),
+                stored_bytes: flow
+                    .units
+                    .iter()
+                    .flat_map(|unit| &unit.shards)
+                    .map(|shard| shard.size_bytes())
+                    .sum(),
+                units: flow.units.len(),
+            })
+            .collect(),
+    });
+    for note in &plan.notes {
+        options.observer.notice(&Event::Note { text: note.clone() });
+    }
+}
+
+async fn loaded_account(control: &Session, plan: &Plan) -> Result<Account, Error> {
+    let Earlier::Loaded(run) = &plan.earlier else {
+        return Ok(Account::default());
+    };
+    let ledger = Ledger::new(&plan.settings.ledger_schema);
+    let mut account = Account::default();
+    for shard in ledger.shards(control, run.run_id).await? {
+        account.add(&shard.account);
+    }
+    Ok(account)
+}
+
+/// Host and process, for whoever finds the run held.
+fn holder() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map_or_else(|_| "unknown host".to_owned(), |text| text.trim().to_owned());
+    format!("process {} on {host}", std::process::id())
+}
+
+/// A name that sorts by time and that no other run has: time, package, and what the clock's
+/// nanoseconds and the process's number make of chance.
+fn new_run_name(package: &str) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let second = jiff::Timestamp::from_second(now.as_secs() as i64)
+        .map(|moment| moment.strftime("%Y%m%dT%H%M%SZ").to_string())
+        .unwrap_or_default();
+    let word: String = package
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
+        .take(16)
+        .collect();
+    let chance = identity::digest([
+        now.as_nanos().to_string().as_str(),
+        &std::process::id().to_string(),
+    ]);
+    let word = if word.is_empty() { "run" } else { &word };
+    format!("{second}-{word}-{}", &chance[..6])
+}

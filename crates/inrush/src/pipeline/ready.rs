@@ -1,0 +1,59 @@
+//! What a filled unit needs before its COMMIT, whether one stream filled it or several.
+
+use crate::destination::postgres::staging::{self, UnitBounds, Upper};
+use crate::destination::postgres::unit::Measured;
+use crate::destination::postgres::{DestinationError, Session};
+use crate::ledger::UnitRecord;
+use crate::plan::{FlowPlan, Plan, UnitPlan};
+
+/// A unit for the ledger.
+pub fn record(
+    plan: &Plan,
+    flow: &FlowPlan,
+    unit: &UnitPlan,
+    measured: Option<&Measured>,
+    finished: bool,
+) -> UnitRecord {
+    UnitRecord {
+        unit_key: unit.key.clone(),
+        flow: flow.name.clone(),
+        target: flow.target(),
+        staging_schema: plan.settings.staging_schema.clone(),
+        staging_table: unit.staging_table.clone(),
+        shared: unit.shared,
+        finished,
+        rows_counted: measured.map(|measured| measured.rows as i64),
+        key_smallest: measured.and_then(|measured| measured.key_smallest.clone()),
+        key_largest: measured.and_then(|measured| measured.key_largest.clone()),
+    }
+}
+
+/// Adds what a filled staging table needs to be switched in without a scan: the CHECK of its
+/// bounds, where only the data told them, and its indexes.
+pub async fn make_ready(
+    session: &Session,
+    plan: &Plan,
+    flow: &FlowPlan,
+    unit: &UnitPlan,
+    measured: &Measured,
+) -> Result<(), DestinationError> {
+    let doing = format!("making a unit of {} ready for the switch", flow.target());
+    if let (Some(key), None, true) = (&flow.key, &unit.bounds, measured.rows > 0) {
+        let bounds = UnitBounds {
+            key: key.column.clone(),
+            type_sql: key.type_sql.clone(),
+            lower: measured.key_smallest.clone(),
+            upper: measured.key_largest.clone().map(Upper::Inclusive),
+        };
+        let check = staging::add_bounds_check(
+            &plan.settings.staging_schema,
+            &unit.staging_table,
+            &bounds,
+        );
+        session.execute(&check, &doing).await?;
+    }
+    for statement in &unit.ready {
+        session.execute(statement, &doing).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! Units that several streams fill: their table is committed first, and made ready by whoever
+//! loads the last shard.
+
+use std::sync::atomic::Ordering;
+
+use super::context::{Context, PreparedRun};
+use super::ready::{make_ready, record};
+use crate::destination::postgres::{Session, unit};
+use crate::error::Error;
+use crate::fault::{self, FaultPoint};
+
+/// Makes the tables of shared units that do not stand yet.
+pub async fn create_missing(run: &PreparedRun) -> Result<(), Error> {
+    for flow in &run.plan.flows {
+        for unit in flow.units.iter().filter(|unit| unit.shared) {
+            if run.units_kept.contains_key(&unit.key) {
+                continue;
+            }
+            let doing = format!("making the staging table of {}", flow.target());
+            run.control.execute("BEGIN", &doing).await?;
+            run.ledger.hold_fence(&run.control, &run.fence).await?;
+            for statement in &unit.create {
+                run.control.execute(statement, &doing).await?;
+            }
+            let record = record(&run.plan, flow, unit, None, false);
+            run.ledger
+                .record_unit(&run.control, &run.fence, &record)
+                .await?;
+            run.control.execute("COMMIT", &doing).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Says that a shard of a shared unit is committed; the last one makes the unit ready.
+pub async fn shard_done(
+    context: &Context<'_>,
+    session: &Session,
+    flow_index: usize,
+    unit_index: usize,
+) -> Result<(), Error> {
+    let left = &context.run.shards_left[&(flow_index, unit_index)];
+    if left.fetch_sub(1, Ordering::AcqRel) == 1 {
+        finish(context, session, flow_index, unit_index).await?;
+    }
+    Ok(())
+}
+
+/// Measures a shared unit whose shards are all committed, and makes it ready for the switch.
+pub async fn finish(
+    context: &Context<'_>,
+    session: &Session,
+    flow_index: usize,
+    unit_index: usize,
+) -> Result<(), Error> {
+    let run = context.run;
+    let (flow, unit) = run.unit(flow_index, unit_index);
+    let doing = format!("finishing the shared unit of {}", flow.target());
+    session.execute("BEGIN", &doing).await?;
+    run.ledger.hold_fence(session, &run.fence).await?;
+    let measured = unit::measure(session, &unit.measure).await?;
+    let sent: u64 = run
+        .ledger
+        .shards(session, run.fence.run_id)
+        .await?
+        .iter()
+        .filter(|shard| shard.unit_key == unit.key)
+        .map(|shard| shard.account.rows_loaded)
+        .sum();
+    if measured.rows != sent {
+        return Err(Error::Verification {
+            what: format!("staging table of {}", flow.target()),
+            counted: measured.rows,
+            sent,
+        });
+    }
+    make_ready(session, &run.plan, flow, unit, &measured).await?;
+    let record = record(&run.plan, flow, unit, Some(&measured), true);
+    run.ledger.record_unit(session, &run.fence, &record).await?;
+    fault::reach(context.fault, FaultPoint::BeforeUnitCommit);
+    session.execute("COMMIT", &doing).await?;
+    fault::reach(context.fault, FaultPoint::AfterUnitCommit);
+    Ok(())
+}

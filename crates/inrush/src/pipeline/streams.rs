@@ -1,0 +1,184 @@
+//! Runs the streams: threads that take pieces of work, the largest first, until none is left.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use tokio::runtime::Runtime;
+
+use super::context::Context;
+use super::load::{Loaded, load};
+use super::shared_unit;
+use super::summary::Summary;
+use crate::cancel::StopReason;
+use crate::destination::postgres::Session;
+use crate::error::Error;
+use crate::meter::{Meter, nanoseconds};
+use crate::plan::identity;
+use crate::plan::units::{self, WorkItem};
+use crate::reject::Reject;
+
+/// What one stream did.
+#[derive(Default)]
+pub struct StreamResult {
+    /// Pieces of work that it finished.
+    pub loaded: Vec<Loaded>,
+    /// The first rejects that it met.
+    pub rejects: Vec<Reject>,
+    /// Where its time went.
+    pub meter: Meter,
+    /// Seconds from the start of loading to its end.
+    pub ended_s: f64,
+    /// Why it stopped early.
+    pub error: Option<Error>,
+}
+
+/// Runs all streams to their ends. The first error stops the others; theirs are told only
+/// where there is no other.
+pub fn run(runtime: &Runtime, context: &Context<'_>, summary: &mut Summary) -> Result<(), Error> {
+    let queue = Mutex::new(remaining_work(context));
+    let started = Instant::now();
+    let results: Vec<StreamResult> = std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        let mut results = Vec::new();
+        for number in 1..=context.run.plan.streams {
+            let queue = &queue;
+            let spawned = std::thread::Builder::new()
+                .name(format!("inrush-stream-{number}"))
+                .spawn_scoped(scope, move || {
+                    runtime.block_on(stream(context, number, queue, started))
+                });
+            match spawned {
+                Ok(thread) => threads.push(thread),
+                Err(source) => {
+                    context.stop.ask(StopReason::Failed);
+                    results.push(StreamResult {
+                        error: Some(Error::Threads { source }),
+                        ..StreamResult::default()
+                    });
+                    break;
+                }
+            }
+        }
+        for thread in threads {
+            results.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        results
+    });
+    let mut first_error = None;
+    for result in results {
+        let error = summary.stream_ended(result);
+        first_error = worse(first_error, error);
+    }
+    match first_error {
+        Some(error) => Err(error),
+        None => runtime.block_on(finish_shared(context)),
+    }
+}
+
+/// A shared unit whose last shard was committed, and whose stream was killed right after: all of
+/// its shards are there and nobody has made it ready.
+async fn finish_shared(context: &Context<'_>) -> Result<(), Error> {
+    let run = context.run;
+    let records = run.ledger.units(&run.control, run.fence.run_id).await?;
+    for (flow_index, unit_index) in run.shards_left.keys() {
+        let (_, unit) = run.unit(*flow_index, *unit_index);
+        let finished = records
+            .iter()
+            .any(|record| record.unit_key == unit.key && record.finished);
+        if !finished {
+            shared_unit::finish(context, &run.control, *flow_index, *unit_index).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Of two errors the one that tells the cause: a stream that was asked to stop is no cause.
+fn worse(first: Option<Error>, second: Option<Error>) -> Option<Error> {
+    match (first, second) {
+        (Some(Error::Interrupted), Some(second)) => Some(second),
+        (Some(first), _) => Some(first),
+        (None, second) => second,
+    }
+}
+
+/// The work that no earlier attempt has committed.
+fn remaining_work(context: &Context<'_>) -> VecDeque<WorkItem> {
+    let run = context.run;
+    units::work(&run.plan.flows)
+        .into_iter()
+        .filter(|item| {
+            let (_, unit) = run.unit(item.flow, item.unit);
+            if run.units_kept.get(&unit.key).is_some_and(|kept| kept.finished) {
+                return false;
+            }
+            if !unit.shared {
+                return true;
+            }
+            unit.shards[item.shards.clone()].iter().any(|shard| {
+                let key = (unit.key.clone(), identity::shard_key(shard));
+                !run.shards_kept.contains_key(&key)
+            })
+        })
+        .collect()
+}
+
+async fn stream(
+    context: &Context<'_>,
+    number: usize,
+    queue: &Mutex<VecDeque<WorkItem>>,
+    started: Instant,
+) -> StreamResult {
+    let mut result = StreamResult::default();
+    let begun = Instant::now();
+    if let Err(error) = work_off(context, number, queue, &mut result).await {
+        context.stop.ask(StopReason::Failed);
+        result.error = Some(error);
+    }
+    result.meter.busy_ns = nanoseconds(begun.elapsed());
+    result.ended_s = started.elapsed().as_secs_f64();
+    result
+}
+
+async fn work_off(
+    context: &Context<'_>,
+    number: usize,
+    queue: &Mutex<VecDeque<WorkItem>>,
+    result: &mut StreamResult,
+) -> Result<(), Error> {
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let Some(mut item) = next() else {
+        return Ok(());
+    };
+    let name = format!("inrush {} stream {number}", context.run.record.name);
+    let session = Session::open(context.address, &name).await?;
+    loop {
+        // What waits for the server is dropped when the run is asked to stop; what converts
+        // looks at the flag between blocks.
+        let loaded = tokio::select! {
+            biased;
+            loaded = load(context, &session, number, &item, result) => loaded,
+            reason = context.stop.wait() => Err(Error::stopped(reason)),
+        };
+        match loaded {
+            Ok(loaded) => {
+                result.meter.add(&loaded.meter);
+                result.loaded.push(loaded);
+            }
+            Err(error) => {
+                session.abandon();
+                return Err(error);
+            }
+        }
+        if let Some(reason) = context.stop.asked() {
+            session.close().await;
+            return Err(Error::stopped(reason));
+        }
+        match next() {
+            Some(next) => item = next,
+            None => break,
+        }
+    }
+    session.close().await;
+    Ok(())
+}

@@ -1,0 +1,290 @@
+//! Gathers what happened, and writes the report of it.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::RunOptions;
+use super::context::PreparedRun;
+use super::streams::StreamResult;
+use crate::error::Error;
+use crate::ledger::{Account, ShardRecord, UnitRecord};
+use crate::meter::Meter;
+use crate::plan::{Earlier, Plan};
+use crate::report::{
+    self, Outcome, PartitionReport, Phases, REPORT_VERSION, RejectReport, RunReport, ServerReport,
+    StreamReport, TableReport, UnitReport,
+};
+use crate::switch::TargetTask;
+
+/// Rejects that stand in the report itself.
+const REJECTS_SHOWN: usize = 20;
+
+/// What is gathered while a run goes on.
+pub struct Summary {
+    started: Instant,
+    started_at: String,
+    /// Seconds of each phase.
+    pub phases: Phases,
+    streams: Vec<StreamReport>,
+    meters: BTreeMap<(usize, usize), Meter>,
+    rejects: Vec<RejectReport>,
+    notes: Vec<String>,
+    partitions: BTreeMap<usize, Vec<PartitionReport>>,
+}
+
+impl Summary {
+    /// Begins with the run.
+    pub fn begin() -> Summary {
+        Summary {
+            started: Instant::now(),
+            started_at: now(),
+            phases: Phases::default(),
+            streams: Vec::new(),
+            meters: BTreeMap::new(),
+            rejects: Vec::new(),
+            notes: Vec::new(),
+            partitions: BTreeMap::new(),
+        }
+    }
+
+    /// The plan is made and the run is in the ledger.
+    pub fn planned(&mut self, run: &PreparedRun) {
+        self.phases.plan_s = self.started.elapsed().as_secs_f64();
+        self.notes.extend(run.plan.notes.iter().cloned());
+        if let Earlier::Stopped { dropped, .. } = &run.plan.earlier
+            && *dropped > 0
+        {
+            self.notes.push(format!(
+                "{dropped} units of the stopped attempt were loaded anew: their files or settings \
+                 had changed"
+            ));
+        }
+    }
+
+    /// A stream came to its end.
+    pub fn stream_ended(&mut self, result: StreamResult) -> Option<Error> {
+        for loaded in &result.loaded {
+            self.meters
+                .entry((loaded.flow, loaded.unit))
+                .or_default()
+                .add(&loaded.meter);
+        }
+        self.streams.push(StreamReport {
+            stream: self.streams.len() + 1,
+            pieces: result.loaded.len(),
+            meter: result.meter,
+            ended_s: result.ended_s,
+        });
+        let room = REJECTS_SHOWN.saturating_sub(self.rejects.len());
+        let shown = result.rejects.iter().take(room).map(RejectReport::from);
+        self.rejects.extend(shown);
+        result.error
+    }
+
+    /// The switch is committed.
+    pub fn switched(&mut self, plan: &Plan, targets: &[TargetTask]) {
+        for target in targets {
+            let attached = target
+                .units
+                .iter()
+                .filter(|unit| unit.has_rows && plan.flows[target.flow].key.is_some())
+                .filter_map(|unit| {
+                    Some(PartitionReport {
+                        name: unit.partition_name.clone()?,
+                        lower: unit.lower.clone(),
+                        upper: unit.upper.clone(),
+                    })
+                });
+            self.partitions.insert(target.flow, attached.collect());
+        }
+    }
+
+    /// Something that a user should know.
+    pub fn note(&mut self, text: String) {
+        self.notes.push(text);
+    }
+
+    /// The report of a run that was carried out or stopped; rows are those that the ledger has.
+    pub async fn report(
+        &mut self,
+        run: &PreparedRun,
+        options: &RunOptions<'_>,
+        error: Option<&Error>,
+    ) -> RunReport {
+        let units = run.ledger.units(&run.control, run.fence.run_id).await;
+        let shards = run.ledger.shards(&run.control, run.fence.run_id).await;
+        let (units, shards) = match (units, shards) {
+            (Ok(units), Ok(shards)) => (units, shards),
+            _ => {
+                self.note(
+                    "the ledger could not be read at the end; rows are those of units that were \
+                     kept from before"
+                        .to_owned(),
+                );
+                (
+                    run.units_kept.values().cloned().collect(),
+                    run.shards_kept.values().cloned().collect(),
+                )
+            }
+        };
+        let unit_reports = self.unit_reports(run, &units, &shards);
+        let tables = self.table_reports(run, &unit_reports);
+        let mut account = Account::default();
+        for table in &tables {
+            account.add(&table.account);
+        }
+        let outcome = match error {
+            None => Outcome::Loaded,
+            Some(Error::Interrupted) => Outcome::Interrupted,
+            Some(_) => Outcome::Failed,
+        };
+        let exit_status = match error {
+            None if account.rows_rejected > 0 => 3,
+            None => 0,
+            Some(error) => error.exit_status(),
+        };
+        self.phases.total_s = self.started.elapsed().as_secs_f64();
+        RunReport {
+            run: run.record.name.clone(),
+            outcome,
+            exit_status,
+            error: error.map(ToString::to_string),
+            resumed: run.resumed,
+            account,
+            tables,
+            units: unit_reports,
+            streams: self.streams.clone(),
+            rejects: self.rejects.clone(),
+            ..self.frame(&run.plan, options)
+        }
+    }
+
+    /// The report of a run that had nothing left to do.
+    pub fn already_loaded(
+        &self,
+        plan: &Plan,
+        account: Account,
+        options: &RunOptions<'_>,
+    ) -> RunReport {
+        let run = match &plan.earlier {
+            Earlier::Loaded(run) => run.name.clone(),
+            _ => String::new(),
+        };
+        RunReport {
+            run,
+            outcome: Outcome::AlreadyLoaded,
+            account,
+            ..self.frame(plan, options)
+        }
+    }
+
+    /// What every report says, whatever happened.
+    fn frame(&self, plan: &Plan, options: &RunOptions<'_>) -> RunReport {
+        RunReport {
+            report_version: REPORT_VERSION,
+            inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
+            run: String::new(),
+            package: plan.package.clone(),
+            package_hash: plan.package_hash.clone(),
+            plan_hash: plan.plan_hash.clone(),
+            outcome: Outcome::Loaded,
+            exit_status: 0,
+            error: None,
+            resumed: false,
+            started_at: self.started_at.clone(),
+            finished_at: now(),
+            phases: self.phases,
+            account: Account::default(),
+            tables: Vec::new(),
+            units: Vec::new(),
+            streams: Vec::new(),
+            rejects: Vec::new(),
+            notes: self.notes.clone(),
+            destination: plan.destination.clone(),
+            server: ServerReport {
+                version: plan.server.version.clone(),
+                settings: plan.server.settings.clone(),
+            },
+            machine: report::machine(),
+            embedded: options.embedded.clone(),
+        }
+    }
+
+    fn unit_reports(
+        &self,
+        run: &PreparedRun,
+        units: &[UnitRecord],
+        shards: &[ShardRecord],
+    ) -> Vec<UnitReport> {
+        let mut reports = Vec::new();
+        for (flow_index, flow) in run.plan.flows.iter().enumerate() {
+            for (unit_index, unit) in flow.units.iter().enumerate() {
+                let record = units.iter().find(|record| record.unit_key == unit.key);
+                let mut account = Account::default();
+                for shard in shards.iter().filter(|shard| shard.unit_key == unit.key) {
+                    account.add(&shard.account);
+                }
+                reports.push(UnitReport {
+                    flow: flow.name.clone(),
+                    unit: unit.number,
+                    files: unit
+                        .shards
+                        .iter()
+                        .map(|shard| shard.file.path.display().to_string())
+                        .collect(),
+                    staging_table: unit.staging_table.clone(),
+                    shared: unit.shared,
+                    kept: run
+                        .units_kept
+                        .get(&unit.key)
+                        .is_some_and(|kept| kept.finished),
+                    finished: record.is_some_and(|record| record.finished),
+                    account,
+                    rows_counted: record
+                        .and_then(|record| record.rows_counted)
+                        .map(|count| count as u64),
+                    meter: self
+                        .meters
+                        .get(&(flow_index, unit_index))
+                        .copied()
+                        .unwrap_or_default(),
+                });
+            }
+        }
+        reports
+    }
+
+    fn table_reports(&self, run: &PreparedRun, units: &[UnitReport]) -> Vec<TableReport> {
+        run.plan
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(flow_index, flow)| {
+                let mut account = Account::default();
+                for unit in units.iter().filter(|unit| unit.flow == flow.name) {
+                    account.add(&unit.account);
+                }
+                TableReport {
+                    flow: flow.name.clone(),
+                    target: flow.target(),
+                    account,
+                    stored_bytes: flow
+                        .units
+                        .iter()
+                        .flat_map(|unit| &unit.shards)
+                        .map(|shard| shard.size_bytes())
+                        .sum(),
+                    partitions: self
+                        .partitions
+                        .get(&flow_index)
+                        .cloned()
+                        .unwrap_or_default(),
+                }
+            })
+            .collect()
+    }
+}
+
+fn now() -> String {
+    jiff::Timestamp::now().to_string()
+}

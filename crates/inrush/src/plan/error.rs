@@ -1,0 +1,76 @@
+//! Why a package cannot be planned.
+
+use crate::destination::postgres::DestinationError;
+use crate::ledger::LedgerError;
+use crate::package::PackageError;
+use crate::source::SourceError;
+
+/// A plan cannot be made. Nothing has been changed.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The package is not consistent.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// A file cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The destination refused.
+    #[error(transparent)]
+    Destination(#[from] DestinationError),
+    /// The ledger refused.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The package and the target do not fit each other.
+    #[error("flow `{flow}`: {what}")]
+    Mismatch {
+        /// The flow.
+        flow: String,
+        /// What does not fit.
+        what: String,
+        /// How to mend it.
+        hint: String,
+    },
+    /// The target cannot be loaded as it is.
+    #[error("{target} {what}")]
+    Target {
+        /// The target.
+        target: String,
+        /// What stands in the way.
+        what: String,
+        /// How to mend it.
+        hint: String,
+    },
+    /// The server has not enough of something.
+    #[error("{what}")]
+    Limit {
+        /// What is needed and what is there.
+        what: String,
+        /// How to mend it.
+        hint: String,
+    },
+    /// Privileges are missing.
+    #[error("role {role} lacks what the plan needs: {missing}")]
+    Privileges {
+        /// The role.
+        role: String,
+        /// What it lacks.
+        missing: String,
+        /// Statements that grant it.
+        grants: String,
+    },
+}
+
+impl PlanError {
+    /// How to mend it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            PlanError::Package(_) | PlanError::Source(_) => None,
+            PlanError::Destination(error) => error.hint(),
+            PlanError::Ledger(error) => error.hint(),
+            PlanError::Mismatch { hint, .. }
+            | PlanError::Target { hint, .. }
+            | PlanError::Limit { hint, .. } => Some(hint.clone()),
+            PlanError::Privileges { grants, .. } => Some(format!("let the owner run: {grants}")),
+        }
+    }
+}

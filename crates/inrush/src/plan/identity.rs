@@ -1,0 +1,61 @@
+//! Keys by which the ledger knows a package, a unit and a shard again.
+
+use sha2::{Digest, Sha256};
+
+use crate::source::Shard;
+
+/// A digest of several texts; none can be mistaken for a part of its neighbour.
+pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut hasher = Sha256::new();
+    for text in texts {
+        hasher.update((text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    hasher
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Names a package and its targets: the same package goes on where it stopped, even if its
+/// settings were changed meanwhile.
+pub fn run_key(package: &str, targets: &[String]) -> String {
+    let mut targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+    targets.sort_unstable();
+    digest(std::iter::once(package).chain(targets))
+}
+
+/// Names a shard within its unit.
+pub fn shard_key(shard: &Shard) -> String {
+    digest([
+        shard.file.path.to_string_lossy().as_ref(),
+        &shard.byte_range.start.to_string(),
+        &shard.byte_range.end.to_string(),
+    ])
+}
+
+/// Names a unit by its files as they are now and by everything that shapes its rows.
+pub fn unit_key(run_key: &str, shape: &str, shards: &[Shard]) -> String {
+    let mut texts = vec![run_key.to_owned(), shape.to_owned()];
+    for shard in shards {
+        texts.push(shard_key(shard));
+        texts.push(shard.file.size_bytes.to_string());
+        texts.push(shard.file.modified_ns.to_string());
+    }
+    digest(texts.iter().map(String::as_str))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_keep_their_borders() {
+        assert_ne!(digest(["ab", "c"]), digest(["a", "bc"]));
+        assert_eq!(
+            run_key("p", &["a".to_owned(), "b".to_owned()]),
+            run_key("p", &["b".to_owned(), "a".to_owned()])
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! What a plan takes of memory, connections and locks.
+
+use super::error::PlanError;
+use super::{FlowPlan, Publish};
+use crate::destination::postgres::copy::BLOCK_BYTES;
+use crate::destination::postgres::guests::ServerFacts;
+
+/// The most memory that the loader takes for its data, whatever the size of the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryBound {
+    /// Bytes of one stream.
+    pub stream_bytes: u64,
+    /// Bytes of all streams.
+    pub streams_bytes: u64,
+    /// Bytes by which each stream may grow for one very long record.
+    pub long_record_bytes: u64,
+}
+
+/// Blocks of a stream that are alive at once: one being filled, one in the driver's queue, one
+/// copied into its send buffer, one on its way back.
+const BLOCKS_PER_STREAM: u64 = 4;
+/// Connections that should stay free for others.
+const CONNECTIONS_KEPT_FREE: i64 = 3;
+
+/// Works out the memory bound from what a stream holds at a time.
+pub fn memory(flows: &[FlowPlan], chunk_bytes: u32, batch_rows: u32, streams: usize) -> MemoryBound {
+    let columns_max = flows
+        .iter()
+        .map(|flow| flow.columns.len())
+        .max()
+        .unwrap_or(0) as u64;
+    let chunk_bytes = u64::from(chunk_bytes);
+    // A chunk and the one that takes over its tail; four bytes for each possible field end and
+    // sixteen for each record, where the shortest field is empty.
+    let text = 2 * chunk_bytes + chunk_bytes * 4 + chunk_bytes / 2 * 16;
+    let batch = u64::from(batch_rows) * columns_max * 17;
+    let blocks = BLOCKS_PER_STREAM * (BLOCK_BYTES as u64 + BLOCK_BYTES as u64 / 4 + chunk_bytes);
+    let stream_bytes = text + batch + blocks;
+    let record = flows
+        .iter()
+        .map(|flow| flow.dialect.record_bytes_max)
+        .max()
+        .unwrap_or(0) as u64;
+    MemoryBound {
+        stream_bytes,
+        streams_bytes: stream_bytes * streams as u64,
+        // The record as text, its tail carried over, and its encoded form.
+        long_record_bytes: 4 * record,
+    }
+}
+
+/// Refuses more streams than the server has connections for.
+pub fn check_connections(server: &ServerFacts, streams: usize) -> Result<(), PlanError> {
+    // The session that asks is counted among those in use.
+    let free = i64::from(server.connections_max) - server.connections_used;
+    if streams as i64 + CONNECTIONS_KEPT_FREE > free {
+        return Err(PlanError::Limit {
+            what: format!(
+                "{streams} streams need as many connections, and the server has {free} of {} \
+                 left, of which {CONNECTIONS_KEPT_FREE} stay free for others",
+                server.connections_max
+            ),
+            hint: format!(
+                "--streams {}, or raise max_connections",
+                (free - CONNECTIONS_KEPT_FREE).max(1)
+            ),
+        });
+    }
+    Ok(())
+}
+
+/// Locks that the switch holds at its end: for each unit its table, its TOAST table with its
+/// index, its indexes and its type; the targets' own; and what the ledger takes.
+pub fn locks_needed(flows: &[FlowPlan]) -> u64 {
+    let mut locks = 20;
+    for flow in flows {
+        let index_count = flow.facts.as_ref().map_or(0, |facts| facts.indexes.len()) as u64;
+        let units = flow.units.len() as u64;
+        locks += match flow.publish {
+            Publish::CreatePartitioned { .. } | Publish::Attach => {
+                10 + units * (4 + 2 * index_count)
+            }
+            Publish::Rename | Publish::Insert => 10 + index_count,
+        };
+    }
+    locks
+}
+
+/// Refuses a switch that needs more locks than the server has room for.
+pub fn check_locks(server: &ServerFacts, needed: u64) -> Result<(), PlanError> {
+    let room = server.locks_max.max(0) as u64;
+    if needed > room {
+        return Err(PlanError::Limit {
+            what: format!(
+                "the switch takes about {needed} locks in one transaction, and the server has \
+                 room for {room}"
+            ),
+            hint: "raise max_locks_per_transaction and restart the server, or load fewer parts \
+                   at a time"
+                .to_owned(),
+        });
+    }
+    Ok(())
+}

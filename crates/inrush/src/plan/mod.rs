@@ -1,0 +1,236 @@
+//! The plan: a package resolved against real files and the real catalog, before anything runs.
+//!
+//! [`build`] reads files and catalog and writes the plan; nothing runs that it does not hold.
+//! `check` prints it (see [`print`]).
+
+mod bounds;
+mod build;
+mod columns;
+mod earlier;
+mod error;
+pub mod identity;
+mod limits;
+pub mod print;
+mod privileges;
+pub mod switch_statements;
+mod target;
+pub mod units;
+
+use std::collections::BTreeSet;
+
+use inrush_scan::Dialect;
+use inrush_wire::PgType;
+
+use crate::column::Column;
+use crate::convert::KeyBounds;
+use crate::destination::postgres::catalog::TargetFacts;
+use crate::destination::postgres::guests::ServerFacts;
+use crate::destination::postgres::staging::{Model, NewColumn, UnitBounds};
+use crate::ledger::RunRecord;
+use crate::package::RunSettings;
+use crate::source::Shard;
+
+pub use build::{PlanOptions, build};
+pub use error::PlanError;
+pub use limits::MemoryBound;
+pub use privileges::Privilege;
+
+/// A package resolved against real files and the real catalog.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The package's name.
+    pub package: String,
+    /// SHA-256 of the package, secrets left out.
+    pub package_hash: String,
+    /// SHA-256 of what the plan would run.
+    pub plan_hash: String,
+    /// Names the package and its targets in the ledger: the key by which a stopped run is found.
+    pub run_key: String,
+    /// Server, database and role.
+    pub destination: String,
+    /// What the server says of itself.
+    pub server: ServerFacts,
+    /// Settings of the run.
+    pub settings: RunSettings,
+    /// Streams, each with a connection.
+    pub streams: usize,
+    /// Statements that make the ledger and the staging schema where they are missing.
+    pub setup: Vec<String>,
+    /// The flows.
+    pub flows: Vec<FlowPlan>,
+    /// Privileges that the plan needs, and whether they are held.
+    pub privileges: Vec<Privilege>,
+    /// The most memory that the loader takes.
+    pub memory: MemoryBound,
+    /// Locks that the switch takes, against what the server has room for.
+    pub locks_needed: u64,
+    /// What an earlier run of the same package left.
+    pub earlier: Earlier,
+    /// What a user should know before it runs.
+    pub notes: Vec<String>,
+}
+
+/// What an earlier run of the same package left in the ledger.
+#[derive(Clone, Debug)]
+pub enum Earlier {
+    /// Nothing.
+    None,
+    /// All of it: these very files are loaded already.
+    Loaded(Box<RunRecord>),
+    /// Units; those in `kept` are as the plan would make them and are not loaded again.
+    Stopped {
+        /// The run.
+        run: Box<RunRecord>,
+        /// Keys of units that are finished.
+        kept: BTreeSet<String>,
+        /// Units of the run that the plan has no use for: their files or settings changed.
+        dropped: usize,
+    },
+}
+
+/// One flow, planned.
+#[derive(Clone, Debug)]
+pub struct FlowPlan {
+    /// Its name.
+    pub name: String,
+    /// The target's schema.
+    pub schema: String,
+    /// The target's name.
+    pub table: String,
+    /// The target as it is, where it exists.
+    pub facts: Option<TargetFacts>,
+    /// How its units become part of the target.
+    pub publish: Publish,
+    /// What staging tables are made after.
+    pub model: Model,
+    /// The columns that the files fill.
+    pub columns: Vec<Column>,
+    /// Types of those columns as the server writes them.
+    pub column_types: Vec<String>,
+    /// Fields of a record.
+    pub field_count: usize,
+    /// The header that each file must have.
+    pub header: Option<Vec<String>>,
+    /// How the files are written.
+    pub dialect: Dialect,
+    /// How rows are sent.
+    pub wire: WireForm,
+    /// The partition key.
+    pub key: Option<KeyPlan>,
+    /// The load units.
+    pub units: Vec<UnitPlan>,
+    /// Rejected rows that are still accepted.
+    pub reject_rows_max: u64,
+}
+
+impl FlowPlan {
+    /// The target as SQL names it.
+    pub fn target(&self) -> String {
+        crate::destination::postgres::quote::qualified(&self.schema, &self.table)
+    }
+}
+
+/// How units become part of their target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Publish {
+    /// The target is made, partitioned by range, and the units are attached.
+    CreatePartitioned {
+        /// Its columns.
+        columns: Vec<NewColumn>,
+    },
+    /// The units are attached to the target that exists.
+    Attach,
+    /// The one unit becomes the target.
+    Rename,
+    /// The one unit's rows are copied into the target that exists: the only switch that is not
+    /// metadata alone.
+    Insert,
+}
+
+/// How rows are sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WireForm {
+    /// Binary COPY.
+    Binary(Vec<PgType>),
+    /// COPY in text form, since a column has a type without a binary encoder.
+    Text {
+        /// Which column and type.
+        reason: String,
+    },
+}
+
+/// The partition key of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyPlan {
+    /// The column's name.
+    pub column: String,
+    /// Its place among the flow's columns.
+    pub column_index: usize,
+    /// Its type as the server writes it.
+    pub type_sql: String,
+    /// Its collation, where the column has one of its own.
+    pub collation: Option<String>,
+    /// What kind of values it has.
+    pub kind: KeyKind,
+    /// Where the partitions begin and end, in words.
+    pub rule: String,
+}
+
+impl KeyPlan {
+    /// The type with its collation: what a value is cast to before it is compared.
+    pub fn comparable_type(&self) -> String {
+        match &self.collation {
+            Some(collation) => format!("{} COLLATE {collation}", self.type_sql),
+            None => self.type_sql.clone(),
+        }
+    }
+}
+
+/// The kinds of partition keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyKind {
+    /// `smallint`, `integer`, `bigint`.
+    Integer,
+    /// `date`.
+    Date,
+    /// `timestamp` with or without time zone.
+    Timestamp,
+    /// `text`, `varchar`, `char`.
+    Text {
+        /// Characters that it holds at most.
+        characters_max: Option<u32>,
+    },
+}
+
+/// One load unit, planned.
+#[derive(Clone, Debug)]
+pub struct UnitPlan {
+    /// Counted from 1 within its flow.
+    pub number: usize,
+    /// Names its files as they are now, its target and how it reads them.
+    pub key: String,
+    /// Its staging table.
+    pub staging_table: String,
+    /// The file ranges that it holds.
+    pub shards: Vec<Shard>,
+    /// Bytes of its files; of compressed ones an estimate.
+    pub bytes_count: u64,
+    /// Filled by several streams, each shard in a transaction of its own and without FREEZE.
+    pub shared: bool,
+    /// The partition that it becomes.
+    pub partition_name: Option<String>,
+    /// Its bounds where they are known before it is loaded.
+    pub bounds: Option<UnitBounds>,
+    /// The same bounds, checked while rows are converted.
+    pub key_bounds: Option<KeyBounds>,
+    /// Statements that make its staging table.
+    pub create: Vec<String>,
+    /// The COPY that fills it.
+    pub copy: String,
+    /// The COPY that fills it where several streams do.
+    pub copy_shared: String,
+    /// Counts its rows.
+    pub measure: String,
+    /// Statements that ready it after it is filled, such as indexes.
+    pub ready: Vec<String>,
+}

@@ -1,0 +1,307 @@
+//! The plan in words: what `inrush check` prints, and the statements that a run runs.
+
+use std::fmt::{self, Write};
+
+use super::{Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, switch_statements};
+use crate::destination::postgres::quote::{identifier, qualified};
+use crate::destination::postgres::staging;
+
+/// Units of a flow that are printed whole; of more, the rest is counted.
+const UNITS_SHOWN: usize = 3;
+
+impl Plan {
+    /// Every statement that changes something, in order. Values that only the load can tell stand
+    /// in angle brackets.
+    pub fn statements(&self) -> Vec<String> {
+        let mut statements = self.setup.clone();
+        for flow in &self.flows {
+            for unit in &flow.units {
+                statements.extend(unit_statements(self, flow, unit));
+            }
+        }
+        statements.extend(self.switch_statements());
+        statements
+    }
+
+    /// The statements of the switch.
+    pub fn switch_statements(&self) -> Vec<String> {
+        let mut statements = vec!["BEGIN".to_owned()];
+        for flow in &self.flows {
+            statements.extend(switch_statements::template(flow, &self.settings.staging_schema));
+        }
+        statements.push("COMMIT".to_owned());
+        if self.settings.analyze {
+            for flow in &self.flows {
+                statements.push(format!("ANALYZE {}", flow.target()));
+            }
+        }
+        statements
+    }
+}
+
+fn unit_statements(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<String> {
+    let mut statements = vec!["BEGIN".to_owned()];
+    statements.extend(unit.create.iter().cloned());
+    if unit.shared {
+        statements.push("COMMIT".to_owned());
+        for _ in &unit.shards {
+            statements.extend(["BEGIN".to_owned(), unit.copy.clone(), "COMMIT".to_owned()]);
+        }
+        statements.push("BEGIN".to_owned());
+    } else {
+        statements.extend(unit.shards.iter().map(|_| unit.copy.clone()));
+    }
+    statements.push(unit.measure.clone());
+    if let (Some(key), None) = (&flow.key, &unit.bounds) {
+        statements.push(format!(
+            "ALTER TABLE {} ADD CONSTRAINT {} CHECK ({key_column} IS NOT NULL AND {key_column} >= \
+             <smallest key> AND {key_column} <= <largest key>)",
+            qualified(&plan.settings.staging_schema, &unit.staging_table),
+            identifier(staging::BOUNDS_CHECK),
+            key_column = identifier(&key.column),
+        ));
+    }
+    statements.extend(unit.ready.iter().cloned());
+    statements.push("COMMIT".to_owned());
+    statements
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Package      {} ({})", self.package, &self.package_hash[..12])?;
+        writeln!(f, "Destination  {}", self.destination)?;
+        writeln!(
+            f,
+            "Server       PostgreSQL {}, wal_level = {}",
+            self.server.version, self.server.wal_level
+        )?;
+        writeln!(
+            f,
+            "Streams      {}, each with one connection; one more connection for the ledger and \
+             the switch",
+            self.streams
+        )?;
+        writeln!(
+            f,
+            "Memory       at most {} ({} for each stream){}",
+            bytes(self.memory.streams_bytes),
+            bytes(self.memory.stream_bytes),
+            format_args!(
+                "; a stream that meets a very long record up to {} more",
+                bytes(self.memory.long_record_bytes)
+            )
+        )?;
+        writeln!(
+            f,
+            "Locks        about {} in the switch; the server has room for {}",
+            self.locks_needed, self.server.locks_max
+        )?;
+        match &self.earlier {
+            Earlier::None => {}
+            Earlier::Loaded(run) => writeln!(
+                f,
+                "Earlier      loaded already by run {} ({}); nothing is left to do",
+                run.name,
+                run.switched_at.as_deref().unwrap_or("?")
+            )?,
+            Earlier::Stopped { run, kept, dropped } => writeln!(
+                f,
+                "Earlier      run {} stopped (begun {}): {} of its units are kept{}",
+                run.name,
+                run.started_at,
+                kept.len(),
+                if *dropped > 0 {
+                    format!(", {dropped} are dropped since their files or settings changed")
+                } else {
+                    String::new()
+                }
+            )?,
+        }
+        for flow in &self.flows {
+            self.fmt_flow(f, flow)?;
+        }
+        writeln!(f, "\nPrivileges of {}", self.server.role)?;
+        for privilege in &self.privileges {
+            writeln!(
+                f,
+                "  {}  {}, for {}",
+                if privilege.held { "held   " } else { "MISSING" },
+                privilege.what,
+                privilege.needed_for
+            )?;
+        }
+        if !self.setup.is_empty() {
+            writeln!(f, "\nSet-up, once")?;
+            for statement in &self.setup {
+                writeln!(f, "  {statement};")?;
+            }
+        }
+        writeln!(f, "\nSwitch, all of it in one transaction")?;
+        for statement in shortened(&self.switch_statements()) {
+            writeln!(f, "  {statement}")?;
+        }
+        if !self.notes.is_empty() {
+            writeln!(f, "\nGood to know")?;
+            for note in &self.notes {
+                writeln!(f, "  - {note}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    fn fmt_flow(&self, f: &mut fmt::Formatter<'_>, flow: &FlowPlan) -> fmt::Result {
+        let total: u64 = flow.units.iter().map(|unit| unit.bytes_count).sum();
+        let file_count: usize = flow.units.iter().map(|unit| unit.shards.len()).sum();
+        writeln!(f, "\nFlow {} -> {}", flow.name, flow.target())?;
+        writeln!(
+            f,
+            "  {} file{}, {}, {}",
+            file_count,
+            plural(file_count),
+            bytes(total),
+            dialect(flow)
+        )?;
+        let becomes = match &flow.publish {
+            Publish::CreatePartitioned { .. } => "the target is made, partitioned by range",
+            Publish::Attach => "the target exists; its partitions are attached",
+            Publish::Rename => "the target is made: its staging table becomes it",
+            Publish::Insert => "the target exists and is plain; rows are copied into it",
+        };
+        writeln!(f, "  {becomes}")?;
+        if let Some(key) = &flow.key {
+            writeln!(
+                f,
+                "  partitioned by {} ({}): {}",
+                identifier(&key.column),
+                key.type_sql,
+                key.rule
+            )?;
+        }
+        match &flow.wire {
+            WireForm::Binary(_) => writeln!(f, "  rows go by binary COPY")?,
+            WireForm::Text { reason } => {
+                writeln!(f, "  rows go by COPY in text form: {reason}")?;
+            }
+        }
+        writeln!(f, "  rejects: {} at most", flow.reject_rows_max)?;
+        let mut columns = String::new();
+        for (column, type_sql) in flow.columns.iter().zip(&flow.column_types) {
+            let not_null = if column.nullable { "" } else { " not null" };
+            write!(columns, "{}{type_sql}{not_null}", separator(&columns))?;
+            let at = columns.len() - type_sql.len() - not_null.len();
+            columns.insert_str(at, &format!("{} ", identifier(&column.name)));
+        }
+        writeln!(f, "  columns: {columns}")?;
+        for unit in flow.units.iter().take(UNITS_SHOWN) {
+            self.fmt_unit(f, flow, unit)?;
+        }
+        if flow.units.len() > UNITS_SHOWN {
+            writeln!(
+                f,
+                "  ... and {} more units of the same form",
+                flow.units.len() - UNITS_SHOWN
+            )?;
+        }
+        Ok(())
+    }
+
+    fn fmt_unit(&self, f: &mut fmt::Formatter<'_>, flow: &FlowPlan, unit: &UnitPlan) -> fmt::Result {
+        let kind = if unit.shared {
+            "shared by streams: its table is committed first, each shard in a transaction of its \
+             own, without FREEZE"
+        } else if self.settings.freeze {
+            "private: made, filled and committed by one stream in one transaction, with FREEZE"
+        } else {
+            "private: made, filled and committed by one stream in one transaction"
+        };
+        writeln!(f, "  unit {} ({}), {kind}", unit.number, bytes(unit.bytes_count))?;
+        for shard in unit.shards.iter().take(UNITS_SHOWN) {
+            writeln!(f, "    from {}", shard.file.path.display())?;
+        }
+        if unit.shards.len() > UNITS_SHOWN {
+            writeln!(f, "    ... and {} more files", unit.shards.len() - UNITS_SHOWN)?;
+        }
+        for statement in shortened(&unit_statements(self, flow, unit)) {
+            writeln!(f, "    {statement}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Statements for reading; a long list is shown by its ends.
+fn shortened(statements: &[String]) -> Vec<String> {
+    const SHOWN: usize = 24;
+    let shown = |statement: &String| format!("{statement};");
+    if statements.len() <= SHOWN {
+        return statements.iter().map(shown).collect();
+    }
+    let half = SHOWN / 2;
+    let mut lines: Vec<String> = statements[..half].iter().map(shown).collect();
+    lines.push(format!(
+        "... {} more of the same forms (--json prints all)",
+        statements.len() - SHOWN
+    ));
+    lines.extend(statements[statements.len() - half..].iter().map(shown));
+    lines
+}
+
+fn separator(before: &str) -> &'static str {
+    if before.is_empty() { "" } else { ", " }
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+fn dialect(flow: &FlowPlan) -> String {
+    let dialect = &flow.dialect;
+    let mut text = format!("delimiter {:?}", char::from(dialect.delimiter));
+    if dialect.trailing_delimiter {
+        text.push_str(" (also at the end of records)");
+    }
+    if let Some(quote) = dialect.quote {
+        let _ = write!(text, ", quote {:?}", char::from(quote));
+    }
+    if let inrush_scan::Escape::Byte(escape) = dialect.escape {
+        let _ = write!(text, ", escape {:?}", char::from(escape));
+    }
+    text.push_str(if dialect.header { ", header" } else { ", no header" });
+    match &dialect.null {
+        Some(null) => {
+            let _ = write!(text, ", NULL is {null:?}");
+        }
+        None => text.push_str(", nothing is NULL"),
+    }
+    text
+}
+
+/// Bytes for reading.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = count as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit < UNITS.len() - 1 {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 {
+        format!("{count} B")
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn bytes_are_readable() {
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(1023), "1023 B");
+        assert_eq!(bytes(1536), "1.5 KiB");
+        assert_eq!(bytes(3 << 40), "3.0 TiB");
+    }
+}

@@ -1,0 +1,129 @@
+//! Privileges that a plan needs, beside those that are held.
+
+use super::error::PlanError;
+use crate::destination::postgres::quote::{identifier, qualified};
+use crate::destination::postgres::{DestinationError, Session};
+
+/// A privilege, and whether it is held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Privilege {
+    /// The privilege: `CREATE on schema "public"`.
+    pub what: String,
+    /// What it is needed for.
+    pub needed_for: String,
+    /// Whether the role has it.
+    pub held: bool,
+    /// The statement that grants it.
+    pub grant: String,
+}
+
+/// What is asked of a schema.
+pub struct SchemaNeed<'a> {
+    /// The schema.
+    pub schema: &'a str,
+    /// What for.
+    pub needed_for: &'a str,
+    /// Whether the plan makes it where it is missing.
+    pub made: bool,
+}
+
+/// Looks up privileges on schemas, and CREATE on the database where one has to be made.
+pub async fn on_schemas(
+    session: &Session,
+    role: &str,
+    database: &str,
+    needs: &[SchemaNeed<'_>],
+) -> Result<Vec<Privilege>, PlanError> {
+    let mut privileges = Vec::new();
+    for need in needs {
+        let rows = session
+            .query(
+                "SELECT has_schema_privilege(oid, 'CREATE'), has_schema_privilege(oid, 'USAGE') \
+                 FROM pg_namespace WHERE nspname = $1",
+                &[&need.schema],
+                "looking up privileges",
+            )
+            .await?;
+        match rows.first() {
+            Some(row) => {
+                let held = row.get::<_, bool>(0) && row.get::<_, bool>(1);
+                privileges.push(Privilege {
+                    what: format!("USAGE, CREATE on schema {}", identifier(need.schema)),
+                    needed_for: need.needed_for.to_owned(),
+                    held,
+                    grant: format!(
+                        "GRANT USAGE, CREATE ON SCHEMA {} TO {};",
+                        identifier(need.schema),
+                        identifier(role)
+                    ),
+                });
+            }
+            None if need.made => {
+                let what = format!("CREATE on database {}", identifier(database));
+                if privileges.iter().all(|known: &Privilege| known.what != what) {
+                    privileges.push(Privilege {
+                        what,
+                        needed_for: need.needed_for.to_owned(),
+                        held: may_create_schemas(session).await?,
+                        grant: format!(
+                            "GRANT CREATE ON DATABASE {} TO {};",
+                            identifier(database),
+                            identifier(role)
+                        ),
+                    });
+                }
+            }
+            None => {
+                return Err(PlanError::Limit {
+                    what: format!("the schema {} does not exist", identifier(need.schema)),
+                    hint: format!("CREATE SCHEMA {};", identifier(need.schema)),
+                });
+            }
+        }
+    }
+    Ok(privileges)
+}
+
+async fn may_create_schemas(session: &Session) -> Result<bool, DestinationError> {
+    let rows = session
+        .query(
+            "SELECT has_database_privilege(current_database(), 'CREATE')",
+            &[],
+            "looking up privileges",
+        )
+        .await?;
+    Ok(rows[0].get(0))
+}
+
+/// Ownership of a target: ATTACH and LIKE's staging tables are its owner's to make.
+pub fn ownership(schema: &str, table: &str, owner: &str, owned: bool, role: &str) -> Privilege {
+    Privilege {
+        what: format!("membership in {}, the owner of {}", identifier(owner), qualified(schema, table)),
+        needed_for: "attaching partitions".to_owned(),
+        held: owned,
+        grant: format!("GRANT {} TO {};", identifier(owner), identifier(role)),
+    }
+}
+
+/// An error that names all that is missing, if anything is.
+pub fn require(role: &str, privileges: &[Privilege]) -> Result<(), PlanError> {
+    let missing: Vec<&Privilege> = privileges
+        .iter()
+        .filter(|privilege| !privilege.held)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let list = |text: fn(&Privilege) -> String| {
+        missing
+            .iter()
+            .map(|privilege| text(privilege))
+            .collect::<Vec<_>>()
+    };
+    Err(PlanError::Privileges {
+        role: role.to_owned(),
+        missing: list(|privilege| format!("{} (for {})", privilege.what, privilege.needed_for))
+            .join("; "),
+        grants: list(|privilege| privilege.grant.clone()).join(" "),
+    })
+}

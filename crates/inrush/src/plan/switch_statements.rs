@@ -1,0 +1,148 @@
+//! The statements of the switch: written by the plan, run by the switch.
+
+use super::{FlowPlan, Publish};
+use crate::destination::postgres::quote::{identifier, literal, qualified};
+use crate::destination::postgres::staging::{self, BOUNDS_CHECK, Upper};
+
+/// A unit that is to be switched in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitTask {
+    /// Its staging table.
+    pub staging_table: String,
+    /// The partition that it becomes.
+    pub partition_name: Option<String>,
+    /// Its first key as an SQL expression; none is unbounded.
+    pub lower: Option<String>,
+    /// One past its last key as an SQL expression; none is unbounded.
+    pub upper: Option<String>,
+    /// Whether it has a row. Empty parts have no bounds and become no partition.
+    pub has_rows: bool,
+}
+
+/// One step of the switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SwitchStep {
+    /// A statement about tables alone.
+    Metadata(String),
+    /// A statement that copies rows, whose count must be that of the rows loaded.
+    CopyRows(String),
+}
+
+impl SwitchStep {
+    /// The statement.
+    pub fn sql(&self) -> &str {
+        match self {
+            SwitchStep::Metadata(sql) | SwitchStep::CopyRows(sql) => sql,
+        }
+    }
+}
+
+/// The statement that makes a target, where the plan makes one.
+pub fn create_target(flow: &FlowPlan) -> Option<String> {
+    match (&flow.publish, &flow.key) {
+        (Publish::CreatePartitioned { columns }, Some(key)) => Some(format!(
+            "{} PARTITION BY RANGE ({})",
+            staging::create_table(&flow.schema, &flow.table, columns),
+            identifier(&key.column)
+        )),
+        _ => None,
+    }
+}
+
+/// The steps that make one unit part of its target.
+pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> Vec<SwitchStep> {
+    use SwitchStep::{CopyRows, Metadata};
+    let staging = qualified(staging_schema, &unit.staging_table);
+    let target = flow.target();
+    let (schema, table) = (&flow.schema, &flow.table);
+    match &flow.publish {
+        Publish::CreatePartitioned { .. } | Publish::Attach if !unit.has_rows => {
+            vec![Metadata(format!("DROP TABLE {staging}"))]
+        }
+        Publish::CreatePartitioned { .. } | Publish::Attach => {
+            let name = unit
+                .partition_name
+                .as_deref()
+                .expect("a unit of a partitioned flow has a partition name");
+            let partition = qualified(schema, name);
+            let mut statements = moved(&staging, schema, &unit.staging_table, name);
+            statements.push(Metadata(format!(
+                "ALTER TABLE {target} ATTACH PARTITION {partition} FOR VALUES FROM ({}) TO ({})",
+                unit.lower.as_deref().unwrap_or("MINVALUE"),
+                unit.upper.as_deref().unwrap_or("MAXVALUE"),
+            )));
+            // The partition's own constraint says it now.
+            statements.push(Metadata(format!(
+                "ALTER TABLE {partition} DROP CONSTRAINT {}",
+                identifier(BOUNDS_CHECK)
+            )));
+            statements
+        }
+        Publish::Rename => moved(&staging, schema, &unit.staging_table, table),
+        Publish::Insert => {
+            let columns: Vec<String> = flow
+                .columns
+                .iter()
+                .map(|column| identifier(&column.name))
+                .collect();
+            let columns = columns.join(", ");
+            vec![
+                CopyRows(format!(
+                    "INSERT INTO {target} ({columns}) SELECT {columns} FROM {staging}"
+                )),
+                Metadata(format!("DROP TABLE {staging}")),
+            ]
+        }
+    }
+}
+
+/// Moves a staging table into a schema, under a new name. The staging name is a digest that
+/// nothing else has, so it is not in the way there.
+fn moved(staging: &str, schema: &str, staging_table: &str, name: &str) -> Vec<SwitchStep> {
+    vec![
+        SwitchStep::Metadata(format!(
+            "ALTER TABLE {staging} SET SCHEMA {}",
+            identifier(schema)
+        )),
+        SwitchStep::Metadata(format!(
+            "ALTER TABLE {} RENAME TO {}",
+            qualified(schema, staging_table),
+            identifier(name)
+        )),
+    ]
+}
+
+/// A key as an SQL expression.
+pub fn expression(key: &str) -> String {
+    literal(key).trim_start().to_owned()
+}
+
+/// The statements of one flow before it is loaded, for the plan. Bounds that only the data can
+/// tell stand in angle brackets.
+pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
+    let mut statements: Vec<String> = create_target(flow).into_iter().collect();
+    for unit in &flow.units {
+        let (lower, upper) = match &unit.bounds {
+            Some(bounds) => (
+                bounds.lower.as_deref().map(expression),
+                bounds.upper.as_ref().map(|upper| match upper {
+                    Upper::Exclusive(value) | Upper::Inclusive(value) => expression(value),
+                }),
+            ),
+            None => (
+                Some("<smallest key>".to_owned()),
+                Some("<just above the largest key>".to_owned()),
+            ),
+        };
+        let task = UnitTask {
+            staging_table: unit.staging_table.clone(),
+            partition_name: unit.partition_name.clone(),
+            lower,
+            upper,
+            has_rows: true,
+        };
+        let steps = publish_unit(flow, staging_schema, &task);
+        statements.extend(steps.iter().map(|step| step.sql().to_owned()));
+    }
+    statements
+}

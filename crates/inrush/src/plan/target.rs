@@ -1,0 +1,202 @@
+//! The target as it is: whether it can be loaded, and how units become part of it.
+
+use super::Publish;
+use super::error::PlanError;
+use crate::destination::postgres::catalog::TargetFacts;
+use crate::destination::postgres::quote::{identifier, qualified};
+use crate::destination::postgres::staging::NewColumn;
+use crate::package::Mode;
+
+/// What a flow asks of its target.
+pub struct Asked<'a> {
+    /// The target's schema.
+    pub schema: &'a str,
+    /// The target's name.
+    pub table: &'a str,
+    /// What becomes of it.
+    pub mode: Mode,
+    /// The column to partition by.
+    pub partition_by: Option<&'a str>,
+}
+
+/// Refuses a target that cannot be loaded, and tells what should be known of one that can.
+pub fn check(asked: &Asked<'_>, facts: Option<&TargetFacts>) -> Result<Vec<String>, PlanError> {
+    let target = qualified(asked.schema, asked.table);
+    let refuse = |what: String, hint: String| {
+        Err(PlanError::Target {
+            target: target.clone(),
+            what,
+            hint,
+        })
+    };
+    let Some(facts) = facts else {
+        if asked.mode == Mode::Append {
+            return refuse(
+                "does not exist, and mode = \"append\" adds to a table that does".to_owned(),
+                "check the name, or use mode = \"create\"".to_owned(),
+            );
+        }
+        return Ok(Vec::new());
+    };
+    match facts.kind {
+        'r' | 'p' => {}
+        'v' | 'm' => return refuse("is a view".to_owned(), "load into its table".to_owned()),
+        'f' => {
+            return refuse(
+                "is a foreign table".to_owned(),
+                "load into the server that holds it".to_owned(),
+            );
+        }
+        other => {
+            return refuse(
+                format!("is not a table (relkind {other})"),
+                "name a table".to_owned(),
+            );
+        }
+    }
+    if facts.row_security {
+        return refuse(
+            "has row security, whose policies a switched load would go around".to_owned(),
+            format!("ALTER TABLE {target} DISABLE ROW LEVEL SECURITY; for the load"),
+        );
+    }
+    if facts.unlogged {
+        return refuse(
+            "is UNLOGGED: a crash of the server would empty it after the load".to_owned(),
+            format!("ALTER TABLE {target} SET LOGGED;"),
+        );
+    }
+    if let Some(publication) = facts.publications.first() {
+        return refuse(
+            format!(
+                "is published by {}: subscribers never see rows that were loaded before they \
+                 were attached",
+                identifier(publication)
+            ),
+            format!(
+                "take it out of the publication for the load, or load into the subscribers as \
+                 well (publications: {})",
+                facts.publications.join(", ")
+            ),
+        );
+    }
+    check_partitioning(asked, facts, &target)?;
+    Ok(notes(facts, &target))
+}
+
+/// Refuses a target with rows where one is to be filled for the first time. A run that is
+/// loaded already has rows in its target, so this is asked after the ledger has spoken.
+pub fn check_empty(asked: &Asked<'_>, facts: Option<&TargetFacts>) -> Result<(), PlanError> {
+    if facts.is_some_and(|facts| facts.has_rows) && asked.mode == Mode::Create {
+        return Err(PlanError::Target {
+            target: qualified(asked.schema, asked.table),
+            what: "has rows already, and mode = \"create\" wants a target that is new or empty"
+                .to_owned(),
+            hint: "use mode = \"append\" to add to them, or empty the table yourself".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn check_partitioning(
+    asked: &Asked<'_>,
+    facts: &TargetFacts,
+    target: &str,
+) -> Result<(), PlanError> {
+    let refuse = |what: String, hint: String| {
+        Err(PlanError::Target {
+            target: target.to_owned(),
+            what,
+            hint,
+        })
+    };
+    let Some(partitioning) = &facts.partitioning else {
+        if let Some(column) = asked.partition_by {
+            return refuse(
+                format!("is not partitioned, and the flow says partition_by = \"{column}\""),
+                "leave partition_by out, or name a target that is new or partitioned".to_owned(),
+            );
+        }
+        return Ok(());
+    };
+    let key = match (partitioning.strategy, partitioning.key.as_slice()) {
+        ('r', [Some(key)]) => key,
+        ('r', [None]) => {
+            return refuse(
+                "is partitioned by an expression".to_owned(),
+                "parts of files can be attached to tables partitioned by one column".to_owned(),
+            );
+        }
+        ('r', _) => {
+            return refuse(
+                format!("is partitioned by {} columns", partitioning.key.len()),
+                "parts of files can be attached to tables partitioned by one column".to_owned(),
+            );
+        }
+        (strategy, _) => {
+            let word = if strategy == 'h' { "hash" } else { "list" };
+            return refuse(
+                format!("is partitioned by {word}"),
+                "parts of files can be attached to tables partitioned by range".to_owned(),
+            );
+        }
+    };
+    match asked.partition_by {
+        Some(column) if column != key => refuse(
+            format!("is partitioned by \"{key}\", and the flow says partition_by = \"{column}\""),
+            format!("partition_by = \"{key}\", or leave it out"),
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn notes(facts: &TargetFacts, target: &str) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !facts.insert_triggers.is_empty() {
+        notes.push(format!(
+            "{target} has INSERT triggers ({}): rows that are attached do not fire them",
+            facts.insert_triggers.join(", ")
+        ));
+    }
+    let partitioned = facts.partitioning.as_ref();
+    if partitioned.is_some() && !facts.foreign_keys.is_empty() {
+        notes.push(format!(
+            "{target} has foreign keys ({}): attaching checks every row against them, under a \
+             lock of the tables that they refer to",
+            facts.foreign_keys.join(", ")
+        ));
+    }
+    let has_default = partitioned.is_some_and(|partitioning| {
+        partitioning
+            .partitions
+            .iter()
+            .any(|partition| partition.bound == "DEFAULT")
+    });
+    if has_default {
+        notes.push(format!(
+            "{target} has a default partition: attaching scans it, under a lock, for rows that \
+             belong to the new partitions"
+        ));
+    }
+    if partitioned.is_none() {
+        notes.push(format!(
+            "{target} is a plain table that exists: the switch copies the rows from staging in \
+             one statement, so it takes time and writes each row twice"
+        ));
+    }
+    notes
+}
+
+/// How the units become part of the target.
+pub fn publish(
+    facts: Option<&TargetFacts>,
+    partition_by: Option<&str>,
+    columns: Vec<NewColumn>,
+) -> Publish {
+    match (facts, partition_by) {
+        (None, Some(_)) => Publish::CreatePartitioned { columns },
+        (None, None) => Publish::Rename,
+        (Some(facts), _) if facts.partitioning.is_some() => Publish::Attach,
+        (Some(_), _) => Publish::Insert,
+    }
+}

@@ -1,0 +1,273 @@
+//! Load units: which files share a staging table, what it is called, and which statements make,
+//! fill and ready it.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::bounds::Interval;
+use super::error::PlanError;
+use super::{FlowPlan, KeyPlan, Publish, UnitPlan, WireForm, bounds, identity};
+use crate::column::Column;
+use crate::destination::postgres::catalog::TargetFacts;
+use crate::destination::postgres::staging::{self, Model};
+use crate::package::Compression;
+use crate::source::Shard;
+
+/// PostgreSQL cuts longer names off.
+const NAME_BYTES_MAX: usize = 63;
+
+/// What the units of a flow have in common.
+pub struct Common<'a> {
+    /// The flow's name.
+    pub flow: &'a str,
+    /// The target's name.
+    pub table: &'a str,
+    /// The run's key.
+    pub run_key: &'a str,
+    /// Everything that shapes rows, in one text.
+    pub shape: &'a str,
+    /// The staging schema.
+    pub staging_schema: &'a str,
+    /// What staging tables are made after.
+    pub model: &'a Model,
+    /// The columns that the files fill.
+    pub columns: &'a [Column],
+    /// How rows are sent.
+    pub wire: &'a WireForm,
+    /// The partition key.
+    pub key: Option<&'a KeyPlan>,
+    /// The target, where it exists.
+    pub facts: Option<&'a TargetFacts>,
+    /// How units become part of the target.
+    pub publish: &'a Publish,
+    /// Relations of the target's schema, whose names are taken.
+    pub taken: &'a BTreeSet<String>,
+    /// COPY with FREEZE.
+    pub freeze: bool,
+}
+
+/// Groups files into units: one for each part, for each interval, or one in all.
+pub fn group(
+    common: &Common<'_>,
+    shards: Vec<Shard>,
+    intervals: &[Interval],
+) -> Result<Vec<UnitPlan>, PlanError> {
+    let groups: Vec<(Vec<Shard>, Option<&Interval>)> = match common.key {
+        None => vec![(shards, None)],
+        Some(_) if intervals.is_empty() => {
+            shards.into_iter().map(|shard| (vec![shard], None)).collect()
+        }
+        Some(_) => {
+            let mut groups: Vec<(Vec<Shard>, Option<&Interval>)> = intervals
+                .iter()
+                .map(|interval| {
+                    let own = interval.files.iter().map(|index| shards[*index].clone());
+                    (own.collect(), Some(interval))
+                })
+                .collect();
+            let placed: BTreeSet<usize> = intervals
+                .iter()
+                .flat_map(|interval| interval.files.iter().copied())
+                .collect();
+            // Files without a row lie in no partition, and are accounted for all the same.
+            for (index, shard) in shards.iter().enumerate() {
+                if !placed.contains(&index) {
+                    groups.push((vec![shard.clone()], None));
+                }
+            }
+            groups
+        }
+    };
+    let mut names = PartitionNames {
+        table: common.table,
+        taken: common.taken,
+        last: 0,
+    };
+    groups
+        .into_iter()
+        .enumerate()
+        .map(|(index, (shards, interval))| unit(common, &mut names, index + 1, shards, interval))
+        .collect()
+}
+
+fn unit(
+    common: &Common<'_>,
+    names: &mut PartitionNames<'_>,
+    number: usize,
+    shards: Vec<Shard>,
+    interval: Option<&Interval>,
+) -> Result<UnitPlan, PlanError> {
+    let (bounds, key_bounds) = match (interval, common.key) {
+        (Some(interval), Some(key)) => {
+            let column = &common.columns[key.column_index];
+            let (bounds, key_bounds) = bounds::unit_bounds(common.flow, key, column, interval)?;
+            (Some(bounds), key_bounds)
+        }
+        _ => (None, None),
+    };
+    let shape = match &bounds {
+        Some(bounds) => format!("{} {}", common.shape, bounds.condition()),
+        None => common.shape.to_owned(),
+    };
+    let key = identity::unit_key(common.run_key, &shape, &shards);
+    let staging_table = format!("{}_{}", cut(common.table, 40), &key[..16]);
+    let schema = common.staging_schema;
+    let column_names: Vec<&str> = common
+        .columns
+        .iter()
+        .map(|column| column.name.as_str())
+        .collect();
+    let ready = match (common.publish, common.facts) {
+        (Publish::Attach, Some(facts)) => {
+            staging::build_indexes(schema, &staging_table, facts)
+        }
+        _ => Vec::new(),
+    };
+    let copy = |freeze| {
+        let binary = matches!(common.wire, WireForm::Binary(_));
+        staging::copy_in(schema, &staging_table, &column_names, binary, freeze)
+    };
+    Ok(UnitPlan {
+        number,
+        bytes_count: shards.iter().map(work_bytes).sum(),
+        shared: false,
+        partition_name: common.key.map(|_| names.next()),
+        create: staging::create_staging(schema, &staging_table, common.model, bounds.as_ref()),
+        copy: copy(common.freeze),
+        copy_shared: copy(false),
+        measure: staging::measure(
+            schema,
+            &staging_table,
+            common.key.map(|key| key.column.as_str()),
+        ),
+        ready,
+        staging_table,
+        key,
+        shards,
+        bounds,
+        key_bounds,
+    })
+}
+
+/// How much text a shard holds, as far as its size tells: text of this kind shrinks to about a
+/// quarter.
+fn work_bytes(shard: &Shard) -> u64 {
+    match shard.file.compression {
+        Compression::None => shard.size_bytes(),
+        Compression::Gzip | Compression::Zstd => shard.size_bytes().saturating_mul(4),
+    }
+}
+
+impl UnitPlan {
+    /// Makes this unit one that several streams fill. Its table is committed before its rows, so
+    /// COPY cannot FREEZE them.
+    pub fn share(&mut self) {
+        self.shared = true;
+        self.copy = self.copy_shared.clone();
+    }
+}
+
+/// Shares large units among streams, where there would be fewer units than streams: a unit with
+/// one writer would leave the others idle. It costs FREEZE and, under `wal_level = minimal`,
+/// WAL, so a unit is shared only if it holds more than a stream's part of all bytes.
+pub fn share_long_ones(flows: &mut [FlowPlan], streams: usize) {
+    let units = flows.iter_mut().flat_map(|flow| &mut flow.units);
+    let units: Vec<&mut UnitPlan> = units.collect();
+    let total: u64 = units.iter().map(|unit| unit.bytes_count).sum();
+    for unit in units {
+        let too_long = unit.bytes_count.saturating_mul(streams as u64) > total;
+        if streams > 1 && unit.shards.len() > 1 && too_long {
+            unit.share();
+        }
+    }
+}
+
+/// A piece of work of a stream: a private unit, or one shard of a shared one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkItem {
+    /// Index of the flow.
+    pub flow: usize,
+    /// Index of the unit in it.
+    pub unit: usize,
+    /// The shards to load, by index.
+    pub shards: Range<usize>,
+    /// Their bytes.
+    pub bytes_count: u64,
+}
+
+/// All work of a plan, the largest first, so that no stream is left with a long piece at the end.
+pub fn work(flows: &[FlowPlan]) -> Vec<WorkItem> {
+    let mut items = Vec::new();
+    for (flow_index, flow) in flows.iter().enumerate() {
+        for (unit_index, unit) in flow.units.iter().enumerate() {
+            if unit.shared {
+                for (index, shard) in unit.shards.iter().enumerate() {
+                    items.push(WorkItem {
+                        flow: flow_index,
+                        unit: unit_index,
+                        shards: index..index + 1,
+                        bytes_count: work_bytes(shard),
+                    });
+                }
+            } else {
+                items.push(WorkItem {
+                    flow: flow_index,
+                    unit: unit_index,
+                    shards: 0..unit.shards.len(),
+                    bytes_count: unit.bytes_count,
+                });
+            }
+        }
+    }
+    // A stable sort: equal pieces stay in the order of the package.
+    items.sort_by_key(|item| std::cmp::Reverse(item.bytes_count));
+    items
+}
+
+/// Names for partitions that nothing else has.
+struct PartitionNames<'a> {
+    table: &'a str,
+    taken: &'a BTreeSet<String>,
+    last: usize,
+}
+
+impl PartitionNames<'_> {
+    fn next(&mut self) -> String {
+        loop {
+            self.last += 1;
+            let suffix = format!("_p{}", self.last);
+            let name = format!("{}{suffix}", cut(self.table, NAME_BYTES_MAX - suffix.len()));
+            if !self.taken.contains(&name) {
+                return name;
+            }
+        }
+    }
+}
+
+/// The beginning of a text that has at most so many bytes.
+fn cut(text: &str, bytes_max: usize) -> &str {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_between_characters_and_skip_what_is_taken() {
+        assert_eq!(cut("größe", 4), "grö");
+        assert_eq!(cut("größe", 3), "gr");
+        let taken = BTreeSet::from(["orders_p1".to_owned(), "orders_p3".to_owned()]);
+        let mut names = PartitionNames {
+            table: "orders",
+            taken: &taken,
+            last: 0,
+        };
+        assert_eq!(names.next(), "orders_p2");
+        assert_eq!(names.next(), "orders_p4");
+    }
+}

@@ -1,0 +1,99 @@
+//! A run's folder: report, log and rejects, for the user that ran it alone.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::json;
+
+use super::types::RunReport;
+use crate::error::Error;
+use crate::event::{Event, Observer};
+
+/// `runs/<run>/`.
+pub struct RunFolder {
+    path: PathBuf,
+    log: Mutex<File>,
+}
+
+impl RunFolder {
+    /// Makes the folder, or opens that of the attempt before; the log goes on.
+    pub fn open(runs_folder: &Path, run: &str) -> Result<RunFolder, Error> {
+        let path = runs_folder.join(run);
+        let rejects = path.join("rejects");
+        let failed = |path: &Path| {
+            let path = path.display().to_string();
+            move |source| Error::Folder { path, source }
+        };
+        // Rows of the input stand in it: nobody else reads them.
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&rejects)
+            .map_err(failed(&rejects))?;
+        let log_path = path.join("log.jsonl");
+        let log = private_file(&log_path, true).map_err(failed(&log_path))?;
+        Ok(RunFolder {
+            path,
+            log: Mutex::new(log),
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where rejects are kept.
+    pub fn rejects(&self) -> PathBuf {
+        self.path.join("rejects")
+    }
+
+    /// Where the report will be.
+    pub fn report_path(&self) -> PathBuf {
+        self.path.join("report.json")
+    }
+
+    /// Writes the report: whole, or not at all.
+    pub fn write_report(&self, report: &RunReport) -> Result<(), Error> {
+        let target = self.report_path();
+        let draft = self.path.join("report.json.draft");
+        let write = || -> io::Result<()> {
+            let mut file = private_file(&draft, false)?;
+            serde_json::to_writer_pretty(&mut file, report)?;
+            file.write_all(b"\n")?;
+            file.sync_all()?;
+            fs::rename(&draft, &target)
+        };
+        write().map_err(|source| Error::Folder {
+            path: target.display().to_string(),
+            source,
+        })
+    }
+}
+
+impl Observer for RunFolder {
+    fn notice(&self, event: &Event) {
+        if matches!(event, Event::Progress { .. }) {
+            return;
+        }
+        let line = json!({ "at": jiff::Timestamp::now().to_string(), "what": event });
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        // A log that cannot be written must not stop a load that can go on.
+        let _ = writeln!(log, "{line}");
+    }
+}
+
+/// A file that only its owner reads; a symbolic link in its place is not followed.
+pub fn private_file(path: &Path, append: bool) -> io::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .append(append)
+        .write(true)
+        .truncate(!append)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(path)
+}

@@ -1,0 +1,69 @@
+//! The machine that the loader runs on.
+
+use std::fs;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineReport {
+    /// Cores that the loader may use.
+    pub cores: usize,
+    /// The processor's name.
+    pub processor: String,
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// The kernel.
+    pub kernel: String,
+    /// The most memory that the loader had resident.
+    pub loader_memory_peak_bytes: u64,
+    /// CPU seconds of the loader, user and system.
+    pub loader_cpu_s: (f64, f64),
+}
+
+/// This machine, and what the loader took of it so far.
+pub fn machine() -> MachineReport {
+    MachineReport {
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        processor: value_of("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned()),
+        memory_bytes: kibibytes_of("/proc/meminfo", "MemTotal"),
+        kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
+            .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned()),
+        loader_memory_peak_bytes: memory_peak_bytes(),
+        loader_cpu_s: cpu_seconds(),
+    }
+}
+
+/// The most memory that this process had resident (`VmHWM`).
+pub fn memory_peak_bytes() -> u64 {
+    kibibytes_of("/proc/self/status", "VmHWM")
+}
+
+fn kibibytes_of(file: &str, key: &str) -> u64 {
+    value_of(file, key)
+        .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
+        .unwrap_or(0)
+        * 1024
+}
+
+fn value_of(file: &str, key: &str) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key).then(|| value.trim().to_owned())
+    })
+}
+
+fn cpu_seconds() -> (f64, f64) {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: getrusage fills the struct that it is given, and it is read only where it says so.
+    let usage = unsafe {
+        if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
+            return (0.0, 0.0);
+        }
+        usage.assume_init()
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    (seconds(usage.ru_utime), seconds(usage.ru_stime))
+}

@@ -1,0 +1,11 @@
+//! What happened: the account of every row, where the time went, and what was kept aside.
+
+mod folder;
+mod machine;
+mod rejects;
+mod types;
+
+pub use folder::RunFolder;
+pub use machine::{MachineReport, machine, memory_peak_bytes};
+pub use rejects::RejectFile;
+pub use types::*;

@@ -1,0 +1,55 @@
+//! Buffers that go around: filled, scanned, handed out in a chunk, and taken back.
+//!
+//! A buffer's bytes are all initialized, so that a recycled one is read into without being
+//! zeroed first.
+
+use arrow_buffer::Buffer;
+
+use crate::chunk::CHUNK_PADDING_BYTES;
+
+/// Buffers kept at most: one is filled while another's chunk is at work.
+const SPARE_MAX: usize = 4;
+
+/// Buffers that wait to be filled. It goes from one shard's reader to the next one's.
+#[derive(Debug, Default)]
+pub struct BufferPool {
+    spare: Vec<Vec<u8>>,
+}
+
+impl BufferPool {
+    /// A buffer of at least `text_bytes` and the padding behind them.
+    pub(super) fn take(&mut self, text_bytes: usize) -> Vec<u8> {
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        grow(&mut bytes, text_bytes);
+        bytes
+    }
+
+    /// Takes back the memory of a chunk that nothing else holds. Returns whether it could.
+    pub(super) fn recycle(&mut self, buffer: Buffer, text_bytes_max: usize) -> bool {
+        match buffer.into_vec::<u8>() {
+            Ok(bytes) => {
+                self.put(bytes, text_bytes_max);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Takes a buffer back. What a long record has made larger than `text_bytes_max` is given
+    /// back to the system.
+    pub(super) fn put(&mut self, bytes: Vec<u8>, text_bytes_max: usize) {
+        let is_usual = bytes.capacity() <= text_bytes_max + CHUNK_PADDING_BYTES;
+        if is_usual && !bytes.is_empty() && self.spare.len() < SPARE_MAX {
+            self.spare.push(bytes);
+        }
+    }
+}
+
+/// Makes room for `text_bytes` and the padding behind them.
+pub(super) fn grow(bytes: &mut Vec<u8>, text_bytes: usize) {
+    let wanted = text_bytes + CHUNK_PADDING_BYTES;
+    if bytes.len() < wanted {
+        bytes.reserve_exact(wanted - bytes.len());
+        bytes.resize(wanted, 0);
+    }
+}

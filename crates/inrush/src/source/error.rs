@@ -1,0 +1,187 @@
+//! What can go wrong with files, each with its place and its mend.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use inrush_scan::{DialectError, ScanError};
+
+use crate::location::Location;
+
+/// Why files could not be found or read.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// A pattern cannot be read as one.
+    #[error("{pattern}: not a pattern: {reason}; write [[] for a literal bracket")]
+    PatternInvalid {
+        /// As the user wrote it.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A pattern matches nothing.
+    #[error("{pattern}: no file matches; {hint}")]
+    NoMatch {
+        /// As the user wrote it.
+        pattern: String,
+        /// What was found instead.
+        hint: String,
+    },
+    /// A file does not exist.
+    #[error("{}: no such file; {hint}", path.display())]
+    Missing {
+        /// The path.
+        path: PathBuf,
+        /// What was found instead.
+        hint: String,
+    },
+    /// A folder stands where a file is needed.
+    #[error("{}: a folder, not a file; to load the files in it write {}", path.display(), path.join("*").display())]
+    Folder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A named pipe, socket or device.
+    #[error("{}: a {kind}, not a regular file; it cannot be read a second time after a stop, so write it to a file first", path.display())]
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// A file or folder cannot be opened.
+    #[error("{}: cannot be opened: {cause}; {}", path.display(), open_mend(cause))]
+    Unreadable {
+        /// The path.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+    /// Two names of one file: its rows would be loaded twice.
+    #[error("{} and {} are one and the same file, and its rows would be loaded twice; name only one of them", first.display(), second.display())]
+    LinkedTwice {
+        /// The name found first.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+    },
+    /// The dialect cannot be used.
+    #[error("{}: format: {cause}", path.display())]
+    Dialect {
+        /// The file that it was declared for.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        cause: DialectError,
+    },
+    /// The file is not what it was when the load was planned.
+    #[error("{}: changed since the load was planned ({what}); load files only when they are written to the end, then run the same command again", path.display())]
+    Changed {
+        /// The path.
+        path: PathBuf,
+        /// What differs.
+        what: String,
+    },
+    /// The system failed to read.
+    #[error("{}: reading failed after {byte_offset} bytes: {cause}; the disk or the mount is likely at fault", path.display())]
+    Read {
+        /// The path.
+        path: PathBuf,
+        /// Bytes of the stored file that were read.
+        byte_offset: u64,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+    /// A compressed file ends too early.
+    #[error("{}: the {format} stream ends in its middle, after {compressed_offset} bytes compressed ({text_offset} uncompressed); the file is likely not written or copied to its end: make it again, and test it with {test}", path.display())]
+    Truncated {
+        /// The path.
+        path: PathBuf,
+        /// The compression.
+        format: &'static str,
+        /// The command that tests such a file.
+        test: &'static str,
+        /// Bytes of the stored file before the fault.
+        compressed_offset: u64,
+        /// Bytes of text before the fault.
+        text_offset: u64,
+    },
+    /// A compressed file is damaged.
+    #[error("{}: the {format} stream is damaged near byte {compressed_offset} compressed ({text_offset} uncompressed): {cause}; copy or make the file again, and test it with {test}", path.display())]
+    Corrupt {
+        /// The path.
+        path: PathBuf,
+        /// The compression.
+        format: &'static str,
+        /// The command that tests such a file.
+        test: &'static str,
+        /// Bytes of the stored file before the fault, about.
+        compressed_offset: u64,
+        /// Bytes of text before the fault.
+        text_offset: u64,
+        /// What the decompressor says.
+        #[source]
+        cause: io::Error,
+    },
+    /// The first bytes are those of another kind of file.
+    #[error("{}: expected {expected}, but the file begins like {found}; {mend}", path.display())]
+    KindMismatch {
+        /// The path.
+        path: PathBuf,
+        /// What its name or the format declares.
+        expected: &'static str,
+        /// What its first bytes say.
+        found: &'static str,
+        /// What to do.
+        mend: String,
+    },
+    /// The text is in another encoding than UTF-8.
+    #[error("{}: the text is {encoding}, and only UTF-8 is read; write it again with: iconv -f {encoding} -t UTF-8", path.display())]
+    Encoding {
+        /// The path.
+        path: PathBuf,
+        /// The encoding, as iconv knows it.
+        encoding: &'static str,
+    },
+    /// The header cannot be read.
+    #[error(
+        "{location}: the header {what}; mend the first record, or set header = false if the file has none"
+    )]
+    Header {
+        /// Where it begins.
+        location: Location,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A scan stopped.
+    #[error("{location}: {cause}")]
+    Scan {
+        /// Where the record at fault begins.
+        location: Location,
+        /// What stopped it.
+        #[source]
+        cause: ScanError,
+    },
+}
+
+impl SourceError {
+    pub(super) fn read(path: &Arc<PathBuf>, byte_offset: u64, cause: io::Error) -> SourceError {
+        SourceError::Read {
+            path: path.to_path_buf(),
+            byte_offset,
+            cause,
+        }
+    }
+}
+
+fn open_mend(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "let the user that runs this read it (chmod, or run as another user)"
+        }
+        io::ErrorKind::NotFound => "it was there a moment ago: is something else moving files?",
+        _ => "check the disk and the mount",
+    }
+}

@@ -1,0 +1,45 @@
+//! The record that names the fields.
+
+use inrush_scan::{Dialect, FaultKind, Records, decode_field};
+
+use super::error::SourceError;
+use crate::location::Location;
+
+/// The names in the first record of `records`.
+pub(super) fn parse(
+    text: &[u8],
+    records: &Records,
+    dialect: &Dialect,
+    location: Location,
+) -> Result<Vec<String>, SourceError> {
+    let fault = records
+        .faults
+        .first()
+        .filter(|fault| fault.record_index == 0);
+    let what = match fault.map(|fault| fault.kind) {
+        // Only the rows under the header need it: its names are clear without.
+        None | Some(FaultKind::TrailingDelimiterMissing) => None,
+        Some(FaultKind::StrayQuote) => Some("has a quote inside an unquoted name"),
+        Some(FaultKind::TextAfterQuote) => Some("has text after a closing quote"),
+        Some(FaultKind::UnclosedQuote) => Some("has a quote that is not closed"),
+        Some(FaultKind::DanglingEscape) => Some("ends with an escape"),
+    };
+    if let Some(what) = what {
+        return Err(SourceError::Header { location, what });
+    }
+    let mut scratch = Vec::new();
+    let mut names = Vec::new();
+    for field in 0..records.field_count(0) {
+        let written = &text[records.field(0, field)];
+        // An empty name is an empty name, whatever stands for NULL.
+        let decoded = decode_field(written, dialect, &mut scratch);
+        match str::from_utf8(decoded.text().unwrap_or(written)) {
+            Ok(name) => names.push(name.to_owned()),
+            Err(_) => {
+                let what = "is not valid UTF-8";
+                return Err(SourceError::Header { location, what });
+            }
+        }
+    }
+    Ok(names)
+}

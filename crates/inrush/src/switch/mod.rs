@@ -1,0 +1,12 @@
+//! The switch: all staging tables become part of their targets in one transaction.
+//!
+//! The plan has written its statements but for the bounds that only the data can tell;
+//! [`tasks`] fills those in and refuses overlaps before anything is attached, [`run`] runs it.
+
+mod error;
+mod run;
+mod tasks;
+
+pub use error::SwitchError;
+pub use run::{SwitchTask, run};
+pub use tasks::{LoadedUnit, TargetTask, tasks};

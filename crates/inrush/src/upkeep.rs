@@ -1,0 +1,128 @@
+//! What stopped runs left in a destination: shown by `status`, removed by `cleanup`.
+
+use crate::destination::postgres::quote::qualified;
+use crate::destination::postgres::{Address, Session};
+use crate::error::Error;
+use crate::ledger::{self, Account, Ledger, RunRecord};
+use crate::pipeline;
+
+/// A run that stopped before its switch, or that is at work now.
+#[derive(Clone, Debug)]
+pub struct StoppedRun {
+    /// The run.
+    pub run: RunRecord,
+    /// A living process holds it.
+    pub held: bool,
+    /// Units that are committed.
+    pub units_finished: usize,
+    /// Units that several streams had begun to fill.
+    pub units_begun: usize,
+    /// Rows that are staged.
+    pub account: Account,
+    /// Its staging tables, as SQL names them.
+    pub staging_tables: Vec<String>,
+    /// Bytes that they take in the database.
+    pub staging_bytes: u64,
+}
+
+/// Which runs are looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Which {
+    /// The ledger's schema.
+    pub ledger_schema: String,
+    /// Only runs of this package.
+    pub package: Option<String>,
+    /// Only the run of this name.
+    pub run: Option<String>,
+}
+
+/// Runs that stopped before their switch, the newest first.
+pub fn status(address: &Address, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+    pipeline::runtime()?.block_on(async {
+        let session = Session::open(address, "inrush status").await?;
+        let found = find(&session, which).await?;
+        session.close().await;
+        Ok(found)
+    })
+}
+
+/// Removes the staging tables of stopped runs and marks them as discarded. Runs that are at
+/// work are left alone. Returns what was removed.
+pub fn cleanup(address: &Address, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+    pipeline::runtime()?.block_on(async {
+        let session = Session::open(address, "inrush cleanup").await?;
+        let mut removed = Vec::new();
+        for stopped in find(&session, which).await? {
+            if stopped.held {
+                continue;
+            }
+            remove(&session, which, &stopped).await?;
+            removed.push(stopped);
+        }
+        session.close().await;
+        Ok(removed)
+    })
+}
+
+async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+    if !ledger::exists(session, &which.ledger_schema).await? {
+        return Ok(Vec::new());
+    }
+    let book = Ledger::new(&which.ledger_schema);
+    let mut found = Vec::new();
+    for run in book.stopped_runs(session, None).await? {
+        let asked = which.package.as_ref().is_none_or(|name| *name == run.package)
+            && which.run.as_ref().is_none_or(|name| *name == run.name);
+        if !asked {
+            continue;
+        }
+        let units = book.units(session, run.run_id).await?;
+        let mut account = Account::default();
+        for shard in book.shards(session, run.run_id).await? {
+            account.add(&shard.account);
+        }
+        let staging_tables: Vec<String> = units
+            .iter()
+            .map(|unit| qualified(&unit.staging_schema, &unit.staging_table))
+            .collect();
+        let rows = session
+            .query(
+                "SELECT coalesce(sum(pg_total_relation_size(to_regclass(n)))::int8, 0) \
+                 FROM unnest($1::text[]) n",
+                &[&staging_tables],
+                "measuring staging tables",
+            )
+            .await?;
+        found.push(StoppedRun {
+            held: book.is_held(session, run.run_id).await?,
+            units_finished: units.iter().filter(|unit| unit.finished).count(),
+            units_begun: units.iter().filter(|unit| !unit.finished).count(),
+            account,
+            staging_tables,
+            staging_bytes: rows[0].get::<_, i64>(0) as u64,
+            run,
+        });
+    }
+    Ok(found)
+}
+
+/// In one transaction, fenced like any other: a loader that lives on against all signs cannot
+/// commit afterwards.
+async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Result<(), Error> {
+    let book = Ledger::new(&which.ledger_schema);
+    let taken = book
+        .take_over(session, &stopped.run, &stopped.run.holder)
+        .await?;
+    let doing = "removing what a stopped run left";
+    session.execute("BEGIN", doing).await?;
+    // Read anew: a backend of the run may have committed until it was ended.
+    for unit in book.units(session, taken.run_id).await? {
+        let table = qualified(&unit.staging_schema, &unit.staging_table);
+        session
+            .execute(&format!("DROP TABLE IF EXISTS {table}"), doing)
+            .await?;
+    }
+    book.discard(session, taken.run_id).await?;
+    session.execute("COMMIT", doing).await?;
+    Ok(())
+}

@@ -1,0 +1,484 @@
+//! The fast machine: walks masks, not bytes.
+//!
+//! Most blocks of 64 bytes are regular: which of their delimiters and line feeds count can be
+//! told for all at once with arithmetic on the masks ([`crate::regular`]), and the positions
+//! are then written out without a look at the text. A block with a quote where none may stand
+//! is walked special byte by special byte instead, with the same state before and after, so
+//! that the two ways may follow each other in any order. What both must find is said, byte by
+//! byte, in [`crate::reference`].
+
+use crate::dialect::{Dialect, Escape};
+use crate::error::{Scan, ScanError};
+use crate::masks::{BLOCK_BYTES, Masks, Needles};
+use crate::records::{Fault, FaultKind, Record, Records};
+use crate::regular::{self, write_positions};
+
+/// What quotes and escapes a dialect has, as far as it decides how masks are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Neither: every delimiter and every line feed counts.
+    Plain,
+    /// Quotes, doubled inside of quotes.
+    DoubledQuotes,
+    /// Quotes, with an escape byte inside of them or none at all.
+    Quotes { quote: u8 },
+    /// No quotes, but an escape byte.
+    Escapes,
+}
+
+impl Form {
+    pub(crate) fn of(dialect: &Dialect) -> Form {
+        match (dialect.quote, dialect.escape) {
+            (Some(_), Escape::DoubledQuote) => Form::DoubledQuotes,
+            (Some(quote), Escape::None | Escape::Byte(_)) => Form::Quotes { quote },
+            (None, Escape::Byte(_)) => Form::Escapes,
+            // `Dialect::check` refuses doubled quotes without a quote.
+            (None, Escape::None | Escape::DoubledQuote) => Form::Plain,
+        }
+    }
+}
+
+/// Where in a field the machine stands between two blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Before a field or in text without quotes.
+    Unquoted,
+    /// Inside quotes.
+    Quoted,
+    /// A quote inside quotes was the last special byte, at this position: it closes the field
+    /// or is the first half of a doubled one.
+    Closed(u32),
+}
+
+pub(crate) struct Machine<'a> {
+    form: Form,
+    needles: Needles,
+    trailing_delimiter: bool,
+    record_bytes_max: usize,
+    text: &'a [u8],
+    records: &'a mut Records,
+    /// Field ends found so far; [`Records::field_ends`] is longer while the machine runs.
+    field_count: usize,
+    /// Line feeds before the block.
+    line_count: u32,
+    mode: Mode,
+    /// Where the quote stands that opened the field, while the mode is not unquoted.
+    quote_opened: u32,
+    /// The last byte that an escape made ordinary, where that is known to matter: a special
+    /// byte inside quotes, or the first byte behind the blocks so far.
+    escaped_position: Option<u32>,
+    /// Whether an escape made the last byte before the block ordinary.
+    follows_escaped: bool,
+    /// The record that is open.
+    record: OpenRecord,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OpenRecord {
+    start: u32,
+    line: u32,
+    first_field: u32,
+    escaped: bool,
+    fault: Option<(FaultKind, u32)>,
+}
+
+impl<'a> Machine<'a> {
+    pub(crate) fn new(
+        form: Form,
+        needles: Needles,
+        trailing_delimiter: bool,
+        record_bytes_max: usize,
+        text: &'a [u8],
+        records: &'a mut Records,
+    ) -> Machine<'a> {
+        Machine {
+            form,
+            needles,
+            trailing_delimiter,
+            record_bytes_max,
+            text,
+            records,
+            field_count: 0,
+            line_count: 0,
+            mode: Mode::Unquoted,
+            quote_opened: 0,
+            escaped_position: None,
+            follows_escaped: false,
+            record: OpenRecord {
+                start: 0,
+                line: 0,
+                first_field: 0,
+                escaped: false,
+                fault: None,
+            },
+        }
+    }
+
+    /// Takes the masks of the blocks that begin at `base`.
+    pub(crate) fn take(&mut self, base: u32, masks: &[Masks]) -> Result<(), ScanError> {
+        // Room for every byte of the stripe, for what the blocks write past their own count,
+        // and for one field end of its own before each terminator.
+        let room = self.field_count + (masks.len() + 1) * 2 * BLOCK_BYTES;
+        if self.records.field_ends.len() < room {
+            // In growing steps: what is set here is only to be written again.
+            let doubled = room.max(2 * self.records.field_ends.len());
+            self.records.field_ends.resize(doubled, 0);
+        }
+        let mut base = base;
+        for masks in masks {
+            self.take_block(base, masks)?;
+            self.line_count += masks.newlines.count_ones();
+            base = base.wrapping_add(BLOCK_BYTES as u32);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn take_block(&mut self, base: u32, masks: &Masks) -> Result<(), ScanError> {
+        match self.form {
+            Form::Plain => self.regular_block(base, masks, masks.delimiters, masks.newlines, 0),
+            Form::DoubledQuotes => {
+                let prior = match self.mode {
+                    Mode::Unquoted => regular::Prior::Unquoted {
+                        // What an unquoted quote may stand behind. The byte before is no
+                        // quote, else the mode were another.
+                        at_field_start: base == self.record.start
+                            || self.text[base as usize - 1] == self.needles.delimiter,
+                    },
+                    Mode::Quoted => regular::Prior::Quoted,
+                    Mode::Closed(at) if at + 1 == base => regular::Prior::Closed,
+                    Mode::Closed(_) => return self.walk_block(base, masks),
+                };
+                match regular::doubled_quotes(masks, prior, &self.text[base as usize..]) {
+                    Some(found) => {
+                        if let Some(at) = found.opened {
+                            self.quote_opened = base + at;
+                        }
+                        self.regular_block(base, masks, found.delimiters, found.newlines, 0)?;
+                        self.mode = match found.after {
+                            regular::Prior::Unquoted { .. } => Mode::Unquoted,
+                            regular::Prior::Quoted => Mode::Quoted,
+                            regular::Prior::Closed => Mode::Closed(base + 63),
+                        };
+                        Ok(())
+                    }
+                    None => self.walk_block(base, masks),
+                }
+            }
+            Form::Escapes => {
+                let carried = self.escaped_position == Some(base);
+                let escaped = regular::escaped(masks.specials, carried);
+                self.regular_block(
+                    base,
+                    masks,
+                    masks.delimiters & !escaped.bytes,
+                    masks.newlines & !escaped.bytes,
+                    escaped.bytes,
+                )?;
+                self.follows_escaped = escaped.bytes >> 63 != 0;
+                let behind = self.text.len() - base as usize;
+                let carries = if behind < BLOCK_BYTES {
+                    // The text ends inside this block.
+                    escaped.bytes >> behind & 1 != 0
+                } else {
+                    escaped.carries
+                };
+                if carries {
+                    self.escaped_position = Some(base + behind.min(BLOCK_BYTES) as u32);
+                }
+                Ok(())
+            }
+            Form::Quotes { .. } => match self.mode {
+                Mode::Unquoted if masks.specials == 0 => {
+                    self.regular_block(base, masks, masks.delimiters, masks.newlines, 0)
+                }
+                Mode::Quoted if masks.specials == 0 => Ok(()),
+                _ => self.walk_block(base, masks),
+            },
+        }
+    }
+
+    /// Takes a block of which `delimiters` end fields and `newlines` end records; `escaped`
+    /// are the bytes that an escape has made ordinary.
+    #[inline]
+    fn regular_block(
+        &mut self,
+        base: u32,
+        masks: &Masks,
+        delimiters: u64,
+        newlines: u64,
+        escaped: u64,
+    ) -> Result<(), ScanError> {
+        let ends = if self.trailing_delimiter {
+            delimiters
+        } else {
+            delimiters | newlines
+        };
+        let before = self.field_count;
+        write_positions(ends, base, &mut self.records.field_ends[before..]);
+        let mut end_count = ends.count_ones() as usize;
+        let mut newlines = newlines;
+        // Field ends that were put in or taken out, against the masks.
+        let mut shift = 0isize;
+        let mut specials = masks.specials;
+        while newlines != 0 {
+            let bit = newlines & newlines.wrapping_neg();
+            let at = newlines.trailing_zeros();
+            newlines ^= bit;
+            let below = bit - 1;
+            let newline = base + at;
+            let mut end = newline;
+            if end > self.record.start && self.text[end as usize - 1] == b'\r' {
+                // A carriage return that was escaped is text.
+                let is_escaped = match at {
+                    0 => self.follows_escaped,
+                    _ => escaped & (bit >> 1) != 0,
+                };
+                end -= u32::from(!is_escaped);
+            }
+            let index = (before + (ends & below).count_ones() as usize).wrapping_add_signed(shift);
+            let mut next_field = index;
+            if end == self.record.start {
+                self.records.blank_count += 1;
+                if !self.trailing_delimiter {
+                    // The line feed was written down as a field's end.
+                    self.records
+                        .field_ends
+                        .copy_within(index + 1..before + end_count, index);
+                    end_count -= 1;
+                    shift -= 1;
+                }
+            } else {
+                if !self.trailing_delimiter {
+                    self.records.field_ends[index] = end;
+                    next_field += 1;
+                } else if index == self.record.first_field as usize
+                    || self.records.field_ends[index - 1] + 1 != end
+                {
+                    self.records
+                        .field_ends
+                        .copy_within(index..before + end_count, index + 1);
+                    self.records.field_ends[index] = end;
+                    end_count += 1;
+                    shift += 1;
+                    next_field += 1;
+                    self.record
+                        .fault
+                        .get_or_insert((FaultKind::TrailingDelimiterMissing, end));
+                }
+                self.record.escaped |= specials & below != 0;
+                self.push_record(end)?;
+            }
+            specials &= !below;
+            self.record = OpenRecord {
+                start: newline + 1,
+                line: self.line_count + (masks.newlines & (below | bit)).count_ones(),
+                first_field: next_field as u32,
+                escaped: false,
+                fault: None,
+            };
+        }
+        self.record.escaped |= specials != 0;
+        self.field_count = before + end_count;
+        Ok(())
+    }
+
+    #[inline]
+    fn push_record(&mut self, end: u32) -> Result<(), ScanError> {
+        let record = &self.record;
+        if (end - record.start) as usize > self.record_bytes_max {
+            return Err(self.too_long(end));
+        }
+        if let Some((kind, position)) = record.fault {
+            self.records.faults.push(Fault {
+                record_index: self.records.records.len() as u32,
+                kind,
+                position,
+            });
+        }
+        self.records.records.push(Record {
+            start: record.start,
+            end,
+            line: record.line,
+            first_field: record.first_field,
+            escaped: record.escaped,
+        });
+        Ok(())
+    }
+
+    /// Takes a block one special byte after another. For dialects with quotes only.
+    #[inline(never)]
+    fn walk_block(&mut self, base: u32, masks: &Masks) -> Result<(), ScanError> {
+        let mut bits = masks.delimiters | masks.newlines | masks.specials;
+        while bits != 0 {
+            let bit = bits & bits.wrapping_neg();
+            bits ^= bit;
+            let position = base + bit.trailing_zeros();
+            let is_special = masks.specials & bit != 0;
+            if self.mode == Mode::Quoted {
+                if is_special {
+                    self.special_in_quotes(position);
+                }
+                continue;
+            }
+            if let Mode::Closed(closed) = self.mode {
+                if is_special && self.form == Form::DoubledQuotes && position == closed + 1 {
+                    self.mode = Mode::Quoted;
+                    continue;
+                }
+                let is_newline = masks.newlines & bit != 0;
+                self.leave_quotes(closed, position, is_special, is_newline);
+            }
+            if is_special {
+                self.special_outside_quotes(position);
+            } else if masks.delimiters & bit != 0 {
+                self.records.field_ends[self.field_count] = position;
+                self.field_count += 1;
+            } else {
+                let line = self.line_count + (masks.newlines & (bit | (bit - 1))).count_ones();
+                self.end_record_at_newline(position, line)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn special_in_quotes(&mut self, position: u32) {
+        if self.escaped_position == Some(position) {
+            return;
+        }
+        let is_quote = match self.form {
+            Form::Quotes { quote } => self.text[position as usize] == quote,
+            _ => true,
+        };
+        if is_quote {
+            self.mode = Mode::Closed(position);
+        } else {
+            self.escaped_position = Some(position + 1);
+        }
+    }
+
+    /// The field was closed at `closed`; something stands at `position`. Is all between the
+    /// two in order?
+    fn leave_quotes(&mut self, closed: u32, position: u32, is_special: bool, is_newline: bool) {
+        self.mode = Mode::Unquoted;
+        let adjacent = position == closed + 1 && !is_special;
+        let carriage_return =
+            is_newline && position == closed + 2 && self.text[closed as usize + 1] == b'\r';
+        if !adjacent && !carriage_return {
+            self.record
+                .fault
+                .get_or_insert((FaultKind::TextAfterQuote, closed + 1));
+        }
+    }
+
+    /// A quote, or an escape byte that has no meaning here.
+    fn special_outside_quotes(&mut self, position: u32) {
+        self.record.escaped = true;
+        if let Form::Quotes { quote } = self.form
+            && self.text[position as usize] != quote
+        {
+            return;
+        }
+        let at_field_start = position == self.record.start
+            || self.text[position as usize - 1] == self.needles.delimiter;
+        if at_field_start {
+            self.mode = Mode::Quoted;
+            self.quote_opened = position;
+        } else {
+            self.record
+                .fault
+                .get_or_insert((FaultKind::StrayQuote, position));
+        }
+    }
+
+    fn end_record_at_newline(&mut self, newline: u32, line: u32) -> Result<(), ScanError> {
+        let start = self.record.start;
+        let carriage_return = newline > start && self.text[newline as usize - 1] == b'\r';
+        let end = newline - u32::from(carriage_return);
+        if end == start {
+            self.records.blank_count += 1;
+        } else {
+            self.end_last_field(end);
+            self.push_record(end)?;
+        }
+        self.record = OpenRecord {
+            start: newline + 1,
+            line,
+            first_field: self.field_count as u32,
+            escaped: false,
+            fault: None,
+        };
+        Ok(())
+    }
+
+    /// Lists the last field, unless it is the empty one behind a trailing delimiter.
+    fn end_last_field(&mut self, end: u32) {
+        let count = self.field_count;
+        if self.trailing_delimiter {
+            let has_fields = count > self.record.first_field as usize;
+            if has_fields && self.records.field_ends[count - 1] + 1 == end {
+                return;
+            }
+            self.record
+                .fault
+                .get_or_insert((FaultKind::TrailingDelimiterMissing, end));
+        }
+        self.records.field_ends[count] = end;
+        self.field_count += 1;
+    }
+
+    /// After the last block.
+    pub(crate) fn finish(mut self, at_end: bool) -> Result<Scan, ScanError> {
+        let end = self.text.len() as u32;
+        let mut consumed = self.record.start;
+        if self.record.start < end {
+            if at_end {
+                self.end_record_at_end(end)?;
+                consumed = end;
+                self.record.line = self.line_count;
+            } else {
+                // A carriage return at the end may belong to a terminator.
+                let carriage_return = u32::from(self.text.last() == Some(&b'\r'));
+                let bytes = (end - carriage_return - self.record.start) as usize;
+                if bytes > self.record_bytes_max {
+                    return Err(self.too_long(end));
+                }
+                // Its fields will be found again with the rest of the record.
+                self.field_count = self.record.first_field as usize;
+            }
+        }
+        self.records.field_ends.truncate(self.field_count);
+        self.records.line_count = self.record.line;
+        Ok(Scan {
+            bytes_consumed: consumed as usize,
+        })
+    }
+
+    fn end_record_at_end(&mut self, end: u32) -> Result<(), ScanError> {
+        let fault = match self.mode {
+            _ if self.form == Form::Escapes && self.escaped_position == Some(end) => {
+                Some((FaultKind::DanglingEscape, end - 1))
+            }
+            Mode::Quoted => Some((FaultKind::UnclosedQuote, self.quote_opened)),
+            Mode::Closed(closed) if closed + 1 != end => {
+                Some((FaultKind::TextAfterQuote, closed + 1))
+            }
+            Mode::Closed(_) | Mode::Unquoted => None,
+        };
+        self.record.fault = self.record.fault.or(fault);
+        self.records.field_ends.resize(self.field_count + 1, 0);
+        self.end_last_field(end);
+        self.push_record(end)
+    }
+
+    #[cold]
+    fn too_long(&self, end: u32) -> ScanError {
+        ScanError::record_too_long(
+            self.text,
+            self.record.start,
+            end,
+            self.record.line,
+            self.record_bytes_max,
+        )
+    }
+}

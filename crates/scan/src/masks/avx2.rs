@@ -1,0 +1,59 @@
+//! 32 bytes at a time, for machines with AVX2.
+
+use std::arch::x86_64::{
+    __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256,
+    _mm256_set1_epi8,
+};
+
+use super::{BLOCK_BYTES, Masks, Needles};
+
+#[target_feature(enable = "avx2")]
+pub(super) fn find<const SPECIALS: usize>(
+    blocks: &[[u8; BLOCK_BYTES]],
+    needles: &Needles,
+    masks: &mut [Masks],
+) {
+    let delimiter = _mm256_set1_epi8(needles.delimiter as i8);
+    let newline = _mm256_set1_epi8(b'\n' as i8);
+    let special_a = _mm256_set1_epi8(needles.special[0] as i8);
+    let special_b = _mm256_set1_epi8(needles.special[1] as i8);
+    for (block, mask) in blocks.iter().zip(masks) {
+        // SAFETY: both loads lie inside the block's 64 bytes and need no alignment.
+        let (low, high) = unsafe {
+            let start = block.as_ptr().cast::<__m256i>();
+            (_mm256_loadu_si256(start), _mm256_loadu_si256(start.add(1)))
+        };
+        mask.delimiters = bits(
+            _mm256_cmpeq_epi8(low, delimiter),
+            _mm256_cmpeq_epi8(high, delimiter),
+        );
+        mask.newlines = bits(
+            _mm256_cmpeq_epi8(low, newline),
+            _mm256_cmpeq_epi8(high, newline),
+        );
+        mask.specials = match SPECIALS {
+            0 => 0,
+            1 => bits(
+                _mm256_cmpeq_epi8(low, special_a),
+                _mm256_cmpeq_epi8(high, special_a),
+            ),
+            _ => bits(
+                _mm256_or_si256(
+                    _mm256_cmpeq_epi8(low, special_a),
+                    _mm256_cmpeq_epi8(low, special_b),
+                ),
+                _mm256_or_si256(
+                    _mm256_cmpeq_epi8(high, special_a),
+                    _mm256_cmpeq_epi8(high, special_b),
+                ),
+            ),
+        };
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn bits(low: __m256i, high: __m256i) -> u64 {
+    let low = _mm256_movemask_epi8(low) as u32;
+    let high = _mm256_movemask_epi8(high) as u32;
+    u64::from(low) | u64::from(high) << 32
+}

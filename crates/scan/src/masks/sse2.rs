@@ -1,0 +1,44 @@
+//! 16 bytes at a time, for every x86-64.
+
+use std::arch::x86_64::{
+    __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
+};
+
+use super::{BLOCK_BYTES, Masks, Needles};
+
+#[target_feature(enable = "sse2")]
+pub(super) fn find<const SPECIALS: usize>(
+    blocks: &[[u8; BLOCK_BYTES]],
+    needles: &Needles,
+    masks: &mut [Masks],
+) {
+    let delimiter = _mm_set1_epi8(needles.delimiter as i8);
+    let newline = _mm_set1_epi8(b'\n' as i8);
+    let special_a = _mm_set1_epi8(needles.special[0] as i8);
+    let special_b = _mm_set1_epi8(needles.special[1] as i8);
+    for (block, mask) in blocks.iter().zip(masks) {
+        *mask = Masks::default();
+        for (index, lane) in block.as_chunks::<16>().0.iter().enumerate() {
+            // SAFETY: the load takes the lane's 16 bytes and needs no alignment.
+            let bytes = unsafe { _mm_loadu_si128(lane.as_ptr().cast::<__m128i>()) };
+            let shift = index * 16;
+            mask.delimiters |= bits(_mm_cmpeq_epi8(bytes, delimiter)) << shift;
+            mask.newlines |= bits(_mm_cmpeq_epi8(bytes, newline)) << shift;
+            let special = match SPECIALS {
+                0 => continue,
+                1 => _mm_cmpeq_epi8(bytes, special_a),
+                _ => _mm_or_si128(
+                    _mm_cmpeq_epi8(bytes, special_a),
+                    _mm_cmpeq_epi8(bytes, special_b),
+                ),
+            };
+            mask.specials |= bits(special) << shift;
+        }
+    }
+}
+
+#[target_feature(enable = "sse2")]
+fn bits(lane: __m128i) -> u64 {
+    // 16 bits; the upper half of the result is zero.
+    u64::from(_mm_movemask_epi8(lane) as u32)
+}

@@ -1,0 +1,159 @@
+//! Arithmetic on the masks of one block: which delimiters and line feeds count, for all 64
+//! bytes at once.
+
+use crate::masks::Masks;
+
+/// What stands before a block, or behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prior {
+    /// Text outside quotes.
+    Unquoted {
+        /// The next byte is the first of a field.
+        at_field_start: bool,
+    },
+    /// Text inside quotes.
+    Quoted,
+    /// The byte before is a quote that closes the field, unless another one follows it.
+    Closed,
+}
+
+/// What a block with doubled quotes holds.
+pub(crate) struct Found {
+    /// Delimiters outside quotes.
+    pub(crate) delimiters: u64,
+    /// Line feeds outside quotes.
+    pub(crate) newlines: u64,
+    /// The last quote that opened a field, counted from the block's first byte.
+    pub(crate) opened: Option<u32>,
+    /// What the next block follows.
+    pub(crate) after: Prior,
+}
+
+/// Reads a block of a dialect with doubled quotes, or gives up where a quote stands that
+/// neither opens nor closes a field.
+///
+/// In text without faults a byte is inside quotes if the quotes before it are odd in number:
+/// a doubled quote closes and opens again at once. That holds as long as each quote that opens
+/// stands behind a delimiter, a line end or a closing quote, and each that closes before one
+/// of the same. `text` begins with the block; it is asked only for the `\r` of `\r\n`.
+#[inline]
+pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, text: &[u8]) -> Option<Found> {
+    let quotes = masks.specials;
+    let (inside_before, starts_field, follows_closed) = match prior {
+        Prior::Unquoted { at_field_start } => (0, u64::from(at_field_start), 0),
+        Prior::Quoted => (u64::MAX, 0, 0),
+        Prior::Closed => (0, 0, 1),
+    };
+    if quotes == 0 {
+        // What follows a closing quote is judged below.
+        if follows_closed == 0 {
+            return Some(Found {
+                delimiters: masks.delimiters & !inside_before,
+                newlines: masks.newlines & !inside_before,
+                opened: None,
+                after: prior,
+            });
+        }
+    }
+    // From each opening quote up to the byte before its closing one.
+    let inside = exclusive_or_of_all_below(quotes) ^ inside_before;
+    let opening = quotes & inside;
+    let closing = quotes & !inside;
+    let delimiters = masks.delimiters & !inside;
+    let newlines = masks.newlines & !inside;
+    let may_open = (delimiters | newlines | closing) << 1 | starts_field | follows_closed;
+    if opening & !may_open != 0 {
+        return None;
+    }
+    // The byte behind the last one is not known yet: that is the next block's matter.
+    let may_follow = delimiters | newlines | opening;
+    let must_follow = closing << 1 | follows_closed;
+    let mut others = must_follow & !may_follow;
+    while others != 0 {
+        let at = others.trailing_zeros() as usize;
+        // In the block's last byte a carriage return is left to the slow way.
+        let line_feed_follows = newlines & (1 << at) << 1 != 0;
+        if !line_feed_follows || text[at] != b'\r' {
+            return None;
+        }
+        others &= others - 1;
+    }
+    let opened = opening & !(closing << 1 | follows_closed);
+    Some(Found {
+        delimiters,
+        newlines,
+        opened: (opened != 0).then(|| 63 - opened.leading_zeros()),
+        after: if closing >> 63 != 0 {
+            Prior::Closed
+        } else if inside >> 63 != 0 {
+            Prior::Quoted
+        } else {
+            Prior::Unquoted {
+                at_field_start: (delimiters | newlines) >> 63 != 0,
+            }
+        },
+    })
+}
+
+/// Each bit becomes the exclusive or of itself and all bits below it.
+#[inline]
+fn exclusive_or_of_all_below(bits: u64) -> u64 {
+    let mut bits = bits;
+    bits ^= bits << 1;
+    bits ^= bits << 2;
+    bits ^= bits << 4;
+    bits ^= bits << 8;
+    bits ^= bits << 16;
+    bits ^ bits << 32
+}
+
+/// The bytes of a block that an escape has made ordinary.
+pub(crate) struct Escaped {
+    /// Them.
+    pub(crate) bytes: u64,
+    /// The block's last byte is an escape that makes the next block's first byte ordinary.
+    pub(crate) carries: bool,
+}
+
+/// Finds the bytes that escapes have made ordinary, some of them escapes themselves: in a run
+/// of escapes every second one. The addition carries through each run that starts at an odd
+/// bit, so that it comes out at the run's end; simdjson does the same with backslashes.
+#[inline]
+pub(crate) fn escaped(escapes: u64, carried: bool) -> Escaped {
+    const EVEN: u64 = 0x5555_5555_5555_5555;
+    let carried = u64::from(carried);
+    if escapes == 0 {
+        return Escaped {
+            bytes: carried,
+            carries: false,
+        };
+    }
+    let escapes = escapes & !carried;
+    let follows = escapes << 1 | carried;
+    let odd_starts = escapes & !EVEN & !follows;
+    let (even_runs, carries) = odd_starts.overflowing_add(escapes);
+    let inverted = even_runs << 1;
+    Escaped {
+        bytes: (EVEN ^ inverted) & follows,
+        carries,
+    }
+}
+
+/// Writes the positions of the set bits to `slots`, which must have room for 64. Eight at a
+/// time, wanted or not: a branch for each would cost more than the writing.
+#[inline]
+pub(crate) fn write_positions(bits: u64, base: u32, slots: &mut [u32]) {
+    let count = bits.count_ones();
+    let mut bits = bits;
+    let mut written = 0;
+    for slots in slots[..64].as_chunks_mut::<8>().0 {
+        if written >= count {
+            break;
+        }
+        for slot in slots {
+            *slot = base.wrapping_add(bits.trailing_zeros());
+            bits &= bits.wrapping_sub(1);
+        }
+        written += 8;
+    }
+}

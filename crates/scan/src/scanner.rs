@@ -1,0 +1,110 @@
+//! The scanner: stripes of blocks to masks, masks to records.
+
+use crate::dialect::{Dialect, Escape};
+use crate::error::{Scan, ScanError};
+use crate::machine::{Form, Machine};
+use crate::masks::{BLOCK_BYTES, Kernel, Masks, Needles};
+use crate::records::Records;
+
+/// Blocks whose masks are found in one go: few enough to stay in the first cache, enough to
+/// make the choice of the kernel cost nothing.
+const STRIPE_BLOCKS: usize = 64;
+
+/// More text than this is not looked at in one call: positions are 32 bits wide.
+const SCAN_BYTES_MAX: usize = 1 << 31;
+
+/// Finds records and their fields. Holds no text and no state between calls.
+#[derive(Clone, Debug)]
+pub struct Scanner {
+    kernel: Kernel,
+    form: Form,
+    needles: Needles,
+    trailing_delimiter: bool,
+    record_bytes_max: usize,
+}
+
+impl Scanner {
+    /// A scanner for a dialect that passes [`Dialect::check`].
+    ///
+    /// # Panics
+    ///
+    /// If the dialect does not pass.
+    pub fn new(dialect: &Dialect) -> Scanner {
+        if let Err(error) = dialect.check() {
+            panic!("the caller checks the dialect: {error}");
+        }
+        Scanner::with_kernel(dialect, Kernel::best())
+    }
+
+    /// For tests: with this kernel, and with limits that are too small for use.
+    #[doc(hidden)]
+    pub fn with_kernel(dialect: &Dialect, kernel: Kernel) -> Scanner {
+        let escape = match dialect.escape {
+            Escape::Byte(byte) => Some(byte),
+            Escape::None | Escape::DoubledQuote => None,
+        };
+        let (special, special_count) = match (dialect.quote, escape) {
+            (None, None) => ([0, 0], 0),
+            (Some(byte), None) | (None, Some(byte)) => ([byte, byte], 1),
+            (Some(quote), Some(escape)) => ([quote, escape], 2),
+        };
+        Scanner {
+            kernel,
+            form: Form::of(dialect),
+            needles: Needles {
+                delimiter: dialect.delimiter,
+                special,
+                special_count,
+            },
+            trailing_delimiter: dialect.trailing_delimiter,
+            record_bytes_max: dialect.record_bytes_max,
+        }
+    }
+
+    /// Finds the records of `text`, which starts where a record starts. `records` is cleared
+    /// first.
+    ///
+    /// With `at_end` the text is the last of its file: what follows the last terminator is a
+    /// record too, whole or not, and all bytes are consumed. Without it they are consumed up
+    /// to the last terminator that ends a record; the caller hands in the rest again with more
+    /// text behind it. (A text past 2 GiB is not consumed in one call even at the end: call
+    /// again with the rest. [`Records`] counts bytes in 32 bits.)
+    ///
+    /// A line with nothing but its terminator is blank, whatever the number of columns: it is
+    /// counted and passed over.
+    pub fn scan(
+        &mut self,
+        text: &[u8],
+        at_end: bool,
+        records: &mut Records,
+    ) -> Result<Scan, ScanError> {
+        let at_end = at_end && text.len() <= SCAN_BYTES_MAX;
+        let text = &text[..text.len().min(SCAN_BYTES_MAX)];
+        records.clear();
+        let mut machine = Machine::new(
+            self.form,
+            self.needles,
+            self.trailing_delimiter,
+            self.record_bytes_max,
+            text,
+            records,
+        );
+        let mut masks = [Masks::default(); STRIPE_BLOCKS];
+        let (blocks, rest) = text.as_chunks::<BLOCK_BYTES>();
+        let mut base = 0;
+        for stripe in blocks.chunks(STRIPE_BLOCKS) {
+            let masks = &mut masks[..stripe.len()];
+            self.kernel.find(stripe, &self.needles, masks);
+            machine.take(base, masks)?;
+            base += (stripe.len() * BLOCK_BYTES) as u32;
+        }
+        if !rest.is_empty() {
+            // No needle is zero, so that the filling is not found.
+            let mut block = [0; BLOCK_BYTES];
+            block[..rest.len()].copy_from_slice(rest);
+            self.kernel.find(&[block], &self.needles, &mut masks[..1]);
+            machine.take(base, &masks[..1])?;
+        }
+        machine.finish(at_end)
+    }
+}

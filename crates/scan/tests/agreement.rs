@@ -1,0 +1,265 @@
+//! The fast scanner must find what the slow one finds: every kernel, every dialect, every
+//! split of the text.
+
+use inrush_scan::masks::{BLOCK_BYTES, Kernel, Masks, Needles};
+use inrush_scan::reference::scan_reference;
+use inrush_scan::{Dialect, Escape, Fault, Record, Records, ScanError, Scanner};
+use proptest::prelude::*;
+
+fn any_dialect() -> impl Strategy<Value = Dialect> {
+    let quoting = prop_oneof![
+        Just((None, Escape::None)),
+        Just((None, Escape::Byte(b'\\'))),
+        Just((Some(b'"'), Escape::None)),
+        Just((Some(b'"'), Escape::DoubledQuote)),
+        Just((Some(b'"'), Escape::Byte(b'\\'))),
+    ];
+    let limit = prop_oneof![4 => Just(1 << 20), 1 => 1usize..40];
+    (quoting, any::<bool>(), limit).prop_map(|((quote, escape), trailing_delimiter, limit)| {
+        Dialect {
+            delimiter: b',',
+            quote,
+            escape,
+            trailing_delimiter,
+            header: false,
+            null: None,
+            record_bytes_max: limit,
+        }
+    })
+}
+
+/// Pieces that meet at their worst: specials in rows, line ends of all kinds, and runs that
+/// push what follows over the edge of a block.
+fn any_text() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        6 => prop::sample::select(vec![
+            ",", "\n", "\r\n", "\r", "\"", "\"\"", "\\", "\\\\", "\\\n", "\\,", "\\\"", "a", "\0",
+            "é", ",\n", "\",\"", "\"\n\"", "\"\r\n", "\n\n", "\r\r\n",
+        ]).prop_map(|piece| piece.as_bytes().to_vec()),
+        1 => (55usize..70).prop_map(|count| vec![b'x'; count]),
+        1 => any::<u8>().prop_map(|byte| vec![byte]),
+    ];
+    prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+/// Text with next to no faults, so that the quick ways are taken.
+fn regular_text() -> impl Strategy<Value = Vec<u8>> {
+    let field = prop::sample::select(vec![
+        "",
+        "1",
+        "twelve bytes",
+        "\"quoted\"",
+        "\"two\nlines, and \"\"more\"\"\"",
+        "\"\"",
+        "\"\"\"\"",
+        "\"a field that goes past the end of a block, however it begins: 64 bytes, and a few\"",
+    ]);
+    let record = prop::collection::vec(field, 1..12).prop_map(|fields| fields.join(","));
+    let end = prop::sample::select(vec!["\n", "\r\n", ",\n", ",\r\n"]);
+    prop::collection::vec((record, end), 0..20).prop_map(|records| {
+        let records: Vec<_> = records.into_iter().map(|(r, end)| r + end).collect();
+        records.concat().into_bytes()
+    })
+}
+
+type Scanned = Result<(usize, Records), ScanError>;
+
+fn slow(dialect: &Dialect, text: &[u8], at_end: bool) -> Scanned {
+    let mut records = Records::default();
+    scan_reference(dialect, text, at_end, &mut records).map(|scan| (scan.bytes_consumed, records))
+}
+
+fn fast(dialect: &Dialect, kernel: Kernel, text: &[u8], at_end: bool) -> Scanned {
+    let mut records = Records::default();
+    Scanner::with_kernel(dialect, kernel)
+        .scan(text, at_end, &mut records)
+        .map(|scan| (scan.bytes_consumed, records))
+}
+
+/// Scans `text` in two parts, the tail of the first carried over to the second.
+fn in_two_parts(dialect: &Dialect, text: &[u8], cut: usize) -> Scanned {
+    let mut scanner = Scanner::with_kernel(dialect, Kernel::best());
+    let mut all = Records::default();
+    let consumed = scanner.scan(&text[..cut], false, &mut all)?.bytes_consumed;
+    let mut rest = Records::default();
+    let lines = all.line_count;
+    scanner.scan(&text[consumed..], true, &mut rest).map_err(
+        |ScanError::RecordTooLong {
+             start,
+             line,
+             record_bytes_max,
+             ..
+         }| {
+            ScanError::RecordTooLong {
+                start: start + consumed as u32,
+                line: line + lines,
+                record_bytes_max,
+                multiline: false,
+            }
+        },
+    )?;
+    let offset = consumed as u32;
+    let (record_count, field_count) = (all.records.len() as u32, all.field_ends.len() as u32);
+    all.records.extend(rest.records.iter().map(|record| Record {
+        start: record.start + offset,
+        end: record.end + offset,
+        line: record.line + lines,
+        first_field: record.first_field + field_count,
+        escaped: record.escaped,
+    }));
+    all.field_ends
+        .extend(rest.field_ends.iter().map(|end| end + offset));
+    all.faults.extend(rest.faults.iter().map(|fault| Fault {
+        record_index: fault.record_index + record_count,
+        kind: fault.kind,
+        position: fault.position + offset,
+    }));
+    all.blank_count += rest.blank_count;
+    all.line_count += rest.line_count;
+    Ok((text.len(), all))
+}
+
+/// How much of an unfinished record was seen is not a part of the answer.
+fn without_hint(scanned: Scanned) -> Scanned {
+    scanned.map_err(
+        |ScanError::RecordTooLong {
+             start,
+             line,
+             record_bytes_max,
+             ..
+         }| {
+            ScanError::RecordTooLong {
+                start,
+                line,
+                record_bytes_max,
+                multiline: false,
+            }
+        },
+    )
+}
+
+fn agree(dialect: &Dialect, text: &[u8]) -> Result<(), TestCaseError> {
+    for at_end in [true, false] {
+        let expected = slow(dialect, text, at_end);
+        for kernel in Kernel::available() {
+            let found = fast(dialect, kernel, text, at_end);
+            prop_assert_eq!(&found, &expected, "{:?}, at_end {}", kernel, at_end);
+        }
+    }
+    Ok(())
+}
+
+fn agree_however_split(dialect: &Dialect, text: &[u8]) -> Result<(), TestCaseError> {
+    let whole = without_hint(slow(dialect, text, true));
+    for cut in 0..=text.len() {
+        let split = without_hint(in_two_parts(dialect, text, cut));
+        prop_assert_eq!(&split, &whole, "cut at {}", cut);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn fast_finds_what_slow_finds(dialect in any_dialect(), text in any_text()) {
+        agree(&dialect, &text)?;
+    }
+
+    #[test]
+    fn fast_finds_what_slow_finds_in_regular_text(
+        dialect in any_dialect(),
+        text in regular_text(),
+    ) {
+        agree(&dialect, &text)?;
+    }
+
+    #[test]
+    fn kernels_find_the_same_bits(
+        bytes in prop::collection::vec(
+            prop_oneof![Just(b','), Just(b'\n'), Just(b'"'), Just(b'\\'), any::<u8>()],
+            BLOCK_BYTES * 3,
+        ),
+        special_count in 0usize..3,
+    ) {
+        let needles = Needles { delimiter: b',', special: [b'"', b'\\'], special_count };
+        let blocks = bytes.as_chunks::<BLOCK_BYTES>().0;
+        for kernel in Kernel::available() {
+            let mut masks = [Masks::default(); 3];
+            kernel.find(blocks, &needles, &mut masks);
+            for (at, byte) in bytes.iter().enumerate() {
+                let (mask, bit) = (masks[at / BLOCK_BYTES], at % BLOCK_BYTES);
+                let special = needles.special[..special_count].contains(byte);
+                prop_assert_eq!(mask.delimiters >> bit & 1 != 0, *byte == b',');
+                prop_assert_eq!(mask.newlines >> bit & 1 != 0, *byte == b'\n');
+                prop_assert_eq!(mask.specials >> bit & 1 != 0, special, "{:?} {}", kernel, at);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn every_split_finds_the_same(dialect in any_dialect(), text in any_text()) {
+        agree_however_split(&dialect, &text)?;
+    }
+
+    #[test]
+    fn every_split_of_regular_text_finds_the_same(
+        dialect in any_dialect(),
+        text in regular_text(),
+    ) {
+        agree_however_split(&dialect, &text)?;
+    }
+}
+
+/// Every text of up to six of the bytes that matter: nothing short is left to chance.
+#[test]
+fn every_short_text_agrees() {
+    const LETTERS: &[u8] = b",\"\\\r\nx";
+    let dialects = [
+        (None, Escape::None),
+        (None, Escape::Byte(b'\\')),
+        (Some(b'"'), Escape::None),
+        (Some(b'"'), Escape::DoubledQuote),
+        (Some(b'"'), Escape::Byte(b'\\')),
+    ];
+    // Behind `lead` bytes of a first field the same text stands at the edge of a block.
+    for lead in [0, 59] {
+        for letters in 0..=6u32 {
+            for number in 0..LETTERS.len().pow(letters) {
+                let mut text = vec![b'x'; lead];
+                let mut rest = number;
+                for _ in 0..letters {
+                    text.push(LETTERS[rest % LETTERS.len()]);
+                    rest /= LETTERS.len();
+                }
+                for (quote, escape) in dialects {
+                    for trailing_delimiter in [false, true] {
+                        let dialect = Dialect {
+                            delimiter: b',',
+                            quote,
+                            escape,
+                            trailing_delimiter,
+                            header: false,
+                            null: None,
+                            record_bytes_max: 1 << 20,
+                        };
+                        for at_end in [false, true] {
+                            let found = fast(&dialect, Kernel::best(), &text, at_end);
+                            let expected = slow(&dialect, &text, at_end);
+                            assert_eq!(
+                                found,
+                                expected,
+                                "{dialect:?} {at_end} {}",
+                                text.escape_ascii()
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

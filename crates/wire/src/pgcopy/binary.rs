@@ -1,0 +1,167 @@
+//! The encoder of `COPY ... (FORMAT binary)`.
+
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{Field, Schema};
+
+use super::PgType;
+use super::column::Column;
+use super::writer::{Cursor, SLACK_BYTES};
+use crate::error::{EncodeError, ValueFault};
+use crate::limits::COLUMNS_MAX;
+
+/// "11-byte sequence PGCOPY\n\377\r\n\0": its odd bytes show transfers that changed line ends,
+/// dropped zero bytes or cut the eighth bit.
+const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
+/// "32-bit integer bit mask to denote important aspects of the file format": none of them.
+const FLAGS: i32 = 0;
+/// "32-bit integer, length in bytes of remainder of header, not including self."
+const EXTENSION_BYTES: i32 = 0;
+/// "The file trailer consists of a 16-bit integer word containing -1."
+const TRAILER: i16 = -1;
+
+/// Encodes batches as `COPY ... (FORMAT binary)` takes them.
+///
+/// A stream is [`begin`](Self::begin) once, [`encode`](Self::encode) for each batch and
+/// [`end`](Self::end) once; each appends to `out`.
+#[derive(Clone, Debug)]
+pub struct BinaryEncoder {
+    types: Vec<PgType>,
+    /// Where long numbers are put together; kept for its memory.
+    scratch: Vec<u8>,
+}
+
+impl BinaryEncoder {
+    /// An encoder for columns of these types, in the order of the COPY statement.
+    pub fn new(types: Vec<PgType>) -> Self {
+        BinaryEncoder {
+            types,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Checks that batches of this schema can be encoded.
+    pub fn check(&self, schema: &Schema) -> Result<(), EncodeError> {
+        self.check_column_count(schema)?;
+        for (&pg_type, field) in self.types.iter().zip(schema.fields()) {
+            if !pg_type.takes(field.data_type()) {
+                return Err(column_type_error(field, pg_type));
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends what a stream starts with.
+    pub fn begin(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(SIGNATURE);
+        out.extend_from_slice(&FLAGS.to_be_bytes());
+        out.extend_from_slice(&EXTENSION_BYTES.to_be_bytes());
+    }
+
+    /// Appends the rows of a batch. Where it fails, `out` is as before.
+    pub fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let schema = batch.schema_ref();
+        self.check_column_count(schema)?;
+        let columns = self
+            .types
+            .iter()
+            .zip(schema.fields())
+            .zip(batch.columns())
+            .map(|((&pg_type, field), array)| {
+                let array: &dyn Array = array;
+                Column::new(pg_type, array).ok_or_else(|| column_type_error(field, pg_type))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let place = |column: usize, row: usize, fault: ValueFault| {
+            fault.at(schema.field(column).name(), row)
+        };
+
+        // A field count for each row, and a row of the batch for each value of a column.
+        let mut bytes_max = 2 * batch.num_rows() + SLACK_BYTES;
+        for (index, column) in columns.iter().enumerate() {
+            bytes_max += column
+                .bytes_max()
+                .map_err(|(row, fault)| place(index, row, fault))?;
+        }
+        out.reserve(bytes_max);
+        let start = out.spare_capacity_mut().as_mut_ptr().cast::<u8>();
+        let cursor = Cursor::new(start);
+        let scratch = &mut self.scratch;
+        let row_count = batch.num_rows();
+        // SAFETY: `bytes_max` bytes from `start` on are reserved: what all fields take at most,
+        // and the slack. Every column has the batch's row count, as every batch has it so; and
+        // without NULLs anywhere no row is NULL.
+        let cursor = unsafe {
+            if columns.iter().any(Column::has_nulls) {
+                put_rows(&columns, row_count, cursor, |column, row, cursor| {
+                    column.put(row, scratch, cursor)
+                })
+            } else {
+                put_rows(&columns, row_count, cursor, |column, row, cursor| {
+                    column.put_value(row, scratch, cursor)
+                })
+            }
+        }
+        .map_err(|(column, row, fault)| place(column, row, fault))?;
+
+        let written_bytes = cursor.bytes_since(start);
+        assert!(
+            written_bytes + SLACK_BYTES <= bytes_max,
+            "a column wrote more than its bytes_max: memory behind the output is damaged"
+        );
+        // SAFETY: so many bytes have been written, and they were reserved.
+        unsafe { out.set_len(out.len() + written_bytes) };
+        Ok(())
+    }
+
+    /// Appends what a stream ends with.
+    pub fn end(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&TRAILER.to_be_bytes());
+    }
+
+    fn check_column_count(&self, schema: &Schema) -> Result<(), EncodeError> {
+        let expected = self.types.len();
+        let found = schema.fields().len();
+        if expected != found {
+            return Err(EncodeError::ColumnCount { expected, found });
+        }
+        if found > COLUMNS_MAX {
+            return Err(EncodeError::TooManyColumns { found });
+        }
+        Ok(())
+    }
+}
+
+/// Writes all rows, each a field count and its fields.
+///
+/// # Safety
+///
+/// At the cursor, 2 bytes for each row are reserved beside what `put` needs for all.
+#[inline(always)]
+unsafe fn put_rows<'a, 'b>(
+    columns: &'b [Column<'a>],
+    row_count: usize,
+    mut cursor: Cursor,
+    mut put: impl FnMut(&'b Column<'a>, usize, Cursor) -> Result<Cursor, ValueFault>,
+) -> Result<Cursor, (usize, usize, ValueFault)> {
+    for row in 0..row_count {
+        // SAFETY: the caller's contract.
+        cursor = unsafe { cursor.put_field_count(columns.len() as u16) };
+        for (index, column) in columns.iter().enumerate() {
+            cursor = match put(column, row, cursor) {
+                Ok(cursor) => cursor,
+                Err(fault) => return Err((index, row, fault)),
+            };
+        }
+    }
+    Ok(cursor)
+}
+
+#[cold]
+fn column_type_error(field: &Field, pg_type: PgType) -> EncodeError {
+    EncodeError::ColumnType {
+        column: field.name().clone(),
+        pg_type,
+        expected: pg_type.arrow_types(),
+        found: field.data_type().clone(),
+    }
+}

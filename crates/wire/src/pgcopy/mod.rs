@@ -1,0 +1,35 @@
+//! `COPY ... (FORMAT binary)`.
+//!
+//! # How it works
+//!
+//! The stream is a header, tuples, and a trailer. A tuple is an int16 field count and then,
+//! for each field, an int32 length (-1 for NULL) and that many bytes, all of it big-endian.
+//!
+//! A batch is encoded in three steps:
+//!
+//! 1. Each column becomes plain slices ([`column`]), its Arrow type checked once.
+//! 2. The bytes that the batch can take at most are summed: fixed widths times rows, plus the
+//!    lengths of all texts. That much is reserved in the output, once.
+//! 3. Rows are written one after the other, without another look at the output's size
+//!    ([`writer`]). Stores may be wider than the field: what a store writes too much, the next
+//!    one overwrites, and a slack at the end takes the last.
+//!
+//! # Before you change it
+//!
+//! `unsafe` stands in [`writer`] (raw stores into reserved memory) and in [`column`] (reads by
+//! row without bounds checks), nowhere else but in the one call that joins them. What keeps it
+//! sound is the sum of step 2: a field that may become longer than its column's
+//! `bytes_max` says is a write past the end. `tests/wire/plain.rs` holds an encoder without any of it,
+//! which must give the same bytes.
+
+mod binary;
+mod column;
+mod numeric;
+mod numeric_text;
+mod pg_type;
+pub(crate) mod temporal;
+mod writer;
+
+pub use binary::BinaryEncoder;
+pub use pg_type::PgType;
+pub(crate) use pg_type::is_interval;

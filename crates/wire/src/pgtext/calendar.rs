@@ -1,0 +1,224 @@
+//! Dates, times and intervals in forms that PostgreSQL reads alike under every setting.
+
+use super::format::{append_infinity, append_integer, append_unsigned};
+use crate::error::ValueFault;
+use crate::pgcopy::temporal::{postgres_date, postgres_time, postgres_timestamp};
+
+const DAY_MICROSECONDS: i64 = 86_400_000_000;
+const HOUR_MICROSECONDS: i64 = 3_600_000_000;
+const MINUTE_MICROSECONDS: i64 = 60_000_000;
+const SECOND_MICROSECONDS: i64 = 1_000_000;
+
+/// Appends days since 1970-01-01 as `2024-02-29`, `0044-03-15 BC`, `infinity`.
+pub(super) fn append_date(days: i32, out: &mut Vec<u8>) -> Result<(), ValueFault> {
+    postgres_date(days)?;
+    if days == i32::MIN || days == i32::MAX {
+        append_infinity(days > 0, "infinity", out);
+        return Ok(());
+    }
+    let before_christ = append_year_month_day(i64::from(days), out);
+    append_era(before_christ, out);
+    Ok(())
+}
+
+/// Appends microseconds since midnight as `23:59:59.999999`; the day's end is `24:00:00`.
+pub(super) fn append_time(microseconds: i64, out: &mut Vec<u8>) -> Result<(), ValueFault> {
+    postgres_time(microseconds)?;
+    append_clock(microseconds, out);
+    Ok(())
+}
+
+/// Appends microseconds since 1970-01-01 00:00:00 with the offset, `+00` or nothing.
+pub(super) fn append_timestamp(
+    microseconds: i64,
+    offset: &str,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueFault> {
+    postgres_timestamp(microseconds)?;
+    if microseconds == i64::MIN || microseconds == i64::MAX {
+        append_infinity(microseconds > 0, "infinity", out);
+        return Ok(());
+    }
+    let before_christ = append_year_month_day(microseconds.div_euclid(DAY_MICROSECONDS), out);
+    out.push(b' ');
+    append_clock(microseconds.rem_euclid(DAY_MICROSECONDS), out);
+    out.extend_from_slice(offset.as_bytes());
+    append_era(before_christ, out);
+    Ok(())
+}
+
+/// Appends an interval as `+1 mons -2 days +3 hours +4.500000 secs`.
+///
+/// Each part has its sign: with IntervalStyle sql_standard a single leading minus would count
+/// for all of them. Seconds stay below an hour, so that no part is too large to be read.
+pub(super) fn append_interval(months: i32, days: i32, microseconds: i64, out: &mut Vec<u8>) {
+    let parts = [
+        (i64::from(months), &b" mons "[..]),
+        (i64::from(days), b" days "),
+        (microseconds / HOUR_MICROSECONDS, b" hours "),
+    ];
+    for (number, unit) in parts {
+        if number >= 0 {
+            out.push(b'+');
+        }
+        append_integer(number, out);
+        out.extend_from_slice(unit);
+    }
+    let rest = microseconds % HOUR_MICROSECONDS;
+    out.push(if rest < 0 { b'-' } else { b'+' });
+    append_unsigned((rest / SECOND_MICROSECONDS).unsigned_abs(), 1, out);
+    append_fraction((rest % SECOND_MICROSECONDS).unsigned_abs(), out);
+    out.extend_from_slice(b" secs");
+}
+
+/// Appends year, month and day, and says whether the year is one before Christ.
+fn append_year_month_day(days: i64, out: &mut Vec<u8>) -> bool {
+    let (year, month, day) = civil_date(days);
+    // There is no year 0: the year before 1 is 1 BC.
+    let before_christ = year <= 0;
+    let shown = if before_christ { 1 - year } else { year };
+    append_unsigned(shown.unsigned_abs(), 4, out);
+    out.push(b'-');
+    append_unsigned(month, 2, out);
+    out.push(b'-');
+    append_unsigned(day, 2, out);
+    before_christ
+}
+
+fn append_era(before_christ: bool, out: &mut Vec<u8>) {
+    if before_christ {
+        out.extend_from_slice(b" BC");
+    }
+}
+
+fn append_clock(microseconds: i64, out: &mut Vec<u8>) {
+    let units = [HOUR_MICROSECONDS, MINUTE_MICROSECONDS, SECOND_MICROSECONDS];
+    let mut rest = microseconds;
+    for unit in units {
+        if unit != HOUR_MICROSECONDS {
+            out.push(b':');
+        }
+        append_unsigned((rest / unit).unsigned_abs(), 2, out);
+        rest %= unit;
+    }
+    append_fraction(rest.unsigned_abs(), out);
+}
+
+fn append_fraction(microseconds: u64, out: &mut Vec<u8>) {
+    if microseconds > 0 {
+        out.push(b'.');
+        append_unsigned(microseconds, 6, out);
+    }
+}
+
+/// Year, month and day of the days since 1970-01-01, in the Gregorian calendar for all time
+/// (Howard Hinnant's `civil_from_days`): years are counted from March, so that the leap day is
+/// the last, in eras of 400 years, which are all alike.
+fn civil_date(days: i64) -> (i64, u64, u64) {
+    const ERA_DAYS: i64 = 146_097;
+    let days = days + 719_468;
+    let era = days.div_euclid(ERA_DAYS);
+    let day_of_era = days.rem_euclid(ERA_DAYS);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    (year, month.unsigned_abs(), day.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::{
+        DATE_DAYS_MAX, DATE_DAYS_MIN, TIMESTAMP_MICROSECONDS_MAX, TIMESTAMP_MICROSECONDS_MIN,
+    };
+
+    fn text(append: impl FnOnce(&mut Vec<u8>) -> Result<(), ValueFault>) -> String {
+        let mut out = Vec::new();
+        match append(&mut out) {
+            Ok(()) => String::from_utf8(out).expect("ASCII"),
+            Err(fault) => format!("{}", fault.at("c", 3)),
+        }
+    }
+
+    macro_rules! table {
+        ($($name:ident: $append:expr => $text:expr;)*) => {
+            $(#[test]
+            fn $name() {
+                assert_eq!(text($append), $text);
+            })*
+        };
+    }
+
+    table! {
+        epoch: |out| append_date(0, out) => "1970-01-01";
+        leap_day: |out| append_date(19_782, out) => "2024-02-29";
+        first_of_march_1900: |out| append_date(-25_508, out) => "1900-03-01";
+        ides_of_march: |out| append_date(-735_160, out) => "0044-03-15 BC";
+        first_day_of_our_era: |out| append_date(-719_162, out) => "0001-01-01";
+        last_day_before_it: |out| append_date(-719_163, out) => "0001-12-31 BC";
+        first_date: |out| append_date(DATE_DAYS_MIN, out) => "4714-11-24 BC";
+        last_date: |out| append_date(DATE_DAYS_MAX, out) => "5874897-12-31";
+        no_date_before: |out| append_date(DATE_DAYS_MIN - 1, out) =>
+            "column \"c\", row 3 of the batch: -2440589 days since 1970-01-01 lie past the ends \
+             of date (4714-11-24 BC to 5874897-12-31)";
+        infinite_date: |out| append_date(i32::MAX, out) => "infinity";
+        minus_infinite_date: |out| append_date(i32::MIN, out) => "-infinity";
+
+        midnight: |out| append_time(0, out) => "00:00:00";
+        end_of_day: |out| append_time(86_400_000_000, out) => "24:00:00";
+        last_microsecond: |out| append_time(86_399_999_999, out) => "23:59:59.999999";
+        no_negative_time: |out| append_time(-1, out) =>
+            "column \"c\", row 3 of the batch: -1 microseconds since midnight lie past the ends \
+             of time (00:00:00 to 24:00:00)";
+
+        unix_epoch: |out| append_timestamp(0, "", out) => "1970-01-01 00:00:00";
+        just_before_it: |out| append_timestamp(-1, "+00", out) =>
+            "1969-12-31 23:59:59.999999+00";
+        first_timestamp: |out| append_timestamp(TIMESTAMP_MICROSECONDS_MIN, "+00", out) =>
+            "4714-11-24 00:00:00+00 BC";
+        last_timestamp: |out| append_timestamp(TIMESTAMP_MICROSECONDS_MAX, "", out) =>
+            "294247-01-10 04:00:54.775806";
+        infinite_timestamp: |out| append_timestamp(i64::MAX, "+00", out) => "infinity";
+        minus_infinite_timestamp: |out| append_timestamp(i64::MIN, "", out) => "-infinity";
+
+        no_time_at_all: |out| { append_interval(0, 0, 0, out); Ok(()) } =>
+            "+0 mons +0 days +0 hours +0 secs";
+        mixed_signs: |out| { append_interval(-14, 3, -5_400_000_001, out); Ok(()) } =>
+            "-14 mons +3 days -1 hours -1800.000001 secs";
+        less_than_a_second: |out| { append_interval(0, 0, -500_000, out); Ok(()) } =>
+            "+0 mons +0 days +0 hours -0.500000 secs";
+        smallest_interval: |out| { append_interval(i32::MIN, i32::MIN, i64::MIN, out); Ok(()) } =>
+            "-2147483648 mons -2147483648 days -2562047788 hours -54.775808 secs";
+    }
+
+    /// Walks the calendar a day at a time, by the rules that children learn.
+    #[test]
+    fn eight_hundred_years_day_by_day() {
+        let (mut year, mut month, mut day) = (-401i64, 1, 1);
+        let start = (0..)
+            .map(|days| -days)
+            .find(|&days| civil_date(days) == (-401, 1, 1));
+        let start: i64 = start.expect("the year has a first day");
+        for days in start..start + 2 * 146_097 {
+            assert_eq!(civil_date(days), (year, month, day));
+            let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            let month_days = match month {
+                2 => 28 + u64::from(leap),
+                4 | 6 | 9 | 11 => 30,
+                _ => 31,
+            };
+            day += 1;
+            if day > month_days {
+                (month, day) = (month + 1, 1);
+            }
+            if month > 12 {
+                (year, month) = (year + 1, 1);
+            }
+        }
+        assert_eq!((year, month, day), (399, 1, 1));
+    }
+}

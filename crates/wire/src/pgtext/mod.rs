@@ -1,0 +1,14 @@
+//! `COPY ... (FORMAT text)`, for tables with a type that has no binary encoder.
+//!
+//! A row is its fields with a tab between them and a newline behind them; `\N` is NULL. Values
+//! are written in the forms that PostgreSQL itself writes, and that it reads alike whatever
+//! DateStyle, IntervalStyle or time zone the session has. The bytes of a value that mean
+//! something to COPY are escaped ([`escape`]); formatted values have none of them.
+
+mod calendar;
+mod column;
+mod encoder;
+mod escape;
+mod format;
+
+pub use encoder::TextEncoder;

@@ -1,0 +1,14 @@
+//! Tests of the encoders as others see them.
+//!
+//! Three things written apart must agree: the encoder, [`plain`], which makes the same bytes
+//! without any haste, and [`decoder`], which reads them back by PostgreSQL's documentation.
+//! [`batches`] makes the batches, of random types, extremes, NULLs and views.
+
+mod batches;
+mod decoder;
+mod goldens;
+mod numerics;
+mod plain;
+mod refusals;
+mod round_trips;
+mod text_form;
