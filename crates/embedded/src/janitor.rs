@@ -21,8 +21,8 @@ use crate::process::detached;
 
 /// Standard output is the reading end of the second stream: a number below 3 needs no
 /// juggling of descriptors. Arguments: the signal that stops the server, then the folders.
-/// The end of `cat` is the end of the server; the `sleep`s only bound a server that hangs,
-/// and end with the janitor's process group.
+/// The end of `cat` is the end of the server; the `sleep`s only bound a server that hangs.
+/// Every helper is waited for: not every init reaps what it inherits.
 const SCRIPT: &str = r#"
 stop_signal=$1; shift
 server= started=
@@ -40,11 +40,15 @@ tell() {
   [ "${20}" = "$started" ] && kill -s "$wanted" "$server"
 }
 tell "$stop_signal"
-(sleep 120; tell QUIT; sleep 20; tell KILL) <&- &
+(
+  trap 'kill $!; wait; exit' TERM
+  sleep 120 & wait; tell QUIT
+  sleep 20 & wait; tell KILL
+) <&- &
 cat <&1 >/dev/null
 rm -rf -- "$@"
-trap '' TERM
-kill -s TERM -- -$$
+kill $!
+wait
 "#;
 
 /// The janitor of one server.
@@ -166,14 +170,10 @@ mod tests {
         for folder in &folders {
             assert!(!folder.exists(), "{} is still there", folder.display());
         }
-        // Its own helpers are gone too: nobody is left in its process group.
+        // Its own helpers are gone too, and reaped: nobody is left in its process group.
         let group = child.id() as libc::pid_t;
-        let deadline = Instant::now() + Duration::from_secs(30);
         // SAFETY: signal 0 to a process group only asks whether it exists.
-        while unsafe { libc::kill(-group, 0) } == 0 {
-            assert!(Instant::now() < deadline, "helpers of the janitor are left");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        assert_eq!(unsafe { libc::kill(-group, 0) }, -1, "helpers are left");
     }
 
     #[test]

@@ -202,8 +202,9 @@ impl Run {
 
     /// Stops the server and removes what is private. The second call does nothing.
     pub fn finish(&mut self) -> Result<(), EmbeddedError> {
-        let stopped = match self.process.take() {
-            Some(process) => self.stop_process(&process),
+        let process = self.process.take();
+        let stopped = match &process {
+            Some(process) => self.stop_process(process),
             None => Ok(()),
         };
         let gone = self.alive.take().is_none_or(|alive| {
@@ -218,7 +219,10 @@ impl Run {
         if !gone {
             // Nobody removes folders under a server. Dropping the janitor's stream makes it
             // press on, and remove them at last.
-            return stopped;
+            return stopped.and(Err(EmbeddedError::Stop {
+                pid: process.map_or(0, |process| process.pid()),
+                outcome: "one of its processes still runs; its folders are removed after it",
+            }));
         }
         let mut removed = Ok(());
         for folder in std::mem::take(&mut self.private) {

@@ -56,6 +56,10 @@ on_each_version! {
             }
         }
         assert_eq!(query(&server, "SHOW listen_addresses"), "");
+        // Text is UTF-8 and sorts by its bytes in every version.
+        assert_eq!(query(&server, "SHOW server_encoding"), "UTF8");
+        let text = query(&server, "SELECT 'B' < 'a', upper('ä') = 'Ä', 'ä' ~ '^\\w$'");
+        assert_eq!(text, "t|t|t");
         let private = server.socket_folder().to_owned();
         assert_eq!(private.metadata().unwrap().mode() & 0o777, 0o700);
         assert_ne!(server.data_folder().metadata().unwrap().uid(), 0);
@@ -66,17 +70,14 @@ on_each_version! {
         assert_eq!(processes_at(parent.path()), [0; 0]);
     }
 
-    text_is_utf8_sorted_by_bytes(binaries) {
+    not_durable_only_when_asked_and_drop_stops_it_too(binaries) {
         let parent = open_folder();
-        let server = EmbeddedServer::start(temporary(binaries, parent.path())).unwrap();
-        assert_eq!(query(&server, "SHOW server_encoding"), "UTF8");
-        assert_eq!(query(&server, "SELECT 'B' < 'a', upper('ä') = 'Ä', 'ä' ~ '^\\w$'"), "t|t|t");
-        assert_eq!(query(&server, "SHOW data_checksums"), "off");
-    }
-
-    drop_stops_it_too(binaries) {
-        let parent = open_folder();
-        drop(EmbeddedServer::start(temporary(binaries, parent.path())).unwrap());
+        let mut options = temporary(binaries, parent.path());
+        options.durable = false;
+        let server = EmbeddedServer::start(options).unwrap();
+        assert_eq!(query(&server, "SHOW fsync"), "off");
+        assert!(server.settings().iter().any(|s| s.name == "fsync" && s.why.contains("asked")));
+        drop(server);
         assert_eq!(names_in(parent.path()), [""; 0]);
         assert_eq!(processes_at(parent.path()), [0; 0]);
     }
@@ -263,15 +264,6 @@ on_each_version! {
             server.stop().unwrap();
             assert_eq!(names_in(&odd), [""; 0]);
         }
-    }
-
-    not_durable_only_when_asked(binaries) {
-        let parent = open_folder();
-        let mut options = temporary(binaries, parent.path());
-        options.durable = false;
-        let server = EmbeddedServer::start(options).unwrap();
-        assert_eq!(query(&server, "SHOW fsync"), "off");
-        assert!(server.settings().iter().any(|s| s.name == "fsync" && s.why.contains("asked")));
     }
 }
 

@@ -77,7 +77,10 @@ impl Package {
         let mut first: Option<&str> = None;
         for (index, flow) in self.flows.iter().enumerate() {
             let fault = |kind| {
-                PackageError::new(self.origin.place(&format!("flow[{index}].connection")), kind)
+                PackageError::new(
+                    self.origin.place(&format!("flow[{index}].connection")),
+                    kind,
+                )
             };
             let name = self.connection_of(flow).map_err(fault)?;
             match first {

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use super::check::Faults;
 use super::error::PackageFaultKind;
-use super::name::{NameFault, TableName, valid};
+use super::name::{TableName, quoted_where_needed};
 use super::suggest::suggestion;
-use super::{BoundValue, Bounds, ColumnDetail, Flow, OneOrMany};
+use super::{BoundValue, Bounds, ColumnDetail, Flow};
 
 /// Checks one flow.
 pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
@@ -19,19 +19,12 @@ pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
     check_partitions(flow, columns.as_deref(), &at, faults);
 }
 
-fn files(flow: &Flow) -> Vec<&str> {
-    match &flow.files {
-        OneOrMany::One(file) => vec![file],
-        OneOrMany::Many(files) => files.iter().map(String::as_str).collect(),
-    }
-}
-
 fn check_files(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
-    let files = files(flow);
+    let files = flow.files.patterns();
     if files.is_empty() || files.iter().any(|file| file.trim().is_empty()) {
         faults.value(
             &at("files"),
-            files.first().unwrap_or(&"[]"),
+            files.first().map_or("[]", String::as_str),
             "there is nothing to read",
             "write a path or a glob, for example \"data/orders.*.tbl\"",
         );
@@ -136,7 +129,7 @@ fn check_partitions(
     at: &dyn Fn(&str) -> String,
     faults: &mut Faults<'_>,
 ) {
-    let Some(key) = &flow.partition_by else {
+    let Some(text) = &flow.partition_by else {
         if flow.bounds != Bounds::default() {
             faults.add(
                 &at("bounds"),
@@ -148,23 +141,10 @@ fn check_partitions(
         }
         return;
     };
-    if let Err(NameFault { cause, mend }) = valid(key) {
-        faults.value(&at("partition_by"), key, &cause, &mend);
-    } else if let Some(columns) = columns
-        && !columns.is_empty()
-        && !columns.iter().any(|column| column.name == *key)
-    {
-        let names = columns.iter().map(|column| column.name.as_str());
-        let mend = match suggestion(key, names) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "take one of the flow's columns".to_owned(),
-        };
-        faults.value(
-            &at("partition_by"),
-            key,
-            "it is not among the flow's `columns`",
-            &mend,
-        );
+    match flow.partition_column_checked() {
+        Err(kind) => faults.add(&at("partition_by"), kind),
+        Ok(Some(column)) => check_key(text, &column, columns.unwrap_or_default(), at, faults),
+        Ok(None) => {}
     }
     match &flow.bounds {
         Bounds::Word(_) => {}
@@ -175,6 +155,30 @@ fn check_partitions(
         }
         Bounds::List(values) => check_bounds_list(values, at, faults),
     }
+}
+
+/// The key must be filled by the files, where it is said what they fill.
+fn check_key(
+    text: &str,
+    key: &str,
+    columns: &[ColumnDetail],
+    at: &dyn Fn(&str) -> String,
+    faults: &mut Faults<'_>,
+) {
+    if columns.is_empty() || columns.iter().any(|column| column.name == key) {
+        return;
+    }
+    let names = columns.iter().map(|column| column.name.as_str());
+    let mend = match suggestion(key, names) {
+        Some(near) => format!("did you mean `{}`?", quoted_where_needed(&near)),
+        None => "take one of the flow's columns".to_owned(),
+    };
+    faults.value(
+        &at("partition_by"),
+        text,
+        "it is not among the flow's `columns`",
+        &mend,
+    );
 }
 
 fn check_bounds_list(values: &[BoundValue], at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {

@@ -74,10 +74,7 @@ impl Format {
     }
 
     /// The dialect, else the setting that is wrong and why.
-    pub(super) fn dialect_checked(
-        &self,
-        file_name: &str,
-    ) -> Result<Dialect, FormatFault> {
+    pub(super) fn dialect_checked(&self, file_name: &str) -> Result<Dialect, FormatFault> {
         let preset = self.preset.or_else(|| Preset::of_file(file_name));
         let mut dialect = preset.unwrap_or(Preset::Csv).dialect();
         if let Some(delimiter) = &self.delimiter {
@@ -140,10 +137,7 @@ impl Format {
 }
 
 /// The byte that a setting of one character names; none where it is empty.
-fn one_byte(
-    setting: &'static str,
-    text: &str,
-) -> Result<Option<u8>, FormatFault> {
+fn one_byte(setting: &'static str, text: &str) -> Result<Option<u8>, FormatFault> {
     match text.as_bytes() {
         [] => Ok(None),
         [b'\n' | b'\r' | 0] => Err(refused(

@@ -4,12 +4,12 @@
 //! `resolve` puts parameters and the environment in; `check` finds what does not go together.
 //! Everything that is wrong in one of these passes is told at once, each with its line.
 
-mod access;
 mod bounds;
 mod check;
 mod check_flow;
 mod columns;
 mod error;
+mod flow;
 mod format;
 mod identity;
 mod name;

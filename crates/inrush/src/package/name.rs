@@ -86,6 +86,14 @@ pub(super) fn parts(text: &str) -> Result<Vec<String>, NameFault> {
     }
 }
 
+/// One name and nothing else.
+pub(super) fn single(text: &str) -> Result<String, NameFault> {
+    match take_name(text.trim())? {
+        (name, "") => Ok(name),
+        (_, rest) => Err(odd_character(rest)),
+    }
+}
+
 /// The name that a text starts with, and what follows it.
 pub(super) fn take_name(text: &str) -> Result<(String, &str), NameFault> {
     let (name, rest) = match text.strip_prefix('"') {

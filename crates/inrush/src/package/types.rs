@@ -125,7 +125,8 @@ pub struct Flow {
     pub columns: Vec<ColumnSpec>,
     /// The target, `table` or `schema.table`; parts with other characters in double quotes.
     pub table: String,
-    /// The column whose ranges are the partitions; a plain table where it is not set.
+    /// The column whose ranges are the partitions, written as in SQL (odd names in double
+    /// quotes); a plain table where it is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_by: Option<String>,
     /// Where the partitions begin and end.

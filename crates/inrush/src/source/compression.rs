@@ -5,6 +5,7 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::error::SourceError;
 use super::input::StoredFile;
 use crate::package::Compression;
 
@@ -32,6 +33,26 @@ pub(super) fn words(compression: Compression) -> (&'static str, &'static str) {
     }
 }
 
+/// Why a decompressor could not be made.
+pub(super) enum DecompressorError {
+    /// The file could not be read.
+    Read(io::Error),
+    /// The first bytes were refused.
+    Refused(SourceError),
+}
+
+impl From<io::Error> for DecompressorError {
+    fn from(error: io::Error) -> DecompressorError {
+        DecompressorError::Read(error)
+    }
+}
+
+impl From<SourceError> for DecompressorError {
+    fn from(error: SourceError) -> DecompressorError {
+        DecompressorError::Refused(error)
+    }
+}
+
 /// The text of a stored file. Members of a gzip file, and frames of a zstd file, follow each
 /// other as if they were one.
 pub(super) enum Decompressor {
@@ -44,14 +65,21 @@ pub(super) enum Decompressor {
 }
 
 impl Decompressor {
-    pub(super) fn new(file: StoredFile, compression: Compression) -> io::Result<Decompressor> {
-        let buffered = |file| BufReader::with_capacity(COMPRESSED_READ_BYTES, file);
+    /// `look` sees the first bytes of a compressed file before a decompressor does; a plain
+    /// file's bytes are seen anyway.
+    pub(super) fn new(
+        file: StoredFile,
+        compression: Compression,
+        look: impl FnOnce(&[u8]) -> Result<(), SourceError>,
+    ) -> Result<Decompressor, DecompressorError> {
+        if compression == Compression::None {
+            return Ok(Decompressor::None(file));
+        }
+        let mut file = BufReader::with_capacity(COMPRESSED_READ_BYTES, file);
+        look(file.fill_buf()?)?;
         Ok(match compression {
-            Compression::None => Decompressor::None(file),
-            Compression::Gzip => Decompressor::Gzip(Box::new(MultiGzDecoder::new(buffered(file)))),
-            Compression::Zstd => {
-                Decompressor::Zstd(Box::new(zstd::Decoder::with_buffer(buffered(file))?))
-            }
+            Compression::Zstd => Decompressor::Zstd(Box::new(zstd::Decoder::with_buffer(file)?)),
+            _ => Decompressor::Gzip(Box::new(MultiGzDecoder::new(file))),
         })
     }
 
@@ -71,16 +99,6 @@ impl Decompressor {
             Decompressor::Zstd(decoder) => decoder.get_ref().buffer().len(),
         };
         self.file().bytes_read() - ahead as u64
-    }
-
-    /// The first bytes of the stored file, without taking them; only before the first read,
-    /// and not for a plain file, whose bytes are seen anyway.
-    pub(super) fn peek(&mut self) -> io::Result<&[u8]> {
-        match self {
-            Decompressor::None(_) => Ok(&[]),
-            Decompressor::Gzip(decoder) => decoder.get_mut().fill_buf(),
-            Decompressor::Zstd(decoder) => decoder.get_mut().fill_buf(),
-        }
     }
 }
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::compression::compression_of;
 use super::error::SourceError;
+use super::expand::{expand, is_glob};
 use super::natural::compare_paths;
 use super::nearest;
 use crate::package::Compression;
@@ -107,36 +108,16 @@ fn paths_of(pattern: &str, base: &Path) -> Result<Vec<PathBuf>, SourceError> {
     if !is_glob(pattern) || literal.symlink_metadata().is_ok() {
         return Ok(vec![literal]);
     }
-    let invalid = |error: glob::PatternError| SourceError::PatternInvalid {
-        pattern: pattern.to_owned(),
-        reason: error.msg.to_owned(),
-    };
-    // An empty base would make relative patterns absolute.
-    let whole = if Path::new(pattern).is_absolute() || base.as_os_str().is_empty() {
-        pattern.to_owned()
-    } else {
-        let base = glob::Pattern::escape(&base.to_string_lossy());
-        format!("{}/{pattern}", base.trim_end_matches('/'))
-    };
-    let options = glob::MatchOptions {
-        case_sensitive: true,
-        require_literal_separator: true,
-        require_literal_leading_dot: true,
-    };
-    let mut paths = Vec::new();
+    let mut paths = expand(pattern, base)?;
     let mut folder = None;
-    for path in glob::glob_with(&whole, options).map_err(invalid)? {
-        let path = path.map_err(|error| SourceError::Unreadable {
-            path: error.path().to_path_buf(),
-            cause: error.into(),
-        })?;
-        // A link that leads nowhere is no folder: it is refused later, by name.
-        if path.is_dir() {
-            folder = Some(path);
-        } else {
-            paths.push(path);
+    // A link that leads nowhere is no folder: it is refused later, by name.
+    paths.retain(|path| {
+        let is_folder = path.is_dir();
+        if is_folder {
+            folder = Some(path.clone());
         }
-    }
+        !is_folder
+    });
     if paths.is_empty() {
         return Err(SourceError::NoMatch {
             pattern: pattern.to_owned(),
@@ -151,10 +132,6 @@ fn paths_of(pattern: &str, base: &Path) -> Result<Vec<PathBuf>, SourceError> {
     }
     paths.sort_by(|left, right| compare_paths(left, right));
     Ok(paths)
-}
-
-fn is_glob(pattern: &str) -> bool {
-    pattern.contains(['*', '?', '['])
 }
 
 /// Makes sure that `path` is a regular file that can be opened.

@@ -2,12 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::advise::advise_sequential;
-use super::compression::{Decompressor, words};
+use super::compression::{Decompressor, DecompressorError, words};
 use super::error::SourceError;
 use super::files::{SourceFile, modified_ns};
 use super::meter::nanoseconds_since;
@@ -59,26 +58,24 @@ impl Input {
             cause,
         })?;
         advise_sequential(&file);
+        check_unchanged(&file, planned)?;
         let file = StoredFile {
             file,
             bytes_read: 0,
             read_ns: 0,
         };
-        let decompressor = Decompressor::new(file, planned.compression)
-            .map_err(|cause| SourceError::read(path, 0, cause))?;
-        let mut input = Input {
+        let look = |first: &[u8]| check_compressed_kind(first, planned);
+        let decompressor = match Decompressor::new(file, planned.compression, look) {
+            Ok(decompressor) => decompressor,
+            Err(DecompressorError::Read(cause)) => return Err(SourceError::read(path, 0, cause)),
+            Err(DecompressorError::Refused(error)) => return Err(error),
+        };
+        Ok(Input {
             decompressor,
             planned: Arc::clone(planned),
             text_bytes: 0,
             decompressor_ns: 0,
-        };
-        input.check_unchanged()?;
-        input.check_compressed_kind()?;
-        Ok(input)
-    }
-
-    fn path(&self) -> &Arc<PathBuf> {
-        &self.planned.path
+        })
     }
 
     pub(super) fn text_bytes(&self) -> u64 {
@@ -111,7 +108,7 @@ impl Input {
                 let stored = self.stored_bytes();
                 if count == 0 || stored > self.planned.size_bytes {
                     self.check_read_bytes()?;
-                    self.check_unchanged()?;
+                    check_unchanged(&self.decompressor.file().file, &self.planned)?;
                 }
                 Ok(count)
             }
@@ -120,36 +117,27 @@ impl Input {
     }
 
     fn failure(&self, cause: io::Error) -> SourceError {
-        let path = self.path();
+        let path = &self.planned.path;
         // Errors of the system have a number, those of the decompressors have none.
         if cause.raw_os_error().is_some() {
             return SourceError::read(path, self.stored_bytes(), cause);
         }
         // A file that is still being written looks like a truncated one.
-        if let Err(changed) = self.check_unchanged() {
+        if let Err(changed) = check_unchanged(&self.decompressor.file().file, &self.planned) {
             return changed;
         }
-        let (format, test) = words(self.planned.compression);
-        let path = path.to_path_buf();
         let compressed_offset = self.decompressor.used_bytes();
-        let text_offset = self.text_bytes;
         if cause.kind() == io::ErrorKind::UnexpectedEof {
-            SourceError::Truncated {
-                path,
-                format,
-                test,
-                compressed_offset,
-                text_offset,
-            }
-        } else {
-            SourceError::Corrupt {
-                path,
-                format,
-                test,
-                compressed_offset,
-                text_offset,
-                cause,
-            }
+            return truncated(&self.planned, compressed_offset, self.text_bytes);
+        }
+        let (format, test) = words(self.planned.compression);
+        SourceError::Corrupt {
+            path: path.to_path_buf(),
+            format,
+            test,
+            compressed_offset,
+            text_offset: self.text_bytes,
+            cause,
         }
     }
 
@@ -158,72 +146,71 @@ impl Input {
         if read == planned {
             return Ok(());
         }
-        Err(self.changed(format!(
-            "{read} bytes were read where {planned} were planned"
-        )))
+        let what = format!("{read} bytes were read where {planned} were planned");
+        Err(changed(&self.planned, what))
     }
+}
 
-    fn check_unchanged(&self) -> Result<(), SourceError> {
-        let file = &self.decompressor.file().file;
-        let metadata = file
-            .metadata()
-            .map_err(|cause| SourceError::read(self.path(), self.stored_bytes(), cause))?;
-        let (size, planned) = (metadata.len(), self.planned.size_bytes);
-        if size != planned {
-            return Err(self.changed(format!("it had {planned} bytes and has {size}")));
-        }
-        if modified_ns(&metadata) != self.planned.modified_ns {
-            return Err(self.changed("it was written again".to_owned()));
-        }
-        Ok(())
+fn check_unchanged(file: &File, planned: &SourceFile) -> Result<(), SourceError> {
+    let metadata = file
+        .metadata()
+        .map_err(|cause| SourceError::read(&planned.path, 0, cause))?;
+    let (size, planned_size) = (metadata.len(), planned.size_bytes);
+    if size != planned_size {
+        let what = format!("it had {planned_size} bytes and has {size}");
+        return Err(changed(planned, what));
     }
+    if modified_ns(&metadata) != planned.modified_ns {
+        return Err(changed(planned, "it was written again".to_owned()));
+    }
+    Ok(())
+}
 
-    fn changed(&self, what: String) -> SourceError {
-        SourceError::Changed {
-            path: self.path().to_path_buf(),
-            what,
-        }
+fn changed(planned: &SourceFile, what: String) -> SourceError {
+    SourceError::Changed {
+        path: planned.path.to_path_buf(),
+        what,
     }
+}
 
-    /// A compressed file begins as its compression says, so that a wrong name is not taken for
-    /// damage.
-    fn check_compressed_kind(&mut self) -> Result<(), SourceError> {
-        let expected = match self.planned.compression {
-            Compression::None => return Ok(()),
-            Compression::Gzip => "gzip",
-            Compression::Zstd => "zstd",
-        };
-        let start = Instant::now();
-        let first = match self.decompressor.peek() {
-            Ok(first) => first,
-            Err(cause) => return Err(self.failure(cause)),
-        };
-        let is_empty = first.is_empty();
-        let found = binary_kind(first);
-        // A zstd file may begin with a frame that is to be passed over.
-        let is_skippable = matches!(first, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
-        self.decompressor_ns += nanoseconds_since(start);
-        if is_empty {
-            // Not even a header: an empty text would have one.
-            return Err(self.failure(io::ErrorKind::UnexpectedEof.into()));
-        }
-        if found == Some(expected) || (expected == "zstd" && is_skippable) {
-            return Ok(());
-        }
-        Err(SourceError::KindMismatch {
-            path: self.path().to_path_buf(),
-            expected,
-            found: found.unwrap_or("plain text"),
-            mend: match found {
-                Some("gzip" | "zstd") => {
-                    format!(
-                        "declare it: format.compression = {:?}",
-                        found.unwrap_or_default()
-                    )
-                }
-                Some(_) => "make it again as text, gzip or zstd".to_owned(),
-                None => "rename it, or declare it: format.compression = \"none\"".to_owned(),
-            },
-        })
+fn truncated(planned: &SourceFile, compressed_offset: u64, text_offset: u64) -> SourceError {
+    let (format, test) = words(planned.compression);
+    SourceError::Truncated {
+        path: planned.path.to_path_buf(),
+        format,
+        test,
+        compressed_offset,
+        text_offset,
     }
+}
+
+/// A compressed file begins as its compression says: a wrong name is not taken for damage.
+fn check_compressed_kind(first: &[u8], planned: &SourceFile) -> Result<(), SourceError> {
+    let (expected, _) = words(planned.compression);
+    let signature: &[u8] = match planned.compression {
+        Compression::Zstd => &[0x28, 0xb5, 0x2f, 0xfd],
+        _ => &[0x1f, 0x8b],
+    };
+    let found = binary_kind(first);
+    // A zstd file may begin with a frame that is to be passed over.
+    let is_skippable = expected == "zstd" && matches!(first, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
+    if found == Some(expected) || is_skippable {
+        return Ok(());
+    }
+    // Not even a whole signature; an empty text would have one.
+    if signature.starts_with(first) {
+        return Err(truncated(planned, first.len() as u64, 0));
+    }
+    Err(SourceError::KindMismatch {
+        path: planned.path.to_path_buf(),
+        expected,
+        found: found.unwrap_or("plain text"),
+        mend: match found {
+            Some(found @ ("gzip" | "zstd")) => {
+                format!("declare it: format.compression = {found:?}")
+            }
+            Some(_) => "make it again as text, gzip or zstd".to_owned(),
+            None => "rename it, or declare it: format.compression = \"none\"".to_owned(),
+        },
+    })
 }

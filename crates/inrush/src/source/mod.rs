@@ -9,6 +9,7 @@ mod advise;
 mod buffers;
 mod compression;
 mod error;
+mod expand;
 mod files;
 mod header;
 mod input;
@@ -28,3 +29,6 @@ pub use meter::SourceMeter;
 pub use preview::{Preview, PreviewRecord};
 pub use reader::ShardReader;
 pub use shard::Shard;
+
+#[cfg(test)]
+mod tests;

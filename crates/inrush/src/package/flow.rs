@@ -1,0 +1,56 @@
+//! What a flow's texts mean: its files, its table, its columns and its key.
+
+use super::error::{PackageError, PackageFaultKind};
+use super::name::{NameFault, TableName, single};
+use super::place::Place;
+use super::{ColumnDetail, Flow, OneOrMany};
+
+impl OneOrMany {
+    /// The texts.
+    pub fn patterns(&self) -> &[String] {
+        match self {
+            OneOrMany::One(one) => std::slice::from_ref(one),
+            OneOrMany::Many(many) => many,
+        }
+    }
+}
+
+impl Flow {
+    /// The target, its name unquoted.
+    pub fn parsed_table(&self) -> Result<TableName, PackageError> {
+        TableName::parse(&self.table).map_err(without_place)
+    }
+
+    /// The column whose ranges are the partitions, unquoted.
+    pub fn partition_column(&self) -> Result<Option<String>, PackageError> {
+        self.partition_column_checked().map_err(without_place)
+    }
+
+    /// The columns with everything said, names unquoted.
+    pub fn column_details(&self) -> Result<Vec<ColumnDetail>, PackageError> {
+        self.columns
+            .iter()
+            .map(|column| column.detail().map_err(without_place))
+            .collect()
+    }
+
+    pub(super) fn partition_column_checked(&self) -> Result<Option<String>, PackageFaultKind> {
+        let Some(text) = &self.partition_by else {
+            return Ok(None);
+        };
+        single(text)
+            .map(Some)
+            .map_err(|NameFault { cause, mend }| PackageFaultKind::Value {
+                setting: "partition_by".to_owned(),
+                value: text.clone(),
+                cause,
+                mend,
+            })
+    }
+}
+
+/// A flow does not know where it stands; [`super::Package::check`] has told all of this with
+/// its place before.
+fn without_place(kind: PackageFaultKind) -> PackageError {
+    PackageError::new(Place::default(), kind)
+}

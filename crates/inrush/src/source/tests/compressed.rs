@@ -1,0 +1,205 @@
+//! Compressed files: the same rows, and damage told from its place.
+
+use std::io::Write;
+
+use tempfile::tempdir;
+
+use super::super::resolve_as;
+use super::*;
+use crate::package::Compression;
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+fn zstd(text: &[u8]) -> Vec<u8> {
+    // With the checksum that the command line tool writes, too.
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).expect("memory");
+    encoder.include_checksum(true).expect("memory");
+    encoder.write_all(text).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+fn text() -> Vec<u8> {
+    let rows: Vec<_> = (0..2000)
+        .map(|row| format!("{row}|name {}|\n", row * 7919 % 997))
+        .collect();
+    rows.concat().into_bytes()
+}
+
+#[test]
+fn compressed_files_have_the_same_rows() {
+    let folder = tempdir().expect("a folder");
+    let text = text();
+    let (first, second) = text.split_at(9001);
+    let plain = write(folder.path(), "file.tbl", &text);
+    let expected = read(&plain, &Dialect::tbl(), 1 << 20).expect("readable");
+    let skippable = [b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec(), zstd(&text)].concat();
+    for (name, bytes) in [
+        ("one.tbl.gz", gzip(&text)),
+        ("one.tbl.zst", zstd(&text)),
+        ("two.tbl.GZ", [gzip(first), gzip(second)].concat()),
+        ("two.tbl.zstd", [zstd(first), zstd(second)].concat()),
+        (
+            "empty_member.gz",
+            [gzip(b""), gzip(&text), gzip(b"")].concat(),
+        ),
+        (
+            "empty_frame.zst",
+            [zstd(b""), zstd(&text), zstd(b"")].concat(),
+        ),
+        ("skippable.zst", skippable),
+    ] {
+        let file = write(folder.path(), name, &bytes);
+        for chunk_bytes in [1, 13, 1000, 1 << 20] {
+            let (found, meter) =
+                read_metered(&file, &Dialect::tbl(), chunk_bytes).expect("readable");
+            assert_eq!(found, expected, "{name}");
+            assert_eq!(meter.text_bytes, text.len() as u64);
+            assert_eq!(meter.stored_bytes, bytes.len() as u64);
+            assert!(meter.decompress_ns > 0);
+        }
+    }
+}
+
+#[test]
+fn a_compressed_empty_text_has_no_rows() {
+    let folder = tempdir().expect("a folder");
+    for (name, bytes) in [("a.gz", gzip(b"")), ("a.zst", zstd(b""))] {
+        let file = write(folder.path(), name, bytes);
+        let found = read(&file, &Dialect::csv(), 100).expect("readable");
+        assert_eq!(found, Read::default());
+    }
+}
+
+#[test]
+fn every_truncation_is_found() {
+    let folder = tempdir().expect("a folder");
+    let text = &text()[..500];
+    for (name, bytes) in [("a.gz", gzip(text)), ("a.zst", zstd(text))] {
+        for kept in 0..bytes.len() {
+            // A name of its own: writing over a file waits for the disk.
+            let file = write(folder.path(), &format!("{kept}.{name}"), &bytes[..kept]);
+            let error = read(&file, &Dialect::tbl(), 1000).expect_err("truncated");
+            let is_told = match &error {
+                SourceError::Truncated {
+                    compressed_offset,
+                    text_offset,
+                    ..
+                } => *compressed_offset <= kept as u64 && *text_offset <= text.len() as u64,
+                // Too short to be known by its first bytes.
+                SourceError::KindMismatch { .. } => kept < 4,
+                _ => false,
+            };
+            assert!(is_told, "{name} cut to {kept} bytes: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_truncated_second_member_is_found() {
+    let folder = tempdir().expect("a folder");
+    let text = text();
+    for (name, one) in [("a.gz", gzip(&text)), ("a.zst", zstd(&text))] {
+        for extra in [1, 5, one.len() / 2, one.len() - 1] {
+            let bytes = [&one, &one[..extra]].concat();
+            let file = write(folder.path(), name, bytes);
+            let error = read(&file, &Dialect::tbl(), 1 << 20).expect_err("truncated");
+            assert!(
+                matches!(error, SourceError::Truncated { .. }),
+                "{name} {extra}: {error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn damage_is_found() {
+    let folder = tempdir().expect("a folder");
+    let text = text();
+    for (name, whole) in [("a.gz", gzip(&text)), ("a.zst", zstd(&text))] {
+        // The checksum at the end of gzip, the middle of both, and what follows the end.
+        let mut middle = whole.clone();
+        let at = whole.len() / 2;
+        middle[at..at + 8].iter_mut().for_each(|byte| *byte ^= 0xff);
+        let mut cases = vec![middle, [whole.as_slice(), b"garbage behind"].concat()];
+        if name == "a.gz" {
+            let mut checksum = whole.clone();
+            checksum[whole.len() - 6] ^= 1;
+            cases.push(checksum);
+        }
+        for bytes in cases {
+            let file = write(folder.path(), name, bytes);
+            let error = read(&file, &Dialect::tbl(), 1 << 20).expect_err("damaged");
+            assert!(
+                matches!(
+                    error,
+                    SourceError::Corrupt { .. } | SourceError::Truncated { .. }
+                ),
+                "{name}: {error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_truncation_is_told_in_full() {
+    let folder = tempdir().expect("a folder");
+    let bytes = gzip(&text());
+    let file = write(folder.path(), "a.gz", &bytes[..bytes.len() - 8]);
+    let error = read(&file, &Dialect::tbl(), 1 << 20).expect_err("truncated");
+    assert_eq!(
+        message(error, folder.path()),
+        format!(
+            "FOLDER/a.gz: the gzip stream ends in its middle, after {} bytes compressed \
+             ({} uncompressed); the file is likely not written or copied to its end: make it \
+             again, and test it with gzip -t",
+            bytes.len() - 8,
+            text().len()
+        )
+    );
+}
+
+#[test]
+fn a_wrong_name_is_told_from_damage() {
+    let folder = tempdir().expect("a folder");
+    for (name, bytes, expected) in [
+        (
+            "a.gz",
+            b"1|a|\n".to_vec(),
+            "FOLDER/a.gz: expected gzip, but the file begins like plain text; rename it, or declare \
+          it: format.compression = \"none\"",
+        ),
+        (
+            "a.gz",
+            zstd(b"1|a|\n"),
+            "FOLDER/a.gz: expected gzip, but the file begins like zstd; declare it: \
+          format.compression = \"zstd\"",
+        ),
+        (
+            "a.zst",
+            gzip(b"1|a|\n"),
+            "FOLDER/a.zst: expected zstd, but the file begins like gzip; declare it: \
+          format.compression = \"gzip\"",
+        ),
+    ] {
+        let file = write(folder.path(), name, bytes);
+        let error = read(&file, &Dialect::tbl(), 100).expect_err("refused");
+        assert_eq!(message(error, folder.path()), expected);
+    }
+}
+
+#[test]
+fn a_declared_compression_outweighs_the_name() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "a.tbl", gzip(b"1|a|\n"));
+    write(folder.path(), "b.gz", "1|a|\n");
+    for (name, compression) in [("a.tbl", Compression::Gzip), ("b.gz", Compression::None)] {
+        let files = resolve_as(&[name.to_owned()], folder.path(), Some(compression));
+        let file = Arc::new(files.expect("there")[0].clone());
+        let found = read(&file, &Dialect::tbl(), 100).expect("readable");
+        assert_eq!(rows(&found), ["1·a"]);
+    }
+}

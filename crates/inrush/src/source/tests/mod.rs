@@ -1,0 +1,117 @@
+//! Files on a real disk, read in every way.
+
+mod changed;
+mod compressed;
+mod finding;
+mod previews;
+mod reading;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use inrush_scan::{Dialect, FaultKind, Records};
+
+use super::{BufferPool, Shard, ShardReader, SourceError, SourceFile, SourceMeter};
+use crate::chunk::CHUNK_PADDING_BYTES;
+use crate::location::Location;
+
+/// What a reader says of a file, whatever the chunks were.
+#[derive(Debug, Default, PartialEq)]
+struct Read {
+    header: Option<Vec<String>>,
+    records: Vec<ReadRecord>,
+    blank_line_count: u64,
+}
+
+#[derive(Debug, PartialEq)]
+struct ReadRecord {
+    line: u64,
+    byte_offset: u64,
+    fields: Vec<Vec<u8>>,
+    fault: Option<(FaultKind, u64)>,
+    is_utf8: bool,
+}
+
+fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> Arc<SourceFile> {
+    let path = folder.join(name);
+    fs::write(&path, text).expect("the test folder can be written");
+    Arc::new(SourceFile::open(path).expect("a file just written is there"))
+}
+
+fn read(
+    file: &Arc<SourceFile>,
+    dialect: &Dialect,
+    chunk_bytes: usize,
+) -> Result<Read, SourceError> {
+    read_metered(file, dialect, chunk_bytes).map(|(read, _)| read)
+}
+
+/// Reads a whole file, and checks on the way what every chunk must keep.
+fn read_metered(
+    file: &Arc<SourceFile>,
+    dialect: &Dialect,
+    chunk_bytes: usize,
+) -> Result<(Read, SourceMeter), SourceError> {
+    let shard = Shard::whole(Arc::clone(file));
+    let mut reader = ShardReader::open(shard, dialect, chunk_bytes, BufferPool::default())?;
+    let mut records = Records::default();
+    let mut found = Read {
+        header: reader.header().map(<[String]>::to_vec),
+        ..Read::default()
+    };
+    let mut next_byte = None;
+    while let Some(chunk) = reader.next_chunk(&mut records)? {
+        assert!(chunk.bytes_count > 0);
+        let padding = &chunk.bytes[chunk.bytes_count..][..CHUNK_PADDING_BYTES];
+        assert_eq!(padding, [0; CHUNK_PADDING_BYTES]);
+        let expected = next_byte.unwrap_or(chunk.byte_offset);
+        assert_eq!(chunk.byte_offset, expected, "chunks follow each other");
+        next_byte = Some(chunk.byte_offset + chunk.bytes_count as u64);
+        let text = chunk.text();
+        for (index, record) in records.records.iter().enumerate() {
+            let Location {
+                line, byte_offset, ..
+            } = chunk.location(record.start, record.line);
+            let field = |at| text[records.field(index, at)].to_vec();
+            let fault = records
+                .faults
+                .iter()
+                .find(|f| f.record_index as usize == index);
+            found.records.push(ReadRecord {
+                line,
+                byte_offset,
+                fields: (0..records.field_count(index)).map(field).collect(),
+                fault: fault.map(|f| (f.kind, chunk.byte_offset + u64::from(f.position))),
+                is_utf8: !chunk.invalid_utf8.contains(&(index as u32)),
+            });
+        }
+        reader.recycle(chunk);
+    }
+    assert!(
+        reader.next_chunk(&mut records)?.is_none(),
+        "the end stays the end"
+    );
+    let meter = reader.meter();
+    assert_eq!(meter.record_count, found.records.len() as u64);
+    assert_eq!(meter.stored_bytes, file.size_bytes);
+    assert_eq!(meter.buffer_lost_count, 0);
+    found.blank_line_count = meter.blank_line_count;
+    Ok((found, meter))
+}
+
+/// Fields joined with `·`, one text for each record.
+fn rows(read: &Read) -> Vec<String> {
+    let shown = |field: &Vec<u8>| field.escape_ascii().to_string();
+    let row = |record: &ReadRecord| {
+        let fields: Vec<_> = record.fields.iter().map(shown).collect();
+        fields.join("·")
+    };
+    read.records.iter().map(row).collect()
+}
+
+fn message(error: SourceError, folder: &Path) -> String {
+    error
+        .to_string()
+        .replace(&*folder.to_string_lossy(), "FOLDER")
+}
