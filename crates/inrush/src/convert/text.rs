@@ -64,9 +64,9 @@ impl TextCheck for Text {
     }
 
     #[inline(always)]
-    fn whole_bytes_max(&self) -> usize {
+    fn whole_bytes_max(&self) -> Option<usize> {
         // A character has a byte at least.
-        self.characters_max.map_or(usize::MAX, |max| max as usize)
+        Some(self.characters_max.map_or(usize::MAX, |max| max as usize))
     }
 }
 
@@ -79,8 +79,8 @@ impl TextCheck for Opaque {
     }
 
     #[inline(always)]
-    fn whole_bytes_max(&self) -> usize {
-        usize::MAX
+    fn whole_bytes_max(&self) -> Option<usize> {
+        Some(usize::MAX)
     }
 }
 

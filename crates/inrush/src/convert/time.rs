@@ -122,17 +122,17 @@ impl TimeFault {
     }
 }
 
-/// Reads `H[H]:MM[:SS[.fraction]]`, up to 24:00:00.
+/// Reads `HH:MM[:SS[.fraction]]`, up to 24:00:00. One digit stands for two, as in PostgreSQL.
 pub(super) fn time_of_day(cursor: &mut Cursor<'_>, fraction_digits: u8) -> Result<i64, TimeFault> {
     let hour = cursor.number_of_one_or_two().ok_or(TimeFault::Shape)?;
     if !cursor.eat(b':') {
         return Err(TimeFault::Shape);
     }
-    let minute = cursor.number_of(2).ok_or(TimeFault::Shape)?;
+    let minute = cursor.number_of_one_or_two().ok_or(TimeFault::Shape)?;
     let mut second = 0;
     let mut fraction = 0;
     if cursor.eat(b':') {
-        second = cursor.number_of(2).ok_or(TimeFault::Shape)?;
+        second = cursor.number_of_one_or_two().ok_or(TimeFault::Shape)?;
         if cursor.eat(b'.') {
             let digits = cursor.digits();
             if digits.is_empty() {
@@ -248,6 +248,7 @@ mod tests {
         past_the_end: 6, "24:00:01" => Err(RejectCode::OutOfRange);
         no_seconds: 6, "12:34" => Ok(45_240_000_000);
         one_digit_of_hour: 6, "4:05" => Ok(14_700_000_000);
+        one_digit_each: 6, "4:5:6.5" => Ok(14_706_500_000);
         blanks_around: 6, " 04:05:06 " => Ok(14_706_000_000);
         short_fraction: 6, "00:00:00.5" => Ok(500_000);
         zeros_past: 6, "00:00:00.5000000000" => Ok(500_000);

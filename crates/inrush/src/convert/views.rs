@@ -37,10 +37,11 @@ pub(super) trait TextCheck {
     /// What stays of a field. `built` takes a text that cannot be a part of the field.
     fn check(&self, field: &str, built: &mut String) -> Result<Kept, ValueError>;
 
-    /// Whether every field of at most this many bytes stays whole, so that none such needs to
-    /// be looked at.
-    fn whole_bytes_max(&self) -> usize {
-        0
+    /// Fields of at most this many bytes stay whole and need not be looked at; nothing where all
+    /// have to be.
+    #[inline(always)]
+    fn whole_bytes_max(&self) -> Option<usize> {
+        None
     }
 }
 
@@ -66,11 +67,12 @@ pub(super) fn build<C: TextCheck>(
 ) -> Views {
     let mut built = vec![String::new()];
     let mut views = Vec::with_capacity(fields.spans.len());
-    let whole_bytes_max = check.whole_bytes_max();
+    // Not even the empty field is shorter than nothing.
+    let unseen_bytes_end = unseen_bytes_end(check);
     if fields.is_plain {
         let text = fields.text;
         views.extend(fields.spans.iter().enumerate().map(|(row, span)| {
-            if span.length as usize <= whole_bytes_max {
+            if (span.length as usize) < unseen_bytes_end {
                 view(
                     text,
                     CHUNK_BUFFER,
@@ -95,6 +97,14 @@ pub(super) fn build<C: TextCheck>(
     }
 }
 
+/// Fields shorter than this need not be looked at.
+#[inline(always)]
+fn unseen_bytes_end<C: TextCheck>(check: &C) -> usize {
+    check
+        .whole_bytes_max()
+        .map_or(0, |bytes| bytes.saturating_add(1))
+}
+
 fn checked_view<C: TextCheck>(
     check: &C,
     fields: &Fields<'_>,
@@ -109,7 +119,7 @@ fn checked_view<C: TextCheck>(
         Home::Chunk => (fields.text, CHUNK_BUFFER),
         Home::Unescaped => (fields.unescaped, UNESCAPED_BUFFER),
     };
-    if length <= check.whole_bytes_max() {
+    if length < unseen_bytes_end(check) {
         return view(text, buffer, start, length);
     }
     let field = std::str::from_utf8(&text[start..start + length])

@@ -38,8 +38,6 @@ pub struct Loaded {
     pub flow: usize,
     /// Index of the unit in it.
     pub unit: usize,
-    /// Its rows.
-    pub account: Account,
     /// Where the time went.
     pub meter: Meter,
 }
@@ -104,7 +102,6 @@ pub async fn load(
     Ok(Loaded {
         flow: item.flow,
         unit: item.unit,
-        account,
         meter,
     })
 }

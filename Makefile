@@ -1,0 +1,84 @@
+# What you can do with a checkout. `make` alone says so.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && { echo "$$p"; break; }; done)
+CARGO ?= cargo
+VENV := .venv
+BIN := $(VENV)/bin
+
+# One target folder, one profile and one set of settings for the wheel, the tests and the
+# lints, so that no dependency is ever built twice.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+WORKSPACE := --release --locked --workspace
+# PyO3 is built again whenever these differ from what maturin sets.
+AS_MATURIN = PYO3_BUILD_EXTENSION_MODULE=1 \
+	PYO3_ENVIRONMENT_SIGNATURE="$$($(BIN)/python -c 'import sys; print("cpython-%d.%d-%dbit" % (*sys.version_info[:2], sys.maxsize.bit_length() + 1))')" \
+	PYO3_CONFIG_FILE="$$(ls -t $${CARGO_TARGET_DIR:-$(CURDIR)/target}/maturin/pyo3-config-*.txt | head -n 1)"
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml' -o -name '*.sql' -o -name '*.json' -o -name '*.html') \
+	Cargo.toml Cargo.lock rust-toolchain.toml
+PYTHON_SOURCES := pyproject.toml $(shell find python -name '*.py' -o -name '*.pyi')
+
+.PHONY: help build demo test test-rust test-python check format bench lock clean
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+build: $(VENV)/.stamp-inrush ## everything that `.venv/bin/inrush` needs
+
+demo: build ## the main job on generated data and an embedded PostgreSQL
+	$(BIN)/inrush demo
+
+test: test-rust test-python ## every test
+
+test-rust: ## Rust's own tests
+	$(CARGO) test $(WORKSPACE)
+
+test-python: build ## integration and faults, against real servers
+	$(BIN)/python -m pytest $(PYTEST)
+
+check: $(VENV)/.stamp-inrush ## formatters in check mode, lints, types
+	$(CARGO) fmt --all --check
+	$(AS_MATURIN) $(CARGO) clippy $(WORKSPACE) --all-targets -- --deny warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(VENV)/.stamp-requirements ## write all files as `make check` wants them
+	$(CARGO) fmt --all
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: build ## against psql's \copy, in turn, with the results written to benchmarks/results
+	$(BIN)/python benchmarks/lineitem_vs_copy.py
+	$(BIN)/python benchmarks/memory_by_scale.py
+
+lock: ## requirements-dev.txt anew, after a change of requirements-dev.in (needs uv)
+	uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header \
+		requirements-dev.in --output-file requirements-dev.txt
+
+clean: ## remove what was built
+	rm -rf $(VENV) target demo dist runs .pytest_cache .mypy_cache .ruff_cache
+	rm -f python/inrush/*.so
+	find python tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.stamp-venv:
+	@test -n "$(PYTHON)" || { echo "make: no Python 3.10 or later was found; set PYTHON=/path/to/python3" >&2; exit 1; }
+	@command -v $(CARGO) >/dev/null || { echo "make: cargo was not found; a Rust toolchain is needed (rustup installs one)" >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "make: cc was not found; a C compiler is needed (on Debian: apt-get install gcc libc6-dev)" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "make: $(PYTHON) cannot make a virtual environment, for its ensurepip module is missing." >&2; \
+		echo "      On Debian and Ubuntu: apt-get install python3-venv; or set PYTHON=/path/to/another/python3" >&2; exit 1; }
+	rm -rf $(VENV)
+	"$(PYTHON)" -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.stamp-requirements: $(VENV)/.stamp-venv requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.stamp-inrush: $(VENV)/.stamp-requirements $(RUST_SOURCES) $(PYTHON_SOURCES)
+	PATH="$(CURDIR)/$(BIN):$$PATH" PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --quiet
+	@touch $@

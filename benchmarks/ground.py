@@ -1,0 +1,263 @@
+"""What the benchmarks share: the data, the server, measured commands, results with their machine.
+
+Public tools only: tpchgen-cli makes dbgen's files, psql and PostgreSQL are the wheel's or
+Debian's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+import servers  # noqa: E402  the tests' servers, found by the line above
+from servers import Database, Server  # noqa: E402
+
+MEASURED = ROOT / "benchmarks" / "measured.py"
+INRUSH = Path(sys.executable).parent / "inrush"
+GENERATOR = Path(sys.executable).parent / "tpchgen-cli"
+
+LINEITEM = (
+    "l_orderkey bigint not null",
+    "l_partkey bigint not null",
+    "l_suppkey bigint not null",
+    "l_linenumber integer not null",
+    "l_quantity numeric(15,2) not null",
+    "l_extendedprice numeric(15,2) not null",
+    "l_discount numeric(15,2) not null",
+    "l_tax numeric(15,2) not null",
+    "l_returnflag char(1) not null",
+    "l_linestatus char(1) not null",
+    "l_shipdate date not null",
+    "l_commitdate date not null",
+    "l_receiptdate date not null",
+    "l_shipinstruct char(25) not null",
+    "l_shipmode char(10) not null",
+    "l_comment varchar(44) not null",
+)
+
+# Durable, and without WAL for tables that are made and filled in one transaction, as a
+# server is set for a large load. Every side of a comparison has this same server.
+SETTINGS = {
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "full_page_writes": "on",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "shared_buffers": "1GB",
+    "max_wal_size": "8GB",
+    "checkpoint_timeout": "30min",
+    "maintenance_work_mem": "256MB",
+    "work_mem": "256MB",
+    "autovacuum": "off",
+}
+
+
+def arguments(description: str) -> argparse.ArgumentParser:
+    """Return the parser of the arguments that all benchmarks take."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=5, help="rounds, all sides in turn in each")
+    parser.add_argument("--version", type=int, default=18, choices=servers.VERSIONS)
+    parser.add_argument("--folder", type=Path, help="work there (a disk with room), not in /tmp")
+    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
+    return parser
+
+
+@contextmanager
+def ground(options: argparse.Namespace) -> Iterator[tuple[Server, Path]]:
+    """Yield a running server and a folder for files that it can read."""
+    folder = Path(tempfile.mkdtemp(prefix="inrush-bench-", dir=options.folder))
+    folder.chmod(0o755)
+    try:
+        programs = servers.reachable_programs(options.version, folder)
+        if programs is None:
+            sys.exit(f"PostgreSQL {options.version} is not installed")
+        server = Server(options.version, programs, folder / "server", SETTINGS)
+        server.initialise()
+        server.start()
+        try:
+            yield server, folder
+        finally:
+            server.stop("immediate")
+    finally:
+        shutil.rmtree(folder)
+
+
+def generate(folder: Path, scale: str, parts: int) -> list[Path]:
+    """Write lineitem at a scale, in parts, and return its files."""
+    target = folder / f"scale-{scale}"
+    command: list[str | Path] = [
+        GENERATOR,
+        "tbl",
+        "-s",
+        scale,
+        "-T",
+        "lineitem",
+        "--parts",
+        str(parts),
+    ]
+    subprocess.run([*command, "-o", target], check=True, stdout=subprocess.DEVNULL)
+    return sorted((target / "lineitem").iterdir())
+
+
+def strip(files: Sequence[Path]) -> list[Path]:
+    """Write the files without dbgen's trailing delimiter, which COPY's text form cannot take."""
+    stripped = []
+    for file in files:
+        path = file.with_suffix(".stripped")
+        with path.open("wb") as output:
+            subprocess.run(["sed", "s/|$//", file], check=True, stdout=output)
+        stripped.append(path)
+    return stripped
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a side took, from the start of its programs to their end."""
+
+    wall_s: float
+    client_cpu_s: float
+    server_cpu_s: float
+    client_resident_kib_max: int
+
+
+def server_cpu_s(server: Server) -> float:
+    """Return the processor time of all sessions that have ended so far."""
+    first = int((server.data / "postmaster.pid").read_text().split()[0])
+    fields = Path(f"/proc/{first}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(server: Server, commands: Sequence[Sequence[str | Path]], folder: Path) -> Measure:
+    """Run commands at the same time and measure them; fail where one of them does."""
+    # What was written before shall not be paid for by this side.
+    with server.connect() as connection:
+        connection.execute("CHECKPOINT")
+    os.sync()
+    before = server_cpu_s(server)
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as results, tempfile.TemporaryFile() as said:
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-I", "-S", MEASURED, f"{results}/{number}", *map(str, command)],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+            )
+            for number, command in enumerate(commands)
+        ]
+        statuses = [process.wait() for process in processes]
+        wall_s = time.perf_counter() - start
+        if any(statuses):
+            said.seek(0)
+            sys.exit(f"{commands} failed:\n{said.read().decode()}")
+        found = [
+            (Path(results) / str(number)).read_text().split() for number in range(len(commands))
+        ]
+    # A session ends a moment after its client.
+    with server.connect() as connection:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+        while connection.execute(query).fetchone() != (1,):
+            pass
+    return Measure(
+        wall_s,
+        client_cpu_s=sum(float(cpu_s) for cpu_s, _ in found),
+        server_cpu_s=server_cpu_s(server) - before,
+        client_resident_kib_max=sum(int(resident_kib) for _, resident_kib in found),
+    )
+
+
+def digest(database: Database, table: str) -> str:
+    """Return a digest of all values of all rows of lineitem, in the order of its key."""
+    query = f"SELECT * FROM {table} ORDER BY l_orderkey, l_linenumber"
+    whole = sha256()
+    with (
+        database.connect() as connection,
+        connection.cursor().copy(f"COPY ({query}) TO STDOUT (FORMAT binary)".encode()) as copy,
+    ):
+        for block in copy:
+            whole.update(block)
+    return whole.hexdigest()
+
+
+def one_line(command: Sequence[str]) -> str:
+    """Return what a command prints, or nothing where it cannot."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
+
+
+def machine(server: Server) -> dict[str, Any]:
+    """Return what a result depends on beside the code."""
+    cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    memory = re.search(r"MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text())
+    with server.connect() as connection:
+        (version,) = connection.execute("SELECT version()").fetchone() or ("",)
+    changed = bool(one_line(["git", "status", "--porcelain", "--untracked-files=no"]))
+    return {
+        "processor": cpu[1] if cpu else platform.processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(int(memory[1]) / 2**20, 1) if memory else None,
+        "kernel": platform.release(),
+        "file_system": one_line(["stat", "--file-system", "--format=%T", str(server.data)]),
+        "python": platform.python_version(),
+        "postgresql": version,
+        "settings": SETTINGS,
+        "commit": one_line(["git", "rev-parse", "--short=12", "HEAD"]),
+        "commit_changed": changed,
+        "load_average_at_start": os.getloadavg()[0],
+    }
+
+
+def write_results(folder: Path, name: str, facts: dict[str, Any], text: str) -> None:
+    """Write a result as JSON, and as a page to read, named by day, benchmark and machine."""
+    folder.mkdir(parents=True, exist_ok=True)
+    words = re.sub(r"\(.*?\)|@.*|\bCPU\b", " ", str(facts["machine"]["processor"])).lower()
+    slug = "-".join(re.findall(r"[a-z0-9]+", words))
+    day = datetime.now(timezone.utc).date().isoformat()
+    base = folder / f"{day}-{name}-{slug}-{facts['machine']['cores']}-cores"
+    base.with_suffix(".json").write_text(json.dumps(facts, indent=2) + "\n")
+    base.with_suffix(".md").write_text(text)
+    print(text)
+    print(f"written: {base}.json and .md")
+
+
+def machine_lines(facts: dict[str, Any]) -> str:
+    """Return the machine as lines of a page."""
+    about = facts["machine"]
+    changed = " (with changes)" if about["commit_changed"] else ""
+    return (
+        f"{about['processor']}, {about['cores']} cores, {about['memory_gib']} GiB, "
+        f"{about['file_system']}, Linux {about['kernel']}; {about['postgresql'].split(' on ')[0]}; "
+        f"commit {about['commit']}{changed}; load average at the start "
+        f"{about['load_average_at_start']:.1f}.\n"
+    )
+
+
+def spread(values: Sequence[float], digits: int = 2) -> str:
+    """Return a median with the ends of its values."""
+    median, least, most = statistics.median(values), min(values), max(values)
+    return f"{median:.{digits}f} ({least:.{digits}f}-{most:.{digits}f})"

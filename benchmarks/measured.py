@@ -1,0 +1,17 @@
+"""Runs a command and writes what it took: `measured.py RESULT COMMAND ARGUMENT...`.
+
+A small process of its own, for Linux counts the memory of whoever starts a program into that
+program's peak; this one is smaller than anything that is measured.
+"""
+
+import os
+import sys
+
+result, *command = sys.argv[1:]
+child = os.fork()
+if child == 0:
+    os.execv(command[0], command)  # noqa: S606
+_, status, usage = os.wait4(child, 0)
+with open(result, "w") as file:  # noqa: PTH123  pathlib would make this process larger
+    file.write(f"{usage.ru_utime + usage.ru_stime} {usage.ru_maxrss}")
+sys.exit(os.waitstatus_to_exitcode(status) != 0)

@@ -1,0 +1,86 @@
+//! Tests of the whole step: text in, batches and rejects out.
+
+mod batches;
+mod one_value;
+mod rejects;
+mod splits;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
+use inrush_scan::{Dialect, Records, Scanner};
+
+use super::Converter;
+use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
+use crate::column::{Column, ColumnType};
+use crate::reject::Reject;
+
+/// A nullable column for field `field_index`.
+fn column(name: &str, field_index: usize, column_type: ColumnType) -> Column {
+    Column {
+        name: name.to_owned(),
+        column_type,
+        nullable: true,
+        field_index,
+        format: None,
+        zone: None,
+    }
+}
+
+fn text(characters_max: u32) -> ColumnType {
+    ColumnType::Text {
+        characters_max: Some(characters_max),
+        blank_padded: false,
+    }
+}
+
+/// A text scanned as the source does it: the records that are not UTF-8 are listed.
+fn scanned(dialect: &Dialect, text: &[u8]) -> (Chunk, Records) {
+    let mut records = Records::default();
+    Scanner::new(dialect)
+        .scan(text, true, &mut records)
+        .expect("a text that can be scanned");
+    let invalid_utf8 = (0..records.len())
+        .filter(|index| {
+            let record = &records.records[*index];
+            std::str::from_utf8(&text[record.start as usize..record.end as usize]).is_err()
+        })
+        .map(|index| index as u32)
+        .collect();
+    let mut bytes = text.to_vec();
+    bytes.resize(text.len() + CHUNK_PADDING_BYTES, 0);
+    let chunk = Chunk {
+        bytes: Buffer::from_vec(bytes),
+        bytes_count: text.len(),
+        file: Arc::new(PathBuf::from("data/orders.csv")),
+        byte_offset: 1_000,
+        line_offset: 10,
+        invalid_utf8,
+    };
+    (chunk, records)
+}
+
+/// Without the header, which the source takes away before.
+fn csv() -> Dialect {
+    Dialect {
+        header: false,
+        ..Dialect::csv()
+    }
+}
+
+fn converted(
+    dialect: &Dialect,
+    columns: &[Column],
+    field_count: usize,
+    text: &[u8],
+) -> (RecordBatch, Vec<Reject>) {
+    let (chunk, records) = scanned(dialect, text);
+    let mut converter =
+        Converter::new(columns, dialect, field_count).expect("columns that can be converted");
+    let mut rejects = Vec::new();
+    let batch = converter.convert(&chunk, &records, 0..records.len(), &mut rejects);
+    assert_eq!(batch.num_rows() + rejects.len(), records.len());
+    (batch, rejects)
+}

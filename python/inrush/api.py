@@ -1,0 +1,76 @@
+"""Running a package from Python."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from inrush import _inrush
+from inrush.report import Report
+from inrush.wheel import site_packages
+
+
+class InrushError(Exception):
+    """A run that did not end well. The targets are as they were.
+
+    Its text says what, where, the likely cause and the mend.
+    """
+
+    exit_status: int
+    """What the command would have ended with: 1 failed, 2 package error, 4 reject limit
+    reached, 5 verification mismatch."""
+    report: Report | None
+    """What happened until then, where it came so far."""
+
+    def __init__(self, message: str, exit_status: int, report: Report | None) -> None:
+        super().__init__(message)
+        self.exit_status = exit_status
+        self.report = report
+
+
+def run(
+    package: str | os.PathLike[str],
+    *,
+    parameters: Mapping[str, object] | None = None,
+    connections: Mapping[str, str] | None = None,
+    streams: int | None = None,
+    again: bool = False,
+    runs_folder: str | os.PathLike[str] = "runs",
+) -> Report:
+    """Load what a package says, and return what happened.
+
+    Other threads run meanwhile. Ctrl-C stops the run cleanly and raises `KeyboardInterrupt`;
+    the same call goes on from there.
+
+    Args:
+        package: The path of the package. Relative paths in it start at its folder.
+        parameters: Values in place of the package's parameters, as `--set` gives them.
+        connections: URLs in place of the package's connections, as `--connection` gives them.
+        streams: How many streams; else what the package says, else the number of cores.
+        again: Load anew what a run has loaded already.
+        runs_folder: The folder for the folders of runs.
+
+    Raises:
+        InrushError: The run did not end well.
+
+    """
+    answer = json.loads(
+        _inrush.run(
+            os.fspath(package),
+            {name: str(value) for name, value in (parameters or {}).items()},
+            dict(connections or {}),
+            streams,
+            again,
+            os.fspath(runs_folder),
+            site_packages(),
+        )
+    )
+    report = None
+    if answer["report"] is not None:
+        path = answer["report_path"]
+        report = Report.from_details(answer["report"], Path(path) if path else None)
+    if answer["error"] is not None or report is None:
+        raise InrushError(str(answer["error"]), answer["exit_status"], report)
+    return report

