@@ -1,6 +1,5 @@
 //! What can end a run, with the exit status that tells it.
 
-use crate::cancel::StopReason;
 use crate::destination::postgres::DestinationError;
 use crate::ledger::LedgerError;
 use crate::package::PackageError;
@@ -64,7 +63,9 @@ pub enum Error {
         reject: Box<Reject>,
     },
     /// The server counts other rows than were sent.
-    #[error("{what}: {counted} rows were counted by the server and {sent} were sent; nothing was switched")]
+    #[error(
+        "{what}: {counted} rows were counted by the server and {sent} were sent; nothing was switched"
+    )]
     Verification {
         /// Which table.
         what: String,
@@ -111,9 +112,9 @@ impl Error {
             Error::Package(_) => None,
             Error::Plan(error) => error.hint(),
             Error::Source(_) => None,
-            Error::Header { .. } => Some(
-                "load files with different headers in flows of their own".to_owned(),
-            ),
+            Error::Header { .. } => {
+                Some("load files with different headers in flows of their own".to_owned())
+            }
             Error::Convert { .. } => None,
             Error::Destination(error) => error.hint(),
             Error::Ledger(error) => error.hint(),
@@ -132,13 +133,6 @@ impl Error {
             }
             Error::Folder { .. } => Some("choose another folder with --runs-folder".to_owned()),
             Error::Threads { .. } => Some("use fewer --streams".to_owned()),
-        }
-    }
-
-    /// The error that a stream ends with when it was asked to stop.
-    pub fn stopped(reason: StopReason) -> Error {
-        match reason {
-            StopReason::Interrupted | StopReason::Failed => Error::Interrupted,
         }
     }
 }

@@ -7,7 +7,19 @@ use serde::{Deserialize, Serialize};
 use crate::location::Location;
 
 /// Why a row was rejected: stable names for programs; the reason is for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum RejectCode {
     /// More or fewer fields than columns.

@@ -71,7 +71,10 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error
     let book = Ledger::new(&which.ledger_schema);
     let mut found = Vec::new();
     for run in book.stopped_runs(session, None).await? {
-        let asked = which.package.as_ref().is_none_or(|name| *name == run.package)
+        let asked = which
+            .package
+            .as_ref()
+            .is_none_or(|name| *name == run.package)
             && which.run.as_ref().is_none_or(|name| *name == run.name);
         if !asked {
             continue;
@@ -110,6 +113,7 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error
 /// commit afterwards.
 async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Result<(), Error> {
     let book = Ledger::new(&which.ledger_schema);
+    book.lock_run(session, stopped.run.run_id).await?;
     let taken = book
         .take_over(session, &stopped.run, &stopped.run.holder)
         .await?;

@@ -41,6 +41,17 @@ pub(super) const fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
         - 719_468
 }
 
+/// The same for years 1 to 9999, in 32 bits and without looking at signs.
+#[inline(always)]
+pub(super) const fn days_of_four_digit_year(year: u32, month: u32, day: u32) -> i32 {
+    /// Days before a month, in a year that begins with March.
+    const DAYS_BEFORE: [u32; 13] = [0, 306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275];
+    let year = year - (month <= 2) as u32;
+    let century = year / 100;
+    let days = 365 * year + year / 4 - century + century / 4 + DAYS_BEFORE[month as usize] + day;
+    days as i32 - 719_469
+}
+
 /// Year, month and day of a count of days since 1970-01-01.
 pub(super) const fn civil_from_days(days: i64) -> (i64, u32, u32) {
     let days = days + 719_468;
@@ -84,6 +95,10 @@ mod tests {
             );
             assert_eq!(days_from_civil(parts.0, parts.1, parts.2), days, "{date}");
             assert_eq!(civil_from_days(days), parts, "{date}");
+            if let (Ok(year @ 1..), month, day) = (u32::try_from(parts.0), parts.1, parts.2) {
+                let quick = days_of_four_digit_year(year, month, day);
+                assert_eq!(i64::from(quick), days, "{date}");
+            }
             assert!(parts.2 <= days_in_month(parts.0, parts.1));
             match date.tomorrow() {
                 Ok(next) => date = next,

@@ -78,23 +78,21 @@ pub(super) fn quick_date(window: &Window) -> Option<i64> {
     let word = first & 0x0000_0000_FFFF_FFFF
         | (first >> 8) & 0x0000_FFFF_0000_0000
         | second & 0xFFFF_0000_0000_0000;
-    let number = digits::block(word, 8)?;
-    let (year, month, day) = (
-        (number / 10_000) as i64,
-        (number / 100 % 100) as u32,
-        (number % 100) as u32,
-    );
-    if year == 0 || !(1..=12).contains(&month) || day == 0 || day > 28 {
+    let [century, year_of_century, month, day] = digits::pairs(digits::values(word))?;
+    let year = century * 100 + year_of_century;
+    if year == 0 || month.wrapping_sub(1) > 11 || day.wrapping_sub(1) > 27 {
         // Days that not every month has are looked at more closely.
-        if year == 0
-            || !(1..=12).contains(&month)
-            || day == 0
-            || day > calendar::days_in_month(year, month)
-        {
+        let is_date = year != 0
+            && (1..=12).contains(&month)
+            && day != 0
+            && day <= calendar::days_in_month(i64::from(year), month);
+        if !is_date {
             return None;
         }
     }
-    Some(calendar::days_from_civil(year, month, day))
+    Some(i64::from(calendar::days_of_four_digit_year(
+        year, month, day,
+    )))
 }
 
 /// A date as it is written, before its era is looked at.

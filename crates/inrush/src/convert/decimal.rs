@@ -47,6 +47,16 @@ impl Kernel for Decimal {
             if integer_digits > self.integer_digits_max || integer_digits + scale > 18 {
                 return None;
             }
+            if count <= 8 {
+                // All of it is in one word: the digits before the point move up over it.
+                let word = digits::values(digits::load(window, sign)) << (64 - 8 * count);
+                let fraction_mask = u64::MAX << (64 - 8 * scale);
+                let size = digits::digit_values(
+                    word & fraction_mask | (word << 8) & !fraction_mask & !0xFF,
+                )?;
+                let size = size as i64;
+                return Some(i128::from(if is_negative { -size } else { size }));
+            }
             let integer = digits::number(window, sign, integer_digits)?;
             let fraction = digits::block(digits::load(window, length - scale), scale)?;
             integer * POWERS_OF_TEN[scale] + fraction

@@ -1,9 +1,10 @@
 //! Decimals of any length, as checked text in plain notation: no exponent, no needless zeros
-//! before the point, digits on both sides of it.
+//! before the point, digits on both sides of it. `NaN` and the infinities are words, as
+//! PostgreSQL writes them.
 
 use super::error::ValueError;
 use super::kernel::trim;
-use super::number::{Literal, is_not_finite, literal};
+use super::number::{Literal, is_any_word, literal};
 use super::views::{Kept, TextCheck};
 
 /// What PostgreSQL's `numeric` holds without a declared precision: "up to 131072 digits before
@@ -76,11 +77,23 @@ impl DecimalText {
 impl TextCheck for DecimalText {
     fn check(&self, field: &str, built: &mut String) -> Result<Kept, ValueError> {
         let text = trim(field.as_bytes());
-        if is_not_finite(text) {
-            return Err(ValueError::out_of_range(
-                "NaN and infinities cannot be kept in a numeric column here; mend the row, or let \
-                 the column be double precision",
-            ));
+        if is_any_word(text, &["nan"]) {
+            built.push_str("NaN");
+            return Ok(Kept::Built);
+        }
+        if is_any_word(
+            text,
+            &["inf", "infinity", "+inf", "+infinity", "-inf", "-infinity"],
+        ) {
+            if let Some((precision, scale)) = self.limit {
+                return Err(ValueError::out_of_range(format!(
+                    "numeric({precision},{scale}) holds no infinities; mend the row, or let the \
+                     column be numeric"
+                )));
+            }
+            let is_negative = text.starts_with(b"-");
+            built.push_str(if is_negative { "-Infinity" } else { "Infinity" });
+            return Ok(Kept::Built);
         }
         let number = literal(text)?;
         let fraction_digits = self.fraction_digits(&number)?;
@@ -208,7 +221,12 @@ mod tests {
         scale_past_precision_range: Some((2, 4)), "0.0112" => Err(RejectCode::OutOfRange);
         empty: None, "" => Err(RejectCode::Syntax);
         word: None, "abc" => Err(RejectCode::Syntax);
-        not_a_number: None, "nan" => Err(RejectCode::OutOfRange);
+        not_a_number: None, "nan" => Ok("NaN");
+        not_a_number_within_limit: Some((5, 2)), " NaN " => Ok("NaN");
+        signed_not_a_number: None, "-nan" => Err(RejectCode::Syntax);
+        infinite: None, "inf" => Ok("Infinity");
+        minus_infinite: None, "-INFINITY" => Ok("-Infinity");
+        infinite_past_limit: Some((5, 2)), "Infinity" => Err(RejectCode::OutOfRange);
     }
 
     #[test]

@@ -48,6 +48,22 @@ pub(super) fn digit_values(values: u64) -> Option<u64> {
     (faults == 0).then_some(number)
 }
 
+/// The four numbers of two digits each that eight bytes of 0 to 9 make, in 16 bits each, the
+/// first two digits lowest; nothing where a byte is past 9.
+#[inline(always)]
+pub(super) fn pairs(values: u64) -> Option<[u32; 4]> {
+    let faults = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
+    let pairs = values.wrapping_mul(10).wrapping_add(values >> 8);
+    let pair = |index: u32| (pairs >> (16 * index)) as u32 & 0xFF;
+    (faults == 0).then_some([pair(0), pair(1), pair(2), pair(3)])
+}
+
+/// The digits of a word of characters as values: 0 to 9 where they are digits.
+#[inline(always)]
+pub(super) fn values(word: u64) -> u64 {
+    word ^ ASCII_ZEROS
+}
+
 /// `count` digits (1 to 18) that begin at `at`, or nothing where one of them is not a digit.
 #[inline(always)]
 pub(super) fn number(window: &Window, at: usize, count: usize) -> Option<u64> {

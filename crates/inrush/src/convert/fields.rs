@@ -224,8 +224,24 @@ impl Gatherer {
         faults: &mut Vec<Fault>,
     ) {
         let valid = &input.text[..input.bytes_count];
+        let null = input.dialect.null.as_deref().map(str::as_bytes);
         for (place, row) in input.rows.iter().enumerate() {
             let range = input.records.field(row.record as usize, field_index);
+            // Most rows of most files have nothing to undo.
+            let is_escaped = input.records.records[row.record as usize].escaped;
+            if !is_escaped && !input.any_nul {
+                let span = if null == Some(&valid[range.clone()]) {
+                    self.null_count += 1;
+                    Span::NULL
+                } else {
+                    Span {
+                        start: range.start as u32,
+                        length: range.len() as u32,
+                    }
+                };
+                self.spans.push(span);
+                continue;
+            }
             let written = &valid[range.clone()];
             let span = match decode_field(written, input.dialect, &mut self.scratch) {
                 FieldText::Null => {

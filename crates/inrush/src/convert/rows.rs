@@ -37,18 +37,17 @@ pub(super) fn select(
     pending: &mut Vec<PendingReject>,
 ) -> bool {
     rows.clear();
-    let mut faults = {
-        let first = records
-            .faults
-            .partition_point(|fault| (fault.record_index as usize) < range.start);
-        records.faults[first..].iter().peekable()
-    };
-    let mut invalid = {
-        let first = chunk
-            .invalid_utf8
-            .partition_point(|record| (*record as usize) < range.start);
-        chunk.invalid_utf8[first..].iter().peekable()
-    };
+    let (faults, any_fault) = from_range(&records.faults, |fault| fault.record_index, &range);
+    let (invalid, any_invalid) = from_range(&chunk.invalid_utf8, |record| *record, &range);
+    if !any_fault
+        && !any_invalid
+        && let Some(any_escaped) = select_regular(records, range.clone(), field_count, rows)
+    {
+        return any_escaped;
+    }
+    rows.clear();
+    let mut faults = faults.iter().peekable();
+    let mut invalid = invalid.iter().peekable();
     let mut any_escaped = false;
     for index in range {
         let record = &records.records[index];
@@ -86,6 +85,45 @@ pub(super) fn select(
         });
     }
     any_escaped
+}
+
+/// Selects all records of a range, where each of them has the right number of fields; else
+/// nothing comes back. True where any of them holds a quote or an escape.
+fn select_regular(
+    records: &Records,
+    range: Range<usize>,
+    field_count: usize,
+    rows: &mut Vec<Row>,
+) -> Option<bool> {
+    let mut any_escaped = false;
+    let selected = &records.records[range.clone()];
+    let indexed = selected.iter().zip(range.start as u32..);
+    rows.extend(indexed.map(|(record, index)| {
+        any_escaped |= record.escaped;
+        Row {
+            record: index,
+            first_field: record.first_field,
+        }
+    }));
+    let has_all =
+        |pair: &[Row]| (pair[1].first_field - pair[0].first_field) as usize == field_count;
+    let is_regular = rows.windows(2).all(has_all)
+        && (range.is_empty() || records.field_count(range.end - 1) == field_count);
+    is_regular.then_some(any_escaped)
+}
+
+/// The part of a sorted list from its first record in `range` on, and whether there is any.
+fn from_range<'a, T>(
+    list: &'a [T],
+    record_index: impl Fn(&T) -> u32,
+    range: &Range<usize>,
+) -> (&'a [T], bool) {
+    let first = list.partition_point(|item| (record_index(item) as usize) < range.start);
+    let rest = &list[first..];
+    let any = rest
+        .first()
+        .is_some_and(|item| (record_index(item) as usize) < range.end);
+    (rest, any)
 }
 
 /// The reject of a record; `at` is the column at fault and its field.

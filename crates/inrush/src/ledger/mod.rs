@@ -37,7 +37,11 @@ impl Ledger {
 
     /// Makes the schemas and tables that are missing. Two runs that do so at once wait for one
     /// another: `IF NOT EXISTS` alone does not keep them apart.
-    pub async fn set_up(&self, session: &Session, statements: &[String]) -> Result<(), LedgerError> {
+    pub async fn set_up(
+        &self,
+        session: &Session,
+        statements: &[String],
+    ) -> Result<(), LedgerError> {
         let doing = "making the ledger";
         session.execute("BEGIN", doing).await?;
         session

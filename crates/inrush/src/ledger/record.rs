@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Ledger;
 use super::error::LedgerError;
 use super::run::Fence;
-use super::Ledger;
 use crate::destination::postgres::Session;
 
 /// Rows and bytes: read = loaded + rejected + skipped, always.

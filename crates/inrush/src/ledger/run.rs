@@ -1,7 +1,7 @@
 //! Runs: begun, taken over, fenced, switched, discarded.
 
-use super::error::LedgerError;
 use super::Ledger;
+use super::error::LedgerError;
 use crate::destination::postgres::{DestinationError, Session};
 
 /// How far a run has come.
@@ -171,6 +171,21 @@ impl Ledger {
         }
     }
 
+    /// Takes the lock of a run that is known by its number.
+    pub async fn lock_run(&self, session: &Session, run_id: i64) -> Result<(), LedgerError> {
+        let sql = format!(
+            "SELECT run_key FROM {} WHERE run_id = $1",
+            self.table("run")
+        );
+        let rows = session
+            .query(&sql, &[&run_id], "taking the run's lock")
+            .await?;
+        match rows.first() {
+            Some(row) => self.lock(session, row.get(0)).await,
+            None => Ok(()),
+        }
+    }
+
     /// Whether a living process holds the lock of a run with this key: tried without waiting,
     /// and given back at once.
     pub async fn is_held(&self, session: &Session, run_id: i64) -> Result<bool, LedgerError> {
@@ -250,9 +265,7 @@ impl Ledger {
              WHERE run_id = $1 AND state = 'loading' RETURNING {COLUMNS}",
             self.table("run")
         );
-        let rows = session
-            .query(&sql, &[&run.run_id, &holder], doing)
-            .await?;
+        let rows = session.query(&sql, &[&run.run_id, &holder], doing).await?;
         match rows.first() {
             Some(row) => Ok(record(row)),
             None => Err(LedgerError::TakenOver {

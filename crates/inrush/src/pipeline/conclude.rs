@@ -42,7 +42,7 @@ pub async fn conclude(
     let switched = tokio::select! {
         biased;
         switched = switch::run(control, &task) => switched,
-        reason = context.stop.wait() => interrupted(context, control, reason).await?,
+        _ = context.stop.wait() => interrupted(context, control).await?,
     };
     if let Err(error) = switched {
         settle(context, error).await?;
@@ -100,14 +100,16 @@ async fn verify(context: &Context<'_>, control: &Session) -> Result<Vec<TargetTa
 async fn interrupted(
     context: &Context<'_>,
     control: &Session,
-    reason: StopReason,
 ) -> Result<Result<(), SwitchError>, Error> {
     control.execute("ROLLBACK", "undoing the switch").await?;
     let ledger = &context.run.ledger;
-    if ledger.is_switched(control, context.run.fence.run_id).await? {
+    if ledger
+        .is_switched(control, context.run.fence.run_id)
+        .await?
+    {
         return Ok(Ok(()));
     }
-    Err(Error::stopped(reason))
+    Err(Error::Interrupted)
 }
 
 /// A lost connection leaves open whether the COMMIT took place: the ledger knows.
@@ -134,7 +136,10 @@ async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> 
 async fn analyze(context: &Context<'_>, control: &Session, summary: &mut Summary) {
     for flow in &context.run.plan.flows {
         if let Some(StopReason::Interrupted) = context.stop.asked() {
-            summary.note(format!("{} was not analyzed: the run was stopped", flow.target()));
+            summary.note(format!(
+                "{} was not analyzed: the run was stopped",
+                flow.target()
+            ));
             continue;
         }
         let target = flow.target();

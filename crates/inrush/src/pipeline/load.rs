@@ -233,7 +233,11 @@ impl Piece<'_> {
             &self.unit.copy,
             self.pool.clone(),
             self.context.stop.clone(),
-            format!("loading {} into {}", shard.file.path.display(), flow.target()),
+            format!(
+                "loading {} into {}",
+                shard.file.path.display(),
+                flow.target()
+            ),
         )
         .await?;
         let mut block = self.pool.take();
@@ -377,12 +381,13 @@ fn check_header(flow: &FlowPlan, shard: &Shard, reader: &ShardReader) -> Result<
 }
 
 fn converter(flow: &FlowPlan, unit: &UnitPlan) -> Result<Converter, Error> {
-    let converter = Converter::new(&flow.columns, &flow.dialect, flow.field_count).map_err(
-        |source| Error::Convert {
-            flow: flow.name.clone(),
-            source,
-        },
-    )?;
+    let converter =
+        Converter::new(&flow.columns, &flow.dialect, flow.field_count).map_err(|source| {
+            Error::Convert {
+                flow: flow.name.clone(),
+                source,
+            }
+        })?;
     Ok(match &unit.key_bounds {
         Some(bounds) => converter.with_key_bounds(bounds.clone()),
         None => converter,

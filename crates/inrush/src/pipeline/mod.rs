@@ -80,6 +80,7 @@ pub struct Success {
 
 /// Plans a resolved package without running it.
 pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Plan, Error> {
+    package.check()?;
     let runtime = runtime()?;
     runtime.block_on(async {
         let address = prepare::address(package, options)?;
@@ -94,6 +95,7 @@ pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Plan, Error>
 /// Runs a resolved package to its end, or until it is asked to stop.
 pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
     let mut summary = Summary::begin();
+    package.check().map_err(Error::from)?;
     let runtime = runtime()?;
     let address = prepare::address(package, options)?;
     let prepared = runtime.block_on(prepare::prepare(package, &address, options))?;
@@ -106,7 +108,8 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
     summary.planned(&prepared);
 
     let loading = Instant::now();
-    let mut error = streams::run(&runtime, &prepared.context(&address, options), &mut summary).err();
+    let mut error =
+        streams::run(&runtime, &prepared.context(&address, options), &mut summary).err();
     summary.phases.load_s = loading.elapsed().as_secs_f64();
     if error.is_none() {
         fault::reach(options.fault.as_ref(), FaultPoint::BeforeSwitch);

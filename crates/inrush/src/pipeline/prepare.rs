@@ -122,7 +122,10 @@ async fn enter(
         .flat_map(|flow| &flow.units)
         .map(|unit| unit.key.as_str())
         .collect();
-    let tables: Vec<String> = units.iter().map(|unit| unit.staging_table.clone()).collect();
+    let tables: Vec<String> = units
+        .iter()
+        .map(|unit| unit.staging_table.clone())
+        .collect();
     let standing =
         catalog::existing_relations(control, &plan.settings.staging_schema, &tables).await?;
     let (units_kept, dropped): (Vec<UnitRecord>, Vec<UnitRecord>) =
@@ -219,7 +222,12 @@ async fn finish_preparing(
         .collect();
     let mut shards_left = BTreeMap::new();
     for (flow_index, flow) in plan.flows.iter().enumerate() {
-        for (unit_index, unit) in flow.units.iter().enumerate().filter(|(_, unit)| unit.shared) {
+        for (unit_index, unit) in flow
+            .units
+            .iter()
+            .enumerate()
+            .filter(|(_, unit)| unit.shared)
+        {
             let left = unit
                 .shards
                 .iter()
@@ -305,7 +313,9 @@ fn holder() -> String {
 /// A name that sorts by time and that no other run has: time, package, and what the clock's
 /// nanoseconds and the process's number make of chance.
 fn new_run_name(package: &str) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     let second = jiff::Timestamp::from_second(now.as_secs() as i64)
         .map(|moment| moment.strftime("%Y%m%dT%H%M%SZ").to_string())
         .unwrap_or_default();

@@ -45,11 +45,8 @@ pub async fn make_ready(
             lower: measured.key_smallest.clone(),
             upper: measured.key_largest.clone().map(Upper::Inclusive),
         };
-        let check = staging::add_bounds_check(
-            &plan.settings.staging_schema,
-            &unit.staging_table,
-            &bounds,
-        );
+        let check =
+            staging::add_bounds_check(&plan.settings.staging_schema, &unit.staging_table, &bounds);
         session.execute(&check, &doing).await?;
     }
     for statement in &unit.ready {

@@ -61,7 +61,11 @@ pub fn run(runtime: &Runtime, context: &Context<'_>, summary: &mut Summary) -> R
             }
         }
         for thread in threads {
-            results.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            results.push(
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            );
         }
         results
     });
@@ -109,7 +113,11 @@ fn remaining_work(context: &Context<'_>) -> VecDeque<WorkItem> {
         .into_iter()
         .filter(|item| {
             let (_, unit) = run.unit(item.flow, item.unit);
-            if run.units_kept.get(&unit.key).is_some_and(|kept| kept.finished) {
+            if run
+                .units_kept
+                .get(&unit.key)
+                .is_some_and(|kept| kept.finished)
+            {
                 return false;
             }
             if !unit.shared {
@@ -146,7 +154,12 @@ async fn work_off(
     queue: &Mutex<VecDeque<WorkItem>>,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let next = || {
+        queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front()
+    };
     let Some(mut item) = next() else {
         return Ok(());
     };
@@ -158,7 +171,7 @@ async fn work_off(
         let loaded = tokio::select! {
             biased;
             loaded = load(context, &session, number, &item, result) => loaded,
-            reason = context.stop.wait() => Err(Error::stopped(reason)),
+            _ = context.stop.wait() => Err(Error::Interrupted),
         };
         match loaded {
             Ok(loaded) => {
@@ -170,9 +183,9 @@ async fn work_off(
                 return Err(error);
             }
         }
-        if let Some(reason) = context.stop.asked() {
+        if context.stop.asked().is_some() {
             session.close().await;
-            return Err(Error::stopped(reason));
+            return Err(Error::Interrupted);
         }
         match next() {
             Some(next) => item = next,

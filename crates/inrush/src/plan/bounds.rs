@@ -40,7 +40,9 @@ pub fn rule(bounds: &Bounds) -> String {
             BoundValue::Integer(step) => format!("a partition for every {step} keys"),
             BoundValue::Text(step) => format!("a partition for every {step}"),
         },
-        Bounds::List(values) => format!("{} partitions between the listed values", values.len() - 1),
+        Bounds::List(values) => {
+            format!("{} partitions between the listed values", values.len() - 1)
+        }
     }
 }
 
@@ -64,7 +66,10 @@ pub async fn place(
         Bounds::Word(_) => Ok(Vec::new()),
         Bounds::Every(every) => {
             let step = every.step().map_err(|fault| {
-                mismatch(fault.to_string(), "bounds = { every = \"1 month\" } or { every = 1000 }")
+                mismatch(
+                    fault.to_string(),
+                    "bounds = { every = \"1 month\" } or { every = 1000 }",
+                )
             })?;
             let mut intervals: Vec<Interval> = Vec::new();
             for (index, first) in first_keys.iter().enumerate() {
@@ -276,7 +281,9 @@ fn calendar_step(step: Step, day: Date) -> Option<(Date, Date)> {
             let origin = Date::constant(1970, 1, 5);
             let since = i64::from(day.since(origin).ok()?.get_days());
             let width = i64::from(width);
-            let lower = origin.checked_add(Span::new().days(since.div_euclid(width) * width)).ok()?;
+            let lower = origin
+                .checked_add(Span::new().days(since.div_euclid(width) * width))
+                .ok()?;
             Some((lower, lower.checked_add(width.days()).ok()?))
         }
         Step::Months(width) => {
@@ -311,10 +318,10 @@ fn timestamp_text(microseconds: i64) -> Option<String> {
 pub fn sql_text(value: &KeyValue) -> String {
     match value {
         KeyValue::Integer(value) => value.to_string(),
-        KeyValue::Date(days) => date_of(*days).map_or_else(|| days.to_string(), |day| day.to_string()),
-        KeyValue::Timestamp(value) => {
-            timestamp_text(*value).unwrap_or_else(|| value.to_string())
+        KeyValue::Date(days) => {
+            date_of(*days).map_or_else(|| days.to_string(), |day| day.to_string())
         }
+        KeyValue::Timestamp(value) => timestamp_text(*value).unwrap_or_else(|| value.to_string()),
         KeyValue::Text(text) => text.clone(),
     }
 }
@@ -358,8 +365,17 @@ mod tests {
 
     #[test]
     fn a_step_of_the_wrong_kind_is_none() {
-        assert_eq!(step_around(Step::Months(1), &KeyValue::Integer(1), KeyKind::Integer), None);
-        assert_eq!(step_around(Step::Integer(1), &day("2024-01-01"), KeyKind::Date), None);
-        assert_eq!(step_around(Step::Hours(1), &day("2024-01-01"), KeyKind::Date), None);
+        assert_eq!(
+            step_around(Step::Months(1), &KeyValue::Integer(1), KeyKind::Integer),
+            None
+        );
+        assert_eq!(
+            step_around(Step::Integer(1), &day("2024-01-01"), KeyKind::Date),
+            None
+        );
+        assert_eq!(
+            step_around(Step::Hours(1), &day("2024-01-01"), KeyKind::Date),
+            None
+        );
     }
 }

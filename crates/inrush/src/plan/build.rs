@@ -11,9 +11,7 @@ use super::error::PlanError;
 use super::privileges::{self, SchemaNeed};
 use super::switch_statements::expression;
 use super::target::{self, Asked};
-use super::{
-    Earlier, FlowPlan, KeyKind, KeyPlan, Plan, bounds, earlier, identity, limits, units,
-};
+use super::{Earlier, FlowPlan, KeyKind, KeyPlan, Plan, bounds, earlier, identity, limits, units};
 use crate::column::{Column, ColumnType};
 use crate::convert::{KeyValue, convert_one};
 use crate::destination::postgres::guests::ServerFacts;
@@ -87,7 +85,9 @@ pub async fn build(
     let privileges = find_privileges(session, package, &server, &flows).await?;
     refuse_published_schemas(session, package, &server, &flows).await?;
 
-    let setup = if ledger::exists(session, &package.run.ledger_schema).await? {
+    let stands = ledger::exists(session, &package.run.ledger_schema).await?
+        && catalog::schema_exists(session, &package.run.staging_schema).await?;
+    let setup = if stands {
         Vec::new()
     } else {
         ledger::setup_statements(&package.run.ledger_schema, &package.run.staging_schema)
@@ -410,16 +410,19 @@ fn first_keys(
             Some(record) => {
                 let text = record.fields.get(column.field_index).cloned().flatten();
                 let value = convert_one(column, text.as_deref().unwrap_or_default());
-                Some(value.map_err(|error| PlanError::Mismatch {
-                    flow: flow.to_owned(),
-                    what: format!(
-                        "{}: the first row has the key {}: {error}",
-                        record.location,
-                        text.as_deref().unwrap_or("NULL")
-                    ),
-                    hint: "with declared bounds the first row's key tells which partition a file \
+                Some(value.map_err(|error| {
+                    PlanError::Mismatch {
+                        flow: flow.to_owned(),
+                        what: format!(
+                            "{}: the first row has the key {}: {error}",
+                            record.location,
+                            text.as_deref().unwrap_or("NULL")
+                        ),
+                        hint:
+                            "with declared bounds the first row's key tells which partition a file \
                            goes to"
-                        .to_owned(),
+                                .to_owned(),
+                    }
                 })?)
             }
         };
@@ -455,8 +458,8 @@ async fn find_privileges(
             });
         }
     }
-    let mut found =
-        privileges::on_schemas(session, &server.role, &server.database, &needs).await?;
+    let mut found = privileges::on_schemas(session, &server.role, &server.database, &needs).await?;
+    found.extend(privileges::on_ledger(session, &server.role, &package.run.ledger_schema).await?);
     for flow in flows {
         if let Some(facts) = &flow.facts {
             found.push(privileges::ownership(
@@ -521,14 +524,22 @@ async fn refuse_leftovers(
         catalog::existing_relations(session, &package.run.staging_schema, &names).await?;
     if let Some(first) = standing.first() {
         return Err(PlanError::Target {
-            target: format!("staging table {}", qualified(&package.run.staging_schema, first)),
+            target: format!(
+                "staging table {}",
+                qualified(&package.run.staging_schema, first)
+            ),
             what: format!(
                 "stands in the way ({} of them), and no run of the ledger knows it",
                 standing.len()
             ),
             hint: standing
                 .iter()
-                .map(|name| format!("DROP TABLE {};", qualified(&package.run.staging_schema, name)))
+                .map(|name| {
+                    format!(
+                        "DROP TABLE {};",
+                        qualified(&package.run.staging_schema, name)
+                    )
+                })
                 .collect::<Vec<_>>()
                 .join(" "),
         });

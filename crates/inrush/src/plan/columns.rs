@@ -162,7 +162,10 @@ pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedCol
     let mut wire = Vec::with_capacity(details.len());
     let mut new_columns = Vec::with_capacity(details.len());
     for (field_index, detail) in details.iter().enumerate() {
-        if details[..field_index].iter().any(|other| other.name == detail.name) {
+        if details[..field_index]
+            .iter()
+            .any(|other| other.name == detail.name)
+        {
             return Err(known.mismatch(
                 format!("the files have the column `{}` twice", detail.name),
                 "each column of the target can be filled once",
@@ -244,6 +247,8 @@ fn check_missing(
         .columns
         .iter()
         .filter(|column| column.not_null && !column.has_default && !column.generated)
+        // A staging table numbers nothing; rows that are copied into a plain target get theirs.
+        .filter(|column| !column.identity || facts.partitioning.is_some())
         .map(|column| column.name.as_str())
         .filter(|name| columns.iter().all(|column| column.name != *name))
         .collect();

@@ -45,7 +45,10 @@ pub async fn find(
             }
         }
         RunState::Loading => {
-            let tables: Vec<String> = units.iter().map(|unit| unit.staging_table.clone()).collect();
+            let tables: Vec<String> = units
+                .iter()
+                .map(|unit| unit.staging_table.clone())
+                .collect();
             let standing = catalog::existing_relations(session, staging_schema, &tables).await?;
             // What `again` asks for is a second helping of what was switched; a stopped run has
             // switched nothing, so its units are as good as new ones.

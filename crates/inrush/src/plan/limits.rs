@@ -23,7 +23,12 @@ const BLOCKS_PER_STREAM: u64 = 4;
 const CONNECTIONS_KEPT_FREE: i64 = 3;
 
 /// Works out the memory bound from what a stream holds at a time.
-pub fn memory(flows: &[FlowPlan], chunk_bytes: u32, batch_rows: u32, streams: usize) -> MemoryBound {
+pub fn memory(
+    flows: &[FlowPlan],
+    chunk_bytes: u32,
+    batch_rows: u32,
+    streams: usize,
+) -> MemoryBound {
     let columns_max = flows
         .iter()
         .map(|flow| flow.columns.len())

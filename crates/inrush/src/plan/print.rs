@@ -27,7 +27,10 @@ impl Plan {
     pub fn switch_statements(&self) -> Vec<String> {
         let mut statements = vec!["BEGIN".to_owned()];
         for flow in &self.flows {
-            statements.extend(switch_statements::template(flow, &self.settings.staging_schema));
+            statements.extend(switch_statements::template(
+                flow,
+                &self.settings.staging_schema,
+            ));
         }
         statements.push("COMMIT".to_owned());
         if self.settings.analyze {
@@ -68,7 +71,12 @@ fn unit_statements(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<String>
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Package      {} ({})", self.package, &self.package_hash[..12])?;
+        writeln!(
+            f,
+            "Package      {} ({})",
+            self.package,
+            &self.package_hash[..12]
+        )?;
         writeln!(f, "Destination  {}", self.destination)?;
         writeln!(
             f,
@@ -207,7 +215,12 @@ impl Plan {
         Ok(())
     }
 
-    fn fmt_unit(&self, f: &mut fmt::Formatter<'_>, flow: &FlowPlan, unit: &UnitPlan) -> fmt::Result {
+    fn fmt_unit(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        flow: &FlowPlan,
+        unit: &UnitPlan,
+    ) -> fmt::Result {
         let kind = if unit.shared {
             "shared by streams: its table is committed first, each shard in a transaction of its \
              own, without FREEZE"
@@ -216,12 +229,21 @@ impl Plan {
         } else {
             "private: made, filled and committed by one stream in one transaction"
         };
-        writeln!(f, "  unit {} ({}), {kind}", unit.number, bytes(unit.bytes_count))?;
+        writeln!(
+            f,
+            "  unit {} ({}), {kind}",
+            unit.number,
+            bytes(unit.bytes_count)
+        )?;
         for shard in unit.shards.iter().take(UNITS_SHOWN) {
             writeln!(f, "    from {}", shard.file.path.display())?;
         }
         if unit.shards.len() > UNITS_SHOWN {
-            writeln!(f, "    ... and {} more files", unit.shards.len() - UNITS_SHOWN)?;
+            writeln!(
+                f,
+                "    ... and {} more files",
+                unit.shards.len() - UNITS_SHOWN
+            )?;
         }
         for statement in shortened(&unit_statements(self, flow, unit)) {
             writeln!(f, "    {statement}")?;
@@ -267,7 +289,11 @@ fn dialect(flow: &FlowPlan) -> String {
     if let inrush_scan::Escape::Byte(escape) = dialect.escape {
         let _ = write!(text, ", escape {:?}", char::from(escape));
     }
-    text.push_str(if dialect.header { ", header" } else { ", no header" });
+    text.push_str(if dialect.header {
+        ", header"
+    } else {
+        ", no header"
+    });
     match &dialect.null {
         Some(null) => {
             let _ = write!(text, ", NULL is {null:?}");

@@ -60,7 +60,10 @@ pub async fn on_schemas(
             }
             None if need.made => {
                 let what = format!("CREATE on database {}", identifier(database));
-                if privileges.iter().all(|known: &Privilege| known.what != what) {
+                if privileges
+                    .iter()
+                    .all(|known: &Privilege| known.what != what)
+                {
                     privileges.push(Privilege {
                         what,
                         needed_for: need.needed_for.to_owned(),
@@ -84,6 +87,37 @@ pub async fn on_schemas(
     Ok(privileges)
 }
 
+/// Looks up privileges on the ledger's tables, where they exist: another role may have made them.
+pub async fn on_ledger(
+    session: &Session,
+    role: &str,
+    ledger_schema: &str,
+) -> Result<Option<Privilege>, PlanError> {
+    let rows = session
+        .query(
+            "SELECT bool_and(has_table_privilege(c.oid, wanted)) \
+             FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, \
+                  unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) wanted \
+             WHERE n.nspname = $1 AND c.relname IN ('run', 'unit', 'shard') AND c.relkind = 'r'",
+            &[&ledger_schema],
+            "looking up privileges",
+        )
+        .await?;
+    Ok(rows[0].get::<_, Option<bool>>(0).map(|held| Privilege {
+        what: format!(
+            "SELECT, INSERT, UPDATE, DELETE on the tables of schema {}",
+            identifier(ledger_schema)
+        ),
+        needed_for: "the ledger".to_owned(),
+        held,
+        grant: format!(
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {} TO {};",
+            identifier(ledger_schema),
+            identifier(role)
+        ),
+    }))
+}
+
 async fn may_create_schemas(session: &Session) -> Result<bool, DestinationError> {
     let rows = session
         .query(
@@ -98,7 +132,11 @@ async fn may_create_schemas(session: &Session) -> Result<bool, DestinationError>
 /// Ownership of a target: ATTACH and LIKE's staging tables are its owner's to make.
 pub fn ownership(schema: &str, table: &str, owner: &str, owned: bool, role: &str) -> Privilege {
     Privilege {
-        what: format!("membership in {}, the owner of {}", identifier(owner), qualified(schema, table)),
+        what: format!(
+            "membership in {}, the owner of {}",
+            identifier(owner),
+            qualified(schema, table)
+        ),
         needed_for: "attaching partitions".to_owned(),
         held: owned,
         grant: format!("GRANT {} TO {};", identifier(owner), identifier(role)),

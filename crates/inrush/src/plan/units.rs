@@ -54,9 +54,10 @@ pub fn group(
 ) -> Result<Vec<UnitPlan>, PlanError> {
     let groups: Vec<(Vec<Shard>, Option<&Interval>)> = match common.key {
         None => vec![(shards, None)],
-        Some(_) if intervals.is_empty() => {
-            shards.into_iter().map(|shard| (vec![shard], None)).collect()
-        }
+        Some(_) if intervals.is_empty() => shards
+            .into_iter()
+            .map(|shard| (vec![shard], None))
+            .collect(),
         Some(_) => {
             let mut groups: Vec<(Vec<Shard>, Option<&Interval>)> = intervals
                 .iter()
@@ -118,9 +119,7 @@ fn unit(
         .map(|column| column.name.as_str())
         .collect();
     let ready = match (common.publish, common.facts) {
-        (Publish::Attach, Some(facts)) => {
-            staging::build_indexes(schema, &staging_table, facts)
-        }
+        (Publish::Attach, Some(facts)) => staging::build_indexes(schema, &staging_table, facts),
         _ => Vec::new(),
     };
     let copy = |freeze| {

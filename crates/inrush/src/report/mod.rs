@@ -3,6 +3,8 @@
 mod folder;
 mod machine;
 mod rejects;
+#[cfg(test)]
+mod schema_test;
 mod types;
 
 pub use folder::RunFolder;

@@ -69,9 +69,9 @@ impl SwitchError {
                  within one partition; `inrush cleanup` removes what is staged"
                     .to_owned(),
             ),
-            SwitchError::Filled { .. } => Some(
-                "see who writes to it; then the same command, or mode = \"append\"".to_owned(),
-            ),
+            SwitchError::Filled { .. } => {
+                Some("see who writes to it; then the same command, or mode = \"append\"".to_owned())
+            }
             SwitchError::Count { .. } => Some(
                 "a trigger or rule of the target changed the copy: drop it for the load".to_owned(),
             ),

@@ -54,7 +54,10 @@ pub async fn run(session: &Session, task: &SwitchTask<'_>) -> Result<(), SwitchE
                         || *code == SqlState::T_R_DEADLOCK_DETECTED
                 )
         );
-        if !matches!(&error, SwitchError::Destination(DestinationError::Lost { .. })) {
+        if !matches!(
+            &error,
+            SwitchError::Destination(DestinationError::Lost { .. })
+        ) {
             session.execute("ROLLBACK", "undoing the switch").await?;
         }
         if !blocked {
@@ -164,18 +167,20 @@ async fn publish(
 async fn target_oids(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<u32>, SwitchError> {
     let mut oids = Vec::new();
     for flow in &task.plan.flows {
-        let sql = format!("SELECT {}::regclass::oid", literal(&flow.target()).trim_start());
-        let rows = session.query(&sql, &[], "reading the targets' OIDs").await?;
+        let sql = format!(
+            "SELECT {}::regclass::oid",
+            literal(&flow.target()).trim_start()
+        );
+        let rows = session
+            .query(&sql, &[], "reading the targets' OIDs")
+            .await?;
         oids.push(rows[0].get(0));
     }
     Ok(oids)
 }
 
 /// Who holds locks on the targets.
-async fn blockers(
-    session: &Session,
-    task: &SwitchTask<'_>,
-) -> Result<Option<String>, SwitchError> {
+async fn blockers(session: &Session, task: &SwitchTask<'_>) -> Result<Option<String>, SwitchError> {
     let names: Vec<String> = task.plan.flows.iter().map(|flow| flow.target()).collect();
     let rows = session
         .query(

@@ -132,11 +132,7 @@ async fn from_data<'a>(
             });
         }
         let upper: Option<String> = row.get(3);
-        found.push((
-            unit,
-            expression(&text(1)),
-            upper.as_deref().map(expression),
-        ));
+        found.push((unit, expression(&text(1)), upper.as_deref().map(expression)));
     }
     Ok(found)
 }

@@ -96,8 +96,8 @@ impl Address {
         } else {
             format!("{base}?{}", kept.join("&"))
         };
-        let mut config = Config::from_str(&url_for_driver)
-            .map_err(|error| fail(super::error::chain(&error)))?;
+        let mut config =
+            Config::from_str(&url_for_driver).map_err(|error| fail(super::error::chain(&error)))?;
         fill(&mut config, defaults);
         if config.get_user().is_none() {
             return Err(fail("it names no user and PGUSER is not set".to_owned()));
@@ -265,7 +265,10 @@ mod tests {
             redact("postgresql://etl:s3c@ret@dw:5432/tpch?sslpassword=x&a=b"),
             "postgresql://etl:***@dw:5432/tpch?sslpassword=***&a=b"
         );
-        assert_eq!(redact("postgresql://etl@dw/tpch"), "postgresql://etl@dw/tpch");
+        assert_eq!(
+            redact("postgresql://etl@dw/tpch"),
+            "postgresql://etl@dw/tpch"
+        );
     }
 
     #[test]
@@ -292,6 +295,9 @@ mod tests {
         let error = Address::parse("postgresql://dw/t?sslmode=always", &defaults)
             .err()
             .expect("refused");
-        assert!(error.to_string().contains("sslmode `always` is none of"), "{error}");
+        assert!(
+            error.to_string().contains("sslmode `always` is none of"),
+            "{error}"
+        );
     }
 }

@@ -47,8 +47,10 @@ pub struct CatalogColumn {
     pub not_null: bool,
     /// The server computes it, so it cannot be loaded.
     pub generated: bool,
-    /// It has a default or is an identity, so that a file may lack it.
+    /// It has a default, so that a file may lack it.
     pub has_default: bool,
+    /// The server numbers it.
+    pub identity: bool,
     /// Its collation as SQL names it, where it is not its type's own.
     pub collation: Option<String>,
 }
@@ -123,7 +125,10 @@ pub async fn target(
         None => None,
     };
     let has_rows = if matches!(kind, 'r' | 'p') {
-        let sql = format!("SELECT EXISTS (SELECT FROM {})", quote::qualified(schema, name));
+        let sql = format!(
+            "SELECT EXISTS (SELECT FROM {})",
+            quote::qualified(schema, name)
+        );
         session.query(&sql, &[], &doing).await?[0].get(0)
     } else {
         false
@@ -160,7 +165,7 @@ async fn columns(
     let rows = session
         .query(
             "SELECT attname::text, atttypid, atttypmod, attnotnull, attgenerated::text, \
-                    atthasdef OR attidentity <> '', \
+                    atthasdef, attidentity <> '', \
                     (SELECT format('%I.%I', n.nspname, c.collname) FROM pg_collation c \
                      JOIN pg_namespace n ON n.oid = c.collnamespace \
                      WHERE c.oid = attcollation AND c.collname <> 'default') \
@@ -179,7 +184,8 @@ async fn columns(
             resolved,
             generated: !row.get::<_, String>(4).is_empty(),
             has_default: row.get(5),
-            collation: row.get(6),
+            identity: row.get(6),
+            collation: row.get(7),
         });
     }
     Ok(columns)
@@ -347,6 +353,18 @@ pub async fn default_schema(session: &Session, name: &str) -> Result<String, Des
             hint: "name the schema: `schema.table`".to_owned(),
         }),
     }
+}
+
+/// Whether a schema exists.
+pub async fn schema_exists(session: &Session, schema: &str) -> Result<bool, DestinationError> {
+    let rows = session
+        .query(
+            "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)",
+            &[&schema],
+            "looking for a schema",
+        )
+        .await?;
+    Ok(rows[0].get(0))
 }
 
 /// Which of these relations exist in a schema.

@@ -57,7 +57,11 @@ impl Drop for Lent {
         // One record may have made a buffer very large; it is not kept at that size.
         if block.capacity() <= 4 * BLOCK_BYTES {
             block.clear();
-            let mut free = self.pool.free.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut free = self
+                .pool
+                .free
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             free.push(block);
         }
     }

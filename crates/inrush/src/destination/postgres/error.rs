@@ -107,9 +107,9 @@ impl DestinationError {
                  answers again"
                     .to_owned(),
             ),
-            DestinationError::Refused { code, hint, .. } => mend(code)
-                .map(str::to_owned)
-                .or_else(|| hint.clone()),
+            DestinationError::Refused { code, hint, .. } => {
+                mend(code).map(str::to_owned).or_else(|| hint.clone())
+            }
         }
     }
 }

@@ -70,7 +70,10 @@ pub async fn inspect(
     let version: String = row.get(1);
     if version_number < OLDEST_VERSION {
         return Err(DestinationError::Unsuitable {
-            what: format!("{} runs PostgreSQL {version}; Inrush needs 14 or newer", address.server()),
+            what: format!(
+                "{} runs PostgreSQL {version}; Inrush needs 14 or newer",
+                address.server()
+            ),
             hint: "load into a newer server".to_owned(),
         });
     }
@@ -120,9 +123,7 @@ async fn refuse_transaction_pooler(
         return Ok(());
     }
     let doing = "finding out what stands before the server";
-    session
-        .execute("SET inrush.probe = 'kept'", doing)
-        .await?;
+    session.execute("SET inrush.probe = 'kept'", doing).await?;
     let other = Session::open(address, "inrush probe").await?;
     other.execute("BEGIN; SELECT 1", doing).await?;
     let look = session.query(

@@ -42,8 +42,14 @@ mod tests {
 
     #[test]
     fn the_first_line_that_fits_wins() {
-        assert_eq!(find(FILE, "dw", 5432, "tpch", "etl").as_deref(), Some("one"));
-        assert_eq!(find(FILE, "dw", 5433, "tpch", "etl").as_deref(), Some("t:w\\o:x"));
+        assert_eq!(
+            find(FILE, "dw", 5432, "tpch", "etl").as_deref(),
+            Some("one")
+        );
+        assert_eq!(
+            find(FILE, "dw", 5433, "tpch", "etl").as_deref(),
+            Some("t:w\\o:x")
+        );
         assert_eq!(find(FILE, "dw", 5432, "tpch", "other"), None);
     }
 }

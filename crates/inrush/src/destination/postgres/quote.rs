@@ -26,7 +26,10 @@ mod tests {
 
     #[test]
     fn names_and_texts_cannot_end_their_quotes() {
-        assert_eq!(identifier("a\"; drop table x --"), "\"a\"\"; drop table x --\"");
+        assert_eq!(
+            identifier("a\"; drop table x --"),
+            "\"a\"\"; drop table x --\""
+        );
         assert_eq!(qualified("my schema", "größe"), "\"my schema\".\"größe\"");
         assert_eq!(literal("O'Brien"), "'O''Brien'");
         assert_eq!(literal("a\\'b"), " E'a\\\\''b'");

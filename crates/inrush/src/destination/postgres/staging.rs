@@ -80,7 +80,11 @@ pub fn create_table(schema: &str, name: &str, columns: &[NewColumn]) -> String {
             format!("{} {}{not_null}", identifier(&column.name), column.type_sql)
         })
         .collect();
-    format!("CREATE TABLE {} ({})", qualified(schema, name), columns.join(", "))
+    format!(
+        "CREATE TABLE {} ({})",
+        qualified(schema, name),
+        columns.join(", ")
+    )
 }
 
 /// The statements that make a staging table: first the table, then what LIKE leaves out.
