@@ -4,7 +4,8 @@ use super::calendar::{self, DAYS_MAX, DAYS_MIN};
 use super::cursor::{Cursor, number};
 use super::digits;
 use super::error::{ConvertError, ValueError};
-use super::formats::{Format, FormatUse, suggest};
+use super::format_hints::{Wanted, not_written_as};
+use super::formats::{Format, FormatUse};
 use super::kernel::{Kernel, Window, trim};
 use super::number::is_any_word;
 use super::time;
@@ -149,7 +150,7 @@ impl CivilDate {
 /// Reads `Y-M-D` with four digits of the year at least, or `YYYYMMDD`. `whole` is the field, for
 /// the error.
 pub(super) fn civil_date(cursor: &mut Cursor<'_>, whole: &[u8]) -> Result<CivilDate, ValueError> {
-    let fault = || not_a_date(whole, "a date (YYYY-MM-DD)");
+    let fault = || not_written_as(Wanted::Date, whole);
     let first = cursor.digits();
     if cursor.peek() != Some(b'-') {
         if first.len() != 8 {
@@ -181,7 +182,7 @@ pub(super) fn civil_date(cursor: &mut Cursor<'_>, whole: &[u8]) -> Result<CivilD
 
 /// A time behind a date, where the column holds no time: only midnight loses nothing.
 fn midnight(cursor: &mut Cursor<'_>, whole: &[u8]) -> Result<(), ValueError> {
-    let fault = || not_a_date(whole, "a date (YYYY-MM-DD)");
+    let fault = || not_written_as(Wanted::Date, whole);
     if !time::separator(cursor) {
         return Err(fault());
     }
@@ -231,32 +232,6 @@ pub(super) fn split_era(text: &[u8]) -> (&[u8], Era) {
         return (text, Era::Common);
     };
     (trim(head), era)
-}
-
-/// The error for a text that is not what was expected, with the format that would read it.
-pub(super) fn not_a_date(text: &[u8], expected: &str) -> ValueError {
-    if text.is_empty() {
-        return ValueError::syntax(format!(
-            "not {expected}; the field is empty: where that means NULL, set null = \"\" in the \
-             format"
-        ));
-    }
-    if is_any_word(
-        text,
-        &["now", "today", "tomorrow", "yesterday", "epoch", "allballs"],
-    ) {
-        return ValueError::syntax(format!(
-            "not {expected}; words whose meaning changes with the time are not taken: write the \
-             date"
-        ));
-    }
-    match suggest(text) {
-        Some(hint) => ValueError::syntax(format!("not {expected}; {hint}")),
-        None => ValueError::syntax(format!(
-            "not {expected}; where the file writes them in another way, declare it: \
-             format = \"%d.%m.%Y\" for example. Else likely the columns are not in the file's order"
-        )),
-    }
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@
 
 use super::calendar::DAY_MICROSECONDS;
 use super::cursor::Cursor;
-use super::date::not_a_date;
 use super::digits;
 use super::error::{ConvertError, ValueError};
+use super::format_hints::{Wanted, not_written_as};
 use super::formats::{Format, FormatUse};
 use super::kernel::{Kernel, Window, trim};
 use crate::column::Column;
@@ -48,7 +48,7 @@ impl Kernel for Time {
         }
         let mut cursor = Cursor::new(text);
         let microseconds = time_of_day(&mut cursor, self.fraction_digits)
-            .map_err(|fault| fault.into_error(|| not_a_date(text, "a time (HH:MM:SS)")))?;
+            .map_err(|fault| fault.into_error(|| not_written_as(Wanted::Time, text)))?;
         if cursor.is_at_end() {
             return Ok(microseconds);
         }
@@ -58,7 +58,7 @@ impl Kernel for Time {
                  file, or let the column be timetz",
             ));
         }
-        Err(not_a_date(text, "a time (HH:MM:SS)"))
+        Err(not_written_as(Wanted::Time, text))
     }
 }
 

@@ -6,8 +6,9 @@
 
 use super::calendar::{DAY_MICROSECONDS, DAYS_MIN};
 use super::cursor::Cursor;
-use super::date::{civil_date, infinity, not_a_date, quick_date, split_era};
+use super::date::{civil_date, infinity, quick_date, split_era};
 use super::error::{ConvertError, ValueError};
+use super::format_hints::{Wanted, not_written_as};
 use super::formats::{Format, FormatUse};
 use super::kernel::{Kernel, Window, trim};
 use super::number::is_any_word;
@@ -217,7 +218,7 @@ fn parse(text: &[u8], fraction_digits: u8) -> Result<Parsed, ValueError> {
         Some(false) => return Ok(Parsed::Infinity(i64::MAX)),
         None => {}
     }
-    let fault = || not_a_date(text, "a timestamp (YYYY-MM-DD HH:MM:SS)");
+    let fault = || not_written_as(Wanted::Timestamp, text);
     let (rest, era) = split_era(text);
     let mut cursor = Cursor::new(rest);
     let date = civil_date(&mut cursor, text).map_err(|_| fault())?;
@@ -249,7 +250,7 @@ fn offset_seconds(zone: &[u8], whole: &[u8]) -> Result<i32, ValueError> {
         return Ok(0);
     }
     if is_any_word(zone, &["am", "pm"]) {
-        return Err(not_a_date(whole, "a timestamp (YYYY-MM-DD HH:MM:SS)"));
+        return Err(not_written_as(Wanted::Timestamp, whole));
     }
     let fault = || {
         ValueError::syntax(format!(
@@ -465,6 +466,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn nothing_panics(text in "[-+0-9:. TZ/a-zA-Z\u{e4}]{0,30}", format in "([%]-?[YmdHMSIpfzsjbBaAyCDFRTN.%]|[-/ :.])+") {
+            let _ = local(6, None, &text);
+            let _ = utc(None, Some("Europe/Vienna"), &text);
+            let column = column(ColumnType::Timestamp { fraction_digits: 6 }, Some(&format), None);
+            if let Ok(kernel) = Timestamp::new(&column, 6) {
+                let _ = both_paths(&kernel, &text);
+                let now = jiff::civil::date(2024, 2, 29).at(13, 14, 59, 123_456_000);
+                if let Ok(written) = jiff::fmt::strtime::format(&format, now) {
+                    let _ = both_paths(&kernel, &written);
+                }
+            }
+        }
+
         #[test]
         fn every_timestamp_survives(expected in -62_135_596_800_000_000i64..253_402_300_800_000_000) {
             let (days, time) = (
