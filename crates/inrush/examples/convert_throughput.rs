@@ -4,7 +4,7 @@
 //! that a busy machine does not count.
 //!
 //! ```console
-//! $ cargo run --release -p inrush --example convert_throughput [chunk KiB] [batch rows] [column]
+//! $ cargo run --release -p inrush --example convert_throughput [chunk KiB] [batch rows] [lineitem|quoted|COLUMN]
 //! ```
 
 use std::fmt::Write;
@@ -31,18 +31,17 @@ fn main() {
     let chunk_bytes = number(512) << 10;
     let batch_rows = number(1024);
 
-    let dialect = Dialect::tbl();
-    let mut scanner = Scanner::new(&dialect);
     let mut lines = Lines::default();
-    let mut chunks = Vec::new();
-    for _ in 0..TEXT_BYTES / chunk_bytes {
-        let text = lines.text(chunk_bytes);
-        let mut records = Records::default();
-        scanner
-            .scan(text.as_bytes(), true, &mut records)
-            .expect("a text without faults");
-        chunks.push((chunk(text), records));
-    }
+    let texts: Vec<String> = (0..TEXT_BYTES / chunk_bytes)
+        .map(|_| lines.text(chunk_bytes))
+        .collect();
+    let chunks: Vec<Chunk> = texts.iter().map(|text| chunk(text.clone())).collect();
+    let quoted: Vec<Chunk> = texts.iter().map(|text| chunk(quoted(text))).collect();
+    let tbl = Dialect::tbl();
+    let csv = Dialect {
+        header: false,
+        ..Dialect::csv()
+    };
 
     let all = columns();
     println!(
@@ -52,36 +51,37 @@ fn main() {
     let wanted = arguments.next();
     let is_wanted = |name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
     if is_wanted("lineitem") {
-        measure("lineitem", &all, &chunks, batch_rows);
+        measure("lineitem", &all, &tbl, &chunks, batch_rows);
+    }
+    if is_wanted("quoted") {
+        measure("quoted", &all, &csv, &quoted, batch_rows);
     }
     for column in &all {
         if is_wanted(&column.name) {
-            measure(
-                &column.name,
-                std::slice::from_ref(column),
-                &chunks,
-                batch_rows,
-            );
+            let single = std::slice::from_ref(column);
+            measure(&column.name, single, &tbl, &chunks, batch_rows);
         }
     }
 }
 
 /// Prints the median and the best of the repetitions. The text counts whole, for single columns too.
-fn measure(name: &str, columns: &[Column], chunks: &[(Chunk, Records)], batch_rows: usize) {
+fn measure(name: &str, columns: &[Column], dialect: &Dialect, chunks: &[Chunk], batch_rows: usize) {
     let mut converter =
-        Converter::new(columns, &Dialect::tbl(), 16).expect("columns that can be converted");
-    let bytes: usize = chunks.iter().map(|(chunk, _)| chunk.bytes_count).sum();
-    let rows: usize = chunks.iter().map(|(_, records)| records.len()).sum();
+        Converter::new(columns, dialect, 16).expect("columns that can be converted");
+    let bytes: usize = chunks.iter().map(|chunk| chunk.bytes_count).sum();
+    let mut rows = 0;
     let mut rejects = Vec::new();
-    let mut scanner = Scanner::new(&Dialect::tbl());
+    let mut scanner = Scanner::new(dialect);
     let mut records = Records::default();
     let mut seconds: Vec<f64> = (0..REPETITIONS)
         .map(|_| {
             let mut seconds = 0.0;
-            for (chunk, _) in chunks {
+            rows = 0;
+            for chunk in chunks {
                 scanner
                     .scan(chunk.text(), true, &mut records)
                     .expect("a text without faults");
+                rows += records.len();
                 let start = processor_seconds();
                 let mut first = 0;
                 while first < records.len() {
@@ -104,6 +104,17 @@ fn measure(name: &str, columns: &[Column], chunks: &[(Chunk, Records)], batch_ro
         bytes as f64 / best / 1e9,
         best / rows as f64 * 1e9
     );
+}
+
+/// The same lines with quotes around every field and commas between them.
+fn quoted(text: &str) -> String {
+    text.lines()
+        .map(|line| {
+            let fields = line.trim_end_matches('|').split('|');
+            let quoted: Vec<String> = fields.map(|field| format!("\"{field}\"")).collect();
+            quoted.join(",") + "\n"
+        })
+        .collect()
 }
 
 /// Processor time of this thread.

@@ -3,7 +3,9 @@
 //!
 //! After this step a field is valid UTF-8 without a NUL byte, or its row is at fault.
 
-use inrush_scan::{Dialect, FieldText, Records, decode_field};
+use std::ops::Range;
+
+use inrush_scan::{Dialect, Escape, FieldText, Records, decode_field};
 
 use super::error::ValueError;
 use super::kernel::{Fault, WINDOW_BYTES, Window};
@@ -224,21 +226,14 @@ impl Gatherer {
         faults: &mut Vec<Fault>,
     ) {
         let valid = &input.text[..input.bytes_count];
-        let null = input.dialect.null.as_deref().map(str::as_bytes);
+        let marks = Marks::of(input.dialect);
         for (place, row) in input.rows.iter().enumerate() {
             let range = input.records.field(row.record as usize, field_index);
-            // Most rows of most files have nothing to undo.
             let is_escaped = input.records.records[row.record as usize].escaped;
-            if !is_escaped && !input.any_nul {
-                let span = if null == Some(&valid[range.clone()]) {
-                    self.null_count += 1;
-                    Span::NULL
-                } else {
-                    Span {
-                        start: range.start as u32,
-                        length: range.len() as u32,
-                    }
-                };
+            if !input.any_nul
+                && let Some(span) = marks.span_without_undoing(input.text, &range, is_escaped)
+            {
+                self.null_count += usize::from(span.is_null());
                 self.spans.push(span);
                 continue;
             }
@@ -313,6 +308,89 @@ impl Gatherer {
     }
 }
 
+/// The bytes of a dialect that change what a field means.
+struct Marks<'a> {
+    quote: Option<u8>,
+    /// Quote and escape, eight times each; the same where there is only one of them.
+    special: [u64; 2],
+    null: Option<&'a [u8]>,
+}
+
+impl Marks<'_> {
+    fn of(dialect: &Dialect) -> Marks<'_> {
+        let escape = match dialect.escape {
+            Escape::Byte(byte) => Some(byte),
+            Escape::None | Escape::DoubledQuote => None,
+        };
+        let special = match (dialect.quote, escape) {
+            (Some(quote), Some(escape)) => [quote, escape],
+            (Some(byte), None) | (None, Some(byte)) => [byte, byte],
+            // No row is flagged in such a dialect; the NUL byte is looked for before.
+            (None, None) => [0, 0],
+        };
+        Marks {
+            quote: dialect.quote,
+            special: special.map(|byte| u64::from(byte) * ONES),
+            null: dialect.null.as_deref().map(str::as_bytes),
+        }
+    }
+
+    /// Where the field stands, if nothing in it has to be undone: most fields of most files.
+    /// It says the same as `decode_field`, only sooner.
+    #[inline(always)]
+    fn span_without_undoing(
+        &self,
+        text: &[u8],
+        range: &Range<usize>,
+        is_escaped: bool,
+    ) -> Option<Span> {
+        let mut inner = range.clone();
+        let is_quoted = is_escaped && !range.is_empty() && self.quote == Some(text[range.start]);
+        if is_quoted {
+            if range.len() < 2 || self.quote != Some(text[range.end - 1]) {
+                return None;
+            }
+            inner = range.start + 1..range.end - 1;
+        } else if self.null == Some(&text[range.clone()]) {
+            return Some(Span::NULL);
+        }
+        // Outside of quotes only a dialect without quotes has escapes.
+        if is_escaped && (is_quoted || self.quote.is_none()) && self.is_special_in(text, &inner) {
+            return None;
+        }
+        Some(Span {
+            start: inner.start as u32,
+            length: inner.len() as u32,
+        })
+    }
+
+    /// Whether a quote or an escape stands in this part, which has padding behind it.
+    #[inline(always)]
+    fn is_special_in(&self, text: &[u8], part: &Range<usize>) -> bool {
+        let mut at = part.start;
+        while at < part.end {
+            let bytes: [u8; 8] = text[at..at + 8].try_into().expect("eight bytes");
+            let word = u64::from_le_bytes(bytes);
+            let found = zero_bytes(word ^ self.special[0]) | zero_bytes(word ^ self.special[1]);
+            // The lowest mark is right even where others above it are not.
+            let left = part.end - at;
+            if found != 0 && ((found.trailing_zeros() / 8) as usize) < left {
+                return true;
+            }
+            at += 8;
+        }
+        false
+    }
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// A word whose lowest set bit lies in the lowest byte of `word` that is zero; zero where none is.
+#[inline(always)]
+fn zero_bytes(word: u64) -> u64 {
+    word.wrapping_sub(ONES) & !word & (ONES << 7)
+}
+
 fn nul_error() -> ValueError {
     ValueError::new(
         RejectCode::NulByte,
@@ -327,4 +405,49 @@ fn unescaped_utf8_error() -> ValueError {
         "with its escapes undone the field is not valid UTF-8; likely bytes of another \
          encoding were written as escapes: export as UTF-8",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn dialects() -> Vec<Dialect> {
+        let csv = Dialect::csv();
+        let escaped = Dialect {
+            escape: Escape::Byte(b'\\'),
+            ..csv.clone()
+        };
+        let marker = Dialect {
+            null: Some("NULL".to_owned()),
+            ..csv.clone()
+        };
+        let never = Dialect {
+            null: None,
+            ..csv.clone()
+        };
+        vec![csv, escaped, marker, never, Dialect::tsv()]
+    }
+
+    proptest! {
+        /// Whatever is found without undoing is what the scanner's own decoder says.
+        #[test]
+        fn spans_as_decoded(field in "[\"\\\\a,]{0,4}|\"[a-z]{0,20}\"|\"[a-z\"\\\\]{0,20}\"|\\\\N|NULL|[a-z]{0,20}", behind in "[\"\\\\a]{8}") {
+            for dialect in dialects() {
+                let marks = Marks::of(&dialect);
+                let mut text = field.clone().into_bytes();
+                text.extend_from_slice(behind.as_bytes());
+                text.resize(text.len() + WINDOW_BYTES, b'"');
+                let Some(span) = marks.span_without_undoing(&text, &(0..field.len()), true) else {
+                    continue;
+                };
+                let mut scratch = Vec::new();
+                let expected = decode_field(field.as_bytes(), &dialect, &mut scratch);
+                let found = (!span.is_null())
+                    .then(|| &text[span.start as usize..][..span.length as usize]);
+                prop_assert_eq!(found, expected.text(), "{:?} in {:?}", field, dialect);
+            }
+        }
+    }
 }
