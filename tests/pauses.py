@@ -47,7 +47,7 @@ def locked_target(database: Database, table: str) -> Iterator[None]:
         connection.rollback()
 
 
-def wait_until_held(database: Database, *, seconds: float = 60) -> None:
+def wait_until_held(database: Database, *, seconds: float = 30) -> None:
     """Wait until another session of this database waits for a lock."""
     wait_until(
         database,
@@ -57,7 +57,7 @@ def wait_until_held(database: Database, *, seconds: float = 60) -> None:
     )
 
 
-def wait_until(database: Database, query: str, *, seconds: float = 60) -> None:
+def wait_until(database: Database, query: str, *, seconds: float = 30) -> None:
     """Wait until a query says true.
 
     The server is asked again at once: nothing but the answer ends the wait.

@@ -48,16 +48,19 @@ SWITCHED_OR_NOT_AFTER = {"switch_commit_sent"}
 
 
 class Job:
-    """A load of four parts into a new partitioned table, beside a table of what is expected."""
+    """A load of four parts into a partitioned table, beside a table of what is expected.
+
+    The target is new, or with `held` it exists and has a gate (see pauses.py).
+    """
 
     def __init__(self, database: Database, inrush: Inrush, *, held: bool = False) -> None:
         self.database = database
         self.inrush = inrush
-        key_type = "int"
         gate_type = "held" if held else "int"
+        columns = f"id int not null, k int not null, gate {gate_type}, note text"
         if held:
             database.execute(pauses.HELD_DOMAIN)
-        columns = f"id int not null, k {key_type} not null, gate {gate_type}, note text"
+            database.execute(f"CREATE TABLE loaded ({columns}) PARTITION BY RANGE (k)")
         database.execute(f"CREATE TABLE expected ({columns})")
         for part in range(PARTS):
             lines = []

@@ -248,6 +248,28 @@ def test_a_new_table_takes_its_columns_from_the_command(
     ]
 
 
+def test_a_new_table_has_the_types_that_were_declared(database: Database, inrush: Inrush) -> None:
+    database.execute(
+        "CREATE SCHEMA own; CREATE DOMAIN own.positive AS int CHECK (VALUE > 0);"
+        "CREATE TYPE mood AS ENUM ('sad', 'happy')"
+    )
+    types = [
+        "own.positive", "mood", "numeric(38,5)", "numeric", "character varying(7)",
+        "character(3)", "timestamp(3) without time zone", "timestamp with time zone",
+        "interval day to second(2)", "integer[]", "inet", "double precision",
+    ]  # fmt: skip
+    columns = ", ".join(f"c{n} {type_name}" for n, type_name in enumerate(types))
+    row = "1\thappy\t1.5\t1\tx\ty\t\\N\t\\N\t\\N\t{1}\t::1\t0.5\n"
+    file = inrush.write("rows.tsv", row)
+    words = ("load", file, "--to", database.url, "--table", "made", "--columns", columns)
+    inrush(*words).expect(CLEAN)
+    made = database.rows(
+        "SELECT format_type(atttypid, atttypmod) FROM pg_attribute "
+        "WHERE attrelid = 'made'::regclass AND attnum > 0 ORDER BY attnum"
+    )
+    assert [name for (name,) in made] == types
+
+
 def test_a_name_with_odd_characters_stays_a_name(
     newest_database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:

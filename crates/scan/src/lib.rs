@@ -4,7 +4,8 @@
 //!
 //! [`Scanner::scan`] finds records and the ends of their fields; [`decode_field`] turns a
 //! field as written into the text it means. The bytes that matter are found 64 at a time
-//! (`masks`), positions are taken from the masks (`regular`, `machine`), and `reference` says
+//! (`masks`), positions are taken from the masks (`machine`, with `regular` for most blocks and
+//! `walk` for the odd ones), and `reference` says
 //! the same byte by byte, for the reader and for the tests.
 
 mod dialect;
@@ -18,6 +19,7 @@ pub mod reference;
 mod regular;
 mod scanner;
 mod unquote;
+mod walk;
 
 pub use dialect::{
     Dialect, DialectError, Escape, RECORD_BYTES_MAX_GREATEST, RECORD_BYTES_MAX_LEAST,

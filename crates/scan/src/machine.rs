@@ -3,7 +3,7 @@
 //! Most blocks of 64 bytes are regular: which of their delimiters and line feeds count can be
 //! told for all at once with arithmetic on the masks ([`crate::regular`]), and the positions
 //! are then written out without a look at the text. A block with a quote where none may stand
-//! is walked special byte by special byte instead, with the same state before and after, so
+//! is walked special byte by special byte instead ([`crate::walk`]), with the same state before and after, so
 //! that the two ways may follow each other in any order. What both must find is said, byte by
 //! byte, in [`crate::reference`].
 
@@ -40,7 +40,7 @@ impl Form {
 
 /// Where in a field the machine stands between two blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+pub(crate) enum Mode {
     /// Before a field or in text without quotes.
     Unquoted,
     /// Inside quotes.
@@ -50,36 +50,38 @@ enum Mode {
     Closed(u32),
 }
 
+/// The state between two blocks, and what it has found.
 pub(crate) struct Machine<'a> {
-    form: Form,
-    needles: Needles,
+    pub(crate) form: Form,
+    pub(crate) needles: Needles,
     trailing_delimiter: bool,
     record_bytes_max: usize,
-    text: &'a [u8],
-    records: &'a mut Records,
+    pub(crate) text: &'a [u8],
+    pub(crate) records: &'a mut Records,
     /// Field ends found so far; [`Records::field_ends`] is longer while the machine runs.
-    field_count: usize,
+    pub(crate) field_count: usize,
     /// Line feeds before the block.
-    line_count: u32,
-    mode: Mode,
+    pub(crate) line_count: u32,
+    pub(crate) mode: Mode,
     /// Where the quote stands that opened the field, while the mode is not unquoted.
-    quote_opened: u32,
+    pub(crate) quote_opened: u32,
     /// The last byte that an escape made ordinary, where that is known to matter: a special
     /// byte inside quotes, or the first byte behind the blocks so far.
-    escaped_position: Option<u32>,
+    pub(crate) escaped_position: Option<u32>,
     /// Whether an escape made the last byte before the block ordinary.
     follows_escaped: bool,
     /// The record that is open.
-    record: OpenRecord,
+    pub(crate) record: OpenRecord,
 }
 
+/// What is known of the record that is being read.
 #[derive(Clone, Copy, Debug)]
-struct OpenRecord {
-    start: u32,
-    line: u32,
-    first_field: u32,
-    escaped: bool,
-    fault: Option<(FaultKind, u32)>,
+pub(crate) struct OpenRecord {
+    pub(crate) start: u32,
+    pub(crate) line: u32,
+    pub(crate) first_field: u32,
+    pub(crate) escaped: bool,
+    pub(crate) fault: Option<(FaultKind, u32)>,
 }
 
 impl<'a> Machine<'a> {
@@ -284,7 +286,7 @@ impl<'a> Machine<'a> {
     }
 
     #[inline]
-    fn push_record(&mut self, end: u32) -> Result<(), ScanError> {
+    pub(crate) fn push_record(&mut self, end: u32) -> Result<(), ScanError> {
         let record = &self.record;
         if (end - record.start) as usize > self.record_bytes_max {
             return Err(self.too_long(end));
@@ -306,113 +308,8 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Takes a block one special byte after another. For dialects with quotes only.
-    #[inline(never)]
-    fn walk_block(&mut self, base: u32, masks: &Masks) -> Result<(), ScanError> {
-        let mut bits = masks.delimiters | masks.newlines | masks.specials;
-        while bits != 0 {
-            let bit = bits & bits.wrapping_neg();
-            bits ^= bit;
-            let position = base + bit.trailing_zeros();
-            let is_special = masks.specials & bit != 0;
-            if self.mode == Mode::Quoted {
-                if is_special {
-                    self.special_in_quotes(position);
-                }
-                continue;
-            }
-            if let Mode::Closed(closed) = self.mode {
-                if is_special && self.form == Form::DoubledQuotes && position == closed + 1 {
-                    self.mode = Mode::Quoted;
-                    continue;
-                }
-                let is_newline = masks.newlines & bit != 0;
-                self.leave_quotes(closed, position, is_special, is_newline);
-            }
-            if is_special {
-                self.special_outside_quotes(position);
-            } else if masks.delimiters & bit != 0 {
-                self.records.field_ends[self.field_count] = position;
-                self.field_count += 1;
-            } else {
-                let line = self.line_count + (masks.newlines & (bit | (bit - 1))).count_ones();
-                self.end_record_at_newline(position, line)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn special_in_quotes(&mut self, position: u32) {
-        if self.escaped_position == Some(position) {
-            return;
-        }
-        let is_quote = match self.form {
-            Form::Quotes { quote } => self.text[position as usize] == quote,
-            _ => true,
-        };
-        if is_quote {
-            self.mode = Mode::Closed(position);
-        } else {
-            self.escaped_position = Some(position + 1);
-        }
-    }
-
-    /// The field was closed at `closed`; something stands at `position`. Is all between the
-    /// two in order?
-    fn leave_quotes(&mut self, closed: u32, position: u32, is_special: bool, is_newline: bool) {
-        self.mode = Mode::Unquoted;
-        let adjacent = position == closed + 1 && !is_special;
-        let carriage_return =
-            is_newline && position == closed + 2 && self.text[closed as usize + 1] == b'\r';
-        if !adjacent && !carriage_return {
-            self.record
-                .fault
-                .get_or_insert((FaultKind::TextAfterQuote, closed + 1));
-        }
-    }
-
-    /// A quote, or an escape byte that has no meaning here.
-    fn special_outside_quotes(&mut self, position: u32) {
-        self.record.escaped = true;
-        if let Form::Quotes { quote } = self.form
-            && self.text[position as usize] != quote
-        {
-            return;
-        }
-        let at_field_start = position == self.record.start
-            || self.text[position as usize - 1] == self.needles.delimiter;
-        if at_field_start {
-            self.mode = Mode::Quoted;
-            self.quote_opened = position;
-        } else {
-            self.record
-                .fault
-                .get_or_insert((FaultKind::StrayQuote, position));
-        }
-    }
-
-    fn end_record_at_newline(&mut self, newline: u32, line: u32) -> Result<(), ScanError> {
-        let start = self.record.start;
-        let carriage_return = newline > start && self.text[newline as usize - 1] == b'\r';
-        let end = newline - u32::from(carriage_return);
-        if end == start {
-            self.records.blank_count += 1;
-        } else {
-            self.end_last_field(end);
-            self.push_record(end)?;
-        }
-        self.record = OpenRecord {
-            start: newline + 1,
-            line,
-            first_field: self.field_count as u32,
-            escaped: false,
-            fault: None,
-        };
-        Ok(())
-    }
-
     /// Lists the last field, unless it is the empty one behind a trailing delimiter.
-    fn end_last_field(&mut self, end: u32) {
+    pub(crate) fn end_last_field(&mut self, end: u32) {
         let count = self.field_count;
         if self.trailing_delimiter {
             let has_fields = count > self.record.first_field as usize;

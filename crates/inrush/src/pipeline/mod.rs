@@ -100,8 +100,8 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
     let address = prepare::address(package, options)?;
     let prepared = runtime.block_on(prepare::prepare(package, &address, options))?;
     let prepared = match prepared {
-        prepare::Prepared::AlreadyLoaded { plan, account } => {
-            return Ok(already_loaded(&summary, &plan, account, options));
+        prepare::Prepared::AlreadyLoaded { plan, accounts } => {
+            return Ok(already_loaded(&summary, &plan, &accounts, options));
         }
         prepare::Prepared::Run(prepared) => *prepared,
     };
@@ -154,14 +154,14 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
 fn already_loaded(
     summary: &Summary,
     plan: &Plan,
-    account: crate::ledger::Account,
+    accounts: &[crate::ledger::Account],
     options: &RunOptions<'_>,
 ) -> Success {
-    let report = summary.already_loaded(plan, account, options);
+    let report = summary.already_loaded(plan, accounts, options);
     options.observer.notice(&Event::Finished {
         run: report.run.clone(),
         outcome: outcome_word(report.outcome).to_owned(),
-        account,
+        account: report.account,
         report: None,
     });
     Success {

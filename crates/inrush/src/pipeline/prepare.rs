@@ -21,8 +21,8 @@ pub enum Prepared {
     AlreadyLoaded {
         /// The plan.
         plan: Box<Plan>,
-        /// The rows of that run.
-        account: Account,
+        /// The rows of that run, by flow.
+        accounts: Vec<Account>,
     },
     /// There is something to do.
     Run(Box<PreparedRun>),
@@ -47,11 +47,11 @@ pub async fn prepare(
     let control = Session::open(address, "inrush plan").await?;
     let plan = plan::build(&control, address, package, &plan_options(options)).await?;
     if is_loaded(&plan) {
-        let account = loaded_account(&control, &plan).await?;
+        let accounts = loaded_accounts(&control, &plan).await?;
         control.close().await;
         return Ok(Prepared::AlreadyLoaded {
             plan: Box::new(plan),
-            account,
+            accounts,
         });
     }
     plan.require_privileges()?;
@@ -65,11 +65,11 @@ pub async fn prepare(
     // Another process may have run the package between the plan and the lock.
     let plan = plan::build(&control, address, package, &plan_options(options)).await?;
     if is_loaded(&plan) {
-        let account = loaded_account(&control, &plan).await?;
+        let accounts = loaded_accounts(&control, &plan).await?;
         control.close().await;
         return Ok(Prepared::AlreadyLoaded {
             plan: Box::new(plan),
-            account,
+            accounts,
         });
     }
     let entered = enter(&control, &ledger, &plan, &name).await?;
@@ -291,16 +291,23 @@ fn tell_plan(plan: &Plan, options: &RunOptions<'_>) {
     }
 }
 
-async fn loaded_account(control: &Session, plan: &Plan) -> Result<Account, Error> {
+/// The rows that the earlier run loaded, by flow.
+async fn loaded_accounts(control: &Session, plan: &Plan) -> Result<Vec<Account>, Error> {
     let Earlier::Loaded(run) = &plan.earlier else {
-        return Ok(Account::default());
+        return Ok(Vec::new());
     };
     let ledger = Ledger::new(&plan.settings.ledger_schema);
-    let mut account = Account::default();
-    for shard in ledger.shards(control, run.run_id).await? {
-        account.add(&shard.account);
-    }
-    Ok(account)
+    let shards = ledger.shards(control, run.run_id).await?;
+    let accounts = plan.flows.iter().map(|flow| {
+        let mut account = Account::default();
+        for shard in &shards {
+            if flow.units.iter().any(|unit| unit.key == shard.unit_key) {
+                account.add(&shard.account);
+            }
+        }
+        account
+    });
+    Ok(accounts.collect())
 }
 
 /// Host and process, for whoever finds the run held.

@@ -9,7 +9,7 @@ use super::streams::StreamResult;
 use crate::error::Error;
 use crate::ledger::{Account, ShardRecord, UnitRecord};
 use crate::meter::Meter;
-use crate::plan::{Earlier, Plan};
+use crate::plan::{Earlier, FlowPlan, Plan};
 use crate::report::{
     self, Outcome, PartitionReport, Phases, REPORT_VERSION, RejectReport, RunReport, ServerReport,
     StreamReport, TableReport, UnitReport,
@@ -163,9 +163,15 @@ impl Summary {
     pub fn already_loaded(
         &self,
         plan: &Plan,
-        account: Account,
+        accounts: &[Account],
         options: &RunOptions<'_>,
     ) -> RunReport {
+        let mut account = Account::default();
+        let mut tables = Vec::new();
+        for (flow, loaded) in plan.flows.iter().zip(accounts) {
+            account.add(loaded);
+            tables.push(table_report(flow, *loaded, Vec::new()));
+        }
         let run = match &plan.earlier {
             Earlier::Loaded(run) => run.name.clone(),
             _ => String::new(),
@@ -174,6 +180,7 @@ impl Summary {
             run,
             outcome: Outcome::AlreadyLoaded,
             account,
+            tables,
             ..self.frame(plan, options)
         }
     }
@@ -264,24 +271,29 @@ impl Summary {
                 for unit in units.iter().filter(|unit| unit.flow == flow.name) {
                     account.add(&unit.account);
                 }
-                TableReport {
-                    flow: flow.name.clone(),
-                    target: flow.target(),
-                    account,
-                    stored_bytes: flow
-                        .units
-                        .iter()
-                        .flat_map(|unit| &unit.shards)
-                        .map(|shard| shard.size_bytes())
-                        .sum(),
-                    partitions: self
-                        .partitions
-                        .get(&flow_index)
-                        .cloned()
-                        .unwrap_or_default(),
-                }
+                let attached = self.partitions.get(&flow_index);
+                table_report(flow, account, attached.cloned().unwrap_or_default())
             })
             .collect()
+    }
+}
+
+fn table_report(
+    flow: &FlowPlan,
+    account: Account,
+    partitions: Vec<PartitionReport>,
+) -> TableReport {
+    TableReport {
+        flow: flow.name.clone(),
+        target: flow.target(),
+        account,
+        stored_bytes: flow
+            .units
+            .iter()
+            .flat_map(|unit| &unit.shards)
+            .map(|shard| shard.size_bytes())
+            .sum(),
+        partitions,
     }
 }
 

@@ -45,6 +45,14 @@ impl BufferPool {
     }
 }
 
+#[cfg(test)]
+impl BufferPool {
+    /// The memory that waits to be used.
+    pub(super) fn spare_bytes(&self) -> usize {
+        self.spare.iter().map(Vec::capacity).sum()
+    }
+}
+
 /// Makes room for `text_bytes` and the padding behind them.
 pub(super) fn grow(bytes: &mut Vec<u8>, text_bytes: usize) {
     let wanted = text_bytes + CHUNK_PADDING_BYTES;

@@ -11,6 +11,9 @@ use crate::location::Location;
 /// Why files could not be found or read.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
+    /// There is no pattern at all.
+    #[error("no files are named; name one at least, or a pattern that matches some")]
+    NoPattern,
     /// A pattern cannot be read as one.
     #[error("{pattern}: not a pattern: {reason}; write [[] for a literal bracket")]
     PatternInvalid {

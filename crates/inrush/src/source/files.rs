@@ -57,7 +57,8 @@ pub(super) fn modified_ns(metadata: &Metadata) -> i64 {
         .saturating_add(metadata.mtime_nsec())
 }
 
-/// Finds the files that `patterns` name, each a path or a glob. Relative ones start at `base`.
+/// Finds the files that `patterns` name, each a path or a glob: one file at least. Relative
+/// ones start at `base`.
 pub fn resolve(patterns: &[String], base: &Path) -> Result<Vec<SourceFile>, SourceError> {
     resolve_as(patterns, base, None)
 }
@@ -68,6 +69,9 @@ pub fn resolve_as(
     base: &Path,
     compression: Option<Compression>,
 ) -> Result<Vec<SourceFile>, SourceError> {
+    if patterns.is_empty() {
+        return Err(SourceError::NoPattern);
+    }
     let mut files = Vec::new();
     let mut names: HashMap<(u64, u64), PathBuf> = HashMap::new();
     for pattern in patterns {

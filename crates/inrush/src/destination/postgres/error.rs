@@ -129,6 +129,8 @@ fn mend(code: &SqlState) -> Option<&'static str> {
         Some("free space in the server's tablespace; the same command then goes on")
     } else if *code == SqlState::TOO_MANY_CONNECTIONS {
         Some("lower `streams`, or raise the server's max_connections")
+    } else if *code == SqlState::UNDEFINED_OBJECT {
+        Some("name a type that the database knows, such as bigint, numeric(12,2), date or text")
     } else if *code == SqlState::LOCK_NOT_AVAILABLE {
         Some("somebody holds a lock on the target; the same command tries the switch again")
     } else if *code == SqlState::CHECK_VIOLATION

@@ -201,6 +201,7 @@ fn what_is_no_file_is_refused() {
         "FOLDER/l: no such file; it is a link to gone, which is not there"
     );
     assert_eq!(refused(path, &["l*"]), refused(path, &["l"]));
+    assert!(refused(path, &[]).starts_with("no files are named"));
     assert!(refused(path, &["a[b"]).starts_with("a[b: not a pattern: "));
 }
 

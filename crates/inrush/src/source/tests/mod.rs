@@ -16,6 +16,10 @@ use super::{BufferPool, Shard, ShardReader, SourceError, SourceFile, SourceMeter
 use crate::chunk::CHUNK_PADDING_BYTES;
 use crate::location::Location;
 
+/// A stream may go on in another thread than it began in.
+const fn is_send<T: Send>() {}
+const _: () = is_send::<ShardReader>();
+
 /// What a reader says of a file, whatever the chunks were.
 #[derive(Debug, Default, PartialEq)]
 struct Read {

@@ -1,0 +1,145 @@
+//! What a run prints at its end.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use inrush::package::{TableName, quoted_where_needed};
+use inrush::report::{Outcome, RunReport};
+
+use crate::numbers::{bytes, count, counted, seconds};
+
+/// The account of a run, as a table.
+pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
+    if report.outcome == Outcome::AlreadyLoaded {
+        return format!(
+            "already loaded by run {}: {} in {}\n--again loads anew\n",
+            report.run,
+            counted(report.account.rows_loaded, "row"),
+            counted(report.tables.len() as u64, "table")
+        );
+    }
+    let mut text = table(report);
+    let account = &report.account;
+    let load_s = report.phases.load_s.max(1e-9);
+    let mut line = |line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    line(String::new());
+    line(format!(
+        "{} read = {} loaded + {} rejected + {} skipped",
+        count(account.rows_read),
+        count(account.rows_loaded),
+        count(account.rows_rejected),
+        count(account.rows_skipped)
+    ));
+    line(format!(
+        "{} in {}: {} rows/s, {}/s while loading; plan {}, load {}, switch {}, analyze {}",
+        bytes(account.bytes_read),
+        seconds(report.phases.total_s),
+        count((account.rows_loaded as f64 / load_s) as u64),
+        bytes((account.bytes_read as f64 / load_s) as u64),
+        seconds(report.phases.plan_s),
+        seconds(report.phases.load_s),
+        seconds(report.phases.switch_s),
+        seconds(report.phases.analyze_s),
+    ));
+    for note in &report.notes {
+        line(format!("note: {note}"));
+    }
+    if let Some(path) = report_path {
+        if account.rows_rejected > 0
+            && let Some(folder) = path.parent()
+        {
+            line(format!(
+                "rejected rows: {}",
+                folder.join("rejects").display()
+            ));
+        }
+        line(format!("report: {}", path.display()));
+    }
+    text
+}
+
+/// A line for each table.
+pub fn table(report: &RunReport) -> String {
+    let rows: Vec<[String; 5]> = report
+        .tables
+        .iter()
+        .map(|table| {
+            [
+                readable(&table.target),
+                count(table.account.rows_loaded),
+                count(table.account.rows_rejected),
+                bytes(table.account.bytes_read),
+                match table.partitions.len() {
+                    0 => "-".to_owned(),
+                    partitions => count(partitions as u64),
+                },
+            ]
+        })
+        .collect();
+    columns(&["table", "rows", "rejected", "text", "partitions"], &rows)
+}
+
+/// A table's name with no more quotes than it needs.
+fn readable(target: &str) -> String {
+    let Ok(name) = TableName::parse(target) else {
+        return target.to_owned();
+    };
+    name.schema
+        .iter()
+        .chain([&name.name])
+        .map(|part| quoted_where_needed(part))
+        .collect::<Vec<String>>()
+        .join(".")
+}
+
+/// Columns that stand below each other: the first one to the left, the others to the right.
+pub fn columns<const COUNT: usize>(head: &[&str; COUNT], rows: &[[String; COUNT]]) -> String {
+    let width = |index: usize| {
+        rows.iter()
+            .map(|row| row[index].chars().count())
+            .chain([head[index].chars().count()])
+            .max()
+            .unwrap_or(0)
+    };
+    let mut text = String::new();
+    let mut line = |cells: Vec<&str>| {
+        let mut line = format!("{:<width$}", cells[0], width = width(0));
+        for (index, cell) in cells.iter().enumerate().skip(1) {
+            write!(line, "  {cell:>width$}", width = width(index))
+                .expect("a String takes any text");
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    };
+    line(head.to_vec());
+    for row in rows {
+        line(row.iter().map(String::as_str).collect());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_the_quotes_that_they_need() {
+        assert_eq!(readable("\"public\".\"orders\""), "public.orders");
+        assert_eq!(readable("\"public\".\"Odd Name\""), "public.\"Odd Name\"");
+    }
+
+    #[test]
+    fn columns_stand_below_each_other() {
+        let rows = [
+            ["orders".to_owned(), "1,500".to_owned()],
+            ["a".to_owned(), "2".to_owned()],
+        ];
+        assert_eq!(
+            columns(&["table", "rows"], &rows),
+            "table    rows\norders  1,500\na           2\n"
+        );
+    }
+}

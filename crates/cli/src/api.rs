@@ -1,0 +1,85 @@
+//! `inrush.run` of Python: a package run by a program, its answer as JSON.
+
+use std::path::{Path, PathBuf};
+
+use inrush::package::Overrides;
+use inrush::report::RunReport;
+use serde_json::{Value, json};
+
+use crate::errors::CommandError;
+use crate::running::{self, Ended, RunWish, Telling};
+use crate::{Surroundings, embedded, package_file};
+
+/// What a program asks for.
+#[derive(Clone, Default)]
+pub struct RunRequest {
+    /// The package.
+    pub package: PathBuf,
+    /// Values in place of the package's parameters.
+    pub parameters: Vec<(String, String)>,
+    /// URLs in place of the package's connections.
+    pub connections: Vec<(String, String)>,
+    /// How many streams.
+    pub streams: Option<u16>,
+    /// Load anew what was loaded already.
+    pub again: bool,
+    /// Where the folders of runs are made.
+    pub runs_folder: PathBuf,
+}
+
+/// Runs a package and returns `{exit_status, error, report, report_path}`.
+pub fn run(request: RunRequest, surroundings: &Surroundings) -> Value {
+    match run_package(request, surroundings) {
+        Ok((report, path)) => answer(report.exit_status, None, Some((&report, path.as_deref()))),
+        Err((error, ended)) => answer(
+            error.exit_status(),
+            Some(error.to_string().trim_end()),
+            ended
+                .as_ref()
+                .map(|ended| (&ended.report, Some(ended.report_path.as_path()))),
+        ),
+    }
+}
+
+type Told<T> = Result<T, (CommandError, Option<Box<Ended>>)>;
+
+fn run_package(
+    request: RunRequest,
+    surroundings: &Surroundings,
+) -> Told<(RunReport, Option<PathBuf>)> {
+    let alone = |error| (error, None);
+    running::fault().map_err(alone)?;
+    let overrides = Overrides {
+        parameters: request.parameters,
+        connections: request.connections,
+    };
+    let mut ready = package_file::read_trusted(&request.package, &overrides).map_err(alone)?;
+    if let Some(streams) = request.streams {
+        ready.package.run.streams = Some(streams);
+        ready.package.check().map_err(|error| alone(error.into()))?;
+    }
+    let reached = embedded::reach(ready.package, &ready.folder, surroundings).map_err(alone)?;
+    let wish = RunWish {
+        folder: ready.folder,
+        runs_folder: request.runs_folder,
+        again: request.again,
+        telling: Telling::Quiet,
+    };
+    let success = running::run(&reached, &wish)?;
+    reached.stop().map_err(alone)?;
+    Ok((success.report, success.report_path))
+}
+
+fn answer(
+    exit_status: u8,
+    error: Option<&str>,
+    report: Option<(&RunReport, Option<&Path>)>,
+) -> Value {
+    json!({
+        "exit_status": exit_status,
+        // A program's exception is no line of a terminal.
+        "error": error.map(|text| text.strip_prefix("error: ").unwrap_or(text)),
+        "report": report.map(|(report, _)| report),
+        "report_path": report.and_then(|(_, path)| path).map(|path| path.display().to_string()),
+    })
+}

@@ -1,0 +1,75 @@
+//! Arguments that several commands take.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// How a run goes on and what it tells.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "How it runs")]
+pub struct RunArguments {
+    /// How many streams load at a time, each with its own connection
+    ///
+    /// Else what the package says, else one for each core of this machine.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub streams: Option<u16>,
+
+    /// Load anew what was loaded already
+    ///
+    /// Without it, the same command after success does nothing and says which run has loaded
+    /// these files.
+    #[arg(long)]
+    pub again: bool,
+
+    /// Where the folders of runs are made, each with its report, log and rejected rows
+    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    pub runs_folder: PathBuf,
+
+    /// Write one line of JSON for each event to the standard output
+    ///
+    /// Events are `planned`, `note`, `started`, `unit_started`, `progress`, `unit_committed`,
+    /// `unit_aborted`, `rejected`, `switching`, `switched`, `analyzed` and `finished`.
+    #[arg(long, conflicts_with = "quiet")]
+    pub json: bool,
+
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// What replaces values of a package.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Values of the package")]
+pub struct OverrideArguments {
+    /// Give a parameter of the package another value; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    pub set: Vec<(String, String)>,
+
+    /// Give a connection of the package another URL; may be given several times
+    ///
+    /// A password is refused here: leave it out of the URL, and put it into PGPASSWORD, into
+    /// ~/.pgpass, or into a variable that the URL names as ${env:NAME}.
+    #[arg(long, value_name = "NAME=URL", value_parser = pair)]
+    pub connection: Vec<(String, String)>,
+}
+
+/// Which database, by a package or by a URL.
+#[derive(Clone, Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct DestinationArguments {
+    /// The package whose database is meant, and whose runs
+    #[arg(value_name = "PACKAGE")]
+    pub package: Option<PathBuf>,
+
+    /// The database: postgresql://USER@HOST/DATABASE or embedded:FOLDER
+    #[arg(long, value_name = "URL")]
+    pub to: Option<String>,
+}
+
+/// `name=value`.
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("it is not NAME=VALUE".to_owned()),
+    }
+}

@@ -1,0 +1,205 @@
+//! `--format`: a preset and what differs from it, in one word.
+
+use inrush::package::{Compression, Format, NullMarker, Preset, suggestion};
+
+/// Every word that a format may have, for a near miss.
+const WORDS: [&str; 15] = [
+    "tbl",
+    "csv",
+    "tsv",
+    "delimiter",
+    "quote",
+    "escape",
+    "null",
+    "record_bytes_max",
+    "compression",
+    "header",
+    "no_header",
+    "trailing_delimiter",
+    "no_trailing_delimiter",
+    "no_null",
+    "preset",
+];
+
+/// Reads `csv,delimiter=;,no_header`.
+pub fn parse_format(text: &str) -> Result<Format, String> {
+    let mut format = Format::default();
+    for setting in split(text) {
+        let (name, value) = match setting.split_once('=') {
+            Some((name, value)) => (name.trim(), Some(unescaped(value)?)),
+            None => (setting.trim(), None),
+        };
+        apply(&mut format, &name.replace('-', "_"), value)?;
+    }
+    Ok(format)
+}
+
+fn apply(format: &mut Format, name: &str, value: Option<String>) -> Result<(), String> {
+    match (name, value) {
+        ("preset", Some(value)) => apply(format, &value, None)?,
+        ("tbl", None) => format.preset = Some(Preset::Tbl),
+        ("csv", None) => format.preset = Some(Preset::Csv),
+        ("tsv", None) => format.preset = Some(Preset::Tsv),
+        ("delimiter", Some(value)) => format.delimiter = Some(value),
+        ("quote", Some(value)) => format.quote = Some(value),
+        ("escape", Some(value)) => format.escape = Some(value),
+        ("null", Some(value)) => format.null = Some(NullMarker::Text(value)),
+        ("no_null", None) => format.null = Some(NullMarker::Never(false)),
+        ("header", None) => format.header = Some(true),
+        ("no_header", None) => format.header = Some(false),
+        ("trailing_delimiter", None) => format.trailing_delimiter = Some(true),
+        ("no_trailing_delimiter", None) => format.trailing_delimiter = Some(false),
+        (switch @ ("header" | "trailing_delimiter"), Some(value)) => {
+            let value = value
+                .parse()
+                .map_err(|_| format!("{switch}={value}: it is neither true nor false"))?;
+            match switch {
+                "header" => format.header = Some(value),
+                _ => format.trailing_delimiter = Some(value),
+            }
+        }
+        ("record_bytes_max", Some(value)) => {
+            let number = value
+                .parse()
+                .map_err(|_| format!("record_bytes_max={value}: it is not a number of bytes"))?;
+            format.record_bytes_max = Some(number);
+        }
+        ("compression", Some(value)) => {
+            format.compression = Some(match value.as_str() {
+                "none" => Compression::None,
+                "gzip" | "gz" => Compression::Gzip,
+                "zstd" | "zst" => Compression::Zstd,
+                _ => return Err(format!("compression={value}: it is none, gzip or zstd")),
+            });
+        }
+        (word, value) if WORDS.contains(&word) => {
+            return Err(match value {
+                Some(_) => format!("`{word}` takes no value"),
+                None => format!("`{word}` needs a value: {word}=..."),
+            });
+        }
+        (word, _) => {
+            return Err(match suggestion(word, WORDS) {
+                Some(near) => format!("unknown setting `{word}`; did you mean `{near}`?"),
+                None => format!("unknown setting `{word}`; there are {}", WORDS.join(", ")),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Splits at commas; `delimiter=,` is that comma itself, where the text or another comma
+/// follows.
+fn split(text: &str) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let mut settings = vec![String::new()];
+    for (index, character) in characters.iter().enumerate() {
+        let last = settings.last_mut().expect("there is one from the start");
+        let is_value =
+            last.ends_with('=') && characters.get(index + 1).is_none_or(|next| *next == ',');
+        match character {
+            ',' if !is_value => settings.push(String::new()),
+            other => last.push(*other),
+        }
+    }
+    settings.retain(|setting| !setting.trim().is_empty());
+    settings
+}
+
+/// A value with `\t` and `\xHH` put in; a backslash before anything else stands for itself, as
+/// in `null=\N` and `escape=\`.
+fn unescaped(value: &str) -> Result<String, String> {
+    if let Some(digits) = value.strip_prefix("\\x") {
+        let byte = u8::from_str_radix(digits, 16)
+            .ok()
+            .filter(u8::is_ascii)
+            .ok_or_else(|| format!("`{value}` is not \\xHH with an ASCII code"))?;
+        return Ok(char::from(byte).to_string());
+    }
+    Ok(match value {
+        "\\t" | "tab" => "\t".to_owned(),
+        other => other.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_read() {
+        assert_eq!(
+            parse_format("tbl").expect("it is right").preset,
+            Some(Preset::Tbl)
+        );
+        let format = parse_format(r"csv,delimiter=;,no_header,null=\N,compression=gzip")
+            .expect("it is right");
+        assert_eq!(
+            format,
+            Format {
+                preset: Some(Preset::Csv),
+                delimiter: Some(";".to_owned()),
+                header: Some(false),
+                null: Some(NullMarker::Text("\\N".to_owned())),
+                compression: Some(Compression::Gzip),
+                ..Format::default()
+            }
+        );
+        let format = parse_format(
+            r"delimiter=\t,quote=,escape=\,trailing-delimiter,no_null,record_bytes_max=2048",
+        )
+        .expect("it is right");
+        assert_eq!(
+            format,
+            Format {
+                delimiter: Some("\t".to_owned()),
+                quote: Some(String::new()),
+                escape: Some("\\".to_owned()),
+                trailing_delimiter: Some(true),
+                null: Some(NullMarker::Never(false)),
+                record_bytes_max: Some(2048),
+                ..Format::default()
+            }
+        );
+    }
+
+    #[test]
+    fn a_comma_may_be_the_delimiter() {
+        for text in ["delimiter=,", "delimiter=,,header", "header,delimiter=,"] {
+            let format = parse_format(text).expect(text);
+            assert_eq!(format.delimiter.as_deref(), Some(","), "{text}");
+        }
+        let format = parse_format("quote=,header").expect("it is right");
+        assert_eq!(
+            (format.quote.as_deref(), format.header),
+            (Some(""), Some(true))
+        );
+        let format = parse_format(r"delimiter=\x01").expect("it is right");
+        assert_eq!(format.delimiter.as_deref(), Some("\u{1}"));
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        for (text, expected) in [
+            ("cvs", "unknown setting `cvs`; did you mean `csv`?"),
+            (
+                "delimeter=;",
+                "unknown setting `delimeter`; did you mean `delimiter`?",
+            ),
+            ("delimiter", "`delimiter` needs a value: delimiter=..."),
+            ("tbl=1", "`tbl` takes no value"),
+            ("header=1", "header=1: it is neither true nor false"),
+            (
+                "compression=lz4",
+                "compression=lz4: it is none, gzip or zstd",
+            ),
+            (
+                "record_bytes_max=1M",
+                "record_bytes_max=1M: it is not a number of bytes",
+            ),
+            (r"delimiter=\xff", "`\\xff` is not \\xHH with an ASCII code"),
+        ] {
+            assert_eq!(parse_format(text), Err(expected.to_owned()), "{text}");
+        }
+    }
+}

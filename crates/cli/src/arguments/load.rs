@@ -1,0 +1,120 @@
+//! `inrush load`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::common::RunArguments;
+
+/// Load files into a table.
+#[derive(Clone, Debug, Args)]
+#[command(
+    long_about = "\
+Loads files into a table, without a package.
+
+The table is made where it does not exist; then --columns must say what the files hold. Where
+it exists, its own columns are taken: by the names in the files' headers, else in its order.
+With --partition-by the table is partitioned by ranges of a column, and each file becomes one
+partition; the rows are seen all at once, when everything is loaded and counted.
+
+Give the same command again after a stop, and it goes on where it stopped.",
+    after_long_help = LOAD_HELP
+)]
+pub struct LoadArguments {
+    /// Files, or globs in quotes; .gz and .zst are decompressed on the way
+    #[arg(required = true, value_name = "FILES")]
+    pub files: Vec<String>,
+
+    /// The database: postgresql://USER@HOST/DATABASE, `embedded` or embedded:FOLDER
+    ///
+    /// What the URL leaves out is taken from PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSWORD and
+    /// ~/.pgpass, as psql does it. A password in the URL is refused; ${env:NAME} in it stands
+    /// for a variable of the environment.
+    #[arg(long, value_name = "URL")]
+    pub to: String,
+
+    /// The table: TABLE or SCHEMA.TABLE, odd names in double quotes
+    #[arg(long, value_name = "TABLE")]
+    pub table: String,
+
+    /// How the files are written: a preset and what differs from it
+    ///
+    /// Presets are `tbl` (dbgen's: | with a trailing delimiter), `csv` (RFC 4180 with a header)
+    /// and `tsv` (COPY's text form); without one, the files' names tell (.tbl, .csv, .tsv), else
+    /// it is csv. Settings are delimiter, quote, escape, null, record_bytes_max and compression
+    /// (none, gzip, zstd) with a value, and header, no_header, trailing_delimiter,
+    /// no_trailing_delimiter and no_null without one. `\t` stands for a tab; an empty quote or
+    /// escape for none.
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
+
+    /// The files' columns in the files' order: "id bigint not null, name text, ..."
+    #[arg(long, value_name = "COLUMNS")]
+    pub columns: Option<String>,
+
+    /// The column whose ranges are the partitions
+    #[arg(long, value_name = "COLUMN")]
+    pub partition_by: Option<String>,
+
+    /// Where the partitions begin and end
+    ///
+    /// `data`: each file is a partition, from its own smallest key to its own largest (the
+    /// default). `every 1 month` (or hours, days, weeks, years; or a number of keys): partitions
+    /// of that width. A list of values, `1992-01-01, 1995-01-01, 1999-01-01`: N + 1 values bound
+    /// N partitions.
+    #[arg(long, value_name = "BOUNDS", requires = "partition_by")]
+    pub bounds: Option<String>,
+
+    /// What becomes of the table
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = LoadMode::Create)]
+    pub mode: LoadMode,
+
+    /// How many rows may be rejected
+    ///
+    /// Rejected rows are kept in the run's folder with file, line, column, value and reason. One
+    /// more than this, and nothing is switched in.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub max_rejects: u64,
+
+    /// Write the package that says the same as these arguments, for `inrush run`
+    #[arg(long, value_name = "FILE")]
+    pub save_package: Option<PathBuf>,
+
+    /// How it runs.
+    #[command(flatten)]
+    pub run: RunArguments,
+}
+
+/// What becomes of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LoadMode {
+    /// It is made, or it exists and is empty
+    Create,
+    /// Rows join those that it has
+    Append,
+}
+
+const LOAD_HELP: &str = "\
+Examples:
+  Files of dbgen into a new table, each file a partition:
+      inrush load 'lineitem.tbl.*' --to postgresql://etl@dw/tpch --table lineitem \\
+          --partition-by l_orderkey --columns 'l_orderkey bigint not null, ...'
+
+  A CSV file into a table that exists; up to 100 bad rows are kept aside:
+      inrush load people.csv.gz --to postgresql://etl@dw/crm --table crm.people \\
+          --mode append --max-rejects 100
+
+  Semicolons, no header, NULL written as \\N:
+      inrush load 'feed/*.txt' --to embedded:warehouse --table feed \\
+          --format 'csv,delimiter=;,no_header,null=\\N' --columns 'id int, day date, note text'
+
+  A partition for every month:
+      inrush load 'sales.*.csv' --to postgresql://etl@dw/shop --table sales \\
+          --partition-by sold_on --bounds 'every 1 month'
+
+  The same, written down to be edited and run every night:
+      inrush load ... --save-package sales.toml
+      inrush run sales.toml
+
+Exit status: 0 loaded, 1 failed, 2 a mistake in the arguments, 3 loaded with rejects within the
+limit, 4 too many rejects, 5 the server counts other rows, 130 interrupted.";

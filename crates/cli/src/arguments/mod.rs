@@ -1,0 +1,92 @@
+//! The arguments of the command. What they mean is said here once, for `--help`.
+
+mod check;
+mod cleanup;
+mod common;
+mod demo;
+mod format;
+mod load;
+mod run;
+mod status;
+
+use clap::{Parser, Subcommand};
+
+pub use check::CheckArguments;
+pub use cleanup::CleanupArguments;
+pub use common::{DestinationArguments, OverrideArguments, RunArguments};
+pub use demo::DemoArguments;
+pub use format::parse_format;
+pub use load::{LoadArguments, LoadMode};
+pub use run::RunCommandArguments;
+pub use status::StatusArguments;
+
+/// Loads very large sets of flat files into a partitioned database.
+#[derive(Debug, Parser)]
+#[command(
+    name = "inrush",
+    version,
+    about = "Loads very large sets of flat files into a partitioned database",
+    long_about = "\
+Loads very large sets of flat files into a partitioned database, as fast as the machine
+allows, accounts for every row, and says what held it back.
+
+A load is all or nothing: each part of the files goes into a staging table of its own, and
+all of them become partitions of their targets in one transaction. A load that was stopped,
+by whatever it was, goes on where it stopped when the same command is given again; after
+success the same command finds nothing left to do.",
+    after_long_help = COMMAND_HELP,
+    arg_required_else_help = true,
+    disable_help_subcommand = false
+)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Load files into a table, without a package
+    Load(LoadArguments),
+    /// Load what a package says
+    Run(RunCommandArguments),
+    /// Print what a package would do, and do none of it
+    Check(CheckArguments),
+    /// Show what stopped runs left in a database
+    Status(StatusArguments),
+    /// Remove what stopped runs left in a database
+    Cleanup(CleanupArguments),
+    /// Load TPC-H into an embedded PostgreSQL and check every table
+    Demo(DemoArguments),
+}
+
+const COMMAND_HELP: &str = "\
+Examples:
+  See it work, with nothing to set up:
+      inrush demo
+
+  Load the parts of one table, each part a partition:
+      inrush load 'lineitem.tbl.*' --to postgresql://etl@dw/tpch --table lineitem \\
+          --partition-by l_orderkey
+
+  Load a night's feed that a package describes:
+      inrush check feed.toml --set day=2024-05-31
+      inrush run feed.toml --set day=2024-05-31
+
+  `inrush COMMAND --help` says more of each command, with examples.
+
+Exit status:
+    0  loaded (or loaded already by an earlier run)
+    1  failed: a file, the server or the machine stood in the way
+    2  a mistake in the arguments or the package
+    3  loaded, with rejected rows within the limit
+    4  more rows rejected than the limit allows; nothing was switched in
+    5  the server counts other rows than were sent; nothing was switched in
+  130  interrupted; the same command goes on where it stopped
+
+Environment:
+  PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSWORD, PGPASSFILE, PGSSLMODE and PGSSLROOTCERT fill
+  the gaps of a connection's URL as they do for psql, and so does ~/.pgpass. A password in an
+  argument is refused: others could read it there.
+  INRUSH_POSTGRES_BIN names the folder of the programs that the embedded server is run from.";

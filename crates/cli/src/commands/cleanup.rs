@@ -1,0 +1,51 @@
+//! `inrush cleanup`.
+
+use inrush::upkeep;
+
+use super::destination::find;
+use super::status::{json, table};
+use crate::Surroundings;
+use crate::arguments::CleanupArguments;
+use crate::errors::CommandError;
+use crate::numbers::{bytes, counted};
+use crate::{output, signals};
+
+/// Removes what stopped runs left.
+pub fn cleanup(
+    arguments: &CleanupArguments,
+    surroundings: &Surroundings,
+) -> Result<u8, CommandError> {
+    let _guard = signals::end_at_once(None);
+    let mut destination = find(
+        &arguments.destination,
+        &arguments.overrides,
+        arguments.ledger_schema.as_deref(),
+        surroundings,
+    )?;
+    destination.which.run = arguments.run.clone();
+    let removed = upkeep::cleanup(&destination.address, &destination.which)?;
+    let left = upkeep::status(&destination.address, &destination.which)?;
+    if arguments.json {
+        output::say(&format!("{}\n", json(&removed)));
+    } else {
+        if removed.is_empty() {
+            output::say("nothing to remove\n");
+        } else {
+            let staging_bytes = removed.iter().map(|run| run.staging_bytes).sum();
+            output::say(&table(&removed));
+            output::say(&format!(
+                "\nremoved what {} left: {}\n",
+                counted(removed.len() as u64, "run"),
+                bytes(staging_bytes)
+            ));
+        }
+        for run in left.iter().filter(|run| run.held) {
+            output::say(&format!(
+                "left alone: run {} is at work ({})\n",
+                run.run.name, run.run.holder
+            ));
+        }
+    }
+    destination.reached.stop()?;
+    Ok(0)
+}

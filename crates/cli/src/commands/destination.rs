@@ -1,0 +1,90 @@
+//! The database that `status` and `cleanup` look at.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use inrush::destination::postgres::Address;
+use inrush::package::{
+    Bounds, Connection, Flow, Mode, OneOrMany, Origin, Overrides, Package, RunSettings,
+};
+use inrush::upkeep::Which;
+
+use crate::arguments::{DestinationArguments, OverrideArguments};
+use crate::embedded::{self, Reached};
+use crate::errors::CommandError;
+use crate::package_file::{self, Ready};
+use crate::{Surroundings, credentials};
+
+/// A database with a ledger.
+pub struct Destination {
+    /// How to connect.
+    pub address: Address,
+    /// Which runs are meant.
+    pub which: Which,
+    /// What must be stopped afterwards.
+    pub reached: Reached,
+}
+
+/// Finds the database, and starts it where it is an embedded one.
+pub fn find(
+    arguments: &DestinationArguments,
+    overrides: &OverrideArguments,
+    ledger_schema: Option<&str>,
+    surroundings: &Surroundings,
+) -> Result<Destination, CommandError> {
+    let (ready, package) = match (&arguments.package, &arguments.to) {
+        (Some(path), _) => {
+            let ready = package_file::read(path, overrides)?;
+            let name = ready.package.name.clone();
+            (ready, Some(name))
+        }
+        (None, Some(url)) => (of_url(url)?, None),
+        (None, None) => unreachable!("clap asks for one of them"),
+    };
+    let which = Which {
+        ledger_schema: ledger_schema
+            .unwrap_or(&ready.package.run.ledger_schema)
+            .to_owned(),
+        package,
+        run: None,
+    };
+    let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
+    let connection = reached.package.single_connection()?;
+    let address = Address::parse(&connection.url, &credentials::connection_defaults()?)
+        .map_err(inrush::Error::from)?;
+    Ok(Destination {
+        address,
+        which,
+        reached,
+    })
+}
+
+/// A package that has this connection and nothing to load.
+fn of_url(url: &str) -> Result<Ready, CommandError> {
+    credentials::refuse_password("--to", url)?;
+    let package = Package {
+        name: "none".to_owned(),
+        parameters: BTreeMap::new(),
+        connections: BTreeMap::from([(
+            "target".to_owned(),
+            Connection {
+                url: url.to_owned(),
+            },
+        )]),
+        run: RunSettings::default(),
+        flows: vec![Flow {
+            name: None,
+            connection: None,
+            files: OneOrMany::One("none".to_owned()),
+            format: Default::default(),
+            columns: Vec::new(),
+            table: "none".to_owned(),
+            partition_by: None,
+            bounds: Bounds::default(),
+            mode: Mode::default(),
+            rejects: Default::default(),
+        }],
+        origin: Origin::of_arguments([("connections.target.url", "--to")]),
+    };
+    package_file::ready(&package, &Overrides::default(), PathBuf::from("."))
+}

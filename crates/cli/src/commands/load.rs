@@ -1,0 +1,49 @@
+//! `inrush load`.
+
+use std::path::{Path, PathBuf};
+
+use inrush::package::Overrides;
+
+use super::run::run_ready;
+use crate::Surroundings;
+use crate::arguments::LoadArguments;
+use crate::credentials;
+use crate::errors::CommandError;
+use crate::{load_package, package_file, running};
+
+/// Loads files into a table.
+pub fn load(arguments: &LoadArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+    running::fault()?;
+    credentials::refuse_password("--to", &arguments.to)?;
+    let package = load_package::package_of(arguments)?;
+    let ready = package_file::ready(&package, &Overrides::default(), PathBuf::from("."))?;
+    if let Some(path) = &arguments.save_package {
+        save(&load_package::to_save(&package, path)?.to_toml(), path)?;
+    }
+    run_ready(ready, &arguments.run, surroundings)
+}
+
+/// Writes the package; one that is there is not written over, for somebody may have edited it.
+fn save(text: &str, path: &Path) -> Result<(), CommandError> {
+    if std::fs::read_to_string(path).is_ok_and(|there| there == text) {
+        return Ok(());
+    }
+    let write = || -> std::io::Result<()> {
+        let mut file = std::fs::File::create_new(path)?;
+        std::io::Write::write_all(&mut file, text.as_bytes())
+    };
+    write().map_err(|source| match source.kind() {
+        std::io::ErrorKind::AlreadyExists => CommandError::Usage {
+            what: format!(
+                "--save-package: {} is there and says something else",
+                path.display()
+            ),
+            hint: "choose another name, or remove it; `inrush run` runs it as it is".to_owned(),
+        },
+        _ => CommandError::File {
+            doing: "cannot write",
+            path: path.to_owned(),
+            source,
+        },
+    })
+}

@@ -1,0 +1,25 @@
+//! What each command does.
+
+mod check;
+mod cleanup;
+mod destination;
+mod load;
+mod run;
+mod status;
+
+use crate::Surroundings;
+use crate::arguments::{Arguments, Command};
+use crate::demo;
+use crate::errors::CommandError;
+
+/// Does what the arguments say and returns the exit status.
+pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+    match arguments.command {
+        Command::Load(arguments) => load::load(&arguments, surroundings),
+        Command::Run(arguments) => run::run(&arguments, surroundings),
+        Command::Check(arguments) => check::check(&arguments, surroundings),
+        Command::Status(arguments) => status::status(&arguments, surroundings),
+        Command::Cleanup(arguments) => cleanup::cleanup(&arguments, surroundings),
+        Command::Demo(arguments) => demo::demo(&arguments, surroundings),
+    }
+}

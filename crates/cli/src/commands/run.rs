@@ -1,0 +1,39 @@
+//! `inrush run`.
+
+use crate::arguments::{RunArguments, RunCommandArguments};
+use crate::errors::CommandError;
+use crate::package_file::{self, Ready};
+use crate::running::{self, RunWish};
+use crate::{Surroundings, account, embedded, output};
+
+/// Loads what a package says.
+pub fn run(
+    arguments: &RunCommandArguments,
+    surroundings: &Surroundings,
+) -> Result<u8, CommandError> {
+    running::fault()?;
+    let mut ready = package_file::read(&arguments.package, &arguments.overrides)?;
+    if arguments.run.streams.is_some() {
+        ready.package.run.streams = arguments.run.streams;
+    }
+    run_ready(ready, &arguments.run, surroundings)
+}
+
+/// Runs a package that is ready and prints its account.
+pub fn run_ready(
+    ready: Ready,
+    arguments: &RunArguments,
+    surroundings: &Surroundings,
+) -> Result<u8, CommandError> {
+    let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
+    let wish = RunWish::new(arguments, &ready.folder);
+    let success = running::run(&reached, &wish).map_err(|(error, _)| error)?;
+    if !arguments.json && !arguments.quiet {
+        output::say(&account::account(
+            &success.report,
+            success.report_path.as_deref(),
+        ));
+    }
+    reached.stop()?;
+    Ok(success.report.exit_status)
+}

@@ -1,0 +1,104 @@
+//! `inrush status`.
+
+use inrush::upkeep::{self, StoppedRun};
+use serde_json::{Value, json};
+
+use super::destination::find;
+use crate::Surroundings;
+use crate::account::columns;
+use crate::arguments::StatusArguments;
+use crate::errors::CommandError;
+use crate::numbers::{bytes, count};
+use crate::{output, signals};
+
+/// Shows what stopped runs left.
+pub fn status(
+    arguments: &StatusArguments,
+    surroundings: &Surroundings,
+) -> Result<u8, CommandError> {
+    let _guard = signals::end_at_once(None);
+    let destination = find(
+        &arguments.destination,
+        &arguments.overrides,
+        arguments.ledger_schema.as_deref(),
+        surroundings,
+    )?;
+    let runs = upkeep::status(&destination.address, &destination.which)?;
+    if arguments.json {
+        output::say(&format!("{}\n", json(&runs)));
+    } else if runs.is_empty() {
+        output::say("no stopped runs\n");
+    } else {
+        output::say(&table(&runs));
+        output::say(
+            "\nThe command of a stopped run goes on with it; `inrush cleanup` removes what it left.\n",
+        );
+    }
+    destination.reached.stop()?;
+    Ok(0)
+}
+
+/// Runs as a table, and their targets below it.
+pub fn table(runs: &[StoppedRun]) -> String {
+    let rows: Vec<[String; 7]> = runs
+        .iter()
+        .map(|stopped| {
+            [
+                stopped.run.name.clone(),
+                match stopped.held {
+                    true => "at work".to_owned(),
+                    false => "stopped".to_owned(),
+                },
+                stopped.run.started_at.clone(),
+                count(stopped.units_finished as u64),
+                count(stopped.units_begun as u64),
+                count(stopped.account.rows_loaded),
+                bytes(stopped.staging_bytes),
+            ]
+        })
+        .collect();
+    let mut text = columns(
+        &[
+            "run",
+            "state",
+            "begun",
+            "units",
+            "unfinished",
+            "rows staged",
+            "in the database",
+        ],
+        &rows,
+    );
+    text.push('\n');
+    for stopped in runs {
+        text.push_str(&format!(
+            "{}: package `{}`, into {}, last held by {}\n",
+            stopped.run.name,
+            stopped.run.package,
+            stopped.run.targets.join(", "),
+            stopped.run.holder
+        ));
+    }
+    text
+}
+
+/// Runs for a program.
+pub fn json(runs: &[StoppedRun]) -> Value {
+    runs.iter()
+        .map(|stopped| {
+            json!({
+                "run": stopped.run.name,
+                "package": stopped.run.package,
+                "held": stopped.held,
+                "holder": stopped.run.holder,
+                "started_at": stopped.run.started_at,
+                "targets": stopped.run.targets,
+                "units_finished": stopped.units_finished,
+                "units_begun": stopped.units_begun,
+                "account": stopped.account,
+                "staging_tables": stopped.staging_tables,
+                "staging_bytes": stopped.staging_bytes,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,189 @@
+//! `inrush demo`: the main job on generated data, checked.
+
+mod contents;
+pub mod generate;
+mod package;
+pub mod tables;
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use inrush::destination::postgres::Address;
+use inrush::report::TableReport;
+
+use self::generate::GeneratedTable;
+use crate::arguments::DemoArguments;
+use crate::embedded::{self, Reached, cores};
+use crate::errors::CommandError;
+use crate::numbers::{bytes, counted, seconds};
+use crate::running::{self, RunWish, Telling};
+use crate::{Surroundings, account, credentials, output, package_file, progress, signals};
+
+/// Makes TPC-H, loads it, checks it, and tells.
+pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+    running::fault()?;
+    credentials::refuse_password("--to", &arguments.to)?;
+    let place = Place::make(arguments)?;
+    let threads = arguments.streams.map_or_else(cores, usize::from);
+
+    let guard = signals::end_at_once(place.disposable());
+    let tables = make_files(arguments, place.folder(), threads)?;
+    let ready = package_file::ready(
+        &package::package(&tables, &url(arguments, &place), arguments.streams),
+        &Default::default(),
+        place.folder().to_owned(),
+    )?;
+    let started = Instant::now();
+    let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
+    if let Some(server) = reached.server() {
+        output::say(&format!(
+            "started PostgreSQL {} in {}\n",
+            server.server_version(),
+            seconds(started.elapsed().as_secs_f64())
+        ));
+    }
+    drop(guard);
+
+    let wish = RunWish {
+        folder: ready.folder,
+        runs_folder: arguments.runs_folder.clone(),
+        again: false,
+        telling: Telling::Bars,
+    };
+    let success = running::run(&reached, &wish).map_err(|(error, _)| error)?;
+    let guard = signals::end_at_once(place.disposable());
+    check_contents(&reached, &success.report.tables, &tables, threads)?;
+    output::say(&format!(
+        "\n{}",
+        account::account(&success.report, success.report_path.as_deref())
+    ));
+    if arguments.keep {
+        package::save(&tables, arguments, place.folder())?;
+        output::say(&kept(arguments, place.folder()));
+    }
+    reached.stop()?;
+    drop(guard);
+    Ok(success.report.exit_status)
+}
+
+/// Where the files are made.
+enum Place {
+    Kept(PathBuf),
+    Disposable(tempfile::TempDir),
+}
+
+impl Place {
+    fn make(arguments: &DemoArguments) -> Result<Place, CommandError> {
+        let failed = |path: PathBuf| {
+            move |source| CommandError::File {
+                doing: "cannot make the folder",
+                path,
+                source,
+            }
+        };
+        if arguments.keep {
+            let folder = arguments.folder.clone();
+            std::fs::create_dir_all(&folder).map_err(failed(folder.clone()))?;
+            return Ok(Place::Kept(folder));
+        }
+        let parent = std::env::temp_dir();
+        tempfile::Builder::new()
+            .prefix("inrush-demo-")
+            .tempdir_in(&parent)
+            .map(Place::Disposable)
+            .map_err(failed(parent))
+    }
+
+    fn folder(&self) -> &Path {
+        match self {
+            Place::Kept(folder) => folder,
+            Place::Disposable(folder) => folder.path(),
+        }
+    }
+
+    /// What a signal removes.
+    fn disposable(&self) -> Option<PathBuf> {
+        match self {
+            Place::Kept(_) => None,
+            Place::Disposable(folder) => Some(folder.path().to_owned()),
+        }
+    }
+}
+
+/// The URL to load to; what is kept of an embedded server is kept beside the files.
+fn url(arguments: &DemoArguments, place: &Place) -> String {
+    match place {
+        Place::Kept(_) if arguments.to == "embedded" => "embedded:data".to_owned(),
+        _ => arguments.to.clone(),
+    }
+}
+
+fn make_files(
+    arguments: &DemoArguments,
+    folder: &Path,
+    threads: usize,
+) -> Result<Vec<GeneratedTable>, CommandError> {
+    let started = Instant::now();
+    let rows = AtomicU64::new(0);
+    let bar = std::io::stderr()
+        .is_terminal()
+        .then(|| progress::rows_bar("generating TPC-H"));
+    let told = |_: &str, more: u64| {
+        let rows = rows.fetch_add(more, Ordering::Relaxed) + more;
+        if let Some(bar) = &bar {
+            progress::tell_rows(bar, "generating TPC-H", rows);
+        }
+    };
+    let tables = generate::generate(folder, arguments.scale, arguments.parts, threads, &told)
+        .map_err(CommandError::Generate)?;
+    if let Some(bar) = &bar {
+        bar.finish_and_clear();
+    }
+    let files: usize = tables.iter().map(|table| table.files.len()).sum();
+    output::say(&format!(
+        "generated TPC-H at scale {}: {} of {} in {}, {}\n",
+        arguments.scale,
+        counted(tables.iter().map(|table| table.rows).sum(), "row"),
+        counted(tables.len() as u64, "table"),
+        counted(files as u64, "file"),
+        format_args!(
+            "{}, in {}",
+            bytes(tables.iter().map(|table| table.bytes).sum()),
+            seconds(started.elapsed().as_secs_f64())
+        )
+    ));
+    Ok(tables)
+}
+
+fn check_contents(
+    reached: &Reached,
+    loaded: &[TableReport],
+    tables: &[GeneratedTable],
+    threads: usize,
+) -> Result<(), CommandError> {
+    let started = Instant::now();
+    let url = &reached.package.single_connection()?.url;
+    let address =
+        Address::parse(url, &credentials::connection_defaults()?).map_err(inrush::Error::from)?;
+    contents::check(&address, loaded, tables, threads)?;
+    output::say(&format!(
+        "checked in {}: every row of {} in the database is one that was generated\n",
+        seconds(started.elapsed().as_secs_f64()),
+        counted(tables.len() as u64, "table")
+    ));
+    Ok(())
+}
+
+fn kept(arguments: &DemoArguments, folder: &Path) -> String {
+    let data = match arguments.to.as_str() {
+        "embedded" => " and the server's data",
+        _ => "",
+    };
+    format!(
+        "kept in {}: the files, the package {}{data}\n",
+        folder.display(),
+        package::FILE_NAME
+    )
+}

@@ -1,0 +1,183 @@
+//! The URL `embedded`: a private server for the length of the command.
+
+use std::path::{Path, PathBuf};
+
+use inrush::package::Package;
+use inrush::report::{EmbeddedReport, EmbeddedSetting, machine};
+use inrush_embedded::{
+    DataFolder, EmbeddedServer, Options, find_binaries, well_known_folders, wheel_folder,
+};
+
+use crate::Surroundings;
+use crate::credentials::variable;
+use crate::errors::CommandError;
+
+/// Names the folder of the programs to run, where it is not to be searched for.
+const BINARIES_VARIABLE: &str = "INRUSH_POSTGRES_BIN";
+
+/// Connections beside those of the streams: the ledger's, a look at the contents, and room for
+/// a person with `psql`.
+const CONNECTIONS_SPARE: u32 = 20;
+
+/// A package whose database is there, and the embedded server if it is one.
+pub struct Reached {
+    /// The package; its connection's URL is one that can be connected to.
+    pub package: Package,
+    /// What the report says of the server.
+    pub report: Option<EmbeddedReport>,
+    server: Option<EmbeddedServer>,
+    keeps_data: bool,
+}
+
+impl Reached {
+    /// Whether the data are gone with the command.
+    pub fn is_temporary(&self) -> bool {
+        self.server.is_some() && !self.keeps_data
+    }
+
+    /// The server, where it is an embedded one.
+    pub fn server(&self) -> Option<&EmbeddedServer> {
+        self.server.as_ref()
+    }
+
+    /// Stops the server, if there is one.
+    pub fn stop(self) -> Result<(), CommandError> {
+        match self.server {
+            Some(server) => Ok(server.stop()?),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Starts the embedded server where the package's connection asks for it. `folder` is where
+/// a relative folder for its data starts.
+pub fn reach(
+    mut package: Package,
+    folder: &Path,
+    surroundings: &Surroundings,
+) -> Result<Reached, CommandError> {
+    let url = package.single_connection()?.url.trim().to_owned();
+    let Some(data) = data_folder(&url, folder) else {
+        return Ok(Reached {
+            package,
+            report: None,
+            server: None,
+            keeps_data: true,
+        });
+    };
+    let keeps_data = matches!(data, DataFolder::Kept(_));
+    let streams = package.run.streams.map_or_else(cores, usize::from);
+    let server = start(data, streams, surroundings)?;
+    let report = EmbeddedReport {
+        version: server.server_version().to_owned(),
+        data_folder: keeps_data.then(|| server.data_folder().display().to_string()),
+        settings: server
+            .settings()
+            .iter()
+            .map(|setting| EmbeddedSetting {
+                name: setting.name.clone(),
+                value: setting.value.clone(),
+                why: setting.why.to_owned(),
+            })
+            .collect(),
+    };
+    for connection in package.connections.values_mut() {
+        if connection.url.trim() == url {
+            connection.url = server.url();
+        }
+    }
+    Ok(Reached {
+        package,
+        report: Some(report),
+        server: Some(server),
+        keeps_data,
+    })
+}
+
+/// The data folder that a URL asks for; none where it is no embedded server.
+fn data_folder(url: &str, folder: &Path) -> Option<DataFolder> {
+    match url.strip_prefix("embedded") {
+        Some("") => Some(DataFolder::Temporary {
+            parent: std::env::temp_dir(),
+        }),
+        Some(rest) => rest
+            .strip_prefix(':')
+            .map(|data| DataFolder::Kept(absolute(&folder.join(data)))),
+        None => None,
+    }
+}
+
+/// The server runs in a folder of its own.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn start(
+    data: DataFolder,
+    streams: usize,
+    surroundings: &Surroundings,
+) -> Result<EmbeddedServer, CommandError> {
+    let explicit = variable(BINARIES_VARIABLE).map(PathBuf::from);
+    let mut candidates: Vec<PathBuf> = site_packages(surroundings)
+        .iter()
+        .filter_map(|folder| wheel_folder(folder))
+        .collect();
+    candidates.extend(well_known_folders());
+    let binaries = find_binaries(explicit.as_deref(), &candidates)?;
+    let mut options = Options::new(binaries, data, machine().memory_bytes);
+    let streams = u32::try_from(streams).unwrap_or(u32::MAX);
+    options.connections_max = options
+        .connections_max
+        .max(streams.saturating_add(CONNECTIONS_SPARE));
+    Ok(EmbeddedServer::start(options)?)
+}
+
+/// The folders of Python packages that may have the wheel: the one that Python named, else
+/// those of the environment that this program is installed in.
+fn site_packages(surroundings: &Surroundings) -> Vec<PathBuf> {
+    if let Some(folder) = &surroundings.site_packages {
+        return vec![folder.clone()];
+    }
+    let beside = std::env::current_exe()
+        .ok()
+        .and_then(|program| Some(program.parent()?.parent()?.to_owned()));
+    [variable("VIRTUAL_ENV").map(PathBuf::from), beside]
+        .into_iter()
+        .flatten()
+        .filter_map(|environment| std::fs::read_dir(environment.join("lib")).ok())
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("python"))
+        .map(|entry| entry.path().join("site-packages"))
+        .collect()
+}
+
+/// Cores of this machine: streams where nobody says how many.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_embedded_servers_are_told_apart() {
+        let folder = Path::new("/packages");
+        assert!(matches!(
+            data_folder("embedded", folder),
+            Some(DataFolder::Temporary { .. })
+        ));
+        assert_eq!(
+            data_folder("embedded:data", folder),
+            Some(DataFolder::Kept(PathBuf::from("/packages/data")))
+        );
+        assert_eq!(
+            data_folder("embedded:/data", folder),
+            Some(DataFolder::Kept(PathBuf::from("/data")))
+        );
+        for url in ["postgresql://dw/x", "embeddedx"] {
+            assert_eq!(data_folder(url, folder), None, "{url}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Packages as the commands take them: read, with values put in, checked.
+
+use std::path::{Path, PathBuf};
+
+use inrush::package::{Overrides, Package};
+
+use crate::arguments::OverrideArguments;
+use crate::credentials;
+use crate::errors::CommandError;
+
+/// A package that is ready, and the folder where its relative paths start.
+pub struct Ready {
+    /// The package, resolved and checked.
+    pub package: Package,
+    /// Relative paths start here.
+    pub folder: PathBuf,
+}
+
+/// Reads a package and puts in what the arguments replace.
+pub fn read(path: &Path, overrides: &OverrideArguments) -> Result<Ready, CommandError> {
+    for (name, url) in &overrides.connection {
+        credentials::refuse_password(&format!("--connection {name}"), url)?;
+    }
+    read_trusted(
+        path,
+        &Overrides {
+            parameters: overrides.set.clone(),
+            connections: overrides.connection.clone(),
+        },
+    )
+}
+
+/// As [`read`], for values that no other user can see.
+pub fn read_trusted(path: &Path, overrides: &Overrides) -> Result<Ready, CommandError> {
+    let package = Package::read(path)?;
+    let folder = package
+        .origin
+        .folder()
+        .map_or_else(|| PathBuf::from("."), Path::to_owned);
+    let mut overrides = overrides.clone();
+    for (_, url) in &mut overrides.connections {
+        *url = from_here(url);
+    }
+    ready(&package, &overrides, folder)
+}
+
+/// Puts the values into a package and checks it.
+pub fn ready(
+    package: &Package,
+    overrides: &Overrides,
+    folder: PathBuf,
+) -> Result<Ready, CommandError> {
+    let package = package.resolve(overrides, &credentials::variable)?;
+    package.check()?;
+    Ok(Ready { package, folder })
+}
+
+/// The folder of an embedded server that is given as an argument starts at the current folder,
+/// and not at the package's.
+fn from_here(url: &str) -> String {
+    match (url.strip_prefix("embedded:"), std::env::current_dir()) {
+        (Some(folder), Ok(current)) if !folder.starts_with(['$', '{']) => {
+            format!("embedded:{}", current.join(folder).display())
+        }
+        _ => url.to_owned(),
+    }
+}

@@ -1,0 +1,255 @@
+//! Progress bars on a terminal: one for each table that is being loaded, and one for all.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use inrush::event::{Event, Observer};
+
+use crate::numbers::{count, counted};
+
+/// More tables than this do not fit a terminal; those that are loaded leave it.
+const BARS_MAX: usize = 12;
+
+/// Bars on the standard error.
+pub struct Progress {
+    bars: MultiProgress,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    total: Option<ProgressBar>,
+    tables: HashMap<String, Table>,
+}
+
+struct Table {
+    bar: ProgressBar,
+    name: String,
+    rows: u64,
+    bytes: u64,
+    is_shown: bool,
+}
+
+impl Progress {
+    /// Bars that are not yet drawn.
+    pub fn new() -> Progress {
+        Progress {
+            bars: MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10)),
+            state: Mutex::default(),
+        }
+    }
+
+    fn planned(&self, state: &mut State, targets: &[inrush::event::TargetSize]) {
+        // A plan is made again once the ledger is locked: it replaces the first one.
+        self.clear(state);
+        let width = targets
+            .iter()
+            .map(|target| target.target.chars().count())
+            .max()
+            .unwrap_or(0)
+            .max(5);
+        for target in targets {
+            state.tables.insert(
+                target.flow.clone(),
+                Table {
+                    bar: ProgressBar::new(target.stored_bytes)
+                        .with_style(style("{prefix} {bar:32} {percent:>3} % {msg}")),
+                    name: format!("{:<width$}", target.target),
+                    rows: 0,
+                    bytes: 0,
+                    is_shown: false,
+                },
+            );
+        }
+        let total = self.bars.add(
+            ProgressBar::new(targets.iter().map(|target| target.stored_bytes).sum()).with_style(
+                style("{prefix} {bar:32} {percent:>3} % {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left"),
+            ),
+        );
+        total.set_prefix(format!("{:<width$}", "total"));
+        state.total = Some(total);
+    }
+
+    fn progress(&self, state: &mut State, flow: &str, rows: u64, bytes: u64) {
+        let State { total, tables } = state;
+        let Some(table) = tables.get_mut(flow) else {
+            return;
+        };
+        if !table.is_shown {
+            table.is_shown = true;
+            self.bars.insert(0, table.bar.clone());
+            table.bar.set_prefix(table.name.clone());
+        }
+        table.rows += rows;
+        table.bytes += bytes;
+        table.bar.set_position(table.bytes);
+        table.bar.set_message(counted(table.rows, "row"));
+        let is_done = table
+            .bar
+            .length()
+            .is_some_and(|length| table.bytes >= length);
+        if let Some(total) = total {
+            total.inc(bytes);
+        }
+        if is_done && tables.len() > BARS_MAX {
+            tables[flow].bar.finish_and_clear();
+        }
+    }
+
+    fn aborted(state: &mut State, flow: &str, bytes: u64) {
+        if let Some(table) = state.tables.get_mut(flow) {
+            table.bytes = table.bytes.saturating_sub(bytes);
+            table.bar.set_position(table.bytes);
+        }
+        if let Some(total) = &state.total {
+            total.set_position(total.position().saturating_sub(bytes));
+        }
+    }
+
+    fn clear(&self, state: &mut State) {
+        for (_, table) in state.tables.drain() {
+            table.bar.finish_and_clear();
+        }
+        if let Some(total) = state.total.take() {
+            total.finish_and_clear();
+        }
+    }
+
+    fn line(&self, text: &str) {
+        // Above the bars; where nothing is drawn it is not told.
+        let _ = self.bars.println(text);
+    }
+}
+
+impl Observer for Progress {
+    fn notice(&self, event: &Event) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Planned { targets, .. } => self.planned(&mut state, targets),
+            Event::Note { text } => self.line(&format!("note: {text}")),
+            Event::Started {
+                run,
+                resumed: true,
+                units_kept,
+                ..
+            } => self.line(&format!(
+                "run {run} goes on: {} of it kept",
+                counted(*units_kept as u64, "unit")
+            )),
+            Event::Progress { flow, rows, bytes } => {
+                self.progress(&mut state, flow, *rows, *bytes);
+            }
+            Event::UnitAborted { flow, bytes, .. } => Self::aborted(&mut state, flow, *bytes),
+            Event::Rejected {
+                place,
+                column,
+                reason,
+                ..
+            } => {
+                let column = column.as_ref().map(|name| format!(", column {name}"));
+                self.line(&format!(
+                    "rejected: {place}{}: {reason}",
+                    column.unwrap_or_default()
+                ));
+            }
+            Event::Switching { targets } => {
+                self.clear(&mut state);
+                let bar = self.bars.add(ProgressBar::new_spinner());
+                bar.set_message(format!(
+                    "switching {} in",
+                    counted(targets.len() as u64, "table")
+                ));
+                bar.tick();
+                state.total = Some(bar);
+            }
+            Event::Analyzed { target } => {
+                if let Some(bar) = &state.total {
+                    bar.set_message(format!("analyzed {target}"));
+                    bar.tick();
+                }
+            }
+            Event::Finished { .. } => self.clear(&mut state),
+            Event::Started { .. }
+            | Event::UnitStarted { .. }
+            | Event::UnitCommitted { .. }
+            | Event::Switched { .. } => {}
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        // An error must not be written over half a bar.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.clear(&mut state);
+    }
+}
+
+/// A bar for work that is counted in rows, as the demo's generator has it.
+pub fn rows_bar(what: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))
+        .with_style(style("{msg}"));
+    bar.set_message(what.to_owned());
+    bar
+}
+
+/// Says on a bar of [`rows_bar`] how many rows there are by now.
+pub fn tell_rows(bar: &ProgressBar, what: &str, rows: u64) {
+    bar.set_message(format!("{what}: {} rows", count(rows)));
+    bar.tick();
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template)
+        .expect("the templates of this file are right")
+        .progress_chars("=> ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_are_right_and_any_order_of_events_is_taken() {
+        let progress = Progress::new();
+        let target = |flow: &str| inrush::event::TargetSize {
+            flow: flow.to_owned(),
+            target: format!("public.{flow}"),
+            stored_bytes: 100,
+            units: 1,
+        };
+        let told = |flow: &str, bytes| Event::Progress {
+            flow: flow.to_owned(),
+            rows: 1,
+            bytes,
+        };
+        progress.notice(&told("a", 5));
+        for _ in 0..2 {
+            progress.notice(&Event::Planned {
+                package: "p".to_owned(),
+                destination: "d".to_owned(),
+                streams: 2,
+                targets: vec![target("a"), target("b")],
+            });
+        }
+        for event in [
+            told("a", 60),
+            Event::UnitAborted {
+                flow: "a".to_owned(),
+                unit: 0,
+                bytes: 70,
+            },
+            told("b", 1000),
+            Event::Switching { targets: vec![] },
+            told("a", 60),
+        ] {
+            progress.notice(&event);
+        }
+        let state = progress
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        assert!(state.tables.is_empty());
+    }
+}

@@ -1,0 +1,154 @@
+//! Runs a package that is ready: with its database reached, its progress shown, and signals
+//! stopping it.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use inrush::cancel::Stop;
+use inrush::event::{Observer, Silent};
+use inrush::fault::Fault;
+use inrush::report::RunReport;
+use inrush::{Failure, RunOptions, Success};
+
+use crate::arguments::RunArguments;
+use crate::credentials;
+use crate::embedded::{Reached, cores};
+use crate::errors::CommandError;
+use crate::json_events::JsonEvents;
+use crate::numbers::counted;
+use crate::progress::Progress;
+use crate::signals;
+
+/// How a run is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Telling {
+    /// Not at all while it goes on.
+    Quiet,
+    /// With bars, where somebody can see them.
+    Bars,
+    /// One line of JSON for each event.
+    Json,
+}
+
+/// How a package is run.
+pub struct RunWish {
+    /// Where its relative paths start.
+    pub folder: PathBuf,
+    /// Where the folders of runs are made.
+    pub runs_folder: PathBuf,
+    /// Load anew what was loaded already.
+    pub again: bool,
+    /// How it is told.
+    pub telling: Telling,
+}
+
+impl RunWish {
+    /// What the arguments wish.
+    pub fn new(arguments: &RunArguments, folder: &Path) -> RunWish {
+        RunWish {
+            folder: folder.to_owned(),
+            runs_folder: arguments.runs_folder.clone(),
+            again: arguments.again,
+            telling: match (arguments.json, arguments.quiet) {
+                (true, _) => Telling::Json,
+                (false, true) => Telling::Quiet,
+                (false, false) => Telling::Bars,
+            },
+        }
+    }
+}
+
+/// A wish for a fault, for tests; a mistake in it is told before anything is done.
+pub fn fault() -> Result<Option<Fault>, CommandError> {
+    let Some(text) = credentials::variable("INRUSH_FAULT") else {
+        return Ok(None);
+    };
+    text.parse().map(Some).map_err(|what| CommandError::Usage {
+        what: format!("INRUSH_FAULT: {what}"),
+        hint: "it is for tests only; unset it".to_owned(),
+    })
+}
+
+/// Runs a package to its end, or until a signal stops it.
+pub fn run(
+    reached: &Reached,
+    wish: &RunWish,
+) -> Result<Success, (CommandError, Option<Box<Ended>>)> {
+    let observer: Box<dyn Observer> = match wish.telling {
+        Telling::Json => Box::new(JsonEvents::default()),
+        Telling::Bars if std::io::stderr().is_terminal() => Box::new(Progress::new()),
+        Telling::Bars | Telling::Quiet => Box::new(Silent),
+    };
+    let stop = Stop::default();
+    let options = RunOptions {
+        folder: wish.folder.clone(),
+        runs_folder: wish.runs_folder.clone(),
+        streams_default: cores(),
+        again: wish.again,
+        connection_defaults: credentials::connection_defaults().map_err(|error| (error, None))?,
+        embedded: reached.report.clone(),
+        stop: stop.clone(),
+        observer: observer.as_ref(),
+        fault: fault().map_err(|error| (error, None))?,
+    };
+    let guard = signals::stop_cleanly(&stop);
+    let result = inrush::run(&reached.package, &options);
+    drop(guard);
+    drop(observer);
+    result.map_err(|failure| told(failure, reached))
+}
+
+/// A run that did not end well, with its report.
+#[derive(Debug)]
+pub struct Ended {
+    /// What happened until then.
+    pub report: RunReport,
+    /// Where that is written.
+    pub report_path: PathBuf,
+}
+
+fn told(failure: Failure, reached: &Reached) -> (CommandError, Option<Box<Ended>>) {
+    let ended = failure.report.map(|report| {
+        let (report, report_path) = *report;
+        Box::new(Ended {
+            report,
+            report_path,
+        })
+    });
+    let mut notes = Vec::new();
+    let mut hint = None;
+    if reached.is_temporary() {
+        if matches!(failure.error, inrush::Error::Interrupted) {
+            hint = Some(
+                "the embedded server and its data are gone; with embedded:FOLDER they stay, and \
+                 the same command goes on"
+                    .to_owned(),
+            );
+        }
+    } else if let Some(kept) = ended.as_ref().and_then(|ended| kept(&ended.report)) {
+        notes.push(kept);
+    }
+    if let Some(ended) = &ended {
+        notes.push(format!("report: {}", ended.report_path.display()));
+    }
+    let error = CommandError::Engine {
+        error: failure.error,
+        notes,
+        hint,
+    };
+    (error, ended)
+}
+
+/// What a stopped run has in the database for the next one.
+fn kept(report: &RunReport) -> Option<String> {
+    let finished = report.units.iter().filter(|unit| unit.finished);
+    let rows: u64 = finished.clone().map(|unit| unit.account.rows_loaded).sum();
+    let units = finished.count();
+    (units > 0).then(|| {
+        format!(
+            "kept: {units} of {}, {} staged",
+            counted(report.units.len() as u64, "unit"),
+            counted(rows, "row")
+        )
+    })
+}

@@ -1,0 +1,126 @@
+//! SIGINT and SIGTERM: the first one stops the run cleanly, the second one at once.
+//!
+//! One thread for the life of the process waits for signals and hands them to the work that is
+//! going on. Where none is, a signal does what it did before the command was there, so that the
+//! library can live in a Python process.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use inrush::cancel::{Stop, StopReason};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::output;
+
+/// The exit status of a command that a signal ended.
+pub const INTERRUPTED: u8 = 130;
+
+/// What a signal is to stop.
+enum Work {
+    /// A run, which ends by itself once it is asked.
+    Run { stop: Stop, was_asked: bool },
+    /// Something that keeps nothing: it ends at once, and this folder goes with it.
+    Disposable { folder: Option<PathBuf> },
+}
+
+static WORK: Mutex<Option<Work>> = Mutex::new(None);
+
+/// Signals reach the work while this lives.
+pub struct Guard(());
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        *work() = None;
+    }
+}
+
+/// Lets signals ask a run to stop.
+pub fn stop_cleanly(stop: &Stop) -> Guard {
+    begin(Work::Run {
+        stop: stop.clone(),
+        was_asked: false,
+    })
+}
+
+/// Lets a signal end the process at once, and remove a folder.
+pub fn end_at_once(folder: Option<PathBuf>) -> Guard {
+    begin(Work::Disposable { folder })
+}
+
+fn begin(new: Work) -> Guard {
+    wait_for_signals();
+    *work() = Some(new);
+    Guard(())
+}
+
+fn work() -> std::sync::MutexGuard<'static, Option<Work>> {
+    WORK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the thread that waits for signals, once.
+fn wait_for_signals() {
+    static STARTED: OnceLock<()> = OnceLock::new();
+    STARTED.get_or_init(|| {
+        let had_default = [SIGINT, SIGTERM].map(|signal| (signal, is_default(signal)));
+        // Without the handlers a signal ends the process as it always did: that is no fault of
+        // the load.
+        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else {
+            return;
+        };
+        let waiting = move || {
+            for signal in signals.forever() {
+                handle(signal, had_default.contains(&(signal, true)));
+            }
+        };
+        let _ = std::thread::Builder::new()
+            .name("inrush-signals".to_owned())
+            .spawn(waiting);
+    });
+}
+
+fn handle(signal: i32, had_default: bool) {
+    match &mut *work() {
+        Some(Work::Run {
+            was_asked: true, ..
+        }) => {
+            output::errors(
+                "stopped at once; the same command goes on from the units that were committed",
+            );
+            exit();
+        }
+        Some(Work::Run { stop, was_asked }) => {
+            *was_asked = true;
+            output::errors("stopping; once more stops at once");
+            stop.ask(StopReason::Interrupted);
+        }
+        Some(Work::Disposable { folder }) => {
+            if let Some(folder) = folder {
+                let _ = std::fs::remove_dir_all(folder);
+            }
+            exit();
+        }
+        // Whatever handled it before was called too, except for the default.
+        None if had_default => {
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+        None => {}
+    }
+}
+
+/// Ends the process without waiting for any thread. The embedded server has its own way to
+/// find out.
+fn exit() -> ! {
+    // SAFETY: _exit takes a plain value and does not return.
+    unsafe { libc::_exit(i32::from(INTERRUPTED)) }
+}
+
+fn is_default(signal: i32) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: with no new action given, sigaction only fills the struct that it is given, which
+    // is read only where it says that it did.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_DFL
+    }
+}
