@@ -1,15 +1,17 @@
 """The engine, built from Rust."""
 
-def main(arguments: list[str], site_packages: str) -> int:
+from pathlib import Path
+
+def main(arguments: list[str], site_packages: Path | None) -> int:
     """Run the command with these arguments and return its exit status."""
 
 def run(
-    package_path: str,
-    parameters: dict[str, str],
-    connections: dict[str, str],
+    package: Path,
+    parameters: list[tuple[str, str]],
+    connections: list[tuple[str, str]],
     streams: int | None,
     again: bool,
-    runs_folder: str,
-    site_packages: str,
+    runs_folder: Path,
+    site_packages: Path | None,
 ) -> str:
     """Run a package and return `{exit_status, error, report, report_path}` as JSON."""

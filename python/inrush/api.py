@@ -58,12 +58,12 @@ def run(
     """
     answer = json.loads(
         _inrush.run(
-            os.fspath(package),
-            {name: str(value) for name, value in (parameters or {}).items()},
-            dict(connections or {}),
+            Path(package),
+            [(name, str(value)) for name, value in (parameters or {}).items()],
+            list((connections or {}).items()),
             streams,
             again,
-            os.fspath(runs_folder),
+            Path(runs_folder),
             site_packages(),
         )
     )

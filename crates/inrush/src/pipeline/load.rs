@@ -9,8 +9,8 @@ use inrush_wire::{BinaryEncoder, EncodeError, TextEncoder};
 
 use super::context::Context;
 use super::ready::{make_ready, record};
+use super::results::{Loaded, StreamResult};
 use super::shared_unit;
-use super::streams::StreamResult;
 use crate::column;
 use crate::convert::Converter;
 use crate::destination::postgres::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
@@ -30,17 +30,6 @@ use crate::source::{BufferPool, Shard, ShardReader};
 /// Rejects of a piece of work that are told as events and stand in the report; all are in the
 /// run's folder.
 const REJECTS_TOLD: usize = 10;
-
-/// A piece of work that is committed.
-#[derive(Debug)]
-pub struct Loaded {
-    /// Index of the flow.
-    pub flow: usize,
-    /// Index of the unit in it.
-    pub unit: usize,
-    /// Where the time went.
-    pub meter: Meter,
-}
 
 /// Loads a piece of work and commits it. Dropped before its end, or after an error, it leaves an
 /// open transaction behind: the session must then be abandoned.

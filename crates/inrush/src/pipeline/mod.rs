@@ -9,6 +9,7 @@ mod context;
 mod load;
 mod prepare;
 mod ready;
+mod results;
 mod shared_unit;
 mod streams;
 mod summary;

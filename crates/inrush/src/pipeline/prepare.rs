@@ -47,12 +47,7 @@ pub async fn prepare(
     let control = Session::open(address, "inrush plan").await?;
     let plan = plan::build(&control, address, package, &plan_options(options)).await?;
     if is_loaded(&plan) {
-        let accounts = loaded_accounts(&control, &plan).await?;
-        control.close().await;
-        return Ok(Prepared::AlreadyLoaded {
-            plan: Box::new(plan),
-            accounts,
-        });
+        return nothing_to_do(control, plan).await;
     }
     plan.require_privileges()?;
     tell_plan(&plan, options);
@@ -65,17 +60,21 @@ pub async fn prepare(
     // Another process may have run the package between the plan and the lock.
     let plan = plan::build(&control, address, package, &plan_options(options)).await?;
     if is_loaded(&plan) {
-        let accounts = loaded_accounts(&control, &plan).await?;
-        control.close().await;
-        return Ok(Prepared::AlreadyLoaded {
-            plan: Box::new(plan),
-            accounts,
-        });
+        return nothing_to_do(control, plan).await;
     }
     let entered = enter(&control, &ledger, &plan, &name).await?;
     tag(&control, &entered.record).await?;
     let folder = RunFolder::open(&options.runs_folder, &entered.record.name)?;
     finish_preparing(package, plan, ledger, control, folder, entered, options).await
+}
+
+async fn nothing_to_do(control: Session, plan: Plan) -> Result<Prepared, Error> {
+    let accounts = loaded_accounts(&control, &plan).await?;
+    control.close().await;
+    Ok(Prepared::AlreadyLoaded {
+        plan: Box::new(plan),
+        accounts,
+    })
 }
 
 /// A run in the ledger, with what is kept of its earlier attempts.
@@ -300,10 +299,8 @@ async fn loaded_accounts(control: &Session, plan: &Plan) -> Result<Vec<Account>,
     let shards = ledger.shards(control, run.run_id).await?;
     let accounts = plan.flows.iter().map(|flow| {
         let mut account = Account::default();
-        for shard in &shards {
-            if flow.units.iter().any(|unit| unit.key == shard.unit_key) {
-                account.add(&shard.account);
-            }
+        for unit in &flow.units {
+            account.add(&Account::of_unit(&shards, &unit.key));
         }
         account
     });

@@ -7,31 +7,16 @@ use std::time::Instant;
 use tokio::runtime::Runtime;
 
 use super::context::Context;
-use super::load::{Loaded, load};
+use super::load::load;
+use super::results::StreamResult;
 use super::shared_unit;
 use super::summary::Summary;
 use crate::cancel::StopReason;
 use crate::destination::postgres::Session;
 use crate::error::Error;
-use crate::meter::{Meter, nanoseconds};
+use crate::meter::nanoseconds;
 use crate::plan::identity;
 use crate::plan::units::{self, WorkItem};
-use crate::reject::Reject;
-
-/// What one stream did.
-#[derive(Default)]
-pub struct StreamResult {
-    /// Pieces of work that it finished.
-    pub loaded: Vec<Loaded>,
-    /// The first rejects that it met.
-    pub rejects: Vec<Reject>,
-    /// Where its time went.
-    pub meter: Meter,
-    /// Seconds from the start of loading to its end.
-    pub ended_s: f64,
-    /// Why it stopped early.
-    pub error: Option<Error>,
-}
 
 /// Runs all streams to their ends. The first error stops the others; theirs are told only
 /// where there is no other.

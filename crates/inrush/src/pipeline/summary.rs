@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::RunOptions;
 use super::context::PreparedRun;
-use super::streams::StreamResult;
+use super::results::StreamResult;
 use crate::error::Error;
 use crate::ledger::{Account, ShardRecord, UnitRecord};
 use crate::meter::Meter;
@@ -227,10 +227,6 @@ impl Summary {
         for (flow_index, flow) in run.plan.flows.iter().enumerate() {
             for (unit_index, unit) in flow.units.iter().enumerate() {
                 let record = units.iter().find(|record| record.unit_key == unit.key);
-                let mut account = Account::default();
-                for shard in shards.iter().filter(|shard| shard.unit_key == unit.key) {
-                    account.add(&shard.account);
-                }
                 reports.push(UnitReport {
                     flow: flow.name.clone(),
                     unit: unit.number,
@@ -246,7 +242,7 @@ impl Summary {
                         .get(&unit.key)
                         .is_some_and(|kept| kept.finished),
                     finished: record.is_some_and(|record| record.finished),
-                    account,
+                    account: Account::of_unit(shards, &unit.key),
                     rows_counted: record
                         .and_then(|record| record.rows_counted)
                         .map(|count| count as u64),

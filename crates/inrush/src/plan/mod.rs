@@ -8,6 +8,7 @@ mod build;
 mod columns;
 mod earlier;
 mod error;
+mod flow;
 pub mod identity;
 mod limits;
 pub mod print;

@@ -1,0 +1,31 @@
+//! What streams hand back.
+
+use crate::error::Error;
+use crate::meter::Meter;
+use crate::reject::Reject;
+
+/// What one stream did.
+#[derive(Default)]
+pub struct StreamResult {
+    /// Pieces of work that it finished.
+    pub loaded: Vec<Loaded>,
+    /// The first rejects that it met.
+    pub rejects: Vec<Reject>,
+    /// Where its time went.
+    pub meter: Meter,
+    /// Seconds from the start of loading to its end.
+    pub ended_s: f64,
+    /// Why it stopped early.
+    pub error: Option<Error>,
+}
+
+/// A piece of work that is committed.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Index of the flow.
+    pub flow: usize,
+    /// Index of the unit in it.
+    pub unit: usize,
+    /// Where the time went.
+    pub meter: Meter,
+}

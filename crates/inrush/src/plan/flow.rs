@@ -1,0 +1,311 @@
+//! Makes the plan of one flow: its files, its columns, its key, its units.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use inrush_scan::Dialect;
+
+use super::build::PlanOptions;
+use super::columns::{self, Known};
+use super::error::PlanError;
+use super::switch_statements::expression;
+use super::target::{self, Asked};
+use super::{FlowPlan, KeyKind, KeyPlan, bounds, units};
+use crate::column::{Column, ColumnType};
+use crate::convert::{KeyValue, convert_one};
+use crate::destination::postgres::quote::qualified;
+use crate::destination::postgres::ranges::{self, PartitionRange};
+use crate::destination::postgres::staging::Model;
+use crate::destination::postgres::{Session, catalog};
+use crate::package::{Bounds, ColumnDetail, Flow, Package};
+use crate::source::{self, Preview, Shard, SourceFile};
+
+/// Makes the plan of one flow.
+pub struct FlowPlanner<'a> {
+    /// Asks the catalog.
+    pub session: &'a Session,
+    /// The package.
+    pub package: &'a Package,
+    /// What is known beside it.
+    pub options: &'a PlanOptions<'a>,
+    /// The flow.
+    pub flow: &'a Flow,
+    /// The run's key.
+    pub run_key: &'a str,
+    /// The target's schema.
+    pub schema: &'a str,
+    /// The target's name.
+    pub table: &'a str,
+}
+
+impl FlowPlanner<'_> {
+    /// The plan; what a user should know is added to `notes`.
+    pub async fn plan(&self, notes: &mut Vec<String>) -> Result<FlowPlan, PlanError> {
+        let name = self
+            .flow
+            .name
+            .clone()
+            .unwrap_or_else(|| self.table.to_owned());
+        let facts = catalog::target(self.session, self.schema, self.table).await?;
+        let partition_by = self.flow.partition_column()?;
+        let asked = Asked {
+            schema: self.schema,
+            table: self.table,
+            mode: self.flow.mode,
+            partition_by: partition_by.as_deref(),
+        };
+        notes.extend(target::check(&asked, facts.as_ref())?);
+
+        let files: Vec<Arc<SourceFile>> = source::resolve_as(
+            self.flow.files.patterns(),
+            self.options.folder,
+            self.flow.format.compression,
+        )?
+        .into_iter()
+        .map(Arc::new)
+        .collect();
+        let first_name = files[0].path.to_string_lossy().into_owned();
+        let dialect = self.flow.format.dialect(&first_name)?;
+        let header = first_header(&files, &dialect)?;
+
+        let key_name = facts
+            .as_ref()
+            .and_then(|facts| facts.partitioning.as_ref())
+            .and_then(|partitioning| partitioning.key.first().cloned().flatten())
+            .or(partition_by);
+        let details: Vec<ColumnDetail> = self.flow.column_details()?;
+        let target = qualified(self.schema, self.table);
+        let known = Known {
+            flow: &name,
+            target: &target,
+            details: &details,
+            header: header.as_deref(),
+            facts: facts.as_ref(),
+            key: key_name.as_deref(),
+        };
+        let resolved = columns::resolve(self.session, &known).await?;
+        let key = match &key_name {
+            Some(column) => Some(self.key_plan(&name, column, &resolved, facts.as_ref())?),
+            None => None,
+        };
+
+        let model = match &facts {
+            Some(_) => Model::Target {
+                schema: self.schema.to_owned(),
+                name: self.table.to_owned(),
+            },
+            None => Model::Columns(resolved.new_columns.clone()),
+        };
+        let publish = target::publish(facts.as_ref(), key_name.as_deref(), resolved.new_columns);
+        let file_names: Vec<String> = files
+            .iter()
+            .map(|file| file.path.display().to_string())
+            .collect();
+        let intervals = match &key {
+            Some(key) if !matches!(self.flow.bounds, Bounds::Word(_)) => {
+                let column = &resolved.columns[key.column_index];
+                let first_keys = first_keys(&name, &files, &dialect, column)?;
+                bounds::place(
+                    self.session,
+                    &name,
+                    key,
+                    &self.flow.bounds,
+                    &first_keys,
+                    &file_names,
+                )
+                .await?
+            }
+            _ => Vec::new(),
+        };
+        if let (Some(key), Some(facts)) = (&key, &facts) {
+            self.refuse_overlap(key, facts, &intervals).await?;
+        }
+        let shards: Vec<Shard> = files.into_iter().map(Shard::whole).collect();
+        let shape = format!(
+            "{dialect:?} {:?} {:?} {:?} {target} {:?}",
+            resolved.columns, resolved.type_sql, resolved.wire, key_name
+        );
+        let taken = self.taken_names().await?;
+        let units = units::group(
+            &units::Common {
+                flow: &name,
+                table: self.table,
+                run_key: self.run_key,
+                shape: &shape,
+                staging_schema: &self.package.run.staging_schema,
+                model: &model,
+                columns: &resolved.columns,
+                wire: &resolved.wire,
+                key: key.as_ref(),
+                facts: facts.as_ref(),
+                publish: &publish,
+                taken: &taken,
+                freeze: self.package.run.freeze,
+            },
+            shards,
+            &intervals,
+        )?;
+        Ok(FlowPlan {
+            name,
+            schema: self.schema.to_owned(),
+            table: self.table.to_owned(),
+            facts,
+            publish,
+            model,
+            field_count: resolved.columns.len(),
+            columns: resolved.columns,
+            column_types: resolved.type_sql,
+            header,
+            dialect,
+            wire: resolved.wire,
+            key,
+            units,
+            reject_rows_max: self.flow.rejects.rows_max,
+        })
+    }
+
+    fn key_plan(
+        &self,
+        flow: &str,
+        column: &str,
+        resolved: &columns::ResolvedColumns,
+        facts: Option<&catalog::TargetFacts>,
+    ) -> Result<KeyPlan, PlanError> {
+        let mismatch = |what: String, hint: &str| PlanError::Mismatch {
+            flow: flow.to_owned(),
+            what,
+            hint: hint.to_owned(),
+        };
+        let column_index = resolved
+            .columns
+            .iter()
+            .position(|known| known.name == column)
+            .ok_or_else(|| {
+                mismatch(
+                    format!("the files have no column `{column}`, which is the partition key"),
+                    "partition_by names one of the columns of the files",
+                )
+            })?;
+        let kind = match &resolved.columns[column_index].column_type {
+            ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 => KeyKind::Integer,
+            ColumnType::Date => KeyKind::Date,
+            ColumnType::Timestamp { .. } | ColumnType::TimestampTz { .. } => KeyKind::Timestamp,
+            ColumnType::Text { characters_max, .. } => KeyKind::Text {
+                characters_max: *characters_max,
+            },
+            _ => {
+                return Err(mismatch(
+                    format!(
+                        "the partition key `{column}` has the type {}",
+                        resolved.type_sql[column_index]
+                    ),
+                    "keys are integers, dates, timestamps or texts",
+                ));
+            }
+        };
+        Ok(KeyPlan {
+            column: column.to_owned(),
+            column_index,
+            collation: facts
+                .and_then(|facts| facts.columns.iter().find(|known| known.name == column))
+                .and_then(|known| known.collation.clone()),
+            type_sql: resolved.type_sql[column_index].clone(),
+            kind,
+            rule: bounds::rule(&self.flow.bounds),
+        })
+    }
+
+    /// Refuses declared bounds that partitions of the target have already.
+    async fn refuse_overlap(
+        &self,
+        key: &KeyPlan,
+        facts: &catalog::TargetFacts,
+        intervals: &[bounds::Interval],
+    ) -> Result<(), PlanError> {
+        let asked: Vec<PartitionRange> = intervals
+            .iter()
+            .map(|interval| PartitionRange {
+                label: format!("[{}, {})", interval.lower, interval.upper),
+                lower: Some(expression(&interval.lower)),
+                upper: Some(expression(&interval.upper)),
+            })
+            .collect();
+        let existing = ranges::existing(facts);
+        let found =
+            ranges::overlap(self.session, &key.comparable_type(), &asked, &existing).await?;
+        match found {
+            None => Ok(()),
+            Some((asked, existing)) => Err(PlanError::Target {
+                target: qualified(self.schema, self.table),
+                what: format!("has the partition {existing}, which overlaps the asked-for {asked}"),
+                hint: "choose bounds that leave the existing partitions alone".to_owned(),
+            }),
+        }
+    }
+
+    /// Names of the target's schema that partitions cannot have.
+    async fn taken_names(&self) -> Result<BTreeSet<String>, PlanError> {
+        let rows = self
+            .session
+            .query(
+                "SELECT c.relname::text FROM pg_class c \
+                 JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1",
+                &[&self.schema],
+                "reading the names that are taken",
+            )
+            .await?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
+    }
+}
+
+/// The header of the first file that has one; files without a byte have none.
+fn first_header(
+    files: &[Arc<SourceFile>],
+    dialect: &Dialect,
+) -> Result<Option<Vec<String>>, PlanError> {
+    if !dialect.header {
+        return Ok(None);
+    }
+    for file in files {
+        if let Some(header) = Preview::read(file, dialect, 0)?.header {
+            return Ok(Some(header));
+        }
+    }
+    Ok(None)
+}
+
+/// The key of each file's first row; none where it has no row.
+fn first_keys(
+    flow: &str,
+    files: &[Arc<SourceFile>],
+    dialect: &Dialect,
+    column: &Column,
+) -> Result<Vec<Option<KeyValue>>, PlanError> {
+    let mut keys = Vec::with_capacity(files.len());
+    for file in files {
+        let preview = Preview::read(file, dialect, 1)?;
+        let key = match preview.records.first() {
+            None => None,
+            Some(record) => {
+                let text = record.fields.get(column.field_index).cloned().flatten();
+                let value = convert_one(column, text.as_deref().unwrap_or_default());
+                Some(value.map_err(|error| {
+                    PlanError::Mismatch {
+                        flow: flow.to_owned(),
+                        what: format!(
+                            "{}: the first row has the key {}: {error}",
+                            record.location,
+                            text.as_deref().unwrap_or("NULL")
+                        ),
+                        hint:
+                            "with declared bounds the first row's key tells which partition a file \
+                           goes to"
+                                .to_owned(),
+                    }
+                })?)
+            }
+        };
+        keys.push(key);
+    }
+    Ok(keys)
+}
