@@ -90,7 +90,7 @@ def test_what_a_run_leaves(newest_database: Database, inrush: Inrush) -> None:
     (folder,) = outcome.run_folders()
     assert json.loads((folder / "report.json").read_text())
     log = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-    assert [entry for entry in log if entry["event"] == "switched"]
+    assert [entry for entry in log if entry["what"]["event"] == "switched"]
 
 
 def test_a_saved_package_does_the_same(newest_database: Database, inrush: Inrush) -> None:
@@ -107,6 +107,7 @@ def test_a_saved_package_does_the_same(newest_database: Database, inrush: Inrush
 
 
 def test_again_loads_anew(newest_database: Database, inrush: Inrush) -> None:
+    newest_database.execute("CREATE TABLE people (id int NOT NULL, name text)")
     inrush(*words(newest_database, "--mode", "append")).expect(CLEAN)
     inrush(*words(newest_database, "--mode", "append")).expect(CLEAN, "already loaded")
     assert len(people(newest_database)) == 2
@@ -133,7 +134,7 @@ def test_parameters_and_connections_are_replaced(newest_database: Database, inru
         ('tabel = "people"', ("tabel", "table")),
         ("streems = 2", ("streems",)),
         ('mode = "creat"', ("creat", "create")),
-        ('files = "rows.csv', ("line",)),
+        ('mode = "append', ("12:", "TOML")),
     ],
 )
 def test_a_package_with_a_mistake(inrush: Inrush, line: str, said: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from command import CLEAN, INTERRUPTED, Inrush
 
+numbers = itertools.count(1)
 COLUMNS = ("--columns", "id int, name text")
 
 
@@ -34,6 +36,14 @@ def wait_for_no_process(folder: Path, seconds: float = 30) -> None:
     end = monotonic() + seconds
     while left := processes_in(folder):
         assert monotonic() < end, f"still there: {left}"
+
+
+@pytest.fixture
+def inrush(servers_folder: Path) -> Inrush:
+    """Return the command, run in a folder that the server's user can enter (see servers.py)."""
+    folder = servers_folder / f"embedded-{next(numbers)}"
+    folder.mkdir(mode=0o755)
+    return Inrush(folder)
 
 
 @pytest.fixture

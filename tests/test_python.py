@@ -43,7 +43,7 @@ def test_a_run(newest_database: Database, folder: Path) -> None:
     assert report.account == inrush.Account(
         rows_read=2, rows_loaded=2, rows_rejected=0, rows_skipped=0, bytes_read=20
     )
-    assert report.tables[0].target == "public.people"
+    assert report.tables[0].target == '"public"."people"'
     assert report.path == folder / "runs" / report.run / "report.json"
     assert report.path.exists()
     assert report.details["inrush_version"]

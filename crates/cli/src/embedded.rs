@@ -21,7 +21,7 @@ const CONNECTIONS_SPARE: u32 = 20;
 
 /// A package whose database is there, and the embedded server if it is one.
 pub struct Reached {
-    /// The package; its connection's URL is one that can be connected to.
+    /// The package; its connection has an address that can be connected to.
     pub package: Package,
     /// What the report says of the server.
     pub report: Option<EmbeddedReport>,
@@ -38,6 +38,18 @@ impl Reached {
     /// The server, where it is an embedded one.
     pub fn server(&self) -> Option<&EmbeddedServer> {
         self.server.as_ref()
+    }
+
+    /// The last lines of the log of an embedded server that ended by itself.
+    pub fn last_words(&self) -> Option<String> {
+        let server = self.server.as_ref()?;
+        let state = std::fs::read_to_string(format!("/proc/{}/stat", server.process_id()));
+        // `pid (name) state ...`: Z is a process that ended and waits for its parent.
+        let has_ended = state.is_ok_and(|text| {
+            text.rsplit_once(')')
+                .is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
+        });
+        has_ended.then(|| server.log_end())
     }
 
     /// Stops the server, if there is one.
@@ -83,7 +95,7 @@ pub fn reach(
     };
     for connection in package.connections.values_mut() {
         if connection.url.trim() == url {
-            connection.url = server.url();
+            connection.reached_at = Some(server.url());
         }
     }
     Ok(Reached {

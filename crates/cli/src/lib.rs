@@ -54,3 +54,74 @@ pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> u8 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_do_not_contradict_each_other() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_has_examples_and_exit_statuses() {
+        let command = Arguments::command();
+        let mut pages = vec![command.clone()];
+        pages.extend(command.get_subcommands().cloned());
+        for mut page in pages {
+            if page.get_name() == "help" {
+                continue;
+            }
+            let help = page.render_long_help().to_string();
+            for part in ["Examples:", "Exit status", "inrush"] {
+                assert!(help.contains(part), "{part} is not in {help}");
+            }
+            for line in help.lines() {
+                assert!(line.chars().count() <= 100, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn mistakes_in_arguments_end_with_2_and_help_with_0() {
+        for (words, status) in [
+            (vec!["--help"], 0),
+            (vec!["--version"], 0),
+            (vec![], 2),
+            (vec!["lod"], 2),
+            (vec!["load", "a.csv"], 2),
+            (
+                vec![
+                    "load",
+                    "a.csv",
+                    "--to",
+                    "postgresql://u:p@h/d",
+                    "--table",
+                    "t",
+                ],
+                2,
+            ),
+            (
+                vec!["load", "a.csv", "--to", "embedded", "--table", "a;b"],
+                2,
+            ),
+            (vec!["run", "no-such-package.toml"], 2),
+            (vec!["run", "a.toml", "--set", "novalue"], 2),
+            (vec!["status"], 2),
+            (vec!["status", "a.toml", "--to", "embedded:x"], 2),
+            (vec!["cleanup", "--to", "embedded"], 2),
+            (vec!["demo", "--scale", "-1"], 2),
+            (vec!["demo", "--parts", "0"], 2),
+        ] {
+            let arguments = words.iter().map(OsString::from).collect();
+            assert_eq!(
+                main(arguments, Surroundings::default()),
+                status,
+                "{words:?}"
+            );
+        }
+    }
+}

@@ -56,14 +56,9 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
     };
     Ok(Package {
         // The ledger finds a stopped run again by this name and the target.
-        name: format!("load {}", escape_braces(&arguments.table)),
+        name: format!("load_{}", escape_braces(&arguments.table)),
         parameters: BTreeMap::new(),
-        connections: BTreeMap::from([(
-            CONNECTION.to_owned(),
-            Connection {
-                url: arguments.to.clone(),
-            },
-        )]),
+        connections: BTreeMap::from([(CONNECTION.to_owned(), Connection::new(&arguments.to))]),
         run: RunSettings {
             streams: arguments.run.streams,
             ..RunSettings::default()

@@ -128,6 +128,18 @@ fn told(failure: Failure, reached: &Reached) -> (CommandError, Option<Box<Ended>
     } else if let Some(kept) = ended.as_ref().and_then(|ended| kept(&ended.report)) {
         notes.push(kept);
     }
+    if let Some(words) = reached.last_words() {
+        notes.push(format!("the embedded server ended; its log says:\n{words}"));
+    }
+    if let inrush::Error::RejectLimit { limit, .. } = &failure.error
+        && reached.package.origin.file().is_some()
+    {
+        hint = Some(format!(
+            "mend the file and run the same command again, or accept more in the package: \
+             rejects = {{ rows_max = {} }}",
+            (limit + 1).max(100)
+        ));
+    }
     if let Some(ended) = &ended {
         notes.push(format!("report: {}", ended.report_path.display()));
     }

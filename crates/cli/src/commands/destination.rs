@@ -48,9 +48,17 @@ pub fn find(
         package,
         run: None,
     };
+    if ready.package.single_connection()?.url.trim() == "embedded" {
+        return Err(CommandError::Usage {
+            what: "an embedded server without a folder is gone with its command: there is \
+                   nothing to look at"
+                .to_owned(),
+            hint: "embedded:FOLDER keeps its data".to_owned(),
+        });
+    }
     let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
     let connection = reached.package.single_connection()?;
-    let address = Address::parse(&connection.url, &credentials::connection_defaults()?)
+    let address = Address::parse(connection.address(), &credentials::connection_defaults()?)
         .map_err(inrush::Error::from)?;
     Ok(Destination {
         address,
@@ -65,12 +73,7 @@ fn of_url(url: &str) -> Result<Ready, CommandError> {
     let package = Package {
         name: "none".to_owned(),
         parameters: BTreeMap::new(),
-        connections: BTreeMap::from([(
-            "target".to_owned(),
-            Connection {
-                url: url.to_owned(),
-            },
-        )]),
+        connections: BTreeMap::from([("target".to_owned(), Connection::new(url))]),
         run: RunSettings::default(),
         flows: vec![Flow {
             name: None,

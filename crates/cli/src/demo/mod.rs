@@ -164,9 +164,9 @@ fn check_contents(
     threads: usize,
 ) -> Result<(), CommandError> {
     let started = Instant::now();
-    let url = &reached.package.single_connection()?.url;
-    let address =
-        Address::parse(url, &credentials::connection_defaults()?).map_err(inrush::Error::from)?;
+    let connection = reached.package.single_connection()?;
+    let address = Address::parse(connection.address(), &credentials::connection_defaults()?)
+        .map_err(inrush::Error::from)?;
     contents::check(&address, loaded, tables, threads)?;
     output::say(&format!(
         "checked in {}: every row of {} in the database is one that was generated\n",

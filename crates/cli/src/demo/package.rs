@@ -46,12 +46,7 @@ pub fn package(made: &[GeneratedTable], url: &str, streams: Option<u16>) -> Pack
     Package {
         name: "demo".to_owned(),
         parameters: BTreeMap::new(),
-        connections: BTreeMap::from([(
-            "target".to_owned(),
-            Connection {
-                url: url.to_owned(),
-            },
-        )]),
+        connections: BTreeMap::from([("target".to_owned(), Connection::new(url))]),
         run: RunSettings {
             streams,
             ..RunSettings::default()

@@ -162,8 +162,6 @@ fn check_connections(package: &Package, faults: &mut Faults<'_>) {
             {
                 continue;
             }
-            // libpq's words: `host=dw dbname=tpch`.
-            None if url.contains('=') => continue,
             Some(scheme) => format!("there is no destination for `{scheme}`"),
             None if url.is_empty() => "it is empty".to_owned(),
             None => "it is not a URL".to_owned(),

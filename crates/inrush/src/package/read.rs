@@ -39,7 +39,13 @@ impl Package {
     pub fn parse(text: &str, file: &Path) -> Result<Package, PackageError> {
         let (mut document, mut errors) = DeTable::parse_recoverable(text);
         // The parser goes on after an error; what it says then often follows from the first.
-        errors.sort_by_key(|error| error.span().map(|span| span.start));
+        // A key that is there twice is said last: half a line may have made it so.
+        errors.sort_by_key(|error| {
+            (
+                error.message() == "duplicate key",
+                error.span().map(|span| span.start),
+            )
+        });
         if let Some(error) = errors.first() {
             return Err(PackageError::new(
                 Place::in_text(file, text, error.span().unwrap_or(0..0)),

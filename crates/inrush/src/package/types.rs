@@ -40,9 +40,26 @@ pub struct Connection {
     /// `postgresql://user@host/database`, `embedded`, `embedded:DIR`, or `${env:NAME}`.
     #[serde(serialize_with = "without_secrets")]
     pub url: String,
+    /// Where it is reached in this run, where that is elsewhere: the socket of an embedded
+    /// server. It is no part of what the package says.
+    #[serde(skip)]
+    pub reached_at: Option<String>,
 }
 
 impl Connection {
+    /// A connection with this URL.
+    pub fn new(url: &str) -> Connection {
+        Connection {
+            url: url.to_owned(),
+            reached_at: None,
+        }
+    }
+
+    /// The URL to connect to.
+    pub fn address(&self) -> &str {
+        self.reached_at.as_deref().unwrap_or(&self.url)
+    }
+
     /// The URL with `***` in place of a password.
     pub fn redacted_url(&self) -> String {
         redacted_url(&self.url)

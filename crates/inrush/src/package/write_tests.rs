@@ -163,7 +163,7 @@ fn run() -> impl Strategy<Value = RunSettings> {
 
 fn package() -> impl Strategy<Value = Package> {
     let connection = prop_oneof!["embedded", "postgresql://[a-z]{1,5}@dw/[a-z]{1,5}"]
-        .prop_map(|url| Connection { url });
+        .prop_map(|url| Connection::new(&url));
     (
         text(),
         btree_map(text(), text(), 0..3),
@@ -216,9 +216,7 @@ fn it_reads_well() {
         parameters: BTreeMap::new(),
         connections: BTreeMap::from([(
             "target".to_owned(),
-            Connection {
-                url: "postgresql://etl:secret@dw/tpch".to_owned(),
-            },
+            Connection::new("postgresql://etl:secret@dw/tpch"),
         )]),
         run: RunSettings {
             freeze: false,

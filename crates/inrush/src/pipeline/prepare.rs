@@ -32,7 +32,7 @@ pub enum Prepared {
 pub fn address(package: &Package, options: &RunOptions<'_>) -> Result<Address, Error> {
     let connection = package.single_connection()?;
     Ok(Address::parse(
-        &connection.url,
+        connection.address(),
         &options.connection_defaults,
     )?)
 }

@@ -64,6 +64,9 @@ impl FlowPlanner<'_> {
         .into_iter()
         .map(Arc::new)
         .collect();
+        for file in files.iter().filter(|file| file.size_bytes == 0) {
+            notes.push(format!("{} is empty: it has no rows", file.path.display()));
+        }
         let first_name = files[0].path.to_string_lossy().into_owned();
         let dialect = self.flow.format.dialect(&first_name)?;
         let header = first_header(&files, &dialect)?;

@@ -79,19 +79,26 @@ pub async fn resolve_name(
     session
         .execute("SET search_path = DEFAULT", "resolving a type")
         .await?;
+    let doing = format!("resolving the type `{type_name}` of column `{column}`");
     let prepared = session
         .client
         .prepare(&format!("SELECT NULL::{type_name}"))
         .await;
+    // A result is described by the type that a domain stands on; the name alone tells the domain.
+    let named = session
+        .query(
+            "SELECT oid FROM pg_type WHERE oid = to_regtype($1) AND typtype = 'd'",
+            &[&type_name],
+            &doing,
+        )
+        .await;
     session
         .execute("SET search_path = pg_catalog", "resolving a type")
         .await?;
-    let statement = prepared.map_err(|error| {
-        DestinationError::from_driver(
-            error,
-            format!("resolving the type `{type_name}` of column `{column}`"),
-        )
-    })?;
+    let statement = prepared.map_err(|error| DestinationError::from_driver(error, doing))?;
+    if let Some(domain) = named?.first() {
+        return resolve(session, domain.get(0), -1).await;
+    }
     let described = &statement.columns()[0];
     resolve(session, described.type_().oid(), described.type_modifier()).await
 }
