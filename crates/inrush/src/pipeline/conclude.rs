@@ -47,7 +47,7 @@ pub async fn conclude(
     if let Err(error) = switched {
         settle(context, error).await?;
     }
-    summary.switched(&context.run.plan, &targets);
+    summary.switched(&targets);
     context.notice(Event::Switched { targets: names });
     summary.phases.switch_s = started.elapsed().as_secs_f64();
     if package.run.analyze {

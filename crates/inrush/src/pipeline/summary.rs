@@ -82,12 +82,12 @@ impl Summary {
     }
 
     /// The switch is committed.
-    pub fn switched(&mut self, plan: &Plan, targets: &[TargetTask]) {
+    pub fn switched(&mut self, targets: &[TargetTask]) {
         for target in targets {
             let attached = target
                 .units
                 .iter()
-                .filter(|unit| unit.has_rows && plan.flows[target.flow].key.is_some())
+                .filter(|unit| unit.attached)
                 .filter_map(|unit| {
                     Some(PartitionReport {
                         name: unit.partition_name.clone()?,

@@ -48,7 +48,8 @@ pub fn rule(bounds: &Bounds) -> String {
 
 /// Places files in declared partitions by the key of their first row.
 ///
-/// `first_keys` has a value for every file that has a row.
+/// `first_keys` has a value for every file that has a row. Listed partitions that no file lies in
+/// are made too where `keep_empty`.
 pub async fn place(
     session: &Session,
     flow: &str,
@@ -56,6 +57,7 @@ pub async fn place(
     bounds: &Bounds,
     first_keys: &[Option<KeyValue>],
     file_names: &[String],
+    keep_empty: bool,
 ) -> Result<Vec<Interval>, PlanError> {
     let mismatch = |what: String, hint: &str| PlanError::Mismatch {
         flow: flow.to_owned(),
@@ -101,7 +103,10 @@ pub async fn place(
         Bounds::List(values) => {
             let values: Vec<String> = values.iter().map(text).collect();
             check_list(session, flow, key, &values).await?;
-            place_in_list(session, flow, key, &values, first_keys, file_names).await
+            let mut intervals =
+                place_in_list(session, flow, key, &values, first_keys, file_names).await?;
+            intervals.retain(|interval| keep_empty || !interval.files.is_empty());
+            Ok(intervals)
         }
     }
 }
@@ -202,7 +207,6 @@ async fn place_in_list(
         }
         intervals[before - 1].files.push(index);
     }
-    intervals.retain(|interval| !interval.files.is_empty());
     Ok(intervals)
 }
 

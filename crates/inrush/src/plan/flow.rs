@@ -115,6 +115,9 @@ impl FlowPlanner<'_> {
                     &self.flow.bounds,
                     &first_keys,
                     &file_names,
+                    // A new target gets all that its package lists; one that exists may have the
+                    // others already.
+                    facts.is_none(),
                 )
                 .await?
             }

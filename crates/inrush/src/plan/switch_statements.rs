@@ -15,8 +15,9 @@ pub struct UnitTask {
     pub lower: Option<String>,
     /// One past its last key as an SQL expression; none is unbounded.
     pub upper: Option<String>,
-    /// Whether it has a row. Empty parts have no bounds and become no partition.
-    pub has_rows: bool,
+    /// Whether it becomes a partition. A part without rows does only where its bounds were
+    /// declared: nothing else tells them.
+    pub attached: bool,
 }
 
 /// One step of the switch.
@@ -56,7 +57,7 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
     let target = flow.target();
     let (schema, table) = (&flow.schema, &flow.table);
     match &flow.publish {
-        Publish::CreatePartitioned { .. } | Publish::Attach if !unit.has_rows => {
+        Publish::CreatePartitioned { .. } | Publish::Attach if !unit.attached => {
             vec![Metadata(format!("DROP TABLE {staging}"))]
         }
         Publish::CreatePartitioned { .. } | Publish::Attach => {
@@ -139,7 +140,7 @@ pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
             partition_name: unit.partition_name.clone(),
             lower,
             upper,
-            has_rows: true,
+            attached: true,
         };
         let steps = publish_unit(flow, staging_schema, &task);
         statements.extend(steps.iter().map(|step| step.sql().to_owned()));

@@ -40,15 +40,18 @@ pub async fn tasks(
     loaded: &[LoadedUnit],
 ) -> Result<TargetTask, SwitchError> {
     let rows = loaded.iter().map(|unit| unit.rows_counted).sum();
-    let plain = |unit: &LoadedUnit, lower, upper| UnitTask {
+    let task = |unit: &LoadedUnit, lower, upper, attached| UnitTask {
         staging_table: flow.units[unit.unit].staging_table.clone(),
         partition_name: flow.units[unit.unit].partition_name.clone(),
         lower,
         upper,
-        has_rows: unit.rows_counted > 0,
+        attached,
     };
     let Some(key) = &flow.key else {
-        let units = loaded.iter().map(|unit| plain(unit, None, None)).collect();
+        let units = loaded
+            .iter()
+            .map(|unit| task(unit, None, None, false))
+            .collect();
         return Ok(TargetTask {
             flow: flow_index,
             units,
@@ -59,18 +62,19 @@ pub async fn tasks(
     let mut open = Vec::new();
     for unit in loaded {
         match &flow.units[unit.unit].bounds {
-            _ if unit.rows_counted == 0 => units.push(plain(unit, None, None)),
             Some(bounds) => {
                 let upper = bounds.upper.as_ref().map(|upper| match upper {
                     Upper::Exclusive(value) | Upper::Inclusive(value) => expression(value),
                 });
-                units.push(plain(unit, bounds.lower.as_deref().map(expression), upper));
+                let lower = bounds.lower.as_deref().map(expression);
+                units.push(task(unit, lower, upper, true));
             }
+            None if unit.rows_counted == 0 => units.push(task(unit, None, None, false)),
             None => open.push(unit),
         }
     }
     for (unit, lower, upper) in from_data(session, flow, key, &open).await? {
-        units.push(plain(unit, Some(lower), upper));
+        units.push(task(unit, Some(lower), upper, true));
     }
     refuse_existing(session, flow, key, &units).await?;
     Ok(TargetTask {
@@ -189,7 +193,7 @@ async fn refuse_existing(
     };
     let asked: Vec<PartitionRange> = units
         .iter()
-        .filter(|unit| unit.has_rows)
+        .filter(|unit| unit.attached)
         .map(|unit| PartitionRange {
             label: format!(
                 "{} to {}",
