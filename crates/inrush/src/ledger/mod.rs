@@ -10,7 +10,7 @@ mod run;
 mod schema;
 
 pub use error::LedgerError;
-pub use record::{Account, ShardRecord, UnitRecord};
+pub use record::{Account, ShardRecord, SwitchedRange, UnitRecord};
 pub use run::{Fence, RunRecord, RunState};
 pub use schema::{exists, setup_statements};
 

@@ -95,6 +95,25 @@ pub struct ShardRecord {
     pub account: Account,
 }
 
+/// A file range that a run has switched in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchedRange {
+    /// The run.
+    pub run_id: i64,
+    /// The tables that the run's targets were then.
+    pub target_oids: Vec<u32>,
+    /// The target, `schema.table`, quoted.
+    pub target: String,
+    /// Names the file and the range.
+    pub shard_key: String,
+    /// The file's size then.
+    pub file_bytes: u64,
+    /// When the file had been changed last, in nanoseconds since 1970.
+    pub file_modified_ns: i64,
+    /// Rows that were loaded of it.
+    pub rows_loaded: u64,
+}
+
 impl Ledger {
     /// The units of a run that were committed.
     pub async fn units(
@@ -162,6 +181,38 @@ impl Ledger {
                     rows_skipped: count(row, 10),
                     bytes_read: count(row, 11),
                 },
+            })
+            .collect())
+    }
+
+    /// Every file range that runs with this key have switched in, newest run first.
+    pub async fn switched_ranges(
+        &self,
+        session: &Session,
+        run_key: &str,
+    ) -> Result<Vec<SwitchedRange>, LedgerError> {
+        let sql = format!(
+            "SELECT r.run_id, coalesce(r.target_oids, '{{}}'), u.target, s.shard_key, \
+                    s.file_bytes, s.file_modified_ns, s.rows_loaded \
+             FROM {} r JOIN {} u USING (run_id) JOIN {} s USING (run_id, unit_key) \
+             WHERE r.run_key = $1 AND r.state = 'switched' ORDER BY r.run_id DESC",
+            self.table("run"),
+            self.table("unit"),
+            self.table("shard")
+        );
+        let rows = session
+            .query(&sql, &[&run_key], "reading the ledger")
+            .await?;
+        Ok(rows
+            .iter()
+            .map(|row| SwitchedRange {
+                run_id: row.get(0),
+                target_oids: row.get(1),
+                target: row.get(2),
+                shard_key: row.get(3),
+                file_bytes: row.get::<_, i64>(4) as u64,
+                file_modified_ns: row.get(5),
+                rows_loaded: row.get::<_, i64>(6) as u64,
             })
             .collect())
     }

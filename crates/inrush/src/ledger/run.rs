@@ -112,6 +112,32 @@ impl Ledger {
         Ok(rows.first().map(record))
     }
 
+    /// A run by its number.
+    pub async fn run(
+        &self,
+        session: &Session,
+        run_id: i64,
+    ) -> Result<Option<RunRecord>, LedgerError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {} WHERE run_id = $1",
+            self.table("run")
+        );
+        let rows = session
+            .query(&sql, &[&run_id], "reading the ledger")
+            .await?;
+        Ok(rows.first().map(record))
+    }
+
+    /// The newest run with this key that stopped before its switch.
+    pub async fn latest_stopped(
+        &self,
+        session: &Session,
+        run_key: &str,
+    ) -> Result<Option<RunRecord>, LedgerError> {
+        let runs = self.stopped_runs(session, Some(run_key)).await?;
+        Ok(runs.into_iter().next())
+    }
+
     /// Runs that stopped before their switch, the newest first; `run_key` narrows it to one
     /// package and its targets.
     pub async fn stopped_runs(
@@ -255,7 +281,7 @@ impl Ledger {
             .query(
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity \
                  WHERE starts_with(application_name, 'inrush ' || $1 || ' ') \
-                   AND pid <> pg_backend_pid() AND usename = current_user",
+                   AND pid <> pg_backend_pid() AND pg_has_role(usesysid, 'USAGE')",
                 &[&run.name],
                 doing,
             )
@@ -265,7 +291,21 @@ impl Ledger {
              WHERE run_id = $1 AND state = 'loading' RETURNING {COLUMNS}",
             self.table("run")
         );
-        let rows = session.query(&sql, &[&run.run_id, &holder], doing).await?;
+        session.execute("SET lock_timeout = '30s'", doing).await?;
+        let updated = session.query(&sql, &[&run.run_id, &holder], doing).await;
+        session.execute("SET lock_timeout = 0", doing).await?;
+        let rows = match updated {
+            Err(DestinationError::Refused { code, .. })
+                if code == tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE =>
+            {
+                return Err(LedgerError::Busy {
+                    run: run.name.clone(),
+                    holder: format!("{}, whose backend would not end", run.holder),
+                    since: run.held_since.clone(),
+                });
+            }
+            other => other?,
+        };
         match rows.first() {
             Some(row) => Ok(record(row)),
             None => Err(LedgerError::TakenOver {
@@ -333,9 +373,13 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether the run was switched: how a lost reply to the switch's COMMIT is settled.
+    /// Whether the run was switched: how a lost reply to the switch's COMMIT is settled. It waits
+    /// for a transaction that is still committing.
     pub async fn is_switched(&self, session: &Session, run_id: i64) -> Result<bool, LedgerError> {
-        let sql = format!("SELECT state FROM {} WHERE run_id = $1", self.table("run"));
+        let sql = format!(
+            "SELECT state FROM {} WHERE run_id = $1 FOR SHARE",
+            self.table("run")
+        );
         let rows = session
             .query(&sql, &[&run_id], "reading the ledger")
             .await?;

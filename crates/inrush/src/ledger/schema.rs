@@ -89,9 +89,9 @@ fn comment() -> String {
 pub async fn exists(session: &Session, ledger_schema: &str) -> Result<bool, LedgerError> {
     let rows = session
         .query(
-            "SELECT to_regclass(format('%I.run', $1::text)) IS NOT NULL \
-                AND to_regclass(format('%I.unit', $1::text)) IS NOT NULL \
-                AND to_regclass(format('%I.shard', $1::text)) IS NOT NULL, \
+            "SELECT (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                     WHERE n.nspname = $1 AND c.relname IN ('run', 'unit', 'shard') \
+                       AND c.relkind = 'r') = 3, \
              (SELECT substring(obj_description(oid, 'pg_namespace') FROM 'version ([0-9]+)')::int4 \
               FROM pg_namespace WHERE nspname = $1)",
             &[&ledger_schema],

@@ -1,6 +1,6 @@
 //! After the last unit: the account is checked against the ledger, then the switch, then ANALYZE.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::context::Context;
 use super::summary::Summary;
@@ -11,6 +11,10 @@ use crate::event::Event;
 use crate::ledger::Account;
 use crate::package::Package;
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
+
+/// A server that restarts after a crash is given half a minute.
+const SETTLE_TRIES: u32 = 30;
+const SETTLE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Checks, switches and analyzes.
 pub async fn conclude(
@@ -42,12 +46,16 @@ pub async fn conclude(
     let switched = tokio::select! {
         biased;
         switched = switch::run(control, &task) => switched,
-        _ = context.stop.wait() => interrupted(context, control).await?,
+        _ = context.stop.wait() => interrupted(context, control, &targets).await?,
     };
-    if let Err(error) = switched {
-        settle(context, error).await?;
-    }
-    summary.switched(&targets);
+    let done = match switched {
+        Ok(done) => done,
+        Err(error) => {
+            settle(context, error).await?;
+            targets
+        }
+    };
+    summary.switched(&done);
     context.notice(Event::Switched { targets: names });
     summary.phases.switch_s = started.elapsed().as_secs_f64();
     if package.run.analyze {
@@ -97,36 +105,48 @@ async fn verify(context: &Context<'_>, control: &Session) -> Result<Vec<TargetTa
 async fn interrupted(
     context: &Context<'_>,
     control: &Session,
-) -> Result<Result<(), SwitchError>, Error> {
+    targets: &[TargetTask],
+) -> Result<Result<Vec<TargetTask>, SwitchError>, Error> {
+    // A statement that copies rows may have minutes to go.
+    control.cancel(context.address).await?;
     control.execute("ROLLBACK", "undoing the switch").await?;
     let ledger = &context.run.ledger;
     if ledger
         .is_switched(control, context.run.fence.run_id)
         .await?
     {
-        return Ok(Ok(()));
+        return Ok(Ok(targets.to_vec()));
     }
     Err(Error::Interrupted)
 }
 
-/// A lost connection leaves open whether the COMMIT took place: the ledger knows.
+/// A lost connection leaves open whether the COMMIT took place: the ledger knows, once the server
+/// answers again. Until then nothing is claimed.
 async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> {
-    let lost = matches!(
+    if !matches!(
         &error,
         SwitchError::Destination(DestinationError::Lost { .. })
-    );
-    if lost && let Ok(session) = Session::open(context.address, "inrush settle").await {
-        let switched = context
-            .run
-            .ledger
-            .is_switched(&session, context.run.fence.run_id)
-            .await?;
-        session.close().await;
-        if switched {
-            return Ok(());
-        }
+    ) {
+        return Err(error.into());
     }
-    Err(error.into())
+    for _ in 0..SETTLE_TRIES {
+        if let Ok(session) = Session::open(context.address, "inrush settle").await {
+            let ledger = &context.run.ledger;
+            let switched = ledger
+                .is_switched(&session, context.run.fence.run_id)
+                .await?;
+            session.close().await;
+            return if switched { Ok(()) } else { Err(error.into()) };
+        }
+        if context.stop.asked() == Some(StopReason::Interrupted) {
+            break;
+        }
+        tokio::time::sleep(SETTLE_PAUSE).await;
+    }
+    Err(SwitchError::Unknown {
+        reason: error.to_string(),
+    }
+    .into())
 }
 
 /// The rows are in: what ANALYZE says no longer changes that.

@@ -135,6 +135,13 @@ impl Piece<'_> {
         let waiting = Instant::now();
         session.execute("BEGIN", &doing).await?;
         run.ledger.hold_fence(session, &run.fence).await?;
+        // Functions in the target's constraints find what they name as in any other session; a
+        // lock that somebody holds on the target is not waited for without an end.
+        let local_settings = format!(
+            "SET LOCAL search_path = DEFAULT; SET LOCAL lock_timeout = {}",
+            run.plan.settings.lock_timeout_ms
+        );
+        session.execute(&local_settings, &doing).await?;
         if !self.unit.shared {
             for statement in &self.unit.create {
                 session.execute(statement, &doing).await?;

@@ -86,7 +86,7 @@ pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Plan, Error>
     runtime.block_on(async {
         let address = prepare::address(package, options)?;
         let session = Session::open(&address, "inrush check").await?;
-        let plan_options = plan_options(options);
+        let plan_options = plan_options(options, false);
         let plan = plan::build(&session, &address, package, &plan_options).await?;
         session.close().await;
         Ok(plan)
@@ -99,7 +99,13 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
     package.check().map_err(Error::from)?;
     let runtime = runtime()?;
     let address = prepare::address(package, options)?;
-    let prepared = runtime.block_on(prepare::prepare(package, &address, options))?;
+    let prepared = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            prepared = prepare::prepare(package, &address, options) => prepared,
+            _ = options.stop.wait() => Err(Error::Interrupted),
+        }
+    })?;
     let prepared = match prepared {
         prepare::Prepared::AlreadyLoaded { plan, accounts } => {
             return Ok(already_loaded(&summary, &plan, &accounts, options));
@@ -180,11 +186,12 @@ fn outcome_word(outcome: Outcome) -> &'static str {
     }
 }
 
-fn plan_options<'a>(options: &'a RunOptions<'_>) -> PlanOptions<'a> {
+fn plan_options<'a>(options: &'a RunOptions<'_>, unlocked: bool) -> PlanOptions<'a> {
     PlanOptions {
         folder: &options.folder,
         streams_default: options.streams_default,
         again: options.again,
+        unlocked,
     }
 }
 

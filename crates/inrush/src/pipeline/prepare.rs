@@ -45,7 +45,7 @@ pub async fn prepare(
 ) -> Result<Prepared, Error> {
     let name = new_run_name(&package.name);
     let control = Session::open(address, "inrush plan").await?;
-    let plan = plan::build(&control, address, package, &plan_options(options)).await?;
+    let plan = plan::build(&control, address, package, &plan_options(options, true)).await?;
     if is_loaded(&plan) {
         return nothing_to_do(control, plan).await;
     }
@@ -58,7 +58,7 @@ pub async fn prepare(
         ledger.set_up(&control, &plan.setup).await?;
     }
     // Another process may have run the package between the plan and the lock.
-    let plan = plan::build(&control, address, package, &plan_options(options)).await?;
+    let plan = plan::build(&control, address, package, &plan_options(options, false)).await?;
     if is_loaded(&plan) {
         return nothing_to_do(control, plan).await;
     }

@@ -23,6 +23,8 @@ pub struct PlanOptions<'a> {
     pub streams_default: usize,
     /// Load anew what a run has loaded already.
     pub again: bool,
+    /// Another run of the package may be at work now: its staging tables are nobody's leftovers.
+    pub unlocked: bool,
 }
 
 /// Makes the plan of a resolved package. The session is left with no transaction open.
@@ -33,6 +35,11 @@ pub async fn build(
     options: &PlanOptions<'_>,
 ) -> Result<Plan, PlanError> {
     let server = guests::inspect(session, address).await?;
+    // Somebody's lock on a target is not waited for without an end.
+    let lock_timeout = package.run.lock_timeout_ms;
+    session
+        .execute(&format!("SET lock_timeout = {lock_timeout}"), "planning")
+        .await?;
     let mut names = Vec::new();
     for flow in &package.flows {
         let name = flow.parsed_table()?;
@@ -94,7 +101,9 @@ pub async fn build(
     .await?;
     if !matches!(earlier, Earlier::Loaded(_)) {
         refuse_filled_targets(package, &flows)?;
-        refuse_leftovers(session, package, &flows, &earlier).await?;
+        if !options.unlocked {
+            refuse_leftovers(session, package, &flows, &earlier).await?;
+        }
     }
     if server.wal_level != "minimal" && package.run.freeze {
         notes.push(format!(
@@ -127,6 +136,7 @@ pub async fn build(
         notes,
     };
     plan.plan_hash = identity::digest([plan.statements().join("\n").as_str()]);
+    session.execute("SET lock_timeout = 0", "planning").await?;
     Ok(plan)
 }
 

@@ -1,13 +1,14 @@
-//! What an earlier run of the same package left, and how much of it the plan can keep.
+//! What earlier runs of the same package did and left, and how much of it the plan can keep.
 
 use std::collections::BTreeSet;
 
 use super::error::PlanError;
-use super::{Earlier, FlowPlan};
+use super::{Earlier, FlowPlan, identity};
 use crate::destination::postgres::{Session, catalog};
-use crate::ledger::{self, Ledger, RunState};
+use crate::ledger::{self, Ledger, SwitchedRange};
+use crate::source::Shard;
 
-/// Looks the run up in the ledger.
+/// Looks the package up in the ledger.
 pub async fn find(
     session: &Session,
     ledger_schema: &str,
@@ -20,7 +21,17 @@ pub async fn find(
         return Ok(Earlier::None);
     }
     let book = Ledger::new(ledger_schema);
-    let Some(run) = book.latest_run(session, run_key).await? else {
+    if !again {
+        let switched = book.switched_ranges(session, run_key).await?;
+        if let Some(run_id) = loaded_by(flows, &switched)?
+            && let Some(run) = book.run(session, run_id).await?
+        {
+            return Ok(Earlier::Loaded(Box::new(run)));
+        }
+    }
+    // What `again` asks for is a second helping of what was switched; a stopped run has switched
+    // nothing, so its units are as good as new ones.
+    let Some(run) = book.latest_stopped(session, run_key).await? else {
         return Ok(Earlier::None);
     };
     let planned: BTreeSet<&str> = flows
@@ -29,44 +40,82 @@ pub async fn find(
         .map(|unit| unit.key.as_str())
         .collect();
     let units = book.units(session, run.run_id).await?;
-    match run.state {
-        RunState::Switched => {
-            let loaded: BTreeSet<&str> = units.iter().map(|unit| unit.unit_key.as_str()).collect();
-            let targets_stand = run.target_oids.len() == flows.len()
-                && flows.iter().all(|flow| {
-                    flow.facts
-                        .as_ref()
-                        .is_some_and(|facts| run.target_oids.contains(&facts.oid))
-                });
-            if !again && targets_stand && loaded == planned {
-                Ok(Earlier::Loaded(Box::new(run)))
-            } else {
-                Ok(Earlier::None)
+    let tables: Vec<String> = units
+        .iter()
+        .map(|unit| unit.staging_table.clone())
+        .collect();
+    let standing = catalog::existing_relations(session, staging_schema, &tables).await?;
+    let kept: BTreeSet<String> = units
+        .iter()
+        .filter(|unit| {
+            planned.contains(unit.unit_key.as_str())
+                && unit.staging_schema == staging_schema
+                && standing.contains(&unit.staging_table)
+        })
+        .map(|unit| unit.unit_key.clone())
+        .collect();
+    Ok(Earlier::Stopped {
+        dropped: units.len() - kept.len(),
+        run: Box::new(run),
+        kept,
+    })
+}
+
+/// The run that has loaded all of the plan's files, as they are now. Some of them loaded and
+/// others not is refused: what is wanted cannot be told, and rows must not come in twice.
+fn loaded_by(flows: &[FlowPlan], switched: &[SwitchedRange]) -> Result<Option<i64>, PlanError> {
+    let mut newest: Option<i64> = None;
+    let mut loaded_files = Vec::new();
+    let mut first_new = None;
+    for flow in flows {
+        for shard in flow.units.iter().flat_map(|unit| &unit.shards) {
+            match switched.iter().find(|range| is_same(flow, shard, range)) {
+                Some(range) => {
+                    newest = newest.max(Some(range.run_id));
+                    loaded_files.push((flow, shard.file.path.display().to_string()));
+                }
+                None => first_new = first_new.or(Some(shard)),
             }
         }
-        RunState::Loading => {
-            let tables: Vec<String> = units
-                .iter()
-                .map(|unit| unit.staging_table.clone())
-                .collect();
-            let standing = catalog::existing_relations(session, staging_schema, &tables).await?;
-            // What `again` asks for is a second helping of what was switched; a stopped run has
-            // switched nothing, so its units are as good as new ones.
-            let kept: BTreeSet<String> = units
-                .iter()
-                .filter(|unit| {
-                    planned.contains(unit.unit_key.as_str())
-                        && unit.staging_schema == staging_schema
-                        && standing.contains(&unit.staging_table)
-                })
-                .map(|unit| unit.unit_key.clone())
-                .collect();
-            Ok(Earlier::Stopped {
-                dropped: units.len() - kept.len(),
-                run: Box::new(run),
-                kept,
-            })
-        }
-        RunState::Discarded => Ok(Earlier::None),
     }
+    let (Some((flow, _)), Some(new)) = (loaded_files.first(), first_new) else {
+        return Ok(newest);
+    };
+    let names: Vec<&str> = loaded_files.iter().map(|(_, name)| name.as_str()).collect();
+    Err(PlanError::Target {
+        target: flow.target(),
+        what: format!(
+            "has {} of the files already, by earlier runs of this package ({}), and others not, \
+             such as {}",
+            names.len(),
+            shortened(&names),
+            new.file.path.display()
+        ),
+        hint: "name only the files that are new; or load all of them, those once more, with \
+               --again"
+            .to_owned(),
+    })
+}
+
+/// Whether a range that was switched in is this one, its file unchanged and its rows still there.
+fn is_same(flow: &FlowPlan, shard: &Shard, range: &SwitchedRange) -> bool {
+    let Some(facts) = &flow.facts else {
+        return false;
+    };
+    range.target == flow.target()
+        && range.target_oids.contains(&facts.oid)
+        && range.shard_key == identity::shard_key(shard)
+        && range.file_bytes == shard.file.size_bytes
+        && range.file_modified_ns == shard.file.modified_ns
+        // A target that was emptied since has none of them.
+        && (range.rows_loaded == 0 || facts.has_rows)
+}
+
+fn shortened(names: &[&str]) -> String {
+    const SHOWN: usize = 3;
+    let mut text = names[..names.len().min(SHOWN)].join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    text
 }

@@ -1,6 +1,5 @@
 //! Makes the plan of one flow: its files, its columns, its key, its units.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use inrush_scan::Dialect;
@@ -128,10 +127,17 @@ impl FlowPlanner<'_> {
         }
         let shards: Vec<Shard> = files.into_iter().map(Shard::whole).collect();
         let shape = format!(
-            "{dialect:?} {:?} {:?} {:?} {target} {:?}",
-            resolved.columns, resolved.type_sql, resolved.wire, key_name
+            "{dialect:?} {:?} {:?} {:?} {target} {:?} {:?}",
+            resolved.columns,
+            resolved.type_sql,
+            resolved.wire,
+            key_name,
+            // A staging table that was made after another form of the target cannot be attached.
+            facts
+                .as_ref()
+                .map(|facts| (&facts.structure, &facts.indexes)),
         );
-        let taken = self.taken_names().await?;
+        let taken = catalog::relation_names(self.session, self.schema).await?;
         let units = units::group(
             &units::Common {
                 flow: &name,
@@ -247,20 +253,6 @@ impl FlowPlanner<'_> {
                 hint: "choose bounds that leave the existing partitions alone".to_owned(),
             }),
         }
-    }
-
-    /// Names of the target's schema that partitions cannot have.
-    async fn taken_names(&self) -> Result<BTreeSet<String>, PlanError> {
-        let rows = self
-            .session
-            .query(
-                "SELECT c.relname::text FROM pg_class c \
-                 JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1",
-                &[&self.schema],
-                "reading the names that are taken",
-            )
-            .await?;
-        Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 }
 

@@ -67,6 +67,13 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
                 .expect("a unit of a partitioned flow has a partition name");
             let partition = qualified(schema, name);
             let mut statements = moved(&staging, schema, &unit.staging_table, name);
+            // LIKE leaves the owner out; whoever owns the target owns its parts.
+            if let Some(facts) = &flow.facts {
+                statements.push(Metadata(format!(
+                    "ALTER TABLE {partition} OWNER TO {}",
+                    identifier(&facts.owner)
+                )));
+            }
             statements.push(Metadata(format!(
                 "ALTER TABLE {target} ATTACH PARTITION {partition} FOR VALUES FROM ({}) TO ({})",
                 unit.lower.as_deref().unwrap_or("MINVALUE"),
@@ -88,8 +95,10 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
                 .collect();
             let columns = columns.join(", ");
             vec![
+                // Without an identity column the clause says nothing.
                 CopyRows(format!(
-                    "INSERT INTO {target} ({columns}) SELECT {columns} FROM {staging}"
+                    "INSERT INTO {target} ({columns}) OVERRIDING SYSTEM VALUE \
+                     SELECT {columns} FROM {staging}"
                 )),
                 Metadata(format!("DROP TABLE {staging}")),
             ]

@@ -79,11 +79,7 @@ pub fn group(
             groups
         }
     };
-    let mut names = PartitionNames {
-        table: common.table,
-        taken: common.taken,
-        last: 0,
-    };
+    let mut names = PartitionNames::new(common.table, common.taken);
     groups
         .into_iter()
         .enumerate()
@@ -122,6 +118,16 @@ fn unit(
         (Publish::Attach, Some(facts)) => staging::build_indexes(schema, &staging_table, facts),
         _ => Vec::new(),
     };
+    let mut create = staging::create_staging(schema, &staging_table, common.model, bounds.as_ref());
+    if let (Publish::Insert, Some(facts)) = (common.publish, common.facts) {
+        let numbered = facts
+            .columns
+            .iter()
+            .filter(|column| column.identity && !column_names.contains(&column.name.as_str()));
+        create.extend(
+            numbered.map(|column| staging::allow_null(schema, &staging_table, &column.name)),
+        );
+    }
     let copy = |freeze| {
         let binary = matches!(common.wire, WireForm::Binary(_));
         staging::copy_in(schema, &staging_table, &column_names, binary, freeze)
@@ -130,8 +136,8 @@ fn unit(
         number,
         bytes_count: shards.iter().map(work_bytes).sum(),
         shared: false,
-        partition_name: common.key.map(|_| names.next()),
-        create: staging::create_staging(schema, &staging_table, common.model, bounds.as_ref()),
+        partition_name: common.key.map(|_| names.take()),
+        create,
         copy: copy(common.freeze),
         copy_shared: copy(false),
         measure: staging::measure(
@@ -224,14 +230,24 @@ pub fn work(flows: &[FlowPlan]) -> Vec<WorkItem> {
 }
 
 /// Names for partitions that nothing else has.
-struct PartitionNames<'a> {
+pub struct PartitionNames<'a> {
     table: &'a str,
     taken: &'a BTreeSet<String>,
     last: usize,
 }
 
-impl PartitionNames<'_> {
-    fn next(&mut self) -> String {
+impl<'a> PartitionNames<'a> {
+    /// Names for partitions of `table`; `taken` are all names of its schema.
+    pub fn new(table: &'a str, taken: &'a BTreeSet<String>) -> PartitionNames<'a> {
+        PartitionNames {
+            table,
+            taken,
+            last: 0,
+        }
+    }
+
+    /// The next name that nothing has.
+    pub fn take(&mut self) -> String {
         loop {
             self.last += 1;
             let suffix = format!("_p{}", self.last);
@@ -261,12 +277,8 @@ mod tests {
         assert_eq!(cut("größe", 4), "grö");
         assert_eq!(cut("größe", 3), "gr");
         let taken = BTreeSet::from(["orders_p1".to_owned(), "orders_p3".to_owned()]);
-        let mut names = PartitionNames {
-            table: "orders",
-            taken: &taken,
-            last: 0,
-        };
-        assert_eq!(names.next(), "orders_p2");
-        assert_eq!(names.next(), "orders_p4");
+        let mut names = PartitionNames::new("orders", &taken);
+        assert_eq!(names.take(), "orders_p2");
+        assert_eq!(names.take(), "orders_p4");
     }
 }

@@ -43,6 +43,12 @@ pub enum SwitchError {
         /// Rows that were loaded.
         expected: u64,
     },
+    /// The connection was lost around the COMMIT, and the server does not answer.
+    #[error("{reason}; whether the switch was committed is not known yet")]
+    Unknown {
+        /// What was lost.
+        reason: String,
+    },
     /// A lock could not be had.
     #[error(
         "the switch waited {tries} times for a lock of {waited_ms} ms and gave way each time{}",
@@ -74,6 +80,11 @@ impl SwitchError {
             }
             SwitchError::Count { .. } => Some(
                 "a trigger or rule of the target changed the copy: drop it for the load".to_owned(),
+            ),
+            SwitchError::Unknown { .. } => Some(
+                "run the same command again when the server answers: the ledger knows, and what \
+                 is switched is not loaded twice"
+                    .to_owned(),
             ),
             SwitchError::Blocked { .. } => Some(
                 "all units are loaded and kept: the same command tries the switch again, once \

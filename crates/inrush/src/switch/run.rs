@@ -7,12 +7,13 @@ use tokio_postgres::error::SqlState;
 use super::error::SwitchError;
 use super::tasks::TargetTask;
 use crate::destination::postgres::quote::literal;
-use crate::destination::postgres::{DestinationError, Session};
+use crate::destination::postgres::{DestinationError, Session, catalog};
 use crate::fault::{self, Fault, FaultPoint};
 use crate::ledger::{Fence, Ledger};
 use crate::package::Mode;
 use crate::plan::switch_statements::{self, SwitchStep};
-use crate::plan::{Plan, Publish};
+use crate::plan::units::PartitionNames;
+use crate::plan::{FlowPlan, Plan, Publish};
 
 /// How often a switch that is blocked by somebody's lock is tried.
 const TRIES: u32 = 5;
@@ -36,13 +37,14 @@ pub struct SwitchTask<'a> {
 }
 
 /// Switches all targets in one transaction, and marks the run as switched in it. Where a lock
-/// cannot be had in time, all is rolled back and tried again a few times.
-pub async fn run(session: &Session, task: &SwitchTask<'_>) -> Result<(), SwitchError> {
+/// cannot be had in time, all is rolled back and tried again a few times. Returns what was done,
+/// with the names that the partitions have.
+pub async fn run(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<TargetTask>, SwitchError> {
     let mut tries = 0;
     loop {
         tries += 1;
         let error = match attempt(session, task).await {
-            Ok(()) => return Ok(()),
+            Ok(done) => return Ok(done),
             Err(error) => error,
         };
         let blocked = matches!(
@@ -74,7 +76,7 @@ pub async fn run(session: &Session, task: &SwitchTask<'_>) -> Result<(), SwitchE
     }
 }
 
-async fn attempt(session: &Session, task: &SwitchTask<'_>) -> Result<(), SwitchError> {
+async fn attempt(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<TargetTask>, SwitchError> {
     let doing = "switching";
     session.execute("BEGIN", doing).await?;
     session
@@ -90,8 +92,9 @@ async fn attempt(session: &Session, task: &SwitchTask<'_>) -> Result<(), SwitchE
     // A fixed order of locks, so that two switches cannot wait for each other.
     let mut order: Vec<&TargetTask> = task.targets.iter().collect();
     order.sort_by_key(|target| task.plan.flows[target.flow].target());
+    let mut done = Vec::new();
     for target in order {
-        publish(session, task, target).await?;
+        done.push(publish(session, task, target).await?);
     }
     fault::reach(task.fault, FaultPoint::InSwitch);
     let oids = target_oids(session, task).await?;
@@ -107,14 +110,14 @@ async fn attempt(session: &Session, task: &SwitchTask<'_>) -> Result<(), SwitchE
     }
     session.execute("COMMIT", "committing the switch").await?;
     fault::reach(task.fault, FaultPoint::AfterSwitchCommit);
-    Ok(())
+    Ok(done)
 }
 
 async fn publish(
     session: &Session,
     task: &SwitchTask<'_>,
     target: &TargetTask,
-) -> Result<(), SwitchError> {
+) -> Result<TargetTask, SwitchError> {
     let flow = &task.plan.flows[target.flow];
     let name = flow.target();
     let doing = format!("switching {name}");
@@ -138,12 +141,17 @@ async fn publish(
             }
         }
     }
+    let target = named(session, flow, target).await?;
     for unit in &target.units {
         for step in switch_statements::publish_unit(flow, &task.plan.settings.staging_schema, unit)
         {
             match step {
                 SwitchStep::Metadata(sql) => session.execute(&sql, &doing).await?,
                 SwitchStep::CopyRows(sql) => {
+                    // The target's own triggers find what they name as in any other session.
+                    session
+                        .execute("SET LOCAL search_path = DEFAULT", &doing)
+                        .await?;
                     let counted = session
                         .client
                         .execute(sql.as_str(), &[])
@@ -156,11 +164,44 @@ async fn publish(
                             expected: target.rows,
                         });
                     }
+                    session
+                        .execute("SET LOCAL search_path = pg_catalog", &doing)
+                        .await?;
                 }
             }
         }
     }
-    Ok(())
+    Ok(target)
+}
+
+/// Other names for partitions whose names somebody took since the plan was made. The lock on the
+/// target keeps other loads of it from taking more.
+async fn named(
+    session: &Session,
+    flow: &FlowPlan,
+    target: &TargetTask,
+) -> Result<TargetTask, SwitchError> {
+    let mut target = target.clone();
+    if flow.key.is_none() {
+        return Ok(target);
+    }
+    let taken = catalog::relation_names(session, &flow.schema).await?;
+    let given = target
+        .units
+        .iter()
+        .filter_map(|unit| unit.partition_name.clone());
+    let either = taken.iter().cloned().chain(given).collect();
+    let mut names = PartitionNames::new(&flow.table, &either);
+    for unit in target.units.iter_mut().filter(|unit| unit.attached) {
+        if unit
+            .partition_name
+            .as_ref()
+            .is_some_and(|name| taken.contains(name))
+        {
+            unit.partition_name = Some(names.take());
+        }
+    }
+    Ok(target)
 }
 
 /// The OIDs that the targets have now, in the plan's order.

@@ -1,5 +1,7 @@
 //! What the catalog knows of a target table.
 
+use std::collections::BTreeSet;
+
 use super::error::DestinationError;
 use super::quote;
 use super::session::Session;
@@ -32,6 +34,8 @@ pub struct TargetFacts {
     pub insert_triggers: Vec<String>,
     /// Its indexes.
     pub indexes: Vec<IndexFacts>,
+    /// Its constraints, defaults and collations in one text: what staging tables are made after.
+    pub structure: String,
     /// Names of foreign keys from it; attaching a partition checks them row by row.
     pub foreign_keys: Vec<String>,
 }
@@ -146,6 +150,7 @@ pub async fn target(
         publications: publications_of_table(session, oid, &doing).await?,
         insert_triggers: insert_triggers(session, oid, &doing).await?,
         indexes: indexes(session, oid, &doing).await?,
+        structure: structure(session, oid, &doing).await?,
         foreign_keys: names(
             session,
             "SELECT conname::text FROM pg_constraint \
@@ -277,6 +282,27 @@ async fn insert_triggers(
     .await
 }
 
+async fn structure(session: &Session, oid: u32, doing: &str) -> Result<String, DestinationError> {
+    let rows = session
+        .query(
+            "SELECT concat_ws(E'\\n', \
+               (SELECT string_agg(conname || ' ' || pg_get_constraintdef(oid), E'\\n' \
+                                  ORDER BY conname) \
+                FROM pg_constraint WHERE conrelid = $1), \
+               (SELECT string_agg(concat_ws(' ', a.attname, \
+                                            format_type(a.atttypid, a.atttypmod), a.attnotnull, \
+                                            a.attcollation, pg_get_expr(d.adbin, d.adrelid)), \
+                                  E'\\n' ORDER BY a.attnum) \
+                FROM pg_attribute a LEFT JOIN pg_attrdef d \
+                     ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
+                WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped))",
+            &[&oid],
+            doing,
+        )
+        .await?;
+    Ok(rows[0].get(0))
+}
+
 async fn indexes(
     session: &Session,
     oid: u32,
@@ -353,6 +379,22 @@ pub async fn default_schema(session: &Session, name: &str) -> Result<String, Des
             hint: "name the schema: `schema.table`".to_owned(),
         }),
     }
+}
+
+/// The names of all relations of a schema.
+pub async fn relation_names(
+    session: &Session,
+    schema: &str,
+) -> Result<BTreeSet<String>, DestinationError> {
+    let rows = session
+        .query(
+            "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = $1",
+            &[&schema],
+            "reading the names that are taken",
+        )
+        .await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
 /// Whether a schema exists.

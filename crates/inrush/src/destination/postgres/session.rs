@@ -29,7 +29,9 @@ const KEEPALIVE_COUNT: u32 = 6;
 /// client is gone finds that out within seconds, even while it waits for a lock.
 const SETTINGS: &str = "\
     SET statement_timeout = 0; SET lock_timeout = 0; \
-    SET idle_in_transaction_session_timeout = 0; \
+    SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0; \
+    SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings \
+    WHERE name = 'transaction_timeout'; \
     SET client_min_messages = warning; SET search_path = pg_catalog; \
     SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres'; SET TimeZone = 'UTC'; \
     SET bytea_output = 'hex'; SET extra_float_digits = 1; \
@@ -106,6 +108,20 @@ impl Session {
             .query(sql, parameters)
             .await
             .map_err(|error| DestinationError::from_driver(error, doing))
+    }
+
+    /// Cancels the statement that runs on this session, from another one.
+    pub async fn cancel(&self, address: &Address) -> Result<(), DestinationError> {
+        let other = Session::open(address, "inrush cancel").await?;
+        other
+            .query(
+                "SELECT pg_cancel_backend($1)",
+                &[&self.backend_process_id],
+                "cancelling a statement",
+            )
+            .await?;
+        other.close().await;
+        Ok(())
     }
 
     /// Drops the connection as it is: the server rolls back what was not committed.

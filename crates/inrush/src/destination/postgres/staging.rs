@@ -111,6 +111,15 @@ pub fn create_staging(
     statements
 }
 
+/// Lets a column of a staging table be NULL: the target numbers it when the rows are copied there.
+pub fn allow_null(schema: &str, name: &str, column: &str) -> String {
+    format!(
+        "ALTER TABLE {} ALTER COLUMN {} DROP NOT NULL",
+        qualified(schema, name),
+        identifier(column)
+    )
+}
+
 /// Adds the CHECK of a unit's bounds.
 pub fn add_bounds_check(schema: &str, name: &str, bounds: &UnitBounds) -> String {
     format!(
