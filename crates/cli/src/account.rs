@@ -3,10 +3,13 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use inrush::package::{TableName, quoted_where_needed};
 use inrush::report::{Outcome, RunReport};
 
+use crate::names::readable;
 use crate::numbers::{bytes, count, counted, seconds};
+
+/// Notes that are printed; all of them are in the report.
+const NOTES_MAX: usize = 5;
 
 /// The account of a run, as a table.
 pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
@@ -44,8 +47,12 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
         seconds(report.phases.switch_s),
         seconds(report.phases.analyze_s),
     ));
-    for note in &report.notes {
+    for note in report.notes.iter().take(NOTES_MAX) {
         line(format!("note: {note}"));
+    }
+    if report.notes.len() > NOTES_MAX {
+        let more = (report.notes.len() - NOTES_MAX) as u64;
+        line(format!("{} more in the report", counted(more, "note")));
     }
     if let Some(path) = report_path {
         if account.rows_rejected > 0
@@ -82,19 +89,6 @@ pub fn table(report: &RunReport) -> String {
     columns(&["table", "rows", "rejected", "text", "partitions"], &rows)
 }
 
-/// A table's name with no more quotes than it needs.
-fn readable(target: &str) -> String {
-    let Ok(name) = TableName::parse(target) else {
-        return target.to_owned();
-    };
-    name.schema
-        .iter()
-        .chain([&name.name])
-        .map(|part| quoted_where_needed(part))
-        .collect::<Vec<String>>()
-        .join(".")
-}
-
 /// Columns that stand below each other: the first one to the left, the others to the right.
 pub fn columns<const COUNT: usize>(head: &[&str; COUNT], rows: &[[String; COUNT]]) -> String {
     let width = |index: usize| {
@@ -124,12 +118,6 @@ pub fn columns<const COUNT: usize>(head: &[&str; COUNT], rows: &[[String; COUNT]
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_have_the_quotes_that_they_need() {
-        assert_eq!(readable("\"public\".\"orders\""), "public.orders");
-        assert_eq!(readable("\"public\".\"Odd Name\""), "public.\"Odd Name\"");
-    }
 
     #[test]
     fn columns_stand_below_each_other() {

@@ -13,6 +13,7 @@ mod embedded;
 mod errors;
 mod json_events;
 mod load_package;
+mod names;
 mod numbers;
 mod output;
 mod package_file;
@@ -76,6 +77,8 @@ mod tests {
                 continue;
             }
             let help = page.render_long_help().to_string();
+            // More than the one line that the list of commands has.
+            assert!(page.get_long_about().is_some(), "{}", page.get_name());
             for part in ["Examples:", "Exit status", "inrush"] {
                 assert!(help.contains(part), "{part} is not in {help}");
             }

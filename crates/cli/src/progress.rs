@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use inrush::event::{Event, Observer};
 
+use crate::names::readable;
 use crate::numbers::{count, counted};
 
 /// More tables than this do not fit a terminal; those that are loaded leave it.
@@ -45,7 +46,7 @@ impl Progress {
         self.clear(state);
         let width = targets
             .iter()
-            .map(|target| target.target.chars().count())
+            .map(|target| readable(&target.target).chars().count())
             .max()
             .unwrap_or(0)
             .max(5);
@@ -55,7 +56,7 @@ impl Progress {
                 Table {
                     bar: ProgressBar::new(target.stored_bytes)
                         .with_style(style("{prefix} {bar:32} {percent:>3} % {msg}")),
-                    name: format!("{:<width$}", target.target),
+                    name: format!("{:<width$}", readable(&target.target)),
                     rows: 0,
                     bytes: 0,
                     is_shown: false,
@@ -64,7 +65,7 @@ impl Progress {
         }
         let total = self.bars.add(
             ProgressBar::new(targets.iter().map(|target| target.stored_bytes).sum()).with_style(
-                style("{prefix} {bar:32} {percent:>3} % {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left"),
+                style("{prefix} {bar:32} {percent:>3} % {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left"),
             ),
         );
         total.set_prefix(format!("{:<width$}", "total"));
@@ -165,7 +166,7 @@ impl Observer for Progress {
             }
             Event::Analyzed { target } => {
                 if let Some(bar) = &state.total {
-                    bar.set_message(format!("analyzed {target}"));
+                    bar.set_message(format!("analyzed {}", readable(target)));
                     bar.tick();
                 }
             }

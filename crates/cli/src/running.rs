@@ -17,7 +17,7 @@ use crate::errors::CommandError;
 use crate::json_events::JsonEvents;
 use crate::numbers::counted;
 use crate::progress::Progress;
-use crate::signals;
+use crate::signals::{self, Left};
 
 /// How a run is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct RunWish {
     pub again: bool,
     /// How it is told.
     pub telling: Telling,
+    /// A folder that goes with a run that is ended at once.
+    pub disposable: Option<PathBuf>,
 }
 
 impl RunWish {
@@ -54,6 +56,7 @@ impl RunWish {
                 (false, true) => Telling::Quiet,
                 (false, false) => Telling::Bars,
             },
+            disposable: None,
         }
     }
 }
@@ -91,7 +94,11 @@ pub fn run(
         observer: observer.as_ref(),
         fault: fault().map_err(|error| (error, None))?,
     };
-    let guard = signals::stop_cleanly(&stop);
+    let left = match reached.is_temporary() || wish.disposable.is_some() {
+        true => Left::Nothing(wish.disposable.clone()),
+        false => Left::Units,
+    };
+    let guard = signals::stop_cleanly(&stop, left);
     let result = inrush::run(&reached.package, &options);
     drop(guard);
     drop(observer);

@@ -4,7 +4,7 @@
 //! going on. Where none is, a signal does what it did before the command was there, so that the
 //! library can live in a Python process.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use inrush::cancel::{Stop, StopReason};
@@ -19,9 +19,22 @@ pub const INTERRUPTED: u8 = 130;
 /// What a signal is to stop.
 enum Work {
     /// A run, which ends by itself once it is asked.
-    Run { stop: Stop, was_asked: bool },
+    Run {
+        stop: Stop,
+        was_asked: bool,
+        left: Left,
+    },
     /// Something that keeps nothing: it ends at once, and this folder goes with it.
     Disposable { folder: Option<PathBuf> },
+}
+
+/// What a run that is ended at once leaves.
+#[derive(Clone, Debug)]
+pub enum Left {
+    /// Units in a database, for the same command to go on with.
+    Units,
+    /// Nothing that could be used again; this folder goes with it.
+    Nothing(Option<PathBuf>),
 }
 
 static WORK: Mutex<Option<Work>> = Mutex::new(None);
@@ -36,10 +49,11 @@ impl Drop for Guard {
 }
 
 /// Lets signals ask a run to stop.
-pub fn stop_cleanly(stop: &Stop) -> Guard {
+pub fn stop_cleanly(stop: &Stop, left: Left) -> Guard {
     begin(Work::Run {
         stop: stop.clone(),
         was_asked: false,
+        left,
     })
 }
 
@@ -82,22 +96,30 @@ fn wait_for_signals() {
 fn handle(signal: i32, had_default: bool) {
     match &mut *work() {
         Some(Work::Run {
-            was_asked: true, ..
+            was_asked: true,
+            left,
+            ..
         }) => {
-            output::errors(
-                "stopped at once; the same command goes on from the units that were committed",
-            );
+            match left {
+                Left::Units => output::errors(
+                    "stopped at once; the same command goes on from the units that were committed",
+                ),
+                Left::Nothing(folder) => {
+                    remove(folder.as_deref());
+                    output::errors("stopped at once");
+                }
+            }
             exit();
         }
-        Some(Work::Run { stop, was_asked }) => {
+        Some(Work::Run {
+            stop, was_asked, ..
+        }) => {
             *was_asked = true;
             output::errors("stopping; once more stops at once");
             stop.ask(StopReason::Interrupted);
         }
         Some(Work::Disposable { folder }) => {
-            if let Some(folder) = folder {
-                let _ = std::fs::remove_dir_all(folder);
-            }
+            remove(folder.as_deref());
             exit();
         }
         // Whatever handled it before was called too, except for the default.
@@ -105,6 +127,13 @@ fn handle(signal: i32, had_default: bool) {
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
         None => {}
+    }
+}
+
+fn remove(folder: Option<&Path>) {
+    if let Some(folder) = folder {
+        // Nobody is left who could be told that it failed.
+        let _ = std::fs::remove_dir_all(folder);
     }
 }
 

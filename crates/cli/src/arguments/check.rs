@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::common::OverrideArguments;
 
-/// Print what a package would do.
+/// Print what a package would do, and do none of it
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\

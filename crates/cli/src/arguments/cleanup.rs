@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::common::{DestinationArguments, OverrideArguments};
 
-/// Remove what stopped runs left.
+/// Remove what stopped runs left in a database
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// The main job on generated data.
+/// Load TPC-H into an embedded PostgreSQL and check every table
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
@@ -16,7 +16,12 @@ they were generated, prints the account, and stops the server.",
 )]
 pub struct DemoArguments {
     /// TPC-H's scale factor; 1 is about 1.1 GB of text
-    #[arg(long, value_name = "S", default_value_t = 0.1, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "S",
+        default_value_t = 0.1,
+        allow_negative_numbers = true
+    )]
     pub scale: f64,
 
     /// Parts of each of the six large tables

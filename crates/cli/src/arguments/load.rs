@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::common::RunArguments;
 
-/// Load files into a table.
+/// Load files into a table, without a package
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
@@ -61,7 +61,8 @@ pub struct LoadArguments {
     /// `data`: each file is a partition, from its own smallest key to its own largest (the
     /// default). `every 1 month` (or hours, days, weeks, years; or a number of keys): partitions
     /// of that width. A list of values, `1992-01-01, 1995-01-01, 1999-01-01`: N + 1 values bound
-    /// N partitions.
+    /// N partitions. The rows of a file must all lie within one partition; those that do not are
+    /// rejected.
     #[arg(long, value_name = "BOUNDS", requires = "partition_by")]
     pub bounds: Option<String>,
 

@@ -44,20 +44,14 @@ pub struct Arguments {
     pub command: Command,
 }
 
-/// What to do.
+/// What to do. What `--help` says of a command stands with its arguments.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Load files into a table, without a package
     Load(LoadArguments),
-    /// Load what a package says
     Run(RunCommandArguments),
-    /// Print what a package would do, and do none of it
     Check(CheckArguments),
-    /// Show what stopped runs left in a database
     Status(StatusArguments),
-    /// Remove what stopped runs left in a database
     Cleanup(CleanupArguments),
-    /// Load TPC-H into an embedded PostgreSQL and check every table
     Demo(DemoArguments),
 }
 

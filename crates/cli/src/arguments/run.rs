@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::common::{OverrideArguments, RunArguments};
 
-/// Load what a package says.
+/// Load what a package says
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::common::{DestinationArguments, OverrideArguments};
 
-/// Show what stopped runs left.
+/// Show what stopped runs left in a database
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\

@@ -8,6 +8,7 @@ use crate::Surroundings;
 use crate::account::columns;
 use crate::arguments::StatusArguments;
 use crate::errors::CommandError;
+use crate::names::readable;
 use crate::numbers::{bytes, count};
 use crate::{output, signals};
 
@@ -75,7 +76,13 @@ pub fn table(runs: &[StoppedRun]) -> String {
             "{}: package `{}`, into {}, last held by {}\n",
             stopped.run.name,
             stopped.run.package,
-            stopped.run.targets.join(", "),
+            stopped
+                .run
+                .targets
+                .iter()
+                .map(|target| readable(target))
+                .collect::<Vec<String>>()
+                .join(", "),
             stopped.run.holder
         ));
     }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use inrush::destination::postgres::Address;
+use inrush::plan::PlanError;
 use inrush::report::TableReport;
 
 use self::generate::GeneratedTable;
@@ -51,8 +52,9 @@ pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8
         runs_folder: arguments.runs_folder.clone(),
         again: false,
         telling: Telling::Bars,
+        disposable: place.disposable(),
     };
-    let success = running::run(&reached, &wish).map_err(|(error, _)| error)?;
+    let success = running::run(&reached, &wish).map_err(|(error, _)| stopped(error, arguments))?;
     let guard = signals::end_at_once(place.disposable());
     check_contents(&reached, &success.report.tables, &tables, threads)?;
     output::say(&format!(
@@ -66,6 +68,37 @@ pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8
     reached.stop()?;
     drop(guard);
     Ok(success.report.exit_status)
+}
+
+/// What is said of a demo that did not end well: most of them leave nothing to go on with.
+fn stopped(error: CommandError, arguments: &DemoArguments) -> CommandError {
+    match error {
+        CommandError::Engine {
+            error: error @ inrush::Error::Interrupted,
+            notes,
+            ..
+        } if !arguments.keep => CommandError::Engine {
+            error,
+            notes,
+            hint: Some("run the demo again; with --keep its files and data stay".to_owned()),
+        },
+        CommandError::Engine {
+            error: error @ inrush::Error::Plan(PlanError::Target { .. }),
+            notes,
+            ..
+        } => CommandError::Engine {
+            error,
+            notes,
+            hint: Some(format!(
+                "the demo makes its eight tables itself: load into another database{}",
+                match arguments.keep {
+                    true => ", or keep it in another --folder",
+                    false => "",
+                }
+            )),
+        },
+        other => other,
+    }
 }
 
 /// Where the files are made.

@@ -55,9 +55,12 @@ impl FlowPlanner<'_> {
         };
         notes.extend(target::check(&asked, facts.as_ref())?);
 
+        // Paths are shown as they were written: without a dot for the folder that one stands in.
+        let folder = self.options.folder;
+        let folder = folder.strip_prefix(".").unwrap_or(folder);
         let files: Vec<Arc<SourceFile>> = source::resolve_as(
             self.flow.files.patterns(),
-            self.options.folder,
+            folder,
             self.flow.format.compression,
         )?
         .into_iter()

@@ -1,0 +1,27 @@
+//! Names of tables as people read them.
+
+use inrush::package::{TableName, quoted_where_needed};
+
+/// A table's name with no more quotes than it needs.
+pub fn readable(target: &str) -> String {
+    let Ok(name) = TableName::parse(target) else {
+        return target.to_owned();
+    };
+    name.schema
+        .iter()
+        .chain([&name.name])
+        .map(|part| quoted_where_needed(part))
+        .collect::<Vec<String>>()
+        .join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_the_quotes_that_they_need() {
+        assert_eq!(readable("\"public\".\"orders\""), "public.orders");
+        assert_eq!(readable("\"public\".\"Odd Name\""), "public.\"Odd Name\"");
+    }
+}
