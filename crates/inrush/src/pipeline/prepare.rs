@@ -296,11 +296,13 @@ async fn loaded_accounts(control: &Session, plan: &Plan) -> Result<Vec<Account>,
         return Ok(Vec::new());
     };
     let ledger = Ledger::new(&plan.settings.ledger_schema);
+    let units = ledger.units(control, run.run_id).await?;
     let shards = ledger.shards(control, run.run_id).await?;
+    // By target and not by unit: what the plan would make of the files today may differ.
     let accounts = plan.flows.iter().map(|flow| {
         let mut account = Account::default();
-        for unit in &flow.units {
-            account.add(&Account::of_unit(&shards, &unit.key));
+        for unit in units.iter().filter(|unit| unit.target == flow.target()) {
+            account.add(&Account::of_unit(&shards, &unit.unit_key));
         }
         account
     });
