@@ -11,9 +11,9 @@ BIN := $(VENV)/bin
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 WORKSPACE := --release --locked --workspace
 # PyO3 is built again whenever these differ from what maturin sets.
-AS_MATURIN = PYO3_BUILD_EXTENSION_MODULE=1 \
-	PYO3_ENVIRONMENT_SIGNATURE="$$($(BIN)/python -c 'import sys; print("cpython-%d.%d-%dbit" % (*sys.version_info[:2], sys.maxsize.bit_length() + 1))')" \
-	PYO3_CONFIG_FILE="$$(ls -t $${CARGO_TARGET_DIR:-$(CURDIR)/target}/maturin/pyo3-config-*.txt | head -n 1)"
+PYTHON_VERSION = $(shell $(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+AS_MATURIN = PYO3_BUILD_EXTENSION_MODULE=1 PYO3_ENVIRONMENT_SIGNATURE=cpython-$(PYTHON_VERSION)-64bit \
+	PYO3_CONFIG_FILE="$$(ls $${CARGO_TARGET_DIR:-$(CURDIR)/target}/maturin/pyo3-config-*-$(PYTHON_VERSION)-*.txt)"
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml' -o -name '*.sql' -o -name '*.json' -o -name '*.html') \
 	Cargo.toml Cargo.lock rust-toolchain.toml

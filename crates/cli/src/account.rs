@@ -15,10 +15,14 @@ const NOTES_MAX: usize = 5;
 pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
     if report.outcome == Outcome::AlreadyLoaded {
         return format!(
-            "already loaded by run {}: {} in {}\n--again loads anew\n",
+            "already loaded by run {}: {} in {}{}\n",
             report.run,
             counted(report.account.rows_loaded, "row"),
-            counted(report.tables.len() as u64, "table")
+            counted(report.tables.len() as u64, "table"),
+            match report.account.rows_rejected {
+                0 => String::new(),
+                rejected => format!("; {} rejected then", counted(rejected, "row")),
+            }
         );
     }
     let mut text = table(report);

@@ -64,12 +64,36 @@ impl Reached {
 /// Starts the embedded server where the package's connection asks for it. `folder` is where
 /// a relative folder for its data starts.
 pub fn reach(
-    mut package: Package,
+    package: Package,
     folder: &Path,
     surroundings: &Surroundings,
 ) -> Result<Reached, CommandError> {
+    reach_with(package, folder, surroundings, |data| data)
+}
+
+/// As [`reach`], for a look: where there is no data yet, none is made, and an empty server that
+/// goes again stands for it.
+pub fn reach_to_look(
+    package: Package,
+    folder: &Path,
+    surroundings: &Surroundings,
+) -> Result<Reached, CommandError> {
+    reach_with(package, folder, surroundings, |data| match data {
+        DataFolder::Kept(folder) if !folder.join("PG_VERSION").exists() => DataFolder::Temporary {
+            parent: std::env::temp_dir(),
+        },
+        other => other,
+    })
+}
+
+fn reach_with(
+    mut package: Package,
+    folder: &Path,
+    surroundings: &Surroundings,
+    choose: impl FnOnce(DataFolder) -> DataFolder,
+) -> Result<Reached, CommandError> {
     let url = package.single_connection()?.url.trim().to_owned();
-    let Some(data) = data_folder(&url, folder) else {
+    let Some(data) = data_folder(&url, folder).map(choose) else {
         return Ok(Reached {
             package,
             report: None,

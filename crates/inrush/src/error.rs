@@ -4,7 +4,7 @@ use crate::destination::postgres::DestinationError;
 use crate::ledger::LedgerError;
 use crate::package::PackageError;
 use crate::plan::PlanError;
-use crate::reject::Reject;
+use crate::reject::{Reject, RejectCode};
 use crate::source::SourceError;
 use crate::switch::SwitchError;
 
@@ -98,7 +98,8 @@ impl Error {
     pub fn exit_status(&self) -> u8 {
         match self {
             Error::Package(_) | Error::Convert { .. } => 2,
-            Error::Plan(PlanError::Package(_) | PlanError::Mismatch { .. }) => 2,
+            Error::Plan(PlanError::Package(_) | PlanError::Mismatch { .. })
+            | Error::Destination(DestinationError::Address { .. }) => 2,
             Error::RejectLimit { .. } => 4,
             Error::Verification { .. } | Error::Switch(SwitchError::Count { .. }) => 5,
             Error::Interrupted => 130,
@@ -119,6 +120,13 @@ impl Error {
             Error::Destination(error) => error.hint(),
             Error::Ledger(error) => error.hint(),
             Error::Switch(error) => error.hint(),
+            Error::RejectLimit { reject, .. } if reject.code == RejectCode::OutsidePartition => {
+                Some(
+                    "a file lies within one partition: cut the files by the key, or declare wider \
+                     `bounds`"
+                        .to_owned(),
+                )
+            }
             Error::RejectLimit { limit, .. } => Some(format!(
                 "mend the file and run the same command again, or accept more: --max-rejects {}",
                 (limit + 1).max(100)

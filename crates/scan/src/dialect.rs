@@ -36,6 +36,9 @@ pub struct Dialect {
     /// The text that stands for NULL, compared with the field as it is written, before
     /// unescaping; a quoted field is never NULL.
     pub null: Option<String>,
+    /// A line with nothing on it is a record of one empty field, as in a file of one column.
+    /// Else blank lines are counted and passed over.
+    pub blank_lines_are_records: bool,
     /// A record longer than this is refused: one unclosed quote is not a whole file.
     pub record_bytes_max: usize,
 }
@@ -74,6 +77,7 @@ impl Dialect {
             trailing_delimiter: true,
             header: false,
             null: Some(String::new()),
+            blank_lines_are_records: false,
             record_bytes_max: 16 << 20,
         }
     }
@@ -87,6 +91,7 @@ impl Dialect {
             trailing_delimiter: false,
             header: true,
             null: Some(String::new()),
+            blank_lines_are_records: false,
             record_bytes_max: 16 << 20,
         }
     }
@@ -100,6 +105,7 @@ impl Dialect {
             trailing_delimiter: false,
             header: false,
             null: Some("\\N".to_owned()),
+            blank_lines_are_records: false,
             record_bytes_max: 16 << 20,
         }
     }

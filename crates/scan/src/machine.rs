@@ -55,6 +55,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) form: Form,
     pub(crate) needles: Needles,
     trailing_delimiter: bool,
+    pub(crate) blank_lines_are_records: bool,
     record_bytes_max: usize,
     pub(crate) text: &'a [u8],
     pub(crate) records: &'a mut Records,
@@ -85,10 +86,12 @@ pub(crate) struct OpenRecord {
 }
 
 impl<'a> Machine<'a> {
+    #[allow(clippy::too_many_arguments)] // One field each.
     pub(crate) fn new(
         form: Form,
         needles: Needles,
         trailing_delimiter: bool,
+        blank_lines_are_records: bool,
         record_bytes_max: usize,
         text: &'a [u8],
         records: &'a mut Records,
@@ -97,6 +100,7 @@ impl<'a> Machine<'a> {
             form,
             needles,
             trailing_delimiter,
+            blank_lines_are_records,
             record_bytes_max,
             text,
             records,
@@ -240,7 +244,7 @@ impl<'a> Machine<'a> {
             }
             let index = (before + (ends & below).count_ones() as usize).wrapping_add_signed(shift);
             let mut next_field = index;
-            if end == self.record.start {
+            if end == self.record.start && !self.blank_lines_are_records {
                 self.records.blank_count += 1;
                 if !self.trailing_delimiter {
                     // The line feed was written down as a field's end.

@@ -48,7 +48,7 @@ pub fn scan_reference(
             return Err(too_long(found.end));
         }
         let bytes = &text[start..found.end];
-        if bytes.is_empty() {
+        if bytes.is_empty() && !dialect.blank_lines_are_records {
             records.blank_count += 1;
         } else {
             if let Some((kind, position)) = found.fault {

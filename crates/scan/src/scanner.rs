@@ -20,6 +20,7 @@ pub struct Scanner {
     form: Form,
     needles: Needles,
     trailing_delimiter: bool,
+    blank_lines_are_records: bool,
     record_bytes_max: usize,
 }
 
@@ -57,6 +58,7 @@ impl Scanner {
                 special_count,
             },
             trailing_delimiter: dialect.trailing_delimiter,
+            blank_lines_are_records: dialect.blank_lines_are_records,
             record_bytes_max: dialect.record_bytes_max,
         }
     }
@@ -70,7 +72,7 @@ impl Scanner {
     /// text behind it. (A text past 2 GiB is not consumed in one call even at the end: call
     /// again with the rest. [`Records`] counts bytes in 32 bits.)
     ///
-    /// A line with nothing but its terminator is blank, whatever the number of columns: it is
+    /// A line with nothing but its terminator is blank, unless the dialect says otherwise: it is
     /// counted and passed over.
     pub fn scan(
         &mut self,
@@ -85,6 +87,7 @@ impl Scanner {
             self.form,
             self.needles,
             self.trailing_delimiter,
+            self.blank_lines_are_records,
             self.record_bytes_max,
             text,
             records,

@@ -97,7 +97,7 @@ impl Machine<'_> {
         let start = self.record.start;
         let carriage_return = newline > start && self.text[newline as usize - 1] == b'\r';
         let end = newline - u32::from(carriage_return);
-        if end == start {
+        if end == start && !self.blank_lines_are_records {
             self.records.blank_count += 1;
         } else {
             self.end_last_field(end);

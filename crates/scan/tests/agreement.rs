@@ -15,17 +15,18 @@ fn any_dialect() -> impl Strategy<Value = Dialect> {
         Just((Some(b'"'), Escape::Byte(b'\\'))),
     ];
     let limit = prop_oneof![4 => Just(1 << 20), 1 => 1usize..40];
-    (quoting, any::<bool>(), limit).prop_map(|((quote, escape), trailing_delimiter, limit)| {
-        Dialect {
+    (quoting, any::<bool>(), any::<bool>(), limit).prop_map(
+        |((quote, escape), trailing_delimiter, blank_lines_are_records, limit)| Dialect {
             delimiter: b',',
             quote,
             escape,
             trailing_delimiter,
             header: false,
             null: None,
+            blank_lines_are_records,
             record_bytes_max: limit,
-        }
-    })
+        },
+    )
 }
 
 /// Pieces that meet at their worst: specials in rows, line ends of all kinds, and runs that
@@ -237,7 +238,9 @@ fn every_short_text_agrees() {
                     rest /= LETTERS.len();
                 }
                 for (quote, escape) in dialects {
-                    for trailing_delimiter in [false, true] {
+                    for (trailing_delimiter, blank_lines_are_records) in
+                        [(false, false), (true, false), (false, true), (true, true)]
+                    {
                         let dialect = Dialect {
                             delimiter: b',',
                             quote,
@@ -245,6 +248,7 @@ fn every_short_text_agrees() {
                             trailing_delimiter,
                             header: false,
                             null: None,
+                            blank_lines_are_records,
                             record_bytes_max: 1 << 20,
                         };
                         for at_end in [false, true] {

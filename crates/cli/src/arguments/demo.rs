@@ -40,7 +40,7 @@ pub struct DemoArguments {
     #[arg(long)]
     pub keep: bool,
 
-    /// Where the files are made
+    /// Where --keep puts the files, the package and the data; without it they go when it ends
     #[arg(long, value_name = "FOLDER", default_value = "demo")]
     pub folder: PathBuf,
 

@@ -16,7 +16,7 @@ pub fn check(arguments: &CheckArguments, surroundings: &Surroundings) -> Result<
         ready.package.run.streams = arguments.streams;
     }
     let _guard = signals::end_at_once(None);
-    let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
+    let reached = embedded::reach_to_look(ready.package, &ready.folder, surroundings)?;
     let options = RunOptions {
         folder: ready.folder,
         runs_folder: "runs".into(),
@@ -31,5 +31,6 @@ pub fn check(arguments: &CheckArguments, surroundings: &Surroundings) -> Result<
     let plan = inrush::check(&reached.package, &options)?;
     output::say(&plan.to_string());
     reached.stop()?;
+    plan.require_privileges().map_err(inrush::Error::from)?;
     Ok(0)
 }

@@ -56,7 +56,20 @@ pub fn find(
             hint: "embedded:FOLDER keeps its data".to_owned(),
         });
     }
-    let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
+    if let Some(folder) = ready
+        .package
+        .single_connection()?
+        .url
+        .trim()
+        .strip_prefix("embedded:")
+        && !ready.folder.join(folder).join("PG_VERSION").exists()
+    {
+        return Err(CommandError::Usage {
+            what: format!("{folder} holds no data of an embedded server"),
+            hint: "name the folder that the load was given: embedded:FOLDER".to_owned(),
+        });
+    }
+    let reached = embedded::reach_to_look(ready.package, &ready.folder, surroundings)?;
     let connection = reached.package.single_connection()?;
     let address = Address::parse(connection.address(), &credentials::connection_defaults()?)
         .map_err(inrush::Error::from)?;

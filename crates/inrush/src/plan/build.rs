@@ -90,15 +90,23 @@ pub async fn build(
     } else {
         ledger::setup_statements(&package.run.ledger_schema, &package.run.staging_schema)
     };
-    let earlier = earlier::find(
-        session,
-        &package.run.ledger_schema,
-        &package.run.staging_schema,
-        &run_key,
-        &flows,
-        options.again,
-    )
-    .await?;
+    // A role that may not read the ledger is told so by the privileges.
+    let readable = privileges
+        .iter()
+        .all(|privilege| privilege.held || privilege.needed_for != privileges::FOR_LEDGER);
+    let earlier = if readable {
+        earlier::find(
+            session,
+            &package.run.ledger_schema,
+            &package.run.staging_schema,
+            &run_key,
+            &flows,
+            options.again,
+        )
+        .await?
+    } else {
+        Earlier::None
+    };
     if !matches!(earlier, Earlier::Loaded(_)) {
         refuse_filled_targets(package, &flows)?;
         if !options.unlocked {
@@ -159,7 +167,7 @@ async fn find_privileges(
     let mut needs = vec![
         SchemaNeed {
             schema: &package.run.ledger_schema,
-            needed_for: "the ledger",
+            needed_for: privileges::FOR_LEDGER,
             made: true,
         },
         SchemaNeed {

@@ -1,5 +1,7 @@
 //! Which field of the files fills which column of the target, and of what type it is.
 
+use std::collections::BTreeMap;
+
 use inrush_wire::PgType;
 
 use super::WireForm;
@@ -161,6 +163,8 @@ pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedCol
     let mut type_sql = Vec::with_capacity(details.len());
     let mut wire = Vec::with_capacity(details.len());
     let mut new_columns = Vec::with_capacity(details.len());
+    // Wide tables have few types.
+    let mut named: BTreeMap<&str, ResolvedType> = BTreeMap::new();
     for (field_index, detail) in details.iter().enumerate() {
         if details[..field_index]
             .iter()
@@ -184,7 +188,11 @@ pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedCol
                         "write it as \"name type\"",
                     )
                 })?;
-                let resolved = types::resolve_name(session, type_name, &detail.name).await?;
+                let resolved = match named.get(type_name) {
+                    Some(resolved) => ResolvedType::clone(resolved),
+                    None => types::resolve_name(session, type_name, &detail.name).await?,
+                };
+                named.insert(type_name, resolved.clone());
                 let nullable = detail.nullable && !resolved.not_null;
                 (resolved, nullable)
             }

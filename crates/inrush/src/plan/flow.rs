@@ -11,7 +11,7 @@ use super::switch_statements::expression;
 use super::target::{self, Asked};
 use super::{FlowPlan, KeyKind, KeyPlan, bounds, units};
 use crate::column::{Column, ColumnType};
-use crate::convert::{KeyValue, convert_one};
+use crate::convert::{Converter, KeyValue, convert_one};
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::staging::Model;
@@ -70,7 +70,7 @@ impl FlowPlanner<'_> {
             notes.push(format!("{} is empty: it has no rows", file.path.display()));
         }
         let first_name = files[0].path.to_string_lossy().into_owned();
-        let dialect = self.flow.format.dialect(&first_name)?;
+        let mut dialect = self.flow.format.dialect(&first_name)?;
         let header = first_header(&files, &dialect)?;
 
         let key_name = facts
@@ -89,6 +89,17 @@ impl FlowPlanner<'_> {
             key: key_name.as_deref(),
         };
         let resolved = columns::resolve(self.session, &known).await?;
+        // In a file of one column an empty line is an empty field, as COPY reads it.
+        dialect.blank_lines_are_records =
+            resolved.columns.len() == 1 && !dialect.trailing_delimiter;
+        // What cannot be converted as declared is told before anything runs.
+        Converter::new(&resolved.columns, &dialect, resolved.columns.len()).map_err(|error| {
+            PlanError::Mismatch {
+                flow: name.clone(),
+                what: error.to_string(),
+                hint: "mend the column's `format` or `zone`".to_owned(),
+            }
+        })?;
         let key = match &key_name {
             Some(column) => Some(self.key_plan(&name, column, &resolved, facts.as_ref())?),
             None => None,

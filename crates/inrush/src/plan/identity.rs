@@ -26,10 +26,11 @@ pub fn run_key(package: &str, targets: &[String]) -> String {
     digest(std::iter::once(package).chain(targets))
 }
 
-/// Names a shard within its unit: the same file is the same wherever the command is given.
+/// Names a shard within its unit: the same file is the same wherever the command is given, and
+/// however its path is written.
 pub fn shard_key(shard: &Shard) -> String {
     let path = shard.file.path.as_path();
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     digest([
         path.to_string_lossy().as_ref(),
         &shard.byte_range.start.to_string(),

@@ -4,6 +4,9 @@ use super::error::PlanError;
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::{DestinationError, Session};
 
+/// What privileges on the ledger are needed for.
+pub const FOR_LEDGER: &str = "the ledger";
+
 /// A privilege, and whether it is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Privilege {
@@ -108,7 +111,7 @@ pub async fn on_ledger(
             "SELECT, INSERT, UPDATE, DELETE on the tables of schema {}",
             identifier(ledger_schema)
         ),
-        needed_for: "the ledger".to_owned(),
+        needed_for: FOR_LEDGER.to_owned(),
         held,
         grant: format!(
             "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {} TO {};",

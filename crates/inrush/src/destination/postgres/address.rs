@@ -8,6 +8,7 @@ use tokio_postgres::config::Host;
 
 use super::DestinationError;
 use super::password_file;
+use crate::package::redacted_url;
 
 /// How far TLS is insisted on, with the meanings that libpq gives these words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl Address {
     /// Reads a URL and fills its gaps.
     pub fn parse(url: &str, defaults: &ConnectionDefaults) -> Result<Address, DestinationError> {
         let fail = |reason: String| DestinationError::Address {
-            url: redact(url),
+            url: redacted_url(url),
             reason,
         };
         if !url.starts_with("postgresql://") && !url.starts_with("postgres://") {
@@ -202,36 +203,6 @@ fn fill(config: &mut Config, defaults: &ConnectionDefaults) {
     }
 }
 
-/// A URL without its password.
-pub fn redact(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
-    };
-    let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (authority, tail) = rest.split_at(end);
-    let authority = match authority.rsplit_once('@') {
-        Some((user, host)) => match user.split_once(':') {
-            Some((name, _)) => format!("{name}:***@{host}"),
-            None => authority.to_owned(),
-        },
-        None => authority.to_owned(),
-    };
-    let tail = match tail.split_once('?') {
-        Some((path, query)) => {
-            let pairs: Vec<String> = query
-                .split('&')
-                .map(|pair| match pair.split_once('=') {
-                    Some((key, _)) if key.contains("password") => format!("{key}=***"),
-                    _ => pair.to_owned(),
-                })
-                .collect();
-            format!("{path}?{}", pairs.join("&"))
-        }
-        None => tail.to_owned(),
-    };
-    format!("{scheme}://{authority}{tail}")
-}
-
 fn percent_decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -258,18 +229,6 @@ fn percent_decode(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn passwords_are_taken_out() {
-        assert_eq!(
-            redact("postgresql://etl:s3c@ret@dw:5432/tpch?sslpassword=x&a=b"),
-            "postgresql://etl:***@dw:5432/tpch?sslpassword=***&a=b"
-        );
-        assert_eq!(
-            redact("postgresql://etl@dw/tpch"),
-            "postgresql://etl@dw/tpch"
-        );
-    }
 
     #[test]
     fn gaps_are_filled_and_the_url_wins() {

@@ -1,6 +1,6 @@
 //! What the catalog knows of a target table.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::DestinationError;
 use super::quote;
@@ -181,8 +181,18 @@ async fn columns(
         )
         .await?;
     let mut columns = Vec::with_capacity(rows.len());
+    // Wide tables have few types.
+    let mut known: BTreeMap<(u32, i32), ResolvedType> = BTreeMap::new();
     for row in rows {
-        let resolved = types::resolve(session, row.get(1), row.get(2)).await?;
+        let type_key: (u32, i32) = (row.get(1), row.get(2));
+        let resolved = match known.get(&type_key) {
+            Some(resolved) => ResolvedType::clone(resolved),
+            None => {
+                let resolved = types::resolve(session, type_key.0, type_key.1).await?;
+                known.insert(type_key, resolved.clone());
+                resolved
+            }
+        };
         columns.push(CatalogColumn {
             name: row.get(0),
             not_null: row.get::<_, bool>(3) || resolved.not_null,

@@ -77,7 +77,7 @@ impl DestinationError {
                     Some(detail) => format!("{}; {detail}", refusal.message()),
                     None => refusal.message().to_owned(),
                 },
-                context: refusal.where_().map(str::to_owned),
+                context: refusal.where_().map(place),
                 hint: refusal.hint().map(str::to_owned),
             },
             None => DestinationError::Lost {
@@ -111,6 +111,21 @@ impl DestinationError {
                 mend(code).map(str::to_owned).or_else(|| hint.clone())
             }
         }
+    }
+}
+
+/// The server's context in words that a user can follow: COPY counts the rows that it was sent, not
+/// the lines of a file, and names a staging table.
+fn place(context: &str) -> String {
+    let row = context
+        .strip_prefix("COPY ")
+        .and_then(|rest| rest.split_once(", line "))
+        .map(|(_, rest)| rest);
+    match row {
+        Some(rest) => {
+            format!("row {rest} of those sent; blank lines, rejects and the header are not counted")
+        }
+        None => context.to_owned(),
     }
 }
 
