@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from command import CLEAN, Inrush
+from command import CLEAN, REJECT_LIMIT, Inrush
 from contents import assert_same_rows
 from servers import Database
 
@@ -25,7 +25,6 @@ class Family:
     before: str = ""
     # Whether COPY's binary form can be asked for, to compare with.
     binary: bool = True
-    version_min: int = 0
 
 
 def each(name: str, type_name: str, values: list[str], **more: object) -> Family:
@@ -98,7 +97,6 @@ FAMILIES = [
             (NULL, NULL, NULL, NULL, NULL),
         ),
     ),
-    each("numeric_bounded_nan", "numeric(15,2)", ["NaN", "nan", "1.25", NULL]),
     Family(
         "numeric_wide",
         ("numeric(1000,0)", "numeric(1000,1000)", "numeric(39,3)", "numeric(5,-2)", "numeric(3,5)"),
@@ -195,7 +193,7 @@ FAMILIES = [
         ("timestamp", "timestamp(0)", "timestamp(3)"),
         (
             ("4713-01-01 00:00:00 BC", "4713-01-01 00:00:00 BC", "4713-01-01 00:00:00 BC"),
-            ("294276-12-31 23:59:59.999999", "294276-12-31 23:59:59", "294276-12-31 23:59:59.999"),
+            ("294247-01-10 04:00:54.775806", "294247-01-10 04:00:54", "294247-01-10 04:00:54.775"),
             ("0001-01-01 00:00:00", "0001-01-01 00:00:00", "0001-01-01 00:00:00"),
             ("1969-12-31 23:59:59.999999", "1969-12-31 23:59:59", "1969-12-31 23:59:59.999"),
             ("1970-01-01 00:00:00", "1970-01-01T00:00:00", "1970-01-01 00:00:00"),
@@ -213,7 +211,7 @@ FAMILIES = [
         ("timestamptz", "timestamptz(0)"),
         (
             ("4713-01-02 00:00:00+00 BC", "4713-01-02 00:00:00+00 BC"),
-            ("294276-12-31 23:59:59.999999+00", "294276-12-31 23:59:59+00"),
+            ("294247-01-10 04:00:54.775806+00", "294247-01-10 04:00:54+00"),
             ("2024-01-01 00:00:00+00", "2024-01-01 00:00:00Z"),
             ("2024-01-01 00:00:00+05:30", "2024-01-01 00:00:00-08"),
             ("2024-01-01T00:00:00.123456+14:00", "2024-01-01T00:00:00-12:00"),
@@ -242,7 +240,6 @@ FAMILIES = [
             (NULL, NULL),
         ),
     ),
-    each("interval_infinite", "interval", ["infinity", "-infinity", NULL], version_min=17),
     each(
         "uuid",
         "uuid",
@@ -357,8 +354,6 @@ def lines(family: Family) -> str:
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_read_back_as_psql_loads_it(database: Database, inrush: Inrush, family: Family) -> None:
-    if database.server.version < family.version_min:
-        pytest.skip(f"PostgreSQL {family.version_min} brings these values")
     columns = ", ".join(f"c{n} {type_name}" for n, type_name in enumerate(family.columns, 1))
     database.execute(
         f"{family.before}\n"
@@ -370,6 +365,29 @@ def test_read_back_as_psql_loads_it(database: Database, inrush: Inrush, family: 
     inrush("load", file, "--to", database.url, "--table", "loaded").expect(CLEAN)
     assert_same_rows(database, "loaded", "expected", "id", binary=family.binary)
     assert database.value("SELECT count(*) FROM loaded") == len(family.rows)
+
+
+@pytest.mark.parametrize(
+    ("type_name", "value", "said"),
+    [
+        ("numeric(15,2)", "NaN", "NaN"),
+        ("timestamp", "294247-01-10 04:00:54.775807", "294247"),
+        ("timestamp", "294276-12-31 23:59:59.999999", "294247"),
+        ("timestamptz", "294276-12-31 23:59:59.999999+00", "294247"),
+        ("interval", "infinity", "infinite"),
+        ("interval", "-infinity", "infinite"),
+    ],
+)
+def test_values_that_are_not_carried_are_rejects(
+    newest_database: Database, inrush: Inrush, type_name: str, value: str, said: str
+) -> None:
+    """What psql loads and Inrush does not: these values, each refused with its reason."""
+    newest_database.execute(f"CREATE TABLE loaded (c1 {type_name})")
+    file = inrush.write("rows.tsv", f"{value}\n")
+    newest_database.psql(f"\\copy loaded FROM '{file}'", "TRUNCATE loaded")
+    words = ("load", file, "--to", newest_database.url, "--table", "loaded")
+    inrush(*words).expect(REJECT_LIMIT, "rows.tsv:1", "c1", value, said)
+    assert newest_database.rows("TABLE loaded") == []
 
 
 def test_every_type_is_tested_with_null() -> None:
