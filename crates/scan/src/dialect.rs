@@ -37,7 +37,7 @@ pub struct Dialect {
     /// unescaping; a quoted field is never NULL.
     pub null: Option<String>,
     /// A line with nothing on it is a record of one empty field, as in a file of one column.
-    /// Else blank lines are counted and passed over.
+    /// Else, and where a trailing delimiter is missed on it, it is counted and passed over.
     pub blank_lines_are_records: bool,
     /// A record longer than this is refused: one unclosed quote is not a whole file.
     pub record_bytes_max: usize,

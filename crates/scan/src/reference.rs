@@ -48,7 +48,8 @@ pub fn scan_reference(
             return Err(too_long(found.end));
         }
         let bytes = &text[start..found.end];
-        if bytes.is_empty() && !dialect.blank_lines_are_records {
+        let is_record = dialect.blank_lines_are_records && !dialect.trailing_delimiter;
+        if bytes.is_empty() && !is_record {
             records.blank_count += 1;
         } else {
             if let Some((kind, position)) = found.fault {

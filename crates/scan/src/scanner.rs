@@ -58,7 +58,7 @@ impl Scanner {
                 special_count,
             },
             trailing_delimiter: dialect.trailing_delimiter,
-            blank_lines_are_records: dialect.blank_lines_are_records,
+            blank_lines_are_records: dialect.blank_lines_are_records && !dialect.trailing_delimiter,
             record_bytes_max: dialect.record_bytes_max,
         }
     }
