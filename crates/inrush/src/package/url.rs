@@ -10,6 +10,14 @@ const SECRET_WORDS: [&str; 2] = ["password", "sslpassword"];
 
 /// The URL with every password in it replaced by `***`.
 pub fn redacted_url(url: &str) -> String {
+    if !url.contains("://")
+        && !url.starts_with("embedded")
+        && let Some(at) = url.rfind('@')
+        && let Some(colon) = url[..at].find(':')
+    {
+        // The scheme was forgotten; what stands there may be a password all the same.
+        return format!("{}:{REDACTED}{}", &url[..colon], &url[at..]);
+    }
     redact_line(url).unwrap_or_else(|| url.to_owned())
 }
 
@@ -164,6 +172,12 @@ fn value_at(text: &str, start: usize) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_is_hidden_where_the_scheme_was_forgotten() {
+        assert_eq!(redacted_url("etl:secret@h/dw"), "etl:***@h/dw");
+        assert_eq!(redacted_url("embedded:folder"), "embedded:folder");
+    }
 
     macro_rules! redacts {
         ($($name:ident: $url:expr => $redacted:expr;)*) => {$(
