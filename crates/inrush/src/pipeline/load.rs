@@ -3,26 +3,25 @@
 
 use std::time::Instant;
 
-use arrow_array::RecordBatch;
 use inrush_scan::Records;
-use inrush_wire::{BinaryEncoder, EncodeError, TextEncoder};
 
 use super::context::Context;
+use super::encoder::Encoder;
+use super::expected_keys::ExpectedKeys;
 use super::ready::{make_ready, record};
 use super::results::{Loaded, StreamResult};
 use super::shared_unit;
-use crate::column;
 use crate::convert::Converter;
 use crate::destination::postgres::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
 use crate::destination::postgres::unit::{self, Measured};
-use crate::destination::postgres::{DestinationError, Session};
+use crate::destination::postgres::{Session, staging};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
 use crate::ledger::{Account, ShardRecord};
 use crate::meter::{Meter, nanoseconds};
 use crate::plan::units::WorkItem;
-use crate::plan::{FlowPlan, UnitPlan, WireForm, identity};
+use crate::plan::{FlowPlan, UnitPlan, identity};
 use crate::reject::Reject;
 use crate::report::RejectFile;
 use crate::source::{BufferPool, Shard, ShardReader};
@@ -56,7 +55,9 @@ pub async fn load(
         context,
         session,
         flow,
+        flow_index: item.flow,
         unit,
+        expected: None,
         rejects: reject_file(context, flow, unit, item)?,
         pool: BlockPool::default(),
         meter: Meter::default(),
@@ -119,14 +120,17 @@ struct Piece<'a> {
     context: &'a Context<'a>,
     session: &'a Session,
     flow: &'a FlowPlan,
+    flow_index: usize,
     unit: &'a UnitPlan,
+    /// The keys that the unit's CHECK allows while its rows come.
+    expected: Option<ExpectedKeys>,
     rejects: RejectFile,
     pool: BlockPool,
     meter: Meter,
     told: Vec<Reject>,
 }
 
-impl Piece<'_> {
+impl<'a> Piece<'a> {
     /// All of it, from BEGIN to COMMIT.
     async fn transaction(&mut self, shards: &[Shard]) -> Result<Account, Error> {
         let run = self.context.run;
@@ -146,6 +150,7 @@ impl Piece<'_> {
             for statement in &self.unit.create {
                 session.execute(statement, &doing).await?;
             }
+            self.expect_keys().await?;
         }
         self.meter.server_wait_ns += nanoseconds(waiting.elapsed());
         let mut account = Account::default();
@@ -159,9 +164,12 @@ impl Piece<'_> {
         }
         let waiting = Instant::now();
         if !self.unit.shared {
-            let measured = unit::measure(session, &self.unit.measure).await?;
+            let (measured, is_checked) = self.measure().await?;
             self.verify(&measured, &account)?;
-            make_ready(session, &run.plan, self.flow, self.unit, &measured).await?;
+            make_ready(
+                session, &run.plan, self.flow, self.unit, &measured, is_checked,
+            )
+            .await?;
             let record = record(&run.plan, self.flow, self.unit, Some(&measured), true);
             run.ledger.record_unit(session, &run.fence, &record).await?;
         }
@@ -189,6 +197,46 @@ impl Piece<'_> {
             file_modified_ns: shard.file.modified_ns,
             account,
         }
+    }
+
+    /// Lets the server check the keys that the file's ends promise, row by row as they come.
+    async fn expect_keys(&mut self) -> Result<(), Error> {
+        self.expected = ExpectedKeys::guess(self.flow, self.unit);
+        if let Some(expected) = &self.expected {
+            let schema = &self.context.run.plan.settings.staging_schema;
+            let table = &self.unit.staging_table;
+            let check = staging::add_bounds_check(schema, table, expected.bounds());
+            self.session
+                .execute(&check, "adding the CHECK of a unit")
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Takes the CHECK of the expected keys away.
+    async fn expect_nothing(&mut self) -> Result<(), Error> {
+        self.expected = None;
+        let schema = &self.context.run.plan.settings.staging_schema;
+        let statement = staging::drop_bounds_check(schema, &self.unit.staging_table);
+        self.session
+            .execute(&statement, "dropping the CHECK of a unit")
+            .await?;
+        Ok(())
+    }
+
+    /// What the server says of the unit's rows, and whether its CHECK stands already.
+    async fn measure(&mut self) -> Result<(Measured, bool), Error> {
+        if let Some(expected) = &self.expected {
+            if expected.is_exact() {
+                let schema = &self.context.run.plan.settings.staging_schema;
+                let count = staging::measure(schema, &self.unit.staging_table, None);
+                let counted = unit::measure(self.session, &count).await?;
+                return Ok((expected.measured(counted.rows), true));
+            }
+            self.expect_nothing().await?;
+        }
+        let measured = unit::measure(self.session, &self.unit.measure).await?;
+        Ok((measured, false))
     }
 
     fn verify(&self, measured: &Measured, account: &Account) -> Result<(), Error> {
@@ -224,18 +272,8 @@ impl Piece<'_> {
         let mut converter = converter(flow, self.unit)?;
         let mut encoder = Encoder::new(&flow.wire);
         encoder.check(flow)?;
-        let mut copy = CopyWriter::begin(
-            self.session,
-            &self.unit.copy,
-            self.pool.clone(),
-            self.context.stop.clone(),
-            format!(
-                "loading {} into {}",
-                shard.file.path.display(),
-                flow.target()
-            ),
-        )
-        .await?;
+        let mut copy = self.begin_copy(shard).await?;
+        let mut counted = 0;
         let mut block = self.pool.take();
         encoder.begin(&mut block);
         let mut records = Records::default();
@@ -253,6 +291,18 @@ impl Piece<'_> {
                 if !rejects.is_empty() {
                     rejected += rejects.len() as u64;
                     self.keep_rejects(&mut rejects)?;
+                }
+                if self
+                    .expected
+                    .as_mut()
+                    .is_some_and(|keys| !keys.hold(&batch))
+                {
+                    encoder.end(&mut block);
+                    counted += self.end_copy(copy, block).await?;
+                    self.expect_nothing().await?;
+                    copy = self.begin_copy(shard).await?;
+                    block = self.pool.take();
+                    encoder.begin(&mut block);
                 }
                 sent += batch.num_rows() as u64;
                 encoder.encode(&batch, &mut block)?;
@@ -275,14 +325,7 @@ impl Piece<'_> {
             fault::reach(self.context.fault, FaultPoint::InCopy);
         }
         encoder.end(&mut block);
-        if !block.is_empty() {
-            copy.send(block).await.map_err(stopped)?;
-        }
-        self.meter.send_wait_ns += nanoseconds(copy.wait_time);
-        self.meter.sent_bytes += copy.bytes_count;
-        let waiting = Instant::now();
-        let counted = copy.finish().await.map_err(stopped)?;
-        self.meter.send_wait_ns += nanoseconds(waiting.elapsed());
+        counted += self.end_copy(copy, block).await?;
         if counted != sent {
             return Err(Error::Verification {
                 what: format!("COPY of {}", shard.file.path.display()),
@@ -314,6 +357,29 @@ impl Piece<'_> {
         Ok((account, reader.close()))
     }
 
+    async fn begin_copy(&self, shard: &Shard) -> Result<CopyWriter<'a>, Error> {
+        let doing = format!(
+            "loading {} into {}",
+            shard.file.path.display(),
+            self.flow.target()
+        );
+        let (pool, stop) = (self.pool.clone(), self.context.stop.clone());
+        Ok(CopyWriter::begin(self.session, &self.unit.copy, pool, stop, doing).await?)
+    }
+
+    /// Sends the last block of a COPY; the server's count of its rows.
+    async fn end_copy(&mut self, mut copy: CopyWriter<'_>, block: Vec<u8>) -> Result<u64, Error> {
+        if !block.is_empty() {
+            copy.send(block).await.map_err(stopped)?;
+        }
+        self.meter.send_wait_ns += nanoseconds(copy.wait_time);
+        self.meter.sent_bytes += copy.bytes_count;
+        let waiting = Instant::now();
+        let counted = copy.finish().await.map_err(stopped)?;
+        self.meter.send_wait_ns += nanoseconds(waiting.elapsed());
+        Ok(counted)
+    }
+
     fn keep_rejects(&mut self, rejects: &mut Vec<Reject>) -> Result<(), Error> {
         self.rejects.keep(rejects)?;
         for reject in rejects.iter() {
@@ -329,15 +395,7 @@ impl Piece<'_> {
             });
             self.told.push(reject.clone());
         }
-        let flow_index = self
-            .context
-            .run
-            .plan
-            .flows
-            .iter()
-            .position(|flow| std::ptr::eq(flow, self.flow))
-            .expect("the flow is one of the plan's");
-        let counted = self.context.run.rejects[flow_index].add(&self.flow.name, rejects);
+        let counted = self.context.run.rejects[self.flow_index].add(&self.flow.name, rejects);
         rejects.clear();
         counted.inspect_err(|_| {
             // The rows that led here stay readable for whoever mends the file.
@@ -388,50 +446,4 @@ fn converter(flow: &FlowPlan, unit: &UnitPlan) -> Result<Converter, Error> {
         Some(bounds) => converter.with_key_bounds(bounds.clone()),
         None => converter,
     })
-}
-
-/// The encoder of a flow's wire form.
-enum Encoder {
-    Binary(BinaryEncoder),
-    Text(TextEncoder),
-}
-
-impl Encoder {
-    fn new(wire: &WireForm) -> Encoder {
-        match wire {
-            WireForm::Binary(types) => Encoder::Binary(BinaryEncoder::new(types.clone())),
-            WireForm::Text { .. } => Encoder::Text(TextEncoder::new()),
-        }
-    }
-
-    fn check(&self, flow: &FlowPlan) -> Result<(), DestinationError> {
-        let schema = column::schema(&flow.columns);
-        match self {
-            Encoder::Binary(encoder) => encoder.check(&schema),
-            Encoder::Text(encoder) => encoder.check(&schema),
-        }
-        .map_err(DestinationError::from)
-    }
-
-    fn begin(&self, block: &mut Vec<u8>) {
-        match self {
-            Encoder::Binary(encoder) => encoder.begin(block),
-            Encoder::Text(encoder) => encoder.begin(block),
-        }
-    }
-
-    fn encode(&mut self, batch: &RecordBatch, block: &mut Vec<u8>) -> Result<(), DestinationError> {
-        let encoded: Result<(), EncodeError> = match self {
-            Encoder::Binary(encoder) => encoder.encode(batch, block),
-            Encoder::Text(encoder) => encoder.encode(batch, block),
-        };
-        encoded.map_err(DestinationError::from)
-    }
-
-    fn end(&self, block: &mut Vec<u8>) {
-        match self {
-            Encoder::Binary(encoder) => encoder.end(block),
-            Encoder::Text(encoder) => encoder.end(block),
-        }
-    }
 }

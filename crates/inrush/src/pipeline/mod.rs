@@ -6,6 +6,8 @@
 
 mod conclude;
 mod context;
+mod encoder;
+mod expected_keys;
 mod load;
 mod prepare;
 mod ready;

@@ -13,6 +13,7 @@ pub mod identity;
 mod limits;
 pub mod print;
 mod privileges;
+pub mod statistics;
 pub mod switch_statements;
 mod target;
 pub mod units;
@@ -31,6 +32,7 @@ use crate::ledger::RunRecord;
 use crate::package::RunSettings;
 use crate::source::Shard;
 
+pub use bounds::key_text;
 pub use build::{PlanOptions, build};
 pub use error::PlanError;
 pub use limits::MemoryBound;

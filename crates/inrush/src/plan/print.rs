@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, switch_statements};
+use super::{Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, statistics, switch_statements};
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging;
 
@@ -33,11 +33,8 @@ impl Plan {
             ));
         }
         statements.push("COMMIT".to_owned());
-        if self.settings.analyze {
-            for flow in &self.flows {
-                statements.push(format!("ANALYZE {}", flow.target()));
-            }
-        }
+        let analyze = |flow| statistics::of_target(self, flow);
+        statements.extend(self.flows.iter().filter_map(analyze));
         statements
     }
 }
@@ -65,6 +62,7 @@ fn unit_statements(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<String>
         ));
     }
     statements.extend(unit.ready.iter().cloned());
+    statements.extend(statistics::of_unit(plan, flow, unit));
     statements.push("COMMIT".to_owned());
     statements
 }
