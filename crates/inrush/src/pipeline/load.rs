@@ -6,13 +6,13 @@ use std::time::Instant;
 use inrush_scan::Records;
 
 use super::context::Context;
-use super::encoder::Encoder;
+use super::copying::Copying;
 use super::expected_keys::ExpectedKeys;
 use super::ready::{make_ready, record};
 use super::results::{Loaded, StreamResult};
 use super::shared_unit;
 use crate::convert::Converter;
-use crate::destination::postgres::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
+use crate::destination::postgres::copy::BlockPool;
 use crate::destination::postgres::unit::{self, Measured};
 use crate::destination::postgres::{Session, staging};
 use crate::error::Error;
@@ -24,7 +24,7 @@ use crate::plan::units::WorkItem;
 use crate::plan::{FlowPlan, UnitPlan, identity};
 use crate::reject::Reject;
 use crate::report::RejectFile;
-use crate::source::{BufferPool, Shard, ShardReader};
+use crate::source::{BufferPool, Chunks, Shard, ShardReader};
 
 /// Rejects of a piece of work that are told as events and stand in the report; all are in the
 /// run's folder.
@@ -214,14 +214,9 @@ impl<'a> Piece<'a> {
     }
 
     /// Takes the CHECK of the expected keys away.
-    async fn expect_nothing(&mut self) -> Result<(), Error> {
-        self.expected = None;
+    fn drop_check(&self) -> String {
         let schema = &self.context.run.plan.settings.staging_schema;
-        let statement = staging::drop_bounds_check(schema, &self.unit.staging_table);
-        self.session
-            .execute(&statement, "dropping the CHECK of a unit")
-            .await?;
-        Ok(())
+        staging::drop_bounds_check(schema, &self.unit.staging_table)
     }
 
     /// What the server says of the unit's rows, and whether its CHECK stands already.
@@ -233,7 +228,10 @@ impl<'a> Piece<'a> {
                 let counted = unit::measure(self.session, &count).await?;
                 return Ok((expected.measured(counted.rows), true));
             }
-            self.expect_nothing().await?;
+            let statement = self.drop_check();
+            self.session
+                .execute(&statement, "dropping the CHECK of a unit")
+                .await?;
         }
         let measured = unit::measure(self.session, &self.unit.measure).await?;
         Ok((measured, false))
@@ -269,27 +267,46 @@ impl<'a> Piece<'a> {
             buffers,
         )?;
         check_header(flow, shard, &reader)?;
+        let file = shard.file.path.display().to_string();
         let mut converter = converter(flow, self.unit)?;
-        let mut encoder = Encoder::new(&flow.wire);
-        encoder.check(flow)?;
-        let mut copy = self.begin_copy(shard).await?;
-        let mut counted = 0;
-        let mut block = self.pool.take();
-        encoder.begin(&mut block);
+        let mut copying = self.begin_copy(&file).await?;
+        let account;
+        (account, copying) = self
+            .send_rows(&mut reader, &file, &mut converter, copying)
+            .await?;
+        copying.end(&mut self.meter).await?;
+        Ok((account, reader.close()))
+    }
+
+    async fn begin_copy(&self, file: &str) -> Result<Copying<'a>, Error> {
+        let doing = format!("loading {file} into {}", self.flow.target());
+        let (pool, stop) = (self.pool.clone(), self.context.stop.clone());
+        Copying::begin(self.session, self.flow, &self.unit.copy, pool, stop, doing).await
+    }
+
+    /// All rows of a source; their account holds.
+    async fn send_rows(
+        &mut self,
+        source: &mut impl Chunks,
+        file: &str,
+        converter: &mut Converter,
+        mut copying: Copying<'a>,
+    ) -> Result<(Account, Copying<'a>), Error> {
+        let batch_rows = self.context.run.plan.settings.batch_rows as usize;
         let mut records = Records::default();
         let mut rejects = Vec::new();
-        let mut rejected = 0_u64;
-        let mut sent = 0_u64;
+        let mut rows_rejected = 0_u64;
+        let mut rows_loaded = 0_u64;
         let mut stored_before = 0;
-        while let Some(chunk) = reader.next_chunk(&mut records)? {
+        while let Some(chunk) = source.next_chunk(&mut records)? {
             let mut at = 0;
             while at < records.len() {
-                let end = records.len().min(at + settings.batch_rows as usize);
+                let end = records.len().min(at + batch_rows);
                 let started = Instant::now();
                 let batch = converter.convert(&chunk, &records, at..end, &mut rejects);
-                let converted = Instant::now();
+                self.meter.convert_ns += nanoseconds(started.elapsed());
                 if !rejects.is_empty() {
-                    rejected += rejects.len() as u64;
+                    rows_rejected += rejects.len() as u64;
                     self.keep_rejects(&mut rejects)?;
                 }
                 if self
@@ -297,87 +314,47 @@ impl<'a> Piece<'a> {
                     .as_mut()
                     .is_some_and(|keys| !keys.hold(&batch))
                 {
-                    encoder.end(&mut block);
-                    counted += self.end_copy(copy, block).await?;
-                    self.expect_nothing().await?;
-                    copy = self.begin_copy(shard).await?;
-                    block = self.pool.take();
-                    encoder.begin(&mut block);
+                    self.expected = None;
+                    let statement = self.drop_check();
+                    copying = copying.interrupt(&statement, &mut self.meter).await?;
                 }
-                sent += batch.num_rows() as u64;
-                encoder.encode(&batch, &mut block)?;
-                self.meter.convert_ns += nanoseconds(converted - started);
-                self.meter.encode_ns += nanoseconds(converted.elapsed());
-                if block.len() >= BLOCK_BYTES {
-                    block = copy.send(block).await.map_err(stopped)?;
-                }
+                rows_loaded += batch.num_rows() as u64;
+                copying.send(&batch, &mut self.meter).await?;
                 at = end;
             }
-            let read = reader.meter();
+            let read = source.meter();
             self.context.observer.notice(&Event::Progress {
-                flow: flow.name.clone(),
+                flow: self.flow.name.clone(),
                 rows: records.len() as u64,
                 bytes: read.stored_bytes - stored_before,
             });
             self.meter.stored_bytes += read.stored_bytes - stored_before;
             stored_before = read.stored_bytes;
-            reader.recycle(chunk);
+            source.recycle(chunk);
             fault::reach(self.context.fault, FaultPoint::InCopy);
         }
-        encoder.end(&mut block);
-        counted += self.end_copy(copy, block).await?;
-        if counted != sent {
-            return Err(Error::Verification {
-                what: format!("COPY of {}", shard.file.path.display()),
-                counted,
-                sent,
-            });
-        }
-        let read = reader.meter();
+        let read = source.meter();
         self.meter.stored_bytes += read.stored_bytes - stored_before;
         self.meter.read_ns += read.read_ns;
         self.meter.decompress_ns += read.decompress_ns;
         self.meter.scan_ns += read.scan_ns;
         self.meter.text_bytes += read.text_bytes;
-        self.meter.rows += sent;
+        self.meter.rows += rows_loaded;
         let account = Account {
             rows_read: read.record_count + read.blank_line_count,
-            rows_loaded: sent,
-            rows_rejected: rejected,
+            rows_loaded,
+            rows_rejected,
             rows_skipped: read.blank_line_count,
             bytes_read: read.text_bytes,
         };
         if !account.holds() {
             return Err(Error::Verification {
-                what: format!("the account of {}", shard.file.path.display()),
+                what: format!("the account of {file}"),
                 counted: account.rows_loaded + account.rows_rejected + account.rows_skipped,
                 sent: account.rows_read,
             });
         }
-        Ok((account, reader.close()))
-    }
-
-    async fn begin_copy(&self, shard: &Shard) -> Result<CopyWriter<'a>, Error> {
-        let doing = format!(
-            "loading {} into {}",
-            shard.file.path.display(),
-            self.flow.target()
-        );
-        let (pool, stop) = (self.pool.clone(), self.context.stop.clone());
-        Ok(CopyWriter::begin(self.session, &self.unit.copy, pool, stop, doing).await?)
-    }
-
-    /// Sends the last block of a COPY; the server's count of its rows.
-    async fn end_copy(&mut self, mut copy: CopyWriter<'_>, block: Vec<u8>) -> Result<u64, Error> {
-        if !block.is_empty() {
-            copy.send(block).await.map_err(stopped)?;
-        }
-        self.meter.send_wait_ns += nanoseconds(copy.wait_time);
-        self.meter.sent_bytes += copy.bytes_count;
-        let waiting = Instant::now();
-        let counted = copy.finish().await.map_err(stopped)?;
-        self.meter.send_wait_ns += nanoseconds(waiting.elapsed());
-        Ok(counted)
+        Ok((account, copying))
     }
 
     fn keep_rejects(&mut self, rejects: &mut Vec<Reject>) -> Result<(), Error> {
@@ -408,13 +385,6 @@ fn code_word(reject: &Reject) -> String {
     match serde_json::to_value(reject.code) {
         Ok(serde_json::Value::String(word)) => word,
         _ => format!("{:?}", reject.code),
-    }
-}
-
-fn stopped(stop: CopyStop) -> Error {
-    match stop {
-        CopyStop::Asked => Error::Interrupted,
-        CopyStop::Failed(error) => Error::Destination(error),
     }
 }
 

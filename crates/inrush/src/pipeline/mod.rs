@@ -6,6 +6,7 @@
 
 mod conclude;
 mod context;
+mod copying;
 mod encoder;
 mod expected_keys;
 mod load;

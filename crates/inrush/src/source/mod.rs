@@ -7,6 +7,7 @@
 
 mod advise;
 mod buffers;
+mod chunks;
 mod compression;
 mod error;
 mod expand;
@@ -23,6 +24,7 @@ mod shard;
 mod signature;
 
 pub use buffers::BufferPool;
+pub use chunks::Chunks;
 pub use compression::compression_of;
 pub use error::SourceError;
 pub use files::{SourceFile, resolve, resolve_as};
