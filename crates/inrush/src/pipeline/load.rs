@@ -12,7 +12,7 @@ use super::ready::{make_ready, record};
 use super::results::{Loaded, StreamResult};
 use super::shared_unit;
 use crate::column;
-use crate::convert::Converter;
+use crate::convert::{Converter, RunStamp};
 use crate::destination::postgres::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
 use crate::destination::postgres::unit::{self, Measured};
 use crate::destination::postgres::{DestinationError, Session};
@@ -221,7 +221,12 @@ impl Piece<'_> {
             buffers,
         )?;
         check_header(flow, shard, &reader)?;
-        let mut converter = converter(flow, self.unit)?;
+        let record = &self.context.run.record;
+        let stamp = RunStamp {
+            run_id: record.run_id,
+            started_at_microseconds: record.started_at_microseconds,
+        };
+        let mut converter = converter(flow, self.unit)?.with_run(stamp);
         let mut encoder = Encoder::new(&flow.wire);
         encoder.check(flow)?;
         let mut copy = CopyWriter::begin(
