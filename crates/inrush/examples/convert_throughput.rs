@@ -174,12 +174,8 @@ fn columns() -> Vec<Column> {
         .into_iter()
         .enumerate()
         .map(|(field_index, (name, column_type))| Column {
-            name: name.to_owned(),
-            column_type,
             nullable: false,
-            field_index,
-            format: None,
-            zone: None,
+            ..Column::new(name, column_type, field_index)
         })
         .collect()
 }

@@ -8,6 +8,7 @@
 pub mod cancel;
 pub mod chunk;
 pub mod column;
+pub mod column_policy;
 pub mod convert;
 pub mod destination;
 pub mod error;

@@ -13,7 +13,7 @@ use super::rows::Row;
 use crate::reject::RejectCode;
 
 /// Set in the start of a field that stands in the unescaped text.
-const UNESCAPED: u32 = 1 << 31;
+pub(super) const UNESCAPED: u32 = 1 << 31;
 
 /// Where a field stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    const NULL: Span = Span {
+    pub const NULL: Span = Span {
         start: u32::MAX,
         length: 0,
     };
@@ -103,10 +103,10 @@ impl Fields<'_> {
 /// Gathers the fields of a column. Its memory is used again for the next one.
 #[derive(Default)]
 pub(super) struct Gatherer {
-    spans: Vec<Span>,
-    unescaped: Vec<u8>,
-    scratch: Vec<u8>,
-    null_count: usize,
+    pub(super) spans: Vec<Span>,
+    pub(super) unescaped: Vec<u8>,
+    pub(super) scratch: Vec<u8>,
+    pub(super) null_count: usize,
 }
 
 /// What a gatherer reads.
@@ -132,9 +132,7 @@ impl Gatherer {
         field_index: usize,
         faults: &mut Vec<Fault>,
     ) -> Fields<'a> {
-        self.spans.clear();
-        self.unescaped.clear();
-        self.null_count = 0;
+        self.clear();
         if input.any_escaped {
             self.gather_escaped(input, field_index, faults);
         } else {
@@ -143,13 +141,31 @@ impl Gatherer {
                 self.find_nul(input.text, faults);
             }
         }
-        if !self.unescaped.is_empty() {
-            let length = self.unescaped.len() + WINDOW_BYTES;
-            self.unescaped.resize(length, 0);
+        self.gathered(input)
+    }
+
+    /// Forgets the last column.
+    pub fn clear(&mut self) {
+        self.spans.clear();
+        self.unescaped.clear();
+        self.null_count = 0;
+    }
+
+    /// The fields whose spans have been filled in.
+    pub fn gathered<'a>(&'a mut self, input: &GatherInput<'a>) -> Fields<'a> {
+        // A kernel may look past the end of a text, even of one without any byte.
+        if self.unescaped.is_empty() {
+            return self.fields(input, self.null_count == 0);
         }
+        let length = self.unescaped.len() + WINDOW_BYTES;
+        self.unescaped.resize(length, 0);
+        self.fields(input, false)
+    }
+
+    fn fields<'a>(&'a self, input: &GatherInput<'a>, is_plain: bool) -> Fields<'a> {
         Fields {
             spans: &self.spans,
-            is_plain: self.null_count == 0 && self.unescaped.is_empty(),
+            is_plain,
             null_count: self.null_count,
             text: input.text,
             unescaped: &self.unescaped,
@@ -391,7 +407,7 @@ fn zero_bytes(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 
-fn nul_error() -> ValueError {
+pub(super) fn nul_error() -> ValueError {
     ValueError::new(
         RejectCode::NulByte,
         "the field holds a NUL byte (0x00), which no text in a database can hold; likely a \
@@ -399,7 +415,7 @@ fn nul_error() -> ValueError {
     )
 }
 
-fn unescaped_utf8_error() -> ValueError {
+pub(super) fn unescaped_utf8_error() -> ValueError {
     ValueError::new(
         RejectCode::InvalidUtf8,
         "with its escapes undone the field is not valid UTF-8; likely bytes of another \

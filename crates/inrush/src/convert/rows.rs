@@ -126,12 +126,12 @@ fn from_range<'a, T>(
     (rest, any)
 }
 
-/// The reject of a record; `at` is the column at fault and its field.
+/// The reject of a record; `at` is the column at fault and its field, where it has one.
 pub(super) fn reject(
     chunk: &Chunk,
     records: &Records,
     record_index: u32,
-    at: Option<(&Arc<str>, Range<usize>)>,
+    at: Option<(&Arc<str>, Option<Range<usize>>)>,
     error: ValueError,
 ) -> Reject {
     let record = &records.records[record_index as usize];
@@ -139,7 +139,9 @@ pub(super) fn reject(
     Reject {
         location: chunk.location(record.start, record.line),
         column: at.as_ref().map(|(column, _)| Arc::clone(column)),
-        value: at.map(|(_, field)| shortened(&text[field])),
+        value: at
+            .and_then(|(_, field)| field)
+            .map(|field| shortened(&text[field])),
         code: error.code,
         reason: error.reason,
         raw: text[record.start as usize..record.end as usize].to_vec(),

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use super::check::Faults;
+use super::column_check::check_column;
 use super::error::PackageFaultKind;
 use super::name::{TableName, quoted_where_needed};
 use super::suggest::suggestion;
-use super::{BoundValue, Bounds, ColumnDetail, Flow};
+use super::{BoundValue, Bounds, ColumnDetail, Flow, OneOrMany, SourceWord};
 
 /// Checks one flow.
 pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
@@ -46,7 +47,7 @@ fn check_columns(
     faults: &mut Faults<'_>,
 ) -> Option<Vec<ColumnDetail>> {
     let mut columns = Vec::new();
-    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut seen: HashMap<(bool, String), usize> = HashMap::new();
     for (item, spec) in flow.columns.iter().enumerate() {
         let path = at(&format!("columns[{item}]"));
         let detail = match spec.detail() {
@@ -62,7 +63,9 @@ fn check_columns(
                 continue;
             }
         };
-        match seen.get(&detail.name) {
+        // A field that is skipped may have the name that another column has in the target.
+        let key = (detail.skip, detail.name.clone());
+        match seen.get(&key) {
             Some(first) => {
                 let kind = PackageFaultKind::Duplicate {
                     what: "the column",
@@ -73,25 +76,58 @@ fn check_columns(
                 faults.add(&path, kind);
             }
             None => {
-                seen.insert(detail.name.clone(), item);
+                seen.insert(key, item);
             }
         }
-        check_reading(&detail, &path, faults);
+        check_column(&detail, &path, faults);
+        check_dates(&detail, &path, faults);
         columns.push(detail);
     }
     (columns.len() == flow.columns.len()).then_some(columns)
 }
 
 /// How dates are written, and in which zone.
-fn check_reading(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
-    if let Some(format) = &detail.format
-        && !format.contains('%')
-    {
+fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
+    let formats = detail.format.as_ref().map_or(&[][..], OneOrMany::patterns);
+    for (item, format) in formats.iter().enumerate() {
+        let path = match detail.format {
+            Some(OneOrMany::Many(_)) => format!("{path}.format[{item}]"),
+            _ => format!("{path}.format"),
+        };
+        if !format.contains('%') {
+            faults.value(
+                &path,
+                format,
+                "it has none of strftime's letters",
+                "write it like \"%d/%m/%Y\" or \"%Y%m%d %H:%M:%S\"",
+            );
+        }
+        if format.contains("%y") && detail.year_pivot.is_none() {
+            faults.value(
+                &path,
+                format,
+                "two digits of a year (%y) do not say its century",
+                "add the first year that they can mean: year_pivot = 1970 stands for 1970 to 2069",
+            );
+        }
+    }
+    if detail.format.is_some() && formats.is_empty() {
         faults.value(
             &format!("{path}.format"),
-            format,
-            "it has none of strftime's letters",
-            "write it like \"%d/%m/%Y\" or \"%Y%m%d %H:%M:%S\"",
+            "[]",
+            "it lists no format",
+            "write at least one, or take it out for ISO 8601",
+        );
+    }
+    if detail.year_pivot.is_some() && detail.format.is_none() {
+        faults.add(
+            &format!("{path}.year_pivot"),
+            PackageFaultKind::Conflict {
+                conflict: "`year_pivot` is for years of two digits, and no `format` has them"
+                    .to_owned(),
+                mend: "add a format with %y, such as \"%d.%m.%y\", or take `year_pivot` out"
+                    .to_owned(),
+            },
         );
     }
     if let Some(zone) = &detail.zone
@@ -165,8 +201,21 @@ fn check_key(
     at: &dyn Fn(&str) -> String,
     faults: &mut Faults<'_>,
 ) {
-    if columns.is_empty() || columns.iter().any(|column| column.name == key) {
-        return;
+    let mut loaded = columns.iter().filter(|column| !column.skip);
+    match loaded.clone().find(|column| column.name == key) {
+        Some(column) => match column.source {
+            None | Some(SourceWord::Constant) => return,
+            Some(_) => {
+                return faults.value(
+                    &at("partition_by"),
+                    text,
+                    "its values are not in the files, and tell no file's partition",
+                    "take a column that a field or a constant fills",
+                );
+            }
+        },
+        None if loaded.next().is_none() => return,
+        None => {}
     }
     let names = columns.iter().map(|column| column.name.as_str());
     let mend = match suggestion(key, names) {

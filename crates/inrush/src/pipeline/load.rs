@@ -11,7 +11,7 @@ use super::expected_keys::ExpectedKeys;
 use super::ready::{make_ready, record};
 use super::results::{Loaded, StreamResult};
 use super::shared_unit;
-use crate::convert::Converter;
+use crate::convert::{Converter, RunStamp};
 use crate::destination::postgres::copy::BlockPool;
 use crate::destination::postgres::unit::{self, Measured};
 use crate::destination::postgres::{Session, staging};
@@ -268,7 +268,12 @@ impl<'a> Piece<'a> {
         )?;
         check_header(flow, shard, &reader)?;
         let file = shard.file.path.display().to_string();
-        let mut converter = converter(flow, self.unit)?;
+        let record = &self.context.run.record;
+        let stamp = RunStamp {
+            run_id: record.run_id,
+            started_at_microseconds: record.started_at_microseconds,
+        };
+        let mut converter = converter(flow, self.unit)?.with_run(stamp);
         let mut copying = self.begin_copy(&file).await?;
         let account;
         (account, copying) = self

@@ -11,6 +11,7 @@ use jiff::civil::{Date, DateTime, Time};
 use super::error::PlanError;
 use super::{KeyKind, KeyPlan};
 use crate::column::{Column, ColumnType};
+use crate::column_policy::{ColumnPolicies, ValueSource};
 use crate::convert::{KeyBounds, KeyValue, convert_one};
 use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::literal;
@@ -235,7 +236,9 @@ pub fn unit_bounds(
     }
     // Bounds are written as the server takes them, whatever the files' own format is.
     let plain = Column {
-        format: None,
+        source: ValueSource::Field(0),
+        formats: Vec::new(),
+        policies: ColumnPolicies::default(),
         // The session's own zone, in which the server reads the same bound.
         zone: matches!(column.column_type, ColumnType::TimestampTz { .. })
             .then(|| "UTC".to_owned()),

@@ -11,12 +11,12 @@ use super::switch_statements::expression;
 use super::target::{self, Asked};
 use super::{FlowPlan, KeyKind, KeyPlan, bounds, units};
 use crate::column::{Column, ColumnType};
-use crate::convert::{Converter, KeyValue, convert_one};
+use crate::convert::{Converter, KeyValue, convert_first};
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::staging::Model;
 use crate::destination::postgres::{Session, catalog};
-use crate::package::{Bounds, ColumnDetail, Flow, Package};
+use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Package};
 use crate::source::{self, Preview, Shard, SourceFile};
 
 /// Makes the plan of one flow.
@@ -85,19 +85,19 @@ impl FlowPlanner<'_> {
             target: &target,
             details: &details,
             header: header.as_deref(),
+            first_field_count: first_field_count(&files, &dialect, &details)?,
             facts: facts.as_ref(),
             key: key_name.as_deref(),
         };
         let resolved = columns::resolve(self.session, &known).await?;
         // In a file of one column an empty line is an empty field, as COPY reads it.
-        dialect.blank_lines_are_records =
-            resolved.columns.len() == 1 && !dialect.trailing_delimiter;
+        dialect.blank_lines_are_records = resolved.field_count == 1 && !dialect.trailing_delimiter;
         // What cannot be converted as declared is told before anything runs.
-        Converter::new(&resolved.columns, &dialect, resolved.columns.len()).map_err(|error| {
+        Converter::new(&resolved.columns, &dialect, resolved.field_count).map_err(|error| {
             PlanError::Mismatch {
                 flow: name.clone(),
                 what: error.to_string(),
-                hint: "mend the column's `format` or `zone`".to_owned(),
+                hint: "mend the column in `columns`".to_owned(),
             }
         })?;
         let key = match &key_name {
@@ -178,7 +178,7 @@ impl FlowPlanner<'_> {
             facts,
             publish,
             model,
-            field_count: resolved.columns.len(),
+            field_count: resolved.field_count,
             columns: resolved.columns,
             column_types: resolved.type_sql,
             header,
@@ -286,6 +286,24 @@ fn first_header(
     Ok(None)
 }
 
+/// The fields of the first row of all, where the package needs their number: it says to skip all
+/// that it does not list, and no header tells how many there are.
+fn first_field_count(
+    files: &[Arc<SourceFile>],
+    dialect: &Dialect,
+    details: &[ColumnDetail],
+) -> Result<Option<usize>, PlanError> {
+    if dialect.header || !details.iter().any(|detail| detail.name == ALL_OTHERS) {
+        return Ok(None);
+    }
+    for file in files {
+        if let Some(record) = Preview::read(file, dialect, 1)?.records.first() {
+            return Ok(Some(record.fields.len()));
+        }
+    }
+    Ok(None)
+}
+
 /// The key of each file's first row; none where it has no row.
 fn first_keys(
     flow: &str,
@@ -299,8 +317,11 @@ fn first_keys(
         let key = match preview.records.first() {
             None => None,
             Some(record) => {
-                let text = record.fields.get(column.field_index).cloned().flatten();
-                let value = convert_one(column, text.as_deref().unwrap_or_default());
+                let text = column
+                    .source
+                    .field_index()
+                    .and_then(|field| record.fields.get(field).cloned().flatten());
+                let value = convert_first(column, text.as_deref());
                 Some(value.map_err(|error| {
                     PlanError::Mismatch {
                         flow: flow.to_owned(),

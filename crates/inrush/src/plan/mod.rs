@@ -8,6 +8,7 @@ mod build;
 mod columns;
 mod earlier;
 mod error;
+mod fields;
 mod flow;
 pub mod identity;
 mod limits;
