@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use inrush_scan::{Dialect, Records};
+use inrush_scan::{Dialect, MissingFields, Records};
 
 use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
 use super::fields::{GatherInput, Gatherer};
 use super::kernel::Fault;
 use super::key::{self, KeyBounds};
-use super::rows::{self, PendingReject, Row};
+use super::rows::{self, PendingReject, Row, Selected};
 use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
 use crate::column::{Column, schema};
 use crate::reject::{Reject, RejectCode};
@@ -49,7 +49,7 @@ struct BadRow {
 struct Batch<'a> {
     chunk: &'a Chunk,
     records: &'a Records,
-    any_escaped: bool,
+    selected: Selected,
     any_nul: bool,
 }
 
@@ -133,7 +133,7 @@ impl Converter {
             "a chunk is small enough for the offsets of views"
         );
         let any_nul = holds_nul(chunk, records, &range);
-        let any_escaped = rows::select(
+        let selected = rows::select(
             chunk,
             records,
             range,
@@ -145,7 +145,7 @@ impl Converter {
         let batch = Batch {
             chunk,
             records,
-            any_escaped,
+            selected,
             any_nul,
         };
         let mut bad_rows = Vec::new();
@@ -185,7 +185,7 @@ impl Converter {
             records: batch.records,
             rows,
             dialect,
-            any_escaped: batch.any_escaped,
+            selected: batch.selected,
             any_nul: batch.any_nul,
         };
         let mut faults: Vec<Fault> = Vec::new();
@@ -225,7 +225,11 @@ impl Converter {
         for bad in bad_rows {
             let record = self.rows[bad.row].record;
             let column = &self.columns[bad.column_index];
-            let field = batch.records.field(record as usize, column.field_index);
+            let end = batch.records.records[record as usize].end as usize;
+            let field = batch
+                .records
+                .field_if_present(record as usize, column.field_index)
+                .unwrap_or(end..end);
             self.pending.push(PendingReject {
                 record,
                 reject: rows::reject(
@@ -257,9 +261,16 @@ fn holds_nul(chunk: &Chunk, records: &Records, range: &Range<usize>) -> bool {
 }
 
 fn null_error(dialect: &Dialect) -> ValueError {
-    let marker = match dialect.null.as_deref() {
-        Some("") => "an empty unquoted field".to_owned(),
-        Some(marker) => format!("the unquoted field {marker}"),
+    let is_one = dialect.nulls.len() == 1;
+    let marker = match dialect.nulls.first().map(String::as_str) {
+        _ if dialect.missing_fields == MissingFields::Null => {
+            "this field, or its absence,".to_owned()
+        }
+        Some("") if is_one && dialect.null_quoted => "an empty field".to_owned(),
+        Some("") if is_one => "an empty unquoted field".to_owned(),
+        Some(marker) if is_one && dialect.null_quoted => format!("the field {marker}"),
+        Some(marker) if is_one => format!("the unquoted field {marker}"),
+        Some(_) => "this field".to_owned(),
         None => "NULL".to_owned(),
     };
     ValueError::new(

@@ -298,10 +298,10 @@ impl Piece<'_> {
         self.meter.text_bytes += read.text_bytes;
         self.meter.rows += sent;
         let account = Account {
-            rows_read: read.record_count + read.blank_line_count,
+            rows_read: read.record_count + read.skipped_line_count,
             rows_loaded: sent,
             rows_rejected: rejected,
-            rows_skipped: read.blank_line_count,
+            rows_skipped: read.skipped_line_count,
             bytes_read: read.text_bytes,
         };
         if !account.holds() {
