@@ -9,22 +9,31 @@
 //! the same byte by byte, for the reader and for the tests.
 
 mod dialect;
+mod dialect_check;
 mod error;
+mod fixed_width;
 mod machine;
 #[doc(hidden)]
 pub mod masks;
 mod records;
 #[doc(hidden)]
 pub mod reference;
+mod reference_fixed;
 mod regular;
 mod scanner;
+mod short_text;
+mod terminator;
 mod unquote;
 mod walk;
 
 pub use dialect::{
-    Dialect, DialectError, Escape, RECORD_BYTES_MAX_GREATEST, RECORD_BYTES_MAX_LEAST,
+    Dialect, DialectError, Escape, ExtraFields, MissingFields, RECORD_BYTES_MAX_GREATEST,
+    RECORD_BYTES_MAX_LEAST, Trim,
 };
-pub use error::{Scan, ScanError};
+pub use error::{Scan, ScanError, TextEnd};
+pub use fixed_width::{FieldPosition, FixedWidth, PositionUnit, RecordEnd};
 pub use records::{Fault, FaultKind, Record, Records};
 pub use scanner::Scanner;
+pub use short_text::{SHORT_TEXT_BYTES_MAX, ShortText};
+pub use terminator::Terminator;
 pub use unquote::{FieldText, decode_field};

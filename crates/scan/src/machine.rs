@@ -379,6 +379,7 @@ impl<'a> Machine<'a> {
             self.record.start,
             end,
             self.record.line,
+            Some(b'\n'),
             self.record_bytes_max,
         )
     }

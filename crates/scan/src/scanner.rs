@@ -1,10 +1,12 @@
 //! The scanner: stripes of blocks to masks, masks to records.
 
 use crate::dialect::{Dialect, Escape};
-use crate::error::{Scan, ScanError};
+use crate::error::{Scan, ScanError, TextEnd};
 use crate::machine::{Form, Machine};
 use crate::masks::{BLOCK_BYTES, Kernel, Masks, Needles};
 use crate::records::Records;
+use crate::reference::scan_reference;
+use crate::terminator::Terminator;
 
 /// Blocks whose masks are found in one go: few enough to stay in the first cache, enough to
 /// make the choice of the kernel cost nothing.
@@ -16,6 +18,8 @@ const SCAN_BYTES_MAX: usize = 1 << 31;
 /// Finds records and their fields. Holds no text and no state between calls.
 #[derive(Clone, Debug)]
 pub struct Scanner {
+    dialect: Dialect,
+    is_common: bool,
     kernel: Kernel,
     form: Form,
     needles: Needles,
@@ -50,10 +54,16 @@ impl Scanner {
             (Some(quote), Some(escape)) => ([quote, escape], 2),
         };
         Scanner {
+            dialect: dialect.clone(),
+            is_common: dialect.delimiter.len() == 1
+                && dialect.terminator == Terminator::Any
+                && dialect.comment.is_none()
+                && dialect.fixed.is_none()
+                && !dialect.has_end_marker(),
             kernel,
             form: Form::of(dialect),
             needles: Needles {
-                delimiter: dialect.delimiter,
+                delimiter: dialect.delimiter.first(),
                 special,
                 special_count,
             },
@@ -66,23 +76,33 @@ impl Scanner {
     /// Finds the records of `text`, which starts where a record starts. `records` is cleared
     /// first.
     ///
-    /// With `at_end` the text is the last of its file: what follows the last terminator is a
-    /// record too, whole or not, and all bytes are consumed. Without it they are consumed up
-    /// to the last terminator that ends a record; the caller hands in the rest again with more
-    /// text behind it. (A text past 2 GiB is not consumed in one call even at the end: call
-    /// again with the rest. [`Records`] counts bytes in 32 bits.)
+    /// `end` says what stands behind the text, or with a `bool` whether it is the last of its
+    /// file: then what follows the last terminator is a record too, whole or not, and all bytes
+    /// are consumed. Else they are consumed up to the last terminator that ends a record; the
+    /// caller hands in the rest again with more text behind it. (A text past 2 GiB is not
+    /// consumed in one call even at the end: call again with the rest. [`Records`] counts bytes
+    /// in 32 bits.)
     ///
     /// A line with nothing but its terminator is blank, unless the dialect says otherwise: it is
-    /// counted and passed over.
+    /// counted and passed over. So are comments, and COPY's end-of-data marker where the file
+    /// ends with it. A marker at the end of a text that may be cut anywhere is not consumed: what
+    /// it means depends on what follows.
     pub fn scan(
         &mut self,
         text: &[u8],
-        at_end: bool,
+        end: impl Into<TextEnd>,
         records: &mut Records,
     ) -> Result<Scan, ScanError> {
-        let at_end = at_end && text.len() <= SCAN_BYTES_MAX;
+        let end = match end.into() {
+            _ if text.len() > SCAN_BYTES_MAX => TextEnd::More,
+            end => end,
+        };
         let text = &text[..text.len().min(SCAN_BYTES_MAX)];
+        if !self.is_common || text.contains(&b'\r') {
+            return scan_reference(&self.dialect, text, end, records);
+        }
         records.clear();
+        records.gap_bytes = 1;
         let mut machine = Machine::new(
             self.form,
             self.needles,
@@ -108,6 +128,6 @@ impl Scanner {
             self.kernel.find(&[block], &self.needles, &mut masks[..1]);
             machine.take(base, &masks[..1])?;
         }
-        machine.finish(at_end)
+        machine.finish(end == TextEnd::File)
     }
 }

@@ -17,14 +17,15 @@ fn any_dialect() -> impl Strategy<Value = Dialect> {
     let limit = prop_oneof![4 => Just(1 << 20), 1 => 1usize..40];
     (quoting, any::<bool>(), any::<bool>(), limit).prop_map(
         |((quote, escape), trailing_delimiter, blank_lines_are_records, limit)| Dialect {
-            delimiter: b',',
+            delimiter: b','.into(),
             quote,
             escape,
             trailing_delimiter,
             header: false,
-            null: None,
+            nulls: Vec::new(),
             blank_lines_are_records,
             record_bytes_max: limit,
+            ..Dialect::csv()
         },
     )
 }
@@ -183,7 +184,7 @@ proptest! {
         ),
         special_count in 0usize..3,
     ) {
-        let needles = Needles { delimiter: b',', special: [b'"', b'\\'], special_count };
+        let needles = Needles { delimiter: b','.into(), special: [b'"', b'\\'], special_count };
         let blocks = bytes.as_chunks::<BLOCK_BYTES>().0;
         for kernel in Kernel::available() {
             let mut masks = [Masks::default(); 3];
@@ -242,14 +243,15 @@ fn every_short_text_agrees() {
                         [(false, false), (true, false), (false, true), (true, true)]
                     {
                         let dialect = Dialect {
-                            delimiter: b',',
+                            delimiter: b','.into(),
                             quote,
                             escape,
                             trailing_delimiter,
                             header: false,
-                            null: None,
+                            nulls: Vec::new(),
                             blank_lines_are_records,
                             record_bytes_max: 1 << 20,
+                            ..Dialect::csv()
                         };
                         for at_end in [false, true] {
                             let found = fast(&dialect, Kernel::best(), &text, at_end);

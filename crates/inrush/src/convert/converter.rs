@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use inrush_scan::{Dialect, Records};
+use inrush_scan::{Dialect, MissingFields, Records};
 
 use super::column_converter::{ColumnConverter, Output};
 use super::error::{ConvertError, ValueError};
@@ -14,7 +14,7 @@ use super::kernel::Fault;
 use super::key::{self, KeyBounds};
 use super::policies::FieldPolicy;
 use super::provenance::{Origin, Provenance, RunStamp};
-use super::rows::{self, PendingReject, Row};
+use super::rows::{self, PendingReject, Row, Selected};
 use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
 use crate::column::{Column, schema};
 use crate::column_policy::ColumnChanges;
@@ -145,7 +145,7 @@ struct BadRow {
 struct Batch<'a> {
     chunk: &'a Chunk,
     records: &'a Records,
-    any_escaped: bool,
+    selected: Selected,
     any_nul: bool,
 }
 
@@ -231,7 +231,7 @@ impl Converter {
             "a chunk is small enough for the offsets of views"
         );
         let any_nul = holds_nul(chunk, records, &range);
-        let any_escaped = rows::select(
+        let selected = rows::select(
             chunk,
             records,
             range,
@@ -243,7 +243,7 @@ impl Converter {
         let batch = Batch {
             chunk,
             records,
-            any_escaped,
+            selected,
             any_nul,
         };
         let mut bad_rows = Vec::new();
@@ -287,7 +287,7 @@ impl Converter {
             records: batch.records,
             rows,
             dialect,
-            any_escaped: batch.any_escaped,
+            selected: batch.selected,
             any_nul: batch.any_nul,
         };
         let origin = Origin {
@@ -325,10 +325,8 @@ impl Converter {
             let column = &self.columns[bad.column_index];
             // A field that is missing, or none at all, has no text to show.
             let field = match column.source {
-                StateSource::Field { index, .. }
-                    if index < batch.records.field_count(record as usize) =>
-                {
-                    Some(batch.records.field(record as usize, index))
+                StateSource::Field { index, .. } => {
+                    batch.records.field_if_present(record as usize, index)
                 }
                 _ => None,
             };
@@ -363,9 +361,16 @@ fn holds_nul(chunk: &Chunk, records: &Records, range: &Range<usize>) -> bool {
 }
 
 fn null_error(dialect: &Dialect) -> ValueError {
-    let marker = match dialect.null.as_deref() {
-        Some("") => "an empty unquoted field".to_owned(),
-        Some(marker) => format!("the unquoted field {marker}"),
+    let is_one = dialect.nulls.len() == 1;
+    let marker = match dialect.nulls.first().map(String::as_str) {
+        _ if dialect.missing_fields == MissingFields::Null => {
+            "this field, or its absence,".to_owned()
+        }
+        Some("") if is_one && dialect.null_quoted => "an empty field".to_owned(),
+        Some("") if is_one => "an empty unquoted field".to_owned(),
+        Some(marker) if is_one && dialect.null_quoted => format!("the field {marker}"),
+        Some(marker) if is_one => format!("the unquoted field {marker}"),
+        Some(_) => "this field".to_owned(),
         None => "NULL".to_owned(),
     };
     ValueError::new(

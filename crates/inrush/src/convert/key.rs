@@ -138,7 +138,7 @@ pub fn convert_first(column: &Column, text: Option<&str>) -> Result<KeyValue, Va
     let converter = ColumnConverter::new(column).map_err(refused)?;
     // What means NULL in the format has become NULL before.
     let dialect = Dialect {
-        null: None,
+        nulls: Vec::new(),
         ..Dialect::csv()
     };
     let text = match &column.source {

@@ -78,7 +78,7 @@ impl Format {
         let preset = self.preset.or_else(|| Preset::of_file(file_name));
         let mut dialect = preset.unwrap_or(Preset::Csv).dialect();
         if let Some(delimiter) = &self.delimiter {
-            dialect.delimiter = one_byte("delimiter", delimiter)?.ok_or_else(|| {
+            let byte = one_byte("delimiter", delimiter)?.ok_or_else(|| {
                 refused(
                     "delimiter",
                     delimiter,
@@ -86,6 +86,7 @@ impl Format {
                     "write one ASCII character",
                 )
             })?;
+            dialect.delimiter = byte.into();
         }
         if let Some(quote) = &self.quote {
             dialect.quote = one_byte("quote", quote)?;
@@ -110,8 +111,8 @@ impl Format {
             dialect.header = header;
         }
         match &self.null {
-            Some(NullMarker::Text(text)) => dialect.null = Some(text.clone()),
-            Some(NullMarker::Never(false)) => dialect.null = None,
+            Some(NullMarker::Text(text)) => dialect.nulls = vec![text.clone()],
+            Some(NullMarker::Never(false)) => dialect.nulls.clear(),
             Some(NullMarker::Never(true)) => {
                 return Err(refused(
                     "null",
@@ -228,7 +229,7 @@ mod tests {
         let doubled = dialect("quote = '\"'\ntrailing_delimiter = false", "a.tbl");
         assert_eq!(doubled.expect("it is right").escape, Escape::DoubledQuote);
         let never = dialect("null = false\nrecord_bytes_max = 2000", "a.csv").expect("it is right");
-        assert_eq!((never.null, never.record_bytes_max), (None, 2000));
+        assert_eq!((never.nulls, never.record_bytes_max), (Vec::new(), 2000));
     }
 
     #[test]

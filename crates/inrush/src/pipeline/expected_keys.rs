@@ -43,8 +43,9 @@ impl ExpectedKeys {
         let column = &flow.columns[key.column_index];
         let first = Preview::read(&shard.file, &flow.dialect, 1).ok()?;
         let first = first.records.first()?;
-        let first = first.fields.get(column.field_index)?.as_deref()?;
-        let last = last_field(&shard.file, &flow.dialect, column.field_index)?;
+        let field_index = column.source.field_index()?;
+        let first = first.fields.get(field_index)?.as_deref()?;
+        let last = last_field(&shard.file, &flow.dialect, field_index)?;
         let first = convert_one(column, first).ok()?;
         let last = convert_one(column, &last).ok()?;
         ExpectedKeys::between(key, &first, &last)

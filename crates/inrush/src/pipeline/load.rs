@@ -346,10 +346,10 @@ impl<'a> Piece<'a> {
         self.meter.text_bytes += read.text_bytes;
         self.meter.rows += rows_loaded;
         let account = Account {
-            rows_read: read.record_count + read.blank_line_count,
+            rows_read: read.record_count + read.skipped_line_count,
             rows_loaded,
             rows_rejected,
-            rows_skipped: read.blank_line_count,
+            rows_skipped: read.skipped_line_count,
             bytes_read: read.text_bytes,
         };
         if !account.holds() {

@@ -277,7 +277,7 @@ fn plural(count: usize) -> &'static str {
 
 fn dialect(flow: &FlowPlan) -> String {
     let dialect = &flow.dialect;
-    let mut text = format!("delimiter {:?}", char::from(dialect.delimiter));
+    let mut text = format!("delimiter {}", dialect.delimiter);
     if dialect.trailing_delimiter {
         text.push_str(" (also at the end of records)");
     }
@@ -292,11 +292,12 @@ fn dialect(flow: &FlowPlan) -> String {
     } else {
         ", no header"
     });
-    match &dialect.null {
-        Some(null) => {
-            let _ = write!(text, ", NULL is {null:?}");
+    match dialect.nulls.as_slice() {
+        [] => text.push_str(", nothing is NULL"),
+        nulls => {
+            let shown: Vec<_> = nulls.iter().map(|null| format!("{null:?}")).collect();
+            let _ = write!(text, ", NULL is {}", shown.join(" or "));
         }
-        None => text.push_str(", nothing is NULL"),
     }
     text
 }

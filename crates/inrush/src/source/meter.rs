@@ -11,8 +11,8 @@ pub struct SourceMeter {
     pub chunk_count: u64,
     /// Records found; headers are not counted.
     pub record_count: u64,
-    /// Blank lines passed over.
-    pub blank_line_count: u64,
+    /// Lines passed over: blank ones, comments, COPY's end-of-data marker.
+    pub skipped_line_count: u64,
     /// Buffers that could not be used again, since something still held their chunk.
     pub buffer_lost_count: u64,
     /// In the system's read calls.
@@ -30,7 +30,7 @@ impl SourceMeter {
         self.text_bytes += other.text_bytes;
         self.chunk_count += other.chunk_count;
         self.record_count += other.record_count;
-        self.blank_line_count += other.blank_line_count;
+        self.skipped_line_count += other.skipped_line_count;
         self.buffer_lost_count += other.buffer_lost_count;
         self.read_ns += other.read_ns;
         self.decompress_ns += other.decompress_ns;

@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use arrow_buffer::Buffer;
-use inrush_scan::{Dialect, Records, ScanError, Scanner};
+use inrush_scan::{Dialect, Records, ScanError, Scanner, TextEnd};
 
 use super::buffers::{BufferPool, grow};
 use super::error::SourceError;
@@ -112,9 +112,9 @@ impl ShardReader {
     }
 
     /// The next whole records, in `records` by their positions in the chunk; nothing at the end.
-    /// A chunk may hold no record where the file has long runs of blank lines. Blank lines of the
-    /// chunk are counted in `records`, those before a header in the [`meter`](ShardReader::meter)
-    /// only, which counts them all.
+    /// A chunk may hold no record where the file has long runs of blank lines or comments. Those
+    /// of the chunk are counted in `records`, those before a header in the
+    /// [`meter`](ShardReader::meter) only, which counts them all.
     ///
     /// After an error the reader is of no more use: its shard has failed.
     pub fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
@@ -133,7 +133,7 @@ impl ShardReader {
         };
         self.is_done = self.at_end && consumed == self.filled_bytes;
         self.meter.record_count += records.len() as u64;
-        self.meter.blank_line_count += records.blank_count;
+        self.meter.skipped_line_count += records.skipped_count();
         if consumed == 0 {
             return Ok(None);
         }
@@ -269,7 +269,7 @@ impl ShardReader {
             if !records.is_empty() {
                 break;
             }
-            self.meter.blank_line_count += records.blank_count;
+            self.meter.skipped_line_count += records.skipped_count();
             self.drop_front(consumed, u64::from(records.line_count));
             if self.at_end {
                 return Ok(());
@@ -280,17 +280,16 @@ impl ShardReader {
         let location = self.location(record.start, record.line);
         let text = &self.buffer[..self.filled_bytes];
         self.header = Some(header::parse(text, &records, &self.dialect, location)?);
-        let end = record.end as usize;
-        let terminator_bytes = match &text[end..] {
-            [b'\r', b'\n', ..] => 2,
-            [b'\n', ..] => 1,
-            _ => 0,
-        };
-        let end = end + terminator_bytes;
-        let line_count = text[..end].iter().filter(|byte| **byte == b'\n').count();
-        // What stands before the header is blank lines, one line end each.
-        self.meter.blank_line_count += u64::from(record.line);
-        self.drop_front(end, line_count as u64);
+        let (start, end) = (record.start as usize, record.end as usize);
+        let end = end + self.dialect.terminator_bytes_at(&text[end..]);
+        let header_lines = self.dialect.line_count(&text[start..end]);
+        // What stands before the header is counted by itself.
+        let before = TextEnd::MoreRecords;
+        if let Err(cause) = self.scanner.scan(&text[..start], before, &mut records) {
+            unreachable!("lines that were passed over once are again: {cause}");
+        }
+        self.meter.skipped_line_count += records.skipped_count();
+        self.drop_front(end, u64::from(record.line) + u64::from(header_lines));
         Ok(())
     }
 

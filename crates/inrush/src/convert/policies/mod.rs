@@ -62,7 +62,7 @@ impl FieldPolicy {
         }
         let markers: Vec<String> = match &policies.null {
             Some(markers) => markers.clone(),
-            None => dialect.null.iter().cloned().collect(),
+            None => dialect.nulls.clone(),
         };
         if policies.null.is_some() {
             for marker in &markers {
@@ -77,7 +77,7 @@ impl FieldPolicy {
         }
         let mut policy = FieldPolicy {
             dialect: Dialect {
-                null: None,
+                nulls: Vec::new(),
                 ..dialect.clone()
             },
             null_words: null_words(&markers, policies),
@@ -286,12 +286,14 @@ fn check_marker(marker: &str, policies: &ColumnPolicies, dialect: &Dialect) -> R
              without quotes"
         ));
     }
-    let cannot_stand = |byte: &&u8| [dialect.delimiter, b'\n', b'\r', 0].contains(*byte);
-    if let Some(byte) = bytes.iter().find(cannot_stand) {
+    let delimiter = dialect.delimiter.as_bytes();
+    let cannot_stand = |byte: &u8| [b'\n', b'\r', 0].contains(byte);
+    if bytes.windows(delimiter.len()).any(|part| part == delimiter)
+        || bytes.iter().any(cannot_stand)
+    {
         return Err(format!(
-            "{marker:?} holds {:?}, which no field can; take a marker without delimiters, line \
-             ends and NUL bytes",
-            char::from(*byte)
+            "{marker:?} holds a delimiter, a line end or a NUL byte, which no field can; take a \
+             marker without them"
         ));
     }
     if trimmed(bytes, policies.trim.ends()).len() < bytes.len() {

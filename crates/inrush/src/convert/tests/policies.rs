@@ -124,15 +124,15 @@ fn char_of(characters: u32) -> ColumnType {
 
 fn semicolons() -> Dialect {
     Dialect {
-        delimiter: b';',
+        delimiter: b';'.into(),
         ..csv()
     }
 }
 
 fn backslashes() -> Dialect {
     Dialect {
-        delimiter: b';',
-        null: Some("\\N".to_owned()),
+        delimiter: b';'.into(),
+        nulls: vec!["\\N".to_owned()],
         escape: Escape::Byte(b'\\'),
         ..Dialect::tsv()
     }

@@ -25,7 +25,7 @@ const _: () = is_send::<ShardReader>();
 struct Read {
     header: Option<Vec<String>>,
     records: Vec<ReadRecord>,
-    blank_line_count: u64,
+    skipped_line_count: u64,
 }
 
 #[derive(Debug, PartialEq)]
@@ -100,7 +100,7 @@ fn read_metered(
     assert_eq!(meter.record_count, found.records.len() as u64);
     assert_eq!(meter.stored_bytes, file.size_bytes);
     assert_eq!(meter.buffer_lost_count, 0);
-    found.blank_line_count = meter.blank_line_count;
+    found.skipped_line_count = meter.skipped_line_count;
     Ok((found, meter))
 }
 

@@ -56,7 +56,7 @@ fn every_chunk_size_finds_the_same() {
     let is_utf8: Vec<_> = whole.records.iter().map(|r| r.is_utf8).collect();
     assert_eq!(is_utf8, [true, true, false, true, true, true, true]);
     assert_eq!(whole.records[3].fault, Some((FaultKind::StrayQuote, 39)));
-    assert_eq!(whole.blank_line_count, 5);
+    assert_eq!(whole.skipped_line_count, 5);
     for chunk_bytes in 1..=MIXED.len() + 2 {
         let split = read(&file, &Dialect::csv(), chunk_bytes).expect("readable");
         assert_eq!(split, whole, "chunks of {chunk_bytes} bytes");
@@ -119,7 +119,7 @@ fn empty_files_have_no_rows() {
             let found = read(&file, &dialect, 2).expect("readable");
             assert_eq!(found.header, None);
             assert_eq!(found.records, []);
-            assert_eq!(found.blank_line_count, text.matches('\n').count() as u64);
+            assert_eq!(found.skipped_line_count, text.matches('\n').count() as u64);
         }
     }
 }
@@ -163,7 +163,7 @@ fn a_great_run_of_blank_lines_needs_no_great_buffer() {
     ];
     let file = write(folder.path(), "file.csv", text.concat());
     let found = read(&file, &Dialect::csv(), 1000).expect("readable");
-    assert_eq!(found.blank_line_count, 200_000);
+    assert_eq!(found.skipped_line_count, 200_000);
     assert_eq!(
         (found.records[0].line, found.records[0].byte_offset),
         (200_002, 200_004)
@@ -188,8 +188,9 @@ fn long_records_make_the_buffer_grow_up_to_the_limit() {
         assert_eq!(
             message(error, folder.path()),
             "FOLDER/long:2 (byte 2): a record is longer than record_bytes_max (5000 bytes); \
-             the file likely does not end its records with a line feed, or is no text at all; \
-             if records are that long, raise record_bytes_max"
+             the file likely does not end its records as the format's `terminator` says (old \
+             Macs wrote lone carriage returns: terminator = \"cr\"), or is no text at all; if \
+             records are that long, raise record_bytes_max"
         );
     }
     let file = write(
@@ -346,7 +347,7 @@ fn a_wrong_dialect_is_refused() {
     let folder = tempdir().expect("a folder");
     let file = write(folder.path(), "file.csv", "");
     let dialect = Dialect {
-        delimiter: b'"',
+        delimiter: b'"'.into(),
         ..Dialect::csv()
     };
     let error = read(&file, &dialect, 100).expect_err("refused");
