@@ -186,6 +186,20 @@ impl Dialect {
         }
     }
 
+    /// The bytes that quote and escape, and how many there are.
+    pub(crate) fn specials(&self) -> ([u8; 2], usize) {
+        match (self.quote, self.escape_byte()) {
+            (None, None) => ([0, 0], 0),
+            (Some(byte), None) | (None, Some(byte)) => ([byte, byte], 1),
+            (Some(quote), Some(escape)) => ([quote, escape], 2),
+        }
+    }
+
+    /// Whether a line with nothing on it is a record.
+    pub(crate) fn blank_is_record(&self) -> bool {
+        self.blank_lines_are_records && !self.trailing_delimiter
+    }
+
     /// Whether a record `\.` is COPY's end-of-data marker: in its text form only.
     pub(crate) fn has_end_marker(&self) -> bool {
         self.quote.is_none() && self.escape == Escape::Byte(b'\\')

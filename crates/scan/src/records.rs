@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use crate::error::TextEnd;
+use crate::terminator::Terminator;
+
 /// One record of a chunk. Positions are bytes from the start of the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -114,6 +117,34 @@ impl Records {
             None => self.field_ends.len(),
         };
         end - first
+    }
+
+    /// Settles what a last record that may be COPY's end-of-data marker is. Where `text_end`
+    /// does not tell, it is taken out, and where it starts comes back: it is not consumed.
+    pub(crate) fn settle_end_marker(
+        &mut self,
+        text: &[u8],
+        terminator: Terminator,
+        text_end: TextEnd,
+    ) -> Option<u32> {
+        let last = self.records.last().copied()?;
+        let fault = self.faults.last()?;
+        let behind = &text[last.end as usize..];
+        let is_marker = fault.kind == FaultKind::EndMarker
+            && fault.record_index as usize == self.records.len() - 1
+            && terminator.bytes_at(behind) == behind.len();
+        if !is_marker || text_end == TextEnd::MoreRecords {
+            return None;
+        }
+        self.records.pop();
+        self.faults.pop();
+        self.field_ends.truncate(last.first_field as usize);
+        if text_end == TextEnd::File {
+            self.end_marker_count += 1;
+            return None;
+        }
+        self.line_count = last.line;
+        Some(last.start)
     }
 
     /// The bytes of field `field_index` of the record at `index`, as written (quotes included).

@@ -1,12 +1,12 @@
 //! The scanner: stripes of blocks to masks, masks to records.
 
-use crate::dialect::{Dialect, Escape};
+use crate::dialect::Dialect;
 use crate::error::{Scan, ScanError, TextEnd};
-use crate::machine::{Form, Machine};
+use crate::fixed::FixedMachine;
+use crate::general::{self, GeneralMachine};
+use crate::machine::{Machine, Settings};
 use crate::masks::{BLOCK_BYTES, Kernel, Masks, Needles};
 use crate::records::Records;
-use crate::reference::scan_reference;
-use crate::terminator::Terminator;
 
 /// Blocks whose masks are found in one go: few enough to stay in the first cache, enough to
 /// make the choice of the kernel cost nothing.
@@ -18,14 +18,19 @@ const SCAN_BYTES_MAX: usize = 1 << 31;
 /// Finds records and their fields. Holds no text and no state between calls.
 #[derive(Clone, Debug)]
 pub struct Scanner {
-    dialect: Dialect,
-    is_common: bool,
     kernel: Kernel,
-    form: Form,
-    needles: Needles,
-    trailing_delimiter: bool,
-    blank_lines_are_records: bool,
-    record_bytes_max: usize,
+    way: Way,
+}
+
+/// Which machine reads the dialect.
+#[derive(Clone, Debug)]
+enum Way {
+    /// The fastest, for the common dialects.
+    Common(Settings),
+    /// One special byte after another, for all others that have delimiters.
+    General(Box<Dialect>, Needles),
+    /// Fields at declared positions.
+    Fixed(Box<Dialect>, Needles),
 }
 
 impl Scanner {
@@ -44,33 +49,16 @@ impl Scanner {
     /// For tests: with this kernel, and with limits that are too small for use.
     #[doc(hidden)]
     pub fn with_kernel(dialect: &Dialect, kernel: Kernel) -> Scanner {
-        let escape = match dialect.escape {
-            Escape::Byte(byte) => Some(byte),
-            Escape::None | Escape::DoubledQuote => None,
+        let boxed = || Box::new(dialect.clone());
+        let way = if dialect.fixed.is_some() {
+            Way::Fixed(boxed(), general::needles(dialect))
+        } else {
+            match Settings::of(dialect) {
+                Some(settings) => Way::Common(settings),
+                None => Way::General(boxed(), general::needles(dialect)),
+            }
         };
-        let (special, special_count) = match (dialect.quote, escape) {
-            (None, None) => ([0, 0], 0),
-            (Some(byte), None) | (None, Some(byte)) => ([byte, byte], 1),
-            (Some(quote), Some(escape)) => ([quote, escape], 2),
-        };
-        Scanner {
-            dialect: dialect.clone(),
-            is_common: dialect.delimiter.len() == 1
-                && dialect.terminator == Terminator::Any
-                && dialect.comment.is_none()
-                && dialect.fixed.is_none()
-                && !dialect.has_end_marker(),
-            kernel,
-            form: Form::of(dialect),
-            needles: Needles {
-                delimiter: dialect.delimiter.first(),
-                special,
-                special_count,
-            },
-            trailing_delimiter: dialect.trailing_delimiter,
-            blank_lines_are_records: dialect.blank_lines_are_records && !dialect.trailing_delimiter,
-            record_bytes_max: dialect.record_bytes_max,
-        }
+        Scanner { kernel, way }
     }
 
     /// Finds the records of `text`, which starts where a record starts. `records` is cleared
@@ -98,36 +86,60 @@ impl Scanner {
             end => end,
         };
         let text = &text[..text.len().min(SCAN_BYTES_MAX)];
-        if !self.is_common || text.contains(&b'\r') {
-            return scan_reference(&self.dialect, text, end, records);
-        }
         records.clear();
         records.gap_bytes = 1;
-        let mut machine = Machine::new(
-            self.form,
-            self.needles,
-            self.trailing_delimiter,
-            self.blank_lines_are_records,
-            self.record_bytes_max,
-            text,
-            records,
-        );
-        let mut masks = [Masks::default(); STRIPE_BLOCKS];
-        let (blocks, rest) = text.as_chunks::<BLOCK_BYTES>();
-        let mut base = 0;
-        for stripe in blocks.chunks(STRIPE_BLOCKS) {
-            let masks = &mut masks[..stripe.len()];
-            self.kernel.find(stripe, &self.needles, masks);
-            machine.take(base, masks)?;
-            base += (stripe.len() * BLOCK_BYTES) as u32;
+        match &self.way {
+            Way::Common(settings) => {
+                let mut machine = Machine::new(*settings, text, records);
+                let needles = &settings.needles;
+                each_stripe(self.kernel, needles, text, |base, masks| {
+                    machine.take(base, masks)
+                })?;
+                machine.finish(end)
+            }
+            Way::General(dialect, needles) => {
+                records.gap_bytes = dialect.delimiter.len() as u32;
+                let mut machine = GeneralMachine::new(dialect, text, records);
+                each_stripe(self.kernel, needles, text, |base, masks| {
+                    machine.take(base, masks)
+                })?;
+                machine.finish(end)
+            }
+            Way::Fixed(dialect, needles) => {
+                records.gap_bytes = dialect.delimiter.len() as u32;
+                let mut machine = FixedMachine::new(dialect, text, records);
+                each_stripe(self.kernel, needles, text, |base, masks| {
+                    machine.take(base, masks)
+                })?;
+                machine.finish(end)
+            }
         }
-        if !rest.is_empty() {
-            // No needle is zero, so that the filling is not found.
-            let mut block = [0; BLOCK_BYTES];
-            block[..rest.len()].copy_from_slice(rest);
-            self.kernel.find(&[block], &self.needles, &mut masks[..1]);
-            machine.take(base, &masks[..1])?;
-        }
-        machine.finish(end == TextEnd::File)
     }
+}
+
+/// Hands out the masks of a text, stripe by stripe, with the position of each.
+#[inline(always)]
+fn each_stripe(
+    kernel: Kernel,
+    needles: &Needles,
+    text: &[u8],
+    mut take: impl FnMut(u32, &[Masks]) -> Result<(), ScanError>,
+) -> Result<(), ScanError> {
+    let mut masks = [Masks::default(); STRIPE_BLOCKS];
+    let (blocks, rest) = text.as_chunks::<BLOCK_BYTES>();
+    let mut base = 0;
+    for stripe in blocks.chunks(STRIPE_BLOCKS) {
+        let masks = &mut masks[..stripe.len()];
+        kernel.find(stripe, needles, masks);
+        take(base, masks)?;
+        base += (stripe.len() * BLOCK_BYTES) as u32;
+    }
+    if !rest.is_empty() {
+        // No needle is zero, so that the filling is not found.
+        let mut block = [0; BLOCK_BYTES];
+        block[..rest.len()].copy_from_slice(rest);
+        kernel.find(&[block], needles, &mut masks[..1]);
+        take(base, &masks[..1])?;
+    }
+    Ok(())
 }
