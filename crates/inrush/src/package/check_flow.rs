@@ -47,7 +47,7 @@ fn check_columns(
     faults: &mut Faults<'_>,
 ) -> Option<Vec<ColumnDetail>> {
     let mut columns = Vec::new();
-    let mut seen: HashMap<(bool, String), usize> = HashMap::new();
+    let mut seen: HashMap<String, usize> = HashMap::new();
     for (item, spec) in flow.columns.iter().enumerate() {
         let path = at(&format!("columns[{item}]"));
         let detail = match spec.detail() {
@@ -63,9 +63,9 @@ fn check_columns(
                 continue;
             }
         };
-        // A field that is skipped may have the name that another column has in the target.
-        let key = (detail.skip, detail.name.clone());
-        match seen.get(&key) {
+        match seen.get(&detail.name) {
+            // Fields that are skipped go nowhere, whatever they are called.
+            _ if detail.skip => {}
             Some(first) => {
                 let kind = PackageFaultKind::Duplicate {
                     what: "the column",
@@ -76,7 +76,7 @@ fn check_columns(
                 faults.add(&path, kind);
             }
             None => {
-                seen.insert(key, item);
+                seen.insert(detail.name.clone(), item);
             }
         }
         check_column(&detail, &path, faults);
@@ -201,7 +201,7 @@ fn check_key(
     at: &dyn Fn(&str) -> String,
     faults: &mut Faults<'_>,
 ) {
-    let mut loaded = columns.iter().filter(|column| !column.skip);
+    let loaded = columns.iter().filter(|column| !column.skip);
     match loaded.clone().find(|column| column.name == key) {
         Some(column) => match column.source {
             None | Some(SourceWord::Constant) => return,
@@ -214,10 +214,18 @@ fn check_key(
                 );
             }
         },
-        None if loaded.next().is_none() => return,
+        None if columns.is_empty() => return,
+        None if columns.iter().any(|column| column.name == key) => {
+            return faults.value(
+                &at("partition_by"),
+                text,
+                "the field is skipped, and the key of a row must be loaded",
+                "give the column a type instead of `skip`",
+            );
+        }
         None => {}
     }
-    let names = columns.iter().map(|column| column.name.as_str());
+    let names = loaded.map(|column| column.name.as_str());
     let mend = match suggestion(key, names) {
         Some(near) => format!("did you mean `{}`?", quoted_where_needed(&near)),
         None => "take one of the flow's columns".to_owned(),

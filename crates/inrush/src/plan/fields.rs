@@ -56,7 +56,7 @@ impl Mismatch {
 pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignment, Mismatch> {
     let mut fields = Fields::new(header.len());
     let mut columns = Vec::new();
-    for detail in details {
+    for (at, detail) in details.iter().enumerate() {
         let source = match special(detail) {
             Special::Others => continue,
             Special::Made(source) => source,
@@ -69,7 +69,7 @@ pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignme
                     None => named(detail, &detail.name, header)?,
                 };
                 // One field may fill a second column that asks for it.
-                fields.take(index, detail, details, |one, other| {
+                fields.take(index, at, details, |one, other| {
                     one.field.is_some() || other.field.is_some()
                 })?;
                 ValueSource::Field(index)
@@ -109,7 +109,7 @@ pub fn by_place(
     let mut fields = Fields::new(0);
     let mut columns = Vec::new();
     let mut next = 0;
-    for detail in details {
+    for (at, detail) in details.iter().enumerate() {
         let source = match special(detail) {
             Special::Others => continue,
             Special::Made(source) => source,
@@ -132,7 +132,7 @@ pub fn by_place(
                     }
                 };
                 next = index + 1;
-                fields.take(index, detail, details, |one, other| {
+                fields.take(index, at, details, |one, other| {
                     one.field.is_some() && other.field.is_some()
                 })?;
                 ValueSource::Field(index)
@@ -215,7 +215,8 @@ fn assignment(columns: Vec<Assigned>, field_count: usize) -> Result<Assignment, 
 
 /// Which fields are spoken for, and by which of the listed columns.
 struct Fields {
-    taken: Vec<Option<String>>,
+    /// For each field the place in the list of the first column that takes it.
+    taken: Vec<Option<usize>>,
 }
 
 impl Fields {
@@ -225,34 +226,31 @@ impl Fields {
         }
     }
 
-    /// Notes that a column takes a field. A second one may take it too where neither skips it
+    /// Notes that the column at a place of the list takes a field. A second one may take it too where neither skips it
     /// and `may_share` says so of the two.
     fn take(
         &mut self,
         index: usize,
-        detail: &ColumnDetail,
+        at: usize,
         details: &[ColumnDetail],
         may_share: impl Fn(&ColumnDetail, &ColumnDetail) -> bool,
     ) -> Result<(), Mismatch> {
         if self.taken.len() <= index {
             self.taken.resize(index + 1, None);
         }
-        let Some(other) = &self.taken[index] else {
-            self.taken[index] = Some(detail.name.clone());
+        let Some(before) = self.taken[index] else {
+            self.taken[index] = Some(at);
             return Ok(());
         };
-        let before = details
-            .iter()
-            .find(|before| before.name == *other && !std::ptr::eq(*before, detail));
-        let is_shared =
-            before.is_some_and(|before| !before.skip && !detail.skip && may_share(before, detail));
-        if is_shared {
+        let (before, detail) = (&details[before], &details[at]);
+        if !before.skip && !detail.skip && may_share(before, detail) {
             return Ok(());
         }
         Err(Mismatch::new(
             format!(
-                "field {} of the records is listed twice, as `{other}` and as `{}`",
+                "field {} of the records is listed twice, as `{}` and as `{}`",
                 index + 1,
+                before.name,
                 detail.name
             ),
             "let each column take a field of its own; say `field` of both where one field is \
@@ -420,6 +418,7 @@ mod tests {
         one_field_for_two: ["a", "raw=a"], "a" => Ok("a=1 raw=1 of 1");
         one_field_twice: ["a", "A"], "a" => Err("listed twice");
         taken_and_skipped: ["a", "!x=a"], "a" => Err("listed twice");
+        skipped_under_a_name_of_another: ["a=b", "a skip"], "a,b" => Ok("a=2 of 2");
         nothing_left: ["a skip"], "a" => Err("no column takes a field");
     }
 
@@ -435,6 +434,7 @@ mod tests {
     places! {
         in_order: ["a", "b"], None => Ok("a=1 b=2 of 2");
         with_a_gap: ["a", "x skip", "b"], None => Ok("a=1 b=3 of 3");
+        skipped_by_one_name: ["x skip", "a", "x skip", "b"], None => Ok("a=2 b=4 of 4");
         last_skipped: ["a", "x skip"], None => Ok("a=1 of 2");
         rest_skipped: ["a", "b", "* skip"], Some(5) => Ok("a=1 b=2 of 5");
         rest_skipped_in_no_file: ["a", "b", "* skip"], None => Ok("a=1 b=2 of 2");
