@@ -10,6 +10,7 @@ pub mod chunk;
 pub mod column;
 pub mod convert;
 pub mod destination;
+pub mod encoding;
 pub mod error;
 pub mod event;
 pub mod fault;

@@ -35,7 +35,11 @@ fn format() -> impl Strategy<Value = Format> {
             Compression::None,
             Compression::Gzip,
             Compression::Zstd,
+            Compression::Bzip2,
+            Compression::Xz,
+            Compression::Zip,
         ])),
+        option::of(text()),
     )
         .prop_map(
             |(
@@ -48,6 +52,7 @@ fn format() -> impl Strategy<Value = Format> {
                 null,
                 record_bytes_max,
                 compression,
+                encoding,
             )| Format {
                 preset,
                 delimiter,
@@ -58,6 +63,7 @@ fn format() -> impl Strategy<Value = Format> {
                 null,
                 record_bytes_max,
                 compression,
+                encoding,
             },
         )
 }
