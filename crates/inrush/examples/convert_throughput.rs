@@ -140,6 +140,7 @@ fn chunk(text: String) -> Chunk {
         byte_offset: 0,
         line_offset: 0,
         invalid_utf8: Vec::new(),
+        places: None,
     }
 }
 

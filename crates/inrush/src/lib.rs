@@ -11,6 +11,7 @@ pub mod column;
 pub mod column_policy;
 pub mod convert;
 pub mod destination;
+pub mod encoding;
 pub mod error;
 pub mod event;
 pub mod fault;

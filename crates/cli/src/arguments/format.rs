@@ -3,7 +3,7 @@
 use inrush::package::{Compression, Format, NullMarker, Preset, suggestion};
 
 /// Every word that a format may have, for a near miss.
-const WORDS: [&str; 15] = [
+const WORDS: [&str; 16] = [
     "tbl",
     "csv",
     "tsv",
@@ -13,6 +13,7 @@ const WORDS: [&str; 15] = [
     "null",
     "record_bytes_max",
     "compression",
+    "encoding",
     "header",
     "no_header",
     "trailing_delimiter",
@@ -69,9 +70,17 @@ fn apply(format: &mut Format, name: &str, value: Option<String>) -> Result<(), S
                 "none" => Compression::None,
                 "gzip" | "gz" => Compression::Gzip,
                 "zstd" | "zst" => Compression::Zstd,
-                _ => return Err(format!("compression={value}: it is none, gzip or zstd")),
+                "bzip2" | "bz2" => Compression::Bzip2,
+                "xz" => Compression::Xz,
+                "zip" => Compression::Zip,
+                _ => {
+                    return Err(format!(
+                        "compression={value}: it is none, gzip, zstd, bzip2, xz or zip"
+                    ));
+                }
             });
         }
+        ("encoding", Some(value)) => format.encoding = Some(value),
         (word, value) if WORDS.contains(&word) => {
             return Err(match value {
                 Some(_) => format!("`{word}` takes no value"),
@@ -191,7 +200,7 @@ mod tests {
             ("header=1", "header=1: it is neither true nor false"),
             (
                 "compression=lz4",
-                "compression=lz4: it is none, gzip or zstd",
+                "compression=lz4: it is none, gzip, zstd, bzip2, xz or zip",
             ),
             (
                 "record_bytes_max=1M",

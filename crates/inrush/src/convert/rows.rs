@@ -81,7 +81,10 @@ pub(super) fn select(
             || found > field_count && dialect.extra_fields == ExtraFields::Ignore;
         if is_fault || is_invalid || !fits {
             let error = if is_invalid {
-                utf8_error(&chunk.text()[record.start as usize..record.end as usize])
+                utf8_error(
+                    &chunk.text()[record.start as usize..record.end as usize],
+                    chunk.encoding(),
+                )
             } else if let (true, Some(fault)) = (is_fault, faults.peek()) {
                 fault_error(fault, record, dialect)
             } else {
@@ -186,7 +189,22 @@ fn shortened(value: &[u8]) -> String {
     String::from_utf8_lossy(&value[..end]).into_owned()
 }
 
-fn utf8_error(raw: &[u8]) -> ValueError {
+fn utf8_error(raw: &[u8], encoding: Option<&str>) -> ValueError {
+    if let Some(encoding) = encoding {
+        let valid = match std::str::from_utf8(raw) {
+            Err(error) => &raw[..error.valid_up_to()],
+            Ok(_) => raw,
+        };
+        let character = String::from_utf8_lossy(valid).chars().count() + 1;
+        return ValueError::new(
+            RejectCode::InvalidUtf8,
+            format!(
+                "character {character} of the record is nothing in {encoding} (each byte of it \
+                 stands as 0xff in the kept row); likely the file is in another encoding: \
+                 declare that as format.encoding"
+            ),
+        );
+    }
     let place = match std::str::from_utf8(raw) {
         Err(error) => {
             let at = error.valid_up_to();
@@ -198,7 +216,7 @@ fn utf8_error(raw: &[u8]) -> ValueError {
         RejectCode::InvalidUtf8,
         format!(
             "{place} is not valid UTF-8; likely the file is in another encoding, such as \
-             Latin-1: convert it, for example with `iconv -f LATIN1 -t UTF-8`"
+             Latin-1: declare it, for example as format.encoding = \"windows-1252\""
         ),
     )
 }

@@ -5,6 +5,7 @@ use inrush_scan::{Dialect, Escape};
 use super::error::{PackageError, PackageFaultKind};
 use super::place::Place;
 use super::{Compression, Format, NullMarker, Preset};
+use crate::encoding::TextEncoding;
 
 /// A setting of a format that is wrong, and why.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl Preset {
                 "tbl" => return Some(Preset::Tbl),
                 "csv" => return Some(Preset::Csv),
                 "tsv" => return Some(Preset::Tsv),
-                "gz" | "gzip" | "zst" | "zstd" => {}
+                "gz" | "gzip" | "zst" | "zstd" | "bz2" | "bzip2" | "xz" | "zip" => {}
                 part if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) => {}
                 _ => return None,
             }
@@ -51,6 +52,9 @@ impl Compression {
             match extension.to_ascii_lowercase().as_str() {
                 "gz" | "gzip" => return Compression::Gzip,
                 "zst" | "zstd" => return Compression::Zstd,
+                "bz2" | "bzip2" => return Compression::Bzip2,
+                "xz" => return Compression::Xz,
+                "zip" => return Compression::Zip,
                 part if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) => {}
                 _ => return Compression::None,
             }
@@ -65,6 +69,23 @@ impl Format {
     pub fn compression_of(&self, file_name: &str) -> Compression {
         self.compression
             .unwrap_or_else(|| Compression::of_file(file_name))
+    }
+
+    /// The encoding that is declared; none where a byte order mark, or nothing, tells it.
+    pub fn text_encoding(&self) -> Result<Option<TextEncoding>, PackageError> {
+        self.text_encoding_checked()
+            .map_err(|fault| PackageError::new(Place::default(), *fault.kind))
+    }
+
+    /// The encoding, else why its name is wrong.
+    fn text_encoding_checked(&self) -> Result<Option<TextEncoding>, FormatFault> {
+        let Some(name) = &self.encoding else {
+            return Ok(None);
+        };
+        let encoding = TextEncoding::parse(name);
+        let encoding =
+            encoding.map_err(|error| refused("encoding", name, &error.cause, &error.mend))?;
+        Ok(Some(encoding))
     }
 
     /// How a file of this format and name is written.
@@ -126,6 +147,7 @@ impl Format {
         if let Some(record_bytes_max) = self.record_bytes_max {
             dialect.record_bytes_max = record_bytes_max as usize;
         }
+        self.text_encoding_checked()?;
         dialect.check().map_err(|error| FormatFault {
             setting: error.setting,
             kind: Box::new(PackageFaultKind::Format {

@@ -173,7 +173,8 @@ pub enum OneOrMany {
 #[serde(deny_unknown_fields, default)]
 pub struct Format {
     /// Where the other settings start from; from the files' names where it is not set
-    /// (`.tbl`, `.csv`, `.tsv`, `.gz` and `.zst` looked through), else `csv`.
+    /// (`.tbl`, `.csv`, `.tsv`; `.gz`, `.zst`, `.bz2`, `.xz` and `.zip` looked through), else
+    /// `csv`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<Preset>,
     /// Stands between fields; one ASCII character.
@@ -202,6 +203,10 @@ pub struct Format {
     /// How the files are compressed; from their names where it is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
+    /// How text is encoded, by a name such as `windows-1252`, `iso-8859-1`, `utf-16` or
+    /// `shift_jis`; by its byte order mark, else UTF-8, where it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
 }
 
 /// A starting point of a format.
@@ -236,6 +241,12 @@ pub enum Compression {
     Gzip,
     /// Zstandard, of one or more frames.
     Zstd,
+    /// bzip2, of one or more streams.
+    Bzip2,
+    /// xz, of one or more streams.
+    Xz,
+    /// A zip archive: each file in it is a source file of its own.
+    Zip,
 }
 
 /// A column of the file, or of the target.

@@ -178,6 +178,7 @@ fn format(format: &Format) -> String {
             .compression
             .map(|compression| word(serde_json::json!(compression))),
     );
+    add("encoding", format.encoding.as_deref().map(text));
     format!("{{ {} }}", settings.join(", "))
 }
 

@@ -36,7 +36,11 @@ fn format() -> impl Strategy<Value = Format> {
             Compression::None,
             Compression::Gzip,
             Compression::Zstd,
+            Compression::Bzip2,
+            Compression::Xz,
+            Compression::Zip,
         ])),
+        option::of(text()),
     )
         .prop_map(
             |(
@@ -49,6 +53,7 @@ fn format() -> impl Strategy<Value = Format> {
                 null,
                 record_bytes_max,
                 compression,
+                encoding,
             )| Format {
                 preset,
                 delimiter,
@@ -59,6 +64,7 @@ fn format() -> impl Strategy<Value = Format> {
                 null,
                 record_bytes_max,
                 compression,
+                encoding,
             },
         )
 }

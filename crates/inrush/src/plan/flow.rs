@@ -17,7 +17,7 @@ use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::staging::Model;
 use crate::destination::postgres::{Session, catalog};
 use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Package};
-use crate::source::{self, Preview, Shard, SourceFile};
+use crate::source::{self, Preview, ResolveOptions, Shard, SourceFile};
 
 /// Makes the plan of one flow.
 pub struct FlowPlanner<'a> {
@@ -61,17 +61,25 @@ impl FlowPlanner<'_> {
         let files: Vec<Arc<SourceFile>> = source::resolve_as(
             self.flow.files.patterns(),
             folder,
-            self.flow.format.compression,
+            &ResolveOptions {
+                compression: self.flow.format.compression,
+                encoding: self.flow.format.text_encoding()?,
+                pipes: self.options.pipes.clone(),
+                reader: &name,
+            },
         )?
         .into_iter()
         .map(Arc::new)
         .collect();
-        for file in files.iter().filter(|file| file.size_bytes == 0) {
+        for file in files
+            .iter()
+            .filter(|file| file.size_bytes == 0 && !file.is_pipe())
+        {
             notes.push(format!("{} is empty: it has no rows", file.path.display()));
         }
         let first_name = files[0].path.to_string_lossy().into_owned();
         let mut dialect = self.flow.format.dialect(&first_name)?;
-        let header = first_header(&files, &dialect)?;
+        let header = first_header(&files, &dialect, notes)?;
 
         let key_name = facts
             .as_ref()
@@ -141,7 +149,8 @@ impl FlowPlanner<'_> {
         }
         let shards: Vec<Shard> = files.into_iter().map(Shard::whole).collect();
         let shape = format!(
-            "{dialect:?} {:?} {:?} {:?} {target} {:?} {:?}",
+            "{dialect:?} {:?} {:?} {:?} {:?} {target} {:?} {:?}",
+            self.flow.format.encoding,
             resolved.columns,
             resolved.type_sql,
             resolved.wire,
@@ -270,20 +279,32 @@ impl FlowPlanner<'_> {
     }
 }
 
-/// The header of the first file that has one; files without a byte have none.
+/// The header of the first file that has one; files without a byte have none. What only a byte
+/// order mark tells of the encoding is noted.
 fn first_header(
     files: &[Arc<SourceFile>],
     dialect: &Dialect,
+    notes: &mut Vec<String>,
 ) -> Result<Option<Vec<String>>, PlanError> {
-    if !dialect.header {
-        return Ok(None);
-    }
+    let mut first = None;
     for file in files {
-        if let Some(header) = Preview::read(file, dialect, 0)?.header {
-            return Ok(Some(header));
+        // A pipe without a header need not be waited for.
+        if !dialect.header && file.is_pipe() {
+            continue;
+        }
+        let preview = Preview::read(file, dialect, 0)?;
+        if let Some(encoding) = preview.encoding_found {
+            notes.push(format!(
+                "{} is read as {encoding}: its byte order mark says so",
+                file.path.display()
+            ));
+        }
+        if preview.header.is_some() || !dialect.header {
+            first = preview.header;
+            break;
         }
     }
-    Ok(None)
+    Ok(first)
 }
 
 /// The fields of the first row of all, where the package needs their number: it says to skip all

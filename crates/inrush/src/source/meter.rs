@@ -5,7 +5,7 @@
 pub struct SourceMeter {
     /// Bytes of the stored files.
     pub stored_bytes: u64,
-    /// Bytes of text, decompressed.
+    /// Bytes of text, decompressed, in the file's own encoding.
     pub text_bytes: u64,
     /// Chunks handed out.
     pub chunk_count: u64,
@@ -17,7 +17,7 @@ pub struct SourceMeter {
     pub buffer_lost_count: u64,
     /// In the system's read calls.
     pub read_ns: u64,
-    /// Decompressing.
+    /// Decompressing, and making text of another encoding UTF-8.
     pub decompress_ns: u64,
     /// Finding records, and checking that they are UTF-8.
     pub scan_ns: u64,

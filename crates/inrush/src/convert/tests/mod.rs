@@ -52,6 +52,7 @@ fn scanned(dialect: &Dialect, text: &[u8]) -> (Chunk, Records) {
         byte_offset: 1_000,
         line_offset: 10,
         invalid_utf8,
+        places: None,
     };
     (chunk, records)
 }

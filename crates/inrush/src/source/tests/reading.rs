@@ -316,24 +316,19 @@ macro_rules! refuses {
 }
 
 refuses! {
-    utf16_little, b"\xff\xfea\0,\0b\0\n\0",
-        "FOLDER/file.csv: the text is UTF-16LE, and only UTF-8 is read; write it again with: \
-         iconv -f UTF-16LE -t UTF-8";
-    utf16_big, b"\xfe\xff\0a\0,\0b\0\n",
-        "FOLDER/file.csv: the text is UTF-16BE, and only UTF-8 is read; write it again with: \
-         iconv -f UTF-16BE -t UTF-8";
     utf32_little, b"\xff\xfe\0\0a\0\0\0",
-        "FOLDER/file.csv: the text is UTF-32LE, and only UTF-8 is read; write it again with: \
+        "FOLDER/file.csv: the text is UTF-32LE, which is not read; write it again with: \
          iconv -f UTF-32LE -t UTF-8";
     utf16_without_mark, b"a\0,\0b\0\n\0",
-        "FOLDER/file.csv: the text is UTF-16LE, and only UTF-8 is read; write it again with: \
-         iconv -f UTF-16LE -t UTF-8";
+        "FOLDER/file.csv: the text looks like UTF-16LE without a byte order mark; if it is, \
+         declare it: format.encoding = \"UTF-16LE\"";
     gzip_without_its_name, b"\x1f\x8b\x08\0\0\0",
         "FOLDER/file.csv: expected text, but the file begins like gzip; declare it: \
          format.compression = \"gzip\"";
     zip, b"PK\x03\x04\x14\0",
         "FOLDER/file.csv: expected text, but the file begins like zip (or an Excel workbook); \
-         make it again as text";
+         if it is an archive of texts, declare it: format.compression = \"zip\"; else make it \
+         again as text";
     unclosed_header, b"\na,\"b\n1,2\n",
         "FOLDER/file.csv:2 (byte 1): the header has a quote that is not closed; mend the first \
          record, or set header = false if the file has none";
