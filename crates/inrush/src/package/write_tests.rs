@@ -31,6 +31,7 @@ fn format() -> impl Strategy<Value = Format> {
             text().prop_map(NullMarker::Text),
             Just(NullMarker::Never(false))
         ]),
+        (option::of(text()), option::of(text())),
         option::of(1_024_u32..=1 << 30),
         option::of(select(vec![
             Compression::None,
@@ -47,6 +48,7 @@ fn format() -> impl Strategy<Value = Format> {
                 trailing_delimiter,
                 header,
                 null,
+                (decimal_separator, group_separator),
                 record_bytes_max,
                 compression,
             )| Format {
@@ -57,6 +59,8 @@ fn format() -> impl Strategy<Value = Format> {
                 trailing_delimiter,
                 header,
                 null,
+                decimal_separator,
+                group_separator,
                 record_bytes_max,
                 compression,
             },
