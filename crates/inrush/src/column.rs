@@ -115,6 +115,20 @@ impl Column {
 }
 
 impl ColumnType {
+    /// Whether its values are numbers.
+    pub fn is_number(&self) -> bool {
+        matches!(
+            self,
+            ColumnType::Int16
+                | ColumnType::Int32
+                | ColumnType::Int64
+                | ColumnType::Float32
+                | ColumnType::Float64
+                | ColumnType::Decimal { .. }
+                | ColumnType::DecimalText { .. }
+        )
+    }
+
     /// The Arrow type that carries it between the steps.
     pub fn arrow(&self) -> DataType {
         match self {

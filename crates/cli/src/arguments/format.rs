@@ -3,7 +3,7 @@
 use inrush::package::{Compression, Format, NullMarker, Preset, suggestion};
 
 /// Every word that a format may have, for a near miss.
-const WORDS: [&str; 16] = [
+const WORDS: [&str; 18] = [
     "tbl",
     "csv",
     "tsv",
@@ -11,6 +11,8 @@ const WORDS: [&str; 16] = [
     "quote",
     "escape",
     "null",
+    "decimal_separator",
+    "group_separator",
     "record_bytes_max",
     "compression",
     "encoding",
@@ -45,6 +47,8 @@ fn apply(format: &mut Format, name: &str, value: Option<String>) -> Result<(), S
         ("quote", Some(value)) => format.quote = Some(value),
         ("escape", Some(value)) => format.escape = Some(value),
         ("null", Some(value)) => format.null = Some(NullMarker::Text(value)),
+        ("decimal_separator", Some(value)) => format.decimal_separator = Some(value),
+        ("group_separator", Some(value)) => format.group_separator = Some(value),
         ("no_null", None) => format.null = Some(NullMarker::Never(false)),
         ("header", None) => format.header = Some(true),
         ("no_header", None) => format.header = Some(false),

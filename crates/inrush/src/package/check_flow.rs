@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::check::Faults;
-use super::column_check::check_column;
+use super::column_check::{check_column, check_separators};
 use super::error::PackageFaultKind;
 use super::name::{TableName, quoted_where_needed};
 use super::suggest::suggestion;
@@ -16,6 +16,12 @@ pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
     if let Err(kind) = TableName::parse(&flow.table) {
         faults.add(&at("table"), kind);
     }
+    check_separators(
+        &flow.format.decimal_separator,
+        &flow.format.group_separator,
+        &|setting| at(&format!("format.{setting}")),
+        faults,
+    );
     let columns = check_columns(flow, &at, faults);
     check_partitions(flow, columns.as_deref(), &at, faults);
 }

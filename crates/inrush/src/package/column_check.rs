@@ -45,7 +45,12 @@ pub(super) fn check_column(detail: &ColumnDetail, path: &str, faults: &mut Fault
     }
     check_null(detail, &at, faults);
     check_words(detail, &at, faults);
-    check_separators(detail, &at, faults);
+    check_separators(
+        &detail.decimal_separator,
+        &detail.group_separator,
+        &at,
+        faults,
+    );
 }
 
 fn conflict(faults: &mut Faults<'_>, path: &str, conflict: &str, mend: &str) {
@@ -228,11 +233,14 @@ fn check_words(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut 
     );
 }
 
-fn check_separators(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
-    for (key, separator) in [
-        ("decimal_separator", &detail.decimal_separator),
-        ("group_separator", &detail.group_separator),
-    ] {
+/// Checks the marks that stand in numbers, of a column or of a format.
+pub(super) fn check_separators(
+    decimal: &Option<String>,
+    group: &Option<String>,
+    at: &dyn Fn(&str) -> String,
+    faults: &mut Faults<'_>,
+) {
+    for (key, separator) in [("decimal_separator", decimal), ("group_separator", group)] {
         let Some(separator) = separator else {
             continue;
         };
@@ -247,8 +255,8 @@ fn check_separators(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: 
                     \"\\u00A0\"";
         faults.value(&at(key), separator, cause, mend);
     }
-    let decimal = detail.decimal_separator.as_deref().unwrap_or(".");
-    if detail.group_separator.as_deref() == Some(decimal) {
+    let decimal = decimal.as_deref().unwrap_or(".");
+    if group.as_deref() == Some(decimal) {
         let mend = match decimal {
             "." => "add decimal_separator = \",\", or take another group_separator",
             _ => "take another one of them",

@@ -137,8 +137,10 @@ pub struct Flow {
     /// How the files are written.
     #[serde(default)]
     pub format: Format,
-    /// The file's columns in the file's order: `"name type"`, `"name type not null"` or a
-    /// table. Not needed where the target exists and has them all.
+    /// The columns: `"name type"`, `"name type not null"` or a table. They are matched with the
+    /// names of a header, else with the fields in their order; every field is listed, those that
+    /// are not loaded as `"name skip"` or, all others, `"* skip"`. Not needed where the target
+    /// exists and has them all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<ColumnSpec>,
     /// The target, `table` or `schema.table`; parts with other characters in double quotes.
@@ -196,6 +198,13 @@ pub struct Format {
     /// The unquoted text that stands for NULL; `false` where nothing does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub null: Option<NullMarker>,
+    /// Stands between whole part and fraction in columns of numbers that say nothing else; a
+    /// point where it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decimal_separator: Option<String>,
+    /// Stands between groups of three digits in columns of numbers that say nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group_separator: Option<String>,
     /// A record longer than this stops the flow; 1 KiB to 1 GiB, 16 MiB where it is not set.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -341,6 +350,12 @@ pub struct ColumnDetail {
 }
 
 impl ColumnDetail {
+    /// Whether its values are written as those of the files: they come from a field, or are
+    /// given in the package in a field's place.
+    pub fn reads_files(&self) -> bool {
+        matches!(self.source, None | Some(SourceWord::Constant))
+    }
+
     /// A nullable column of which only the name is known.
     pub fn named(name: &str) -> ColumnDetail {
         ColumnDetail {

@@ -169,6 +169,14 @@ fn format(format: &Format) -> String {
         }),
     );
     add(
+        "decimal_separator",
+        format.decimal_separator.as_deref().map(text),
+    );
+    add(
+        "group_separator",
+        format.group_separator.as_deref().map(text),
+    );
+    add(
         "record_bytes_max",
         format.record_bytes_max.map(|value| value.to_string()),
     );

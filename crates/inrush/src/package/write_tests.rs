@@ -31,6 +31,7 @@ fn format() -> impl Strategy<Value = Format> {
             text().prop_map(NullMarker::Text),
             Just(NullMarker::Never(false))
         ]),
+        (option::of(text()), option::of(text())),
         option::of(1_024_u32..=1 << 30),
         option::of(select(vec![
             Compression::None,
@@ -51,6 +52,7 @@ fn format() -> impl Strategy<Value = Format> {
                 trailing_delimiter,
                 header,
                 null,
+                (decimal_separator, group_separator),
                 record_bytes_max,
                 compression,
                 encoding,
@@ -62,6 +64,8 @@ fn format() -> impl Strategy<Value = Format> {
                 trailing_delimiter,
                 header,
                 null,
+                decimal_separator,
+                group_separator,
                 record_bytes_max,
                 compression,
                 encoding,

@@ -13,7 +13,7 @@ use crate::destination::postgres::Session;
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::staging::NewColumn;
 use crate::destination::postgres::types::{self, ResolvedType};
-use crate::package::{ColumnDetail, ColumnNull};
+use crate::package::{ColumnDetail, ColumnNull, Format};
 
 /// The columns of a flow, resolved.
 pub struct ResolvedColumns {
@@ -41,6 +41,8 @@ pub struct Known<'a> {
     pub header: Option<&'a [String]>,
     /// How many fields the first record has, where that is known and needed.
     pub first_field_count: Option<usize>,
+    /// How the files are written.
+    pub format: &'a Format,
     /// The target, where it exists.
     pub facts: Option<&'a TargetFacts>,
     /// The partition key, which never is NULL.
@@ -184,7 +186,6 @@ pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedCol
         wire.push(resolved.wire);
         columns.push(Column {
             name: detail.name.clone(),
-            column_type: resolved.column_type,
             nullable,
             source: source.clone(),
             formats: detail
@@ -192,7 +193,11 @@ pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedCol
                 .as_ref()
                 .map_or_else(Vec::new, |format| format.patterns().to_vec()),
             zone: detail.zone.clone(),
-            policies: policies(detail),
+            policies: ColumnPolicies {
+                numbers: number_form(detail, known.format, &resolved.column_type),
+                ..policies(detail)
+            },
+            column_type: resolved.column_type,
         });
         type_sql.push(resolved.sql);
     }
@@ -209,9 +214,25 @@ pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedCol
     })
 }
 
+/// How a column's numbers are written: as it says itself, else as the format says of all.
+fn number_form(detail: &ColumnDetail, format: &Format, column_type: &ColumnType) -> NumberForm {
+    let separator = |text: &Option<String>| text.as_ref().and_then(|text| text.chars().next());
+    let own = (&detail.decimal_separator, &detail.group_separator);
+    let (decimal, group) = match own {
+        (None, None) if column_type.is_number() && detail.reads_files() => {
+            (&format.decimal_separator, &format.group_separator)
+        }
+        own => own,
+    };
+    NumberForm {
+        decimal_separator: separator(decimal),
+        group_separator: separator(group),
+        negative: detail.negative.unwrap_or_default(),
+    }
+}
+
 /// How a column is read, as its package says.
 fn policies(detail: &ColumnDetail) -> ColumnPolicies {
-    let separator = |text: &Option<String>| text.as_ref().and_then(|text| text.chars().next());
     ColumnPolicies {
         trim: detail.trim.unwrap_or_default(),
         trim_quoted: detail.trim_quoted,
@@ -224,11 +245,7 @@ fn policies(detail: &ColumnDetail) -> ColumnPolicies {
             text: text.clone(),
             applies_to: detail.default_for.unwrap_or_default(),
         }),
-        numbers: NumberForm {
-            decimal_separator: separator(&detail.decimal_separator),
-            group_separator: separator(&detail.group_separator),
-            negative: detail.negative.unwrap_or_default(),
-        },
+        numbers: NumberForm::default(),
         nan: detail.nan.unwrap_or_default(),
         words: match (&detail.true_words, &detail.false_words) {
             (None, None) => None,

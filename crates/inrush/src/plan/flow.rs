@@ -94,6 +94,7 @@ impl FlowPlanner<'_> {
             details: &details,
             header: header.as_deref(),
             first_field_count: first_field_count(&files, &dialect, &details)?,
+            format: &self.flow.format,
             facts: facts.as_ref(),
             key: key_name.as_deref(),
         };

@@ -5,6 +5,7 @@
 
 mod bounds;
 mod build;
+mod column_words;
 mod columns;
 mod earlier;
 mod error;

@@ -2,7 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use super::{Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, statistics, switch_statements};
+use super::{
+    Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, column_words, statistics,
+    switch_statements,
+};
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging;
 
@@ -200,6 +203,9 @@ impl Plan {
             columns.insert_str(at, &format!("{} ", identifier(&column.name)));
         }
         writeln!(f, "  columns: {columns}")?;
+        for line in column_words::lines(&flow.columns, flow.field_count) {
+            writeln!(f, "    {line}")?;
+        }
         for unit in flow.units.iter().take(UNITS_SHOWN) {
             self.fmt_unit(f, flow, unit)?;
         }

@@ -159,3 +159,87 @@ fn append(unescaped: &mut Vec<u8>, text: &[u8]) -> Span {
         length: text.len() as u32,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use inrush_scan::{Dialect, Records, Scanner};
+
+    use super::*;
+    use crate::column::{Column, ColumnType};
+    use crate::column_policy::FieldDefault;
+    use crate::convert::rows::Row;
+
+    /// Field 2 of the records, some of which end before it; NULL as nothing.
+    fn gathered(applies_to: Option<DefaultFor>, input: &str) -> (Vec<Option<String>>, u64) {
+        let dialect = Dialect {
+            header: false,
+            ..Dialect::csv()
+        };
+        let mut records = Records::default();
+        Scanner::new(&dialect)
+            .scan(input.as_bytes(), true, &mut records)
+            .expect("a text that can be scanned");
+        let rows: Vec<Row> = records
+            .records
+            .iter()
+            .zip(0..)
+            .map(|(record, index)| Row {
+                record: index,
+                first_field: record.first_field,
+            })
+            .collect();
+        let mut column = Column::new("c", ColumnType::Opaque, 1);
+        column.policies.default = applies_to.map(|applies_to| FieldDefault {
+            text: "none".to_owned(),
+            applies_to,
+        });
+        column.policies.null = Some(vec![String::new()]);
+        let policy = FieldPolicy::of(&column, &dialect)
+            .expect("a policy that can be")
+            .expect("it has one");
+        let mut text = input.as_bytes().to_vec();
+        text.resize(input.len() + crate::chunk::CHUNK_PADDING_BYTES, 0);
+        let input = GatherInput {
+            text: &text,
+            bytes_count: input.len(),
+            records: &records,
+            rows: &rows,
+            dialect: &dialect,
+            any_escaped: false,
+            any_nul: false,
+        };
+        let (mut gatherer, mut changes, mut faults) =
+            (Gatherer::default(), ColumnChanges::default(), Vec::new());
+        let fields = gatherer.gather_by_policy(&input, 1, &policy, &mut changes, &mut faults);
+        assert!(faults.is_empty());
+        let found = (0..rows.len())
+            .map(|row| {
+                let field = fields.field(row)?;
+                Some(String::from_utf8(field.to_vec()).expect("text"))
+            })
+            .collect();
+        (found, changes.defaulted)
+    }
+
+    #[test]
+    fn fields_that_are_missing() {
+        let input = "1,a\n2,\n3\n4,b\n5\n";
+        let texts = |texts: [&str; 5]| {
+            texts
+                .map(|text| (text != "NULL").then(|| text.to_owned()))
+                .to_vec()
+        };
+        assert_eq!(
+            gathered(Some(DefaultFor::Missing), input),
+            (texts(["a", "NULL", "none", "b", "none"]), 2)
+        );
+        assert_eq!(
+            gathered(Some(DefaultFor::Null), input),
+            (texts(["a", "none", "none", "b", "none"]), 3)
+        );
+        assert_eq!(
+            gathered(None, input),
+            (texts(["a", "NULL", "NULL", "b", "NULL"]), 0)
+        );
+    }
+}
