@@ -38,6 +38,7 @@ mod json;
 mod kernel;
 mod key;
 mod number;
+mod probe;
 mod rows;
 mod text;
 mod time;
@@ -49,6 +50,7 @@ mod zone;
 pub use converter::Converter;
 pub use error::{ConvertError, ValueError};
 pub use key::{KeyBounds, KeyValue, convert_one};
+pub use probe::{Probe, Values};
 
 #[cfg(test)]
 mod tests;

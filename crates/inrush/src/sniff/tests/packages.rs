@@ -1,0 +1,1 @@
+//! Packages that are written of guesses.
