@@ -2,9 +2,10 @@
 //!
 //! A sample from the middle of a file begins inside of some record, and under a form with quotes
 //! nobody can tell from one byte whether that place is inside of a quoted field. So both are
-//! assumed, each cuts the sample, and one is believed only where its records have the right
-//! number of fields and those of the other have not. A sample that tells nothing is left out and
-//! counted.
+//! assumed and each cuts the sample. Where the two come to begin a record at the same byte, they
+//! agree from there on, and it is certain. Where they never do, one is believed only where its
+//! records have the right number of fields and those of the other have not. A sample that tells
+//! nothing is left out and counted.
 
 use std::sync::Arc;
 
@@ -75,75 +76,77 @@ fn first_record(bytes: &[u8], form: &Form, field_count: usize) -> Option<usize> 
     let Some(quote) = form.quote else {
         return first_line(bytes, form.escape);
     };
-    let outside = assume(bytes, form, field_count);
+    let outside = assume(bytes, form, field_count, 0);
     let mut quoted = Vec::with_capacity(bytes.len() + 1);
     quoted.push(quote);
     quoted.extend_from_slice(bytes);
-    let inside = assume(&quoted, form, field_count).map(|assumed| Assumed {
-        start: assumed.start - 1,
-        ..assumed
-    });
+    let inside = assume(&quoted, form, field_count, 1);
     match (outside, inside) {
-        (Some(outside), Some(inside)) if outside.start == inside.start => Some(outside.start),
-        (Some(outside), None) if outside.is_right() => Some(outside.start),
-        (None, Some(inside)) if inside.is_right() => Some(inside.start),
         (Some(outside), Some(inside)) => {
-            if outside.is_right() && inside.is_wrong() {
-                Some(outside.start)
+            if let Some(start) = first_common(&outside.starts, &inside.starts) {
+                Some(start)
+            } else if outside.is_right() && inside.is_wrong() {
+                outside.starts.first().copied()
             } else if inside.is_right() && outside.is_wrong() {
-                Some(inside.start)
+                inside.starts.first().copied()
             } else {
                 None
             }
         }
-        _ => None,
+        (Some(one), None) | (None, Some(one)) => {
+            one.starts.first().copied().filter(|_| one.is_right())
+        }
+        (None, None) => None,
     }
 }
 
 /// What comes of an assumption.
-#[derive(Clone, Copy)]
 struct Assumed {
-    /// Where the second record begins: the first one is not whole.
-    start: usize,
-    /// Records behind the first one.
-    records: usize,
-    /// Those of them that have the right form.
+    /// Where records begin in the sample, the first one left out: it is not whole.
+    starts: Vec<usize>,
+    /// Those records that have the right form.
     good: usize,
 }
 
 impl Assumed {
-    fn is_right(self) -> bool {
-        self.good > 0 && self.good * 100 >= self.records * GOOD_PERCENT_MIN
+    fn is_right(&self) -> bool {
+        self.good > 0 && self.good * 100 >= self.starts.len() * GOOD_PERCENT_MIN
     }
 
-    fn is_wrong(self) -> bool {
-        self.good * 100 <= self.records * GOOD_PERCENT_WRONG_MAX
+    fn is_wrong(&self) -> bool {
+        self.good * 100 <= self.starts.len() * GOOD_PERCENT_WRONG_MAX
     }
 }
 
-fn assume(bytes: &[u8], form: &Form, field_count: usize) -> Option<Assumed> {
+/// Cuts a sample, of which the first `shift` bytes are assumed.
+fn assume(bytes: &[u8], form: &Form, field_count: usize, shift: usize) -> Option<Assumed> {
     let mut records = Records::default();
     // The end of the sample is no end of a record.
     Scanner::new(&mapping::dialect(form))
         .scan(bytes, false, &mut records)
         .ok()?;
-    let start = records.records.get(1)?.start as usize;
-    let good = (1..records.len())
-        .filter(|index| records.field_count(*index) == field_count)
-        .count();
-    let faults = records
-        .faults
+    let mut faults = records.faults.iter().peekable();
+    let mut good = 0;
+    for index in 0..records.len() {
+        let fault = faults.next_if(|fault| fault.record_index as usize == index);
+        let is_good = fault.is_none() && records.field_count(index) == field_count;
+        good += usize::from(index > 0 && is_good);
+    }
+    let starts: Vec<usize> = records
+        .records
         .iter()
-        .filter(|fault| {
-            fault.record_index > 0
-                && records.field_count(fault.record_index as usize) == field_count
-        })
-        .count();
-    Some(Assumed {
-        start,
-        records: records.len() - 1,
-        good: good - faults,
-    })
+        .skip(1)
+        .map(|record| record.start as usize - shift)
+        .collect();
+    (!starts.is_empty()).then_some(Assumed { starts, good })
+}
+
+/// The first place where a record begins under both assumptions. From there on they cut the
+/// same records, so it is certain.
+fn first_common(left: &[usize], right: &[usize]) -> Option<usize> {
+    left.iter()
+        .copied()
+        .find(|start| right.binary_search(start).is_ok())
 }
 
 /// Behind the first line end that nothing makes an ordinary byte.

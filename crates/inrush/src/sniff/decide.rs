@@ -159,9 +159,7 @@ fn number(
         );
         return None;
     }
-    let precision = (seen + PRECISION_SPARE)
-        .max(PRECISION_USUAL)
-        .min(PRECISION_MAX);
+    let precision = (seen + PRECISION_SPARE).clamp(PRECISION_USUAL, PRECISION_MAX);
     decision.why = match scale {
         0 => format!(
             "Numeric since numbers of {} digits are past bigint.",

@@ -53,6 +53,11 @@ pub struct ColumnGuess {
 }
 
 impl Guess {
+    /// The dialect that the files are read with.
+    pub fn dialect(&self) -> inrush_scan::Dialect {
+        mapping::dialect(&self.form)
+    }
+
     /// The format of a package.
     pub fn format(&self) -> Format {
         mapping::format(&self.form, self.compression)

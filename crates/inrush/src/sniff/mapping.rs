@@ -8,9 +8,6 @@ use super::guess::ColumnGuess;
 use crate::column::Column;
 use crate::package::{ColumnDetail, ColumnSpec, Compression, Format, NullMarker, Preset};
 
-/// How many texts can stand for NULL at once.
-pub(super) const NULLS_MAX: usize = 1;
-
 /// Whether a dialect can pass over lines that begin with a comment's sign.
 pub(super) const HAS_COMMENTS: bool = false;
 

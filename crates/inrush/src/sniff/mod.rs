@@ -53,7 +53,7 @@ pub use place::Place;
 use contest::Verdict;
 use decide::Decision;
 use evidence::Evidence;
-use sample::Samples;
+use sample::{Extent, Samples};
 
 /// What is to be guessed.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +67,15 @@ pub struct SniffOptions {
 
 /// Guesses what the files hold.
 pub fn sniff(files: &[Arc<SourceFile>], options: &SniffOptions) -> Result<Guess, SniffError> {
-    let samples = sample::take(files)?;
+    sniff_within(files, options, &Extent::default())
+}
+
+fn sniff_within(
+    files: &[Arc<SourceFile>],
+    options: &SniffOptions,
+    extent: &Extent,
+) -> Result<Guess, SniffError> {
+    let samples = sample::take(files, extent)?;
     text::check(files, &samples)?;
     let name = files
         .first()

@@ -12,17 +12,29 @@ use super::mapping;
 use crate::package::Compression;
 use crate::source::{BufferPool, Shard, ShardReader, SourceError, SourceFile};
 
-/// What is read of all files together, their beginnings not counted.
-const SAMPLE_BYTES_MAX: u64 = 16 << 20;
+/// How much is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// Of all files together.
+    pub bytes_max: u64,
+    /// Of the beginning of a file.
+    pub beginning_bytes_max: u64,
+    /// At a place in the middle, at least.
+    pub piece_bytes_min: u64,
+}
+
+impl Default for Extent {
+    fn default() -> Extent {
+        Extent {
+            bytes_max: 16 << 20,
+            beginning_bytes_max: 1 << 20,
+            piece_bytes_min: 16 << 10,
+        }
+    }
+}
 
 /// Places of one file that are looked at.
 const PLACES_MAX: u64 = 64;
-
-/// The least piece that is read at a place.
-const PIECE_BYTES_MIN: u64 = 16 << 10;
-
-/// What is read of the beginning of the first file; of each other file at most this too.
-const BEGINNING_BYTES_MAX: u64 = 1 << 20;
 
 /// Files that are looked at. Of more, these many are taken at even steps.
 const FILES_MAX: usize = 1024;
@@ -68,9 +80,9 @@ impl Samples {
 }
 
 /// Takes samples of the files.
-pub(super) fn take(files: &[Arc<SourceFile>]) -> Result<Samples, SniffError> {
+pub(super) fn take(files: &[Arc<SourceFile>], extent: &Extent) -> Result<Samples, SniffError> {
     let chosen = choose(files);
-    let per_file = (SAMPLE_BYTES_MAX / chosen.len().max(1) as u64).max(4 * PIECE_BYTES_MIN);
+    let per_file = (extent.bytes_max / chosen.len().max(1) as u64).max(4 * extent.piece_bytes_min);
     let mut samples = Samples {
         is_everything: chosen.len() == files.len(),
         files_sampled: chosen.len(),
@@ -78,11 +90,11 @@ pub(super) fn take(files: &[Arc<SourceFile>]) -> Result<Samples, SniffError> {
     };
     for (index, file) in chosen.iter().enumerate() {
         let bytes_max = if index == 0 {
-            per_file.max(BEGINNING_BYTES_MAX)
+            per_file.max(extent.beginning_bytes_max)
         } else {
             per_file
         };
-        take_of(file, bytes_max, &mut samples)?;
+        take_of(file, bytes_max, extent, &mut samples)?;
     }
     Ok(samples)
 }
@@ -100,13 +112,14 @@ fn choose(files: &[Arc<SourceFile>]) -> Vec<Arc<SourceFile>> {
 fn take_of(
     file: &Arc<SourceFile>,
     bytes_max: u64,
+    extent: &Extent,
     samples: &mut Samples,
 ) -> Result<(), SniffError> {
     let is_plain = file.compression == Compression::None;
     let is_small = is_plain && file.size_bytes <= bytes_max;
     let wanted = match (is_plain, is_small) {
         (_, true) => file.size_bytes,
-        (true, false) => (bytes_max / 4).clamp(PIECE_BYTES_MIN, BEGINNING_BYTES_MAX),
+        (true, false) => (bytes_max / 4).clamp(extent.piece_bytes_min, extent.beginning_bytes_max),
         // Nothing else of it will be read.
         (false, _) => bytes_max,
     };
@@ -124,8 +137,8 @@ fn take_of(
     }
     let rest = file.size_bytes - end;
     let budget = (bytes_max - wanted).min(rest);
-    let places = (budget / PIECE_BYTES_MIN).clamp(1, PLACES_MAX - 1);
-    let piece = (budget / places).max(PIECE_BYTES_MIN).min(rest);
+    let places = (budget / extent.piece_bytes_min).clamp(1, PLACES_MAX - 1);
+    let piece = (budget / places).max(extent.piece_bytes_min).min(rest);
     let opened = File::open(file.path.as_path()).map_err(|cause| SourceError::Unreadable {
         path: file.path.to_path_buf(),
         cause,
@@ -158,7 +171,8 @@ fn take_of(
 fn beginning(file: &Arc<SourceFile>, bytes_wanted: u64) -> Result<Sample, SniffError> {
     let shard = Shard::whole(Arc::clone(file));
     let dialect = mapping::lines_dialect();
-    let chunk_bytes = bytes_wanted.clamp(1, BEGINNING_BYTES_MAX) as usize;
+    const CHUNK_BYTES_MAX: u64 = 1 << 20;
+    let chunk_bytes = bytes_wanted.clamp(1, CHUNK_BYTES_MAX) as usize;
     let mut reader = ShardReader::open(shard, &dialect, chunk_bytes, BufferPool::default())?;
     let mut records = Records::default();
     let mut sample = Sample {

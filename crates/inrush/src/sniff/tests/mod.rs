@@ -9,7 +9,8 @@ mod types;
 
 use std::sync::Arc;
 
-use super::{Guess, SniffError, SniffOptions, sniff};
+use super::sample::Extent;
+use super::{Guess, SniffError, SniffOptions, sniff, sniff_within};
 use crate::source::SourceFile;
 
 /// Files in a folder of their own, sniffed.
@@ -24,6 +25,24 @@ fn sniffed_files(files: &[(&str, &[u8])], options: &SniffOptions) -> Result<Gues
         })
         .collect();
     sniff(&files, options)
+}
+
+/// As [`sniffed_files`] of one file, with samples that are small beside it.
+fn sampled(name: &str, text: &[u8], everything: bool) -> Guess {
+    const EXTENT: Extent = Extent {
+        bytes_max: 256 << 10,
+        beginning_bytes_max: 16 << 10,
+        piece_bytes_min: 1 << 10,
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).expect("a file");
+    let file = Arc::new(SourceFile::open(path).expect("it is there"));
+    let options = SniffOptions {
+        everything,
+        ..SniffOptions::default()
+    };
+    sniff_within(&[file], &options, &EXTENT).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 fn sniffed(name: &str, text: &[u8]) -> Guess {
