@@ -205,7 +205,7 @@ mod tests {
             records: &records,
             rows: &rows,
             dialect: &dialect,
-            any_escaped: false,
+            selected: crate::convert::rows::Selected::default(),
             any_nul: false,
         };
         let (mut gatherer, mut changes, mut faults) =
