@@ -228,6 +228,23 @@ impl Dialect {
         }
     }
 
+    /// What ends a record that is written in this dialect.
+    pub fn terminator_written(&self) -> &[u8] {
+        match (&self.fixed, &self.terminator) {
+            (
+                Some(FixedWidth {
+                    record: RecordEnd::Bytes(_),
+                    ..
+                }),
+                _,
+            ) => b"",
+            (_, Terminator::Any | Terminator::Lf) => b"\n",
+            (_, Terminator::CrLf) => b"\r\n",
+            (_, Terminator::Cr) => b"\r",
+            (_, Terminator::Text(text)) => text.as_bytes(),
+        }
+    }
+
     /// Lines that `text` ends: one whole record with its terminator.
     pub fn line_count(&self, text: &[u8]) -> u32 {
         match self.line_byte() {

@@ -24,6 +24,7 @@ mod reference_fixed;
 mod regular;
 mod scanner;
 mod short_text;
+pub mod split;
 mod terminator;
 mod unquote;
 mod walk;

@@ -177,7 +177,14 @@ impl<'a> Machine<'a> {
         match self.settings.form {
             Form::Plain => {
                 let newlines = masks.newlines;
-                self.regular_block(base, masks, masks.delimiters, newlines, 0, bare_returns)
+                self.regular_block::<false>(
+                    base,
+                    masks,
+                    masks.delimiters,
+                    newlines,
+                    0,
+                    bare_returns,
+                )
             }
             Form::DoubledQuotes => {
                 let prior = match self.mode {
@@ -198,7 +205,14 @@ impl<'a> Machine<'a> {
                         }
                         let (delimiters, newlines) = (found.delimiters, found.newlines);
                         let bare_returns = bare_returns & !found.inside;
-                        self.regular_block(base, masks, delimiters, newlines, 0, bare_returns)?;
+                        self.regular_block::<false>(
+                            base,
+                            masks,
+                            delimiters,
+                            newlines,
+                            0,
+                            bare_returns,
+                        )?;
                         self.mode = match found.after {
                             regular::Prior::Unquoted { .. } => Mode::Unquoted,
                             regular::Prior::Quoted => Mode::Quoted,
@@ -212,7 +226,7 @@ impl<'a> Machine<'a> {
             Form::Escapes => {
                 let carried = self.escaped_position == Some(base);
                 let escaped = regular::escaped(masks.specials, carried);
-                self.regular_block(
+                self.regular_block::<true>(
                     base,
                     masks,
                     masks.delimiters & !escaped.bytes,
@@ -236,7 +250,14 @@ impl<'a> Machine<'a> {
             Form::Quotes { .. } => match self.mode {
                 Mode::Unquoted if masks.specials == 0 => {
                     let newlines = masks.newlines;
-                    self.regular_block(base, masks, masks.delimiters, newlines, 0, bare_returns)
+                    self.regular_block::<false>(
+                        base,
+                        masks,
+                        masks.delimiters,
+                        newlines,
+                        0,
+                        bare_returns,
+                    )
                 }
                 Mode::Quoted if masks.specials == 0 => Ok(()),
                 _ => self.walk_block(base, masks, bare_returns),
@@ -259,8 +280,48 @@ impl<'a> Machine<'a> {
     /// Takes a block of which `delimiters` end fields and `newlines` end records; `escaped`
     /// are the bytes that an escape has made ordinary, `bare_returns` carriage returns outside
     /// quotes that no line feed follows.
+    #[inline(always)]
+    fn regular_block<const ESCAPES: bool>(
+        &mut self,
+        base: u32,
+        masks: &Masks,
+        delimiters: u64,
+        newlines: u64,
+        escaped: u64,
+        bare_returns: u64,
+    ) -> Result<(), ScanError> {
+        if bare_returns == 0 {
+            self.take_ends::<ESCAPES, false>(base, masks, delimiters, newlines, escaped, 0)
+        } else {
+            self.take_ends_and_returns::<ESCAPES>(
+                base,
+                masks,
+                delimiters,
+                newlines,
+                escaped,
+                bare_returns,
+            )
+        }
+    }
+
+    /// The same for a block with a carriage return that is a fault: apart, so that the usual
+    /// way does not ask for it.
+    #[cold]
+    #[inline(never)]
+    fn take_ends_and_returns<const ESCAPES: bool>(
+        &mut self,
+        base: u32,
+        masks: &Masks,
+        delimiters: u64,
+        newlines: u64,
+        escaped: u64,
+        bare_returns: u64,
+    ) -> Result<(), ScanError> {
+        self.take_ends::<ESCAPES, true>(base, masks, delimiters, newlines, escaped, bare_returns)
+    }
+
     #[inline]
-    fn regular_block(
+    fn take_ends<const ESCAPES: bool, const RETURNS: bool>(
         &mut self,
         base: u32,
         masks: &Masks,
@@ -302,7 +363,7 @@ impl<'a> Machine<'a> {
             }
             let index = (before + (ends & below).count_ones() as usize).wrapping_add_signed(shift);
             let mut next_field = index;
-            if bare_returns & below != 0 {
+            if RETURNS && bare_returns & below != 0 {
                 self.note_bare_return(base + bare_returns.trailing_zeros());
                 bare_returns &= !below;
             }
@@ -335,7 +396,9 @@ impl<'a> Machine<'a> {
                         .get_or_insert((FaultKind::TrailingDelimiterMissing, end));
                 }
                 self.record.escaped |= specials & below != 0;
-                self.note_end_marker(end);
+                if ESCAPES {
+                    self.note_end_marker(end);
+                }
                 self.push_record(end)?;
             }
             specials &= !below;
@@ -347,7 +410,7 @@ impl<'a> Machine<'a> {
                 fault: None,
             };
         }
-        if bare_returns != 0 {
+        if RETURNS && bare_returns != 0 {
             self.note_bare_return(base + bare_returns.trailing_zeros());
         }
         self.record.escaped |= specials != 0;

@@ -2,7 +2,10 @@
 //! scanner and of the slow one, so that a wrong rule cannot hide in their agreement.
 
 use inrush_scan::reference::scan_reference;
-use inrush_scan::{Dialect, Escape, FaultKind, Records, ScanError, Scanner};
+use inrush_scan::{
+    Dialect, Escape, ExtraFields, FaultKind, FieldPosition, FixedWidth, MissingFields,
+    PositionUnit, RecordEnd, Records, ScanError, Scanner, ShortText, Terminator, TextEnd,
+};
 
 /// Fields of each record, joined with `·`; faults as `!Kind@position` behind their record.
 fn shown(text: &[u8], records: &Records) -> Vec<String> {
@@ -74,6 +77,125 @@ fn trailing_csv() -> Dialect {
     }
 }
 
+fn ended(terminator: Terminator) -> Dialect {
+    Dialect {
+        terminator,
+        ..Dialect::csv()
+    }
+}
+
+fn lf() -> Dialect {
+    ended(Terminator::Lf)
+}
+
+fn crlf_only() -> Dialect {
+    ended(Terminator::CrLf)
+}
+
+fn cr() -> Dialect {
+    ended(Terminator::Cr)
+}
+
+fn short(text: &str) -> ShortText {
+    ShortText::new(text.as_bytes()).expect("one to eight bytes")
+}
+
+fn crcrlf() -> Dialect {
+    ended(Terminator::Text(short("\r\r\n")))
+}
+
+fn at_at() -> Dialect {
+    ended(Terminator::Text(short("@@")))
+}
+
+fn commented() -> Dialect {
+    Dialect {
+        comment: Some(b'#'),
+        ..Dialect::csv()
+    }
+}
+
+fn bars() -> Dialect {
+    Dialect {
+        delimiter: short("||"),
+        ..Dialect::csv()
+    }
+}
+
+fn accents() -> Dialect {
+    Dialect {
+        delimiter: short("é"),
+        ..Dialect::csv()
+    }
+}
+
+fn escaped_bars() -> Dialect {
+    Dialect {
+        delimiter: short("||"),
+        ..Dialect::tsv()
+    }
+}
+
+fn trailing_bars() -> Dialect {
+    Dialect {
+        delimiter: short("||"),
+        ..Dialect::tbl()
+    }
+}
+
+/// As bcp writes it with `-t "|" -r "|\n"`.
+fn bcp() -> Dialect {
+    Dialect {
+        delimiter: short("|"),
+        terminator: Terminator::Text(short("|\n")),
+        trailing_delimiter: false,
+        ..Dialect::tbl()
+    }
+}
+
+fn positions(unit: PositionUnit, record: RecordEnd) -> Dialect {
+    let fields = [(0, 3), (3, 2)].map(|(start, length)| FieldPosition { start, length });
+    Dialect::fixed_width(FixedWidth {
+        fields: fields.to_vec(),
+        unit,
+        record,
+    })
+}
+
+fn fixed() -> Dialect {
+    positions(PositionUnit::Bytes, RecordEnd::Line { length: None })
+}
+
+fn fixed_characters() -> Dialect {
+    positions(PositionUnit::Characters, RecordEnd::Line { length: None })
+}
+
+fn fixed_long() -> Dialect {
+    positions(PositionUnit::Bytes, RecordEnd::Line { length: Some(7) })
+}
+
+fn fixed_blocks() -> Dialect {
+    positions(PositionUnit::Bytes, RecordEnd::Bytes(6))
+}
+
+fn fixed_lenient() -> Dialect {
+    Dialect {
+        missing_fields: MissingFields::Null,
+        extra_fields: ExtraFields::Ignore,
+        comment: Some(b'#'),
+        ..fixed()
+    }
+}
+
+fn fixed_overlapping() -> Dialect {
+    let fields = [(4, 2), (0, 6), (1, 1)].map(|(start, length)| FieldPosition { start, length });
+    Dialect::fixed_width(FixedWidth {
+        fields: fields.to_vec(),
+        unit: PositionUnit::Bytes,
+        record: RecordEnd::Line { length: None },
+    })
+}
+
 macro_rules! finds {
     ($($name:ident, $dialect:ident, $text:expr, [$($record:expr),*];)*) => {$(
         #[test]
@@ -83,8 +205,10 @@ macro_rules! finds {
             let expected: Vec<String> = vec![$($record.to_string()),*];
             assert_eq!(shown(text, &records), expected);
             assert_eq!(consumed, text.len());
-            let lines = text.iter().filter(|byte| **byte == b'\n').count();
-            assert_eq!(records.line_count as usize, lines);
+            if let Some(line_byte) = $dialect().line_byte() {
+                let lines = text.iter().filter(|byte| **byte == line_byte).count();
+                assert_eq!(records.line_count as usize, lines);
+            }
         }
     )*};
 }
@@ -167,6 +291,69 @@ finds! {
         ["\\\"a,\\\"!TrailingDelimiterMissing@4"];
 
     plain_fields, plain, b"1|a\n2|b\r\n|\n", ["1·a", "2·b", "·"];
+    mixed_terminators, csv, b"a\r\nb\nc\r\n\nd", ["a", "b", "c", "d"];
+    old_mac_lines, csv, b"a,b\rc,d\r", ["a·b\\rc·d\\r!BareCarriageReturn@3"];
+    first_bare_return_counts, csv, b"a\rb\rc\nd\re\n",
+        ["a\\rb\\rc!BareCarriageReturn@1", "d\\re!BareCarriageReturn@7"];
+    bare_return_before_stray_quote, csv, b"a\r\"\n", ["a\\r\\\"!BareCarriageReturn@1"];
+    bare_return_before_missing_delimiter, tbl, b"1|a\rb\n2|\n",
+        ["1·a\\rb!BareCarriageReturn@3", "2"];
+    bare_return_at_a_block_end, csv, &[[b'x'; 63].as_slice(), b"\ry\n"].concat(),
+        [&format!("{}\\ry!BareCarriageReturn@63", "x".repeat(63))];
+    crlf_over_a_block_end, csv, &[[b'x'; 63].as_slice(), b"\r\ny\n"].concat(),
+        [&"x".repeat(63), "y"];
+    escaped_return_is_text, tsv, b"a\\\rb\n", ["a\\\\\\rb"];
+    bare_return_after_escape, tsv, b"a\\\\\rb\n", ["a\\\\\\\\\\rb!BareCarriageReturn@3"];
+    lf_keeps_returns, lf, b"a\r\n\"b\"\nc\rd\n\r\n", ["a\\r", "\\\"b\\\"", "c\\rd", "\\r"];
+    lf_return_after_quote, lf, b"\"a\"\r\n", ["\\\"a\\\"\\r!TextAfterQuote@3"];
+    crlf_keeps_lone_ones, crlf_only, b"a\nb\rc\r\nd", ["a\\nb\\rc", "d"];
+    cr_ends_records, cr, b"a,\"b\rc\"\rd\n,e\r\rf", ["a·\\\"b\\rc\\\"", "d\\n·e", "f"];
+    twice_copied_lines, crcrlf, b"a,b\r\r\nc\r\n,d\r\r\n", ["a·b", "c\\r\\n·d"];
+    own_terminator, at_at, b"a@,b@@\"@@\"@@@@\nc@", ["a@·b", "\\\"@@\\\"", "\\nc@"];
+    bcp_files, bcp, b"1|a|\n2||\n|\n3", ["1·a", "2·", "3"];
+
+    comments, commented, b"#a\n1,#2\n#\"\n#\r\n\"\n#\",3\n#last",
+        ["1·#2", "\\\"\\n#\\\"·3"];
+    a_return_in_a_comment_is_no_fault, commented, b"#a\rb\n1\n", ["1"];
+
+    bar_delimiters, bars, b"a||b|c||\n|||d\n\"||\"||\n", ["a·b|c·", "·|d", "\\\"||\\\"·"];
+    half_a_delimiter_at_end, bars, b"a|", ["a|"];
+    half_a_delimiter_after_quote, bars, b"\"a\"|b\n", ["\\\"a\\\"|b!TextAfterQuote@3"];
+    quote_behind_half_a_delimiter, bars, b"|\"a\"\n", ["|\\\"a\\\"!StrayQuote@1"];
+    delimiter_of_one_character, accents, "aéb\u{e8}\n".as_bytes(), ["a·b\\xc3\\xa8"];
+    escaped_half_of_a_delimiter, escaped_bars, b"a\\|||b\n", ["a\\\\|·b"];
+    long_delimiters_at_the_end, trailing_bars, b"1||a||\n2|\n", ["1·a", "2|!TrailingDelimiterMissing@9"];
+
+    end_marker, tsv, b"a\n\\.\n", ["a"];
+    end_marker_without_terminator, tsv, b"a\n\\.", ["a"];
+    end_marker_crlf, tsv, b"\\.\r\n", [];
+    end_marker_and_text, tsv, b"a\n\\.\nb\n", ["a", "\\\\.!EndMarker@2", "b"];
+    end_marker_and_blank_line, tsv, b"\\.\n\n", ["\\\\.!EndMarker@0"];
+    end_marker_twice, tsv, b"\\.\n\\.\n", ["\\\\.!EndMarker@0"];
+    no_end_marker, tsv, b"\\.a\na\t\\.\n\\\\.\n", ["\\\\.a", "a·\\\\.", "\\\\\\\\."];
+    end_marker_is_text_elsewhere, csv, b"\\.\n", ["\\\\."];
+
+    ragged_records_are_listed, csv, b"a\na,b,c\n", ["a", "a·b·c"];
+    header_only, csv, b"id,name\n", ["id·name"];
+    null_markers_are_text_here, csv, b"\\N,\"\\N\",\n", ["\\\\N·\\\"\\\\N\\\"·"];
+
+    fixed_fields, fixed, b"abc12\nd   4\r\n", ["abc·12", "d  · 4"];
+    fixed_blank_lines, fixed, b"\nabc12\n\n", ["abc·12"];
+    fixed_last_line, fixed, b"abc12", ["abc·12"];
+    fixed_short, fixed, b"abc1\nab\n", ["abc·1!RecordLength@4", "ab·!RecordLength@7"];
+    fixed_too_long, fixed, b"abc123\n", ["abc·12!RecordLength@5"];
+    fixed_gap_at_end, fixed_long, b"abc12  \nabc12\n", ["abc·12", "abc·12!RecordLength@13"];
+    fixed_quotes_are_text, fixed, b"\"a,\\\"\n", ["\\\"a,·\\\\\\\""];
+    fixed_bare_return, fixed, b"ab\r12\n", ["ab\\r·12!BareCarriageReturn@2"];
+    fixed_characters_are_counted, fixed_characters, "äöü12\nabc12\n".as_bytes(),
+        ["\\xc3\\xa4\\xc3\\xb6\\xc3\\xbc·12", "abc·12"];
+    fixed_characters_missing, fixed_characters, "äöü1\n".as_bytes(),
+        ["\\xc3\\xa4\\xc3\\xb6\\xc3\\xbc·1!RecordLength@7"];
+    fixed_without_line_ends, fixed_blocks, b"abc12 def\n4 xy", ["abc·12", "def·\\n4", "xy·!RecordLength@14"];
+    fixed_lenient_lengths, fixed_lenient, b"abc123\n#x\nab\nabc1\n",
+        ["abc·12", "ab·", "abc·1"];
+    fixed_positions_overlap, fixed_overlapping, b"abcdef\n", ["ef·abcdef·b"];
+
     plain_blank_lines, plain, b"\n\n1|2\n\n\r\n3|4\n\n", ["1·2", "3·4"];
 }
 
@@ -176,6 +363,74 @@ fn blank_lines_are_counted() {
     assert_eq!(records.blank_count, 3);
     let (records, _) = scan_all(&tbl(), b"\n\n1|\n\r\n", true);
     assert_eq!(records.blank_count, 3);
+}
+
+#[test]
+fn what_is_passed_over_is_counted() {
+    let (records, _) = scan_all(&commented(), b"#a\n\nb\n#c", true);
+    assert_eq!((records.comment_count, records.blank_count), (2, 1));
+    assert_eq!(records.skipped_count(), 3);
+    let (records, _) = scan_all(&tsv(), b"\na\n\\.\n", true);
+    assert_eq!((records.end_marker_count, records.blank_count), (1, 1));
+    assert_eq!(records.line_count, 3);
+}
+
+/// Whether a marker is the last of its file is known where the file ends.
+#[test]
+fn an_end_marker_waits_for_the_end() {
+    let scan = |text: &[u8], end: TextEnd| {
+        let mut records = Records::default();
+        let scan = Scanner::new(&tsv()).scan(text, end, &mut records);
+        let faults: Vec<_> = records.faults.iter().map(|fault| fault.kind).collect();
+        (scan.expect("short").bytes_consumed, records.len(), faults)
+    };
+    let fault = vec![FaultKind::EndMarker];
+    assert_eq!(scan(b"a\n\\.\n", TextEnd::More), (2, 1, vec![]));
+    assert_eq!(
+        scan(b"a\n\\.\n", TextEnd::MoreRecords),
+        (5, 2, fault.clone())
+    );
+    assert_eq!(scan(b"a\n\\.\n", TextEnd::File), (5, 1, vec![]));
+    assert_eq!(scan(b"a\n\\.\nb", TextEnd::More), (5, 2, fault));
+}
+
+#[test]
+fn lines_without_line_ends_are_records() {
+    let lines = |dialect: Dialect, text: &[u8]| -> Vec<u32> {
+        let (records, _) = scan_all(&dialect, text, true);
+        records.records.iter().map(|record| record.line).collect()
+    };
+    assert_eq!(lines(at_at(), b"a@@\n@@@@b"), [0, 1, 3]);
+    assert_eq!(lines(fixed_blocks(), b"abc12 def\n4 xy"), [0, 1, 2]);
+    assert_eq!(lines(cr(), b"a\r\"\r\"\rb"), [0, 1, 3]);
+}
+
+#[test]
+fn missing_fields_are_told_from_empty_ones() {
+    let present = |dialect: Dialect, text: &[u8]| -> Vec<bool> {
+        let (records, _) = scan_all(&dialect, text, true);
+        (0..2)
+            .map(|field| records.field_if_present(0, field).is_some())
+            .collect()
+    };
+    assert_eq!(present(csv(), b"a,\n"), [true, true]);
+    assert_eq!(present(csv(), b"a\n"), [true, false]);
+    assert_eq!(present(fixed_lenient(), b"abc1\n"), [true, true]);
+    assert_eq!(present(fixed_lenient(), b"abc\n"), [true, false]);
+}
+
+#[test]
+fn very_wide_and_very_long_records() {
+    let wide = vec!["x"; 10_000].join(",") + "\n";
+    let (records, _) = scan_all(&csv(), wide.as_bytes(), true);
+    assert_eq!(records.field_count(0), 10_000);
+    let wide = vec!["x"; 10_000].join("||") + "\n";
+    let (records, _) = scan_all(&bars(), wide.as_bytes(), true);
+    assert_eq!(records.field_count(0), 10_000);
+    assert_eq!(records.field(0, 9_999), 29_997..29_998);
+    let long = format!("\"{}\",b\n", "x\n".repeat(1 << 20));
+    let (records, _) = scan_all(&csv(), long.as_bytes(), true);
+    assert_eq!(records.field(0, 0), 0..(2 << 20) + 2);
 }
 
 #[test]

@@ -1,18 +1,27 @@
 //! `--format`: a preset and what differs from it, in one word.
 
-use inrush::package::{Compression, Format, NullMarker, Preset, suggestion};
+use inrush::package::{
+    Compression, ExtraFieldsRule, Format, MissingFieldsRule, NullMarker, Preset, TrimBlanks,
+    suggestion,
+};
 
 /// Every word that a format may have, for a near miss.
-const WORDS: [&str; 18] = [
+const WORDS: [&str; 24] = [
     "tbl",
     "csv",
     "tsv",
     "delimiter",
     "quote",
     "escape",
+    "terminator",
+    "comment",
     "null",
     "decimal_separator",
     "group_separator",
+    "null_quoted",
+    "trim",
+    "missing_fields",
+    "extra_fields",
     "record_bytes_max",
     "compression",
     "encoding",
@@ -46,6 +55,32 @@ fn apply(format: &mut Format, name: &str, value: Option<String>) -> Result<(), S
         ("delimiter", Some(value)) => format.delimiter = Some(value),
         ("quote", Some(value)) => format.quote = Some(value),
         ("escape", Some(value)) => format.escape = Some(value),
+        ("terminator", Some(value)) => format.terminator = Some(value),
+        ("comment", Some(value)) => format.comment = Some(value),
+        ("null_quoted", None) => format.null_quoted = Some(true),
+        ("trim", Some(value)) => {
+            format.trim = Some(match value.as_str() {
+                "none" => TrimBlanks::None,
+                "start" => TrimBlanks::Start,
+                "end" => TrimBlanks::End,
+                "both" => TrimBlanks::Both,
+                _ => return Err(format!("trim={value}: it is none, start, end or both")),
+            });
+        }
+        ("missing_fields", Some(value)) => {
+            format.missing_fields = Some(match value.as_str() {
+                "reject" => MissingFieldsRule::Reject,
+                "null" => MissingFieldsRule::Null,
+                _ => return Err(format!("missing_fields={value}: it is reject or null")),
+            });
+        }
+        ("extra_fields", Some(value)) => {
+            format.extra_fields = Some(match value.as_str() {
+                "reject" => ExtraFieldsRule::Reject,
+                "ignore" => ExtraFieldsRule::Ignore,
+                _ => return Err(format!("extra_fields={value}: it is reject or ignore")),
+            });
+        }
         ("null", Some(value)) => format.null = Some(NullMarker::Text(value)),
         ("decimal_separator", Some(value)) => format.decimal_separator = Some(value),
         ("group_separator", Some(value)) => format.group_separator = Some(value),
@@ -131,6 +166,7 @@ fn unescaped(value: &str) -> Result<String, String> {
     }
     Ok(match value {
         "\\t" | "tab" => "\t".to_owned(),
+        "\\r\\r\\n" => "\r\r\n".to_owned(),
         other => other.to_owned(),
     })
 }
@@ -187,6 +223,20 @@ mod tests {
             (format.quote.as_deref(), format.header),
             (Some(""), Some(true))
         );
+        let format =
+            parse_format("terminator=cr,comment=#,trim=end,extra_fields=ignore,null_quoted")
+                .expect("it is right");
+        assert_eq!(
+            format,
+            Format {
+                terminator: Some("cr".to_owned()),
+                comment: Some("#".to_owned()),
+                trim: Some(TrimBlanks::End),
+                extra_fields: Some(ExtraFieldsRule::Ignore),
+                null_quoted: Some(true),
+                ..Format::default()
+            }
+        );
         let format = parse_format(r"delimiter=\x01").expect("it is right");
         assert_eq!(format.delimiter.as_deref(), Some("\u{1}"));
     }
@@ -209,6 +259,15 @@ mod tests {
             (
                 "record_bytes_max=1M",
                 "record_bytes_max=1M: it is not a number of bytes",
+            ),
+            ("trim=left", "trim=left: it is none, start, end or both"),
+            (
+                "missing_fields=default",
+                "missing_fields=default: it is reject or null",
+            ),
+            (
+                "extra_fields=drop",
+                "extra_fields=drop: it is reject or ignore",
             ),
             (r"delimiter=\xff", "`\\xff` is not \\xHH with an ASCII code"),
         ] {

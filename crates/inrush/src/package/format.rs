@@ -1,10 +1,16 @@
 //! A format made a dialect: the preset, and what differs from it.
 
-use inrush_scan::{Dialect, Escape};
+use inrush_scan::{
+    Dialect, Escape, ExtraFields, FieldPosition, FixedWidth, MissingFields, PositionUnit,
+    RecordEnd, ShortText, Terminator, Trim,
+};
 
 use super::error::{PackageError, PackageFaultKind};
 use super::place::Place;
-use super::{Compression, Format, NullMarker, Preset};
+use super::{
+    Compression, ExtraFieldsRule, FixedUnit, Format, MissingFieldsRule, NullMarker, Preset,
+    TrimBlanks,
+};
 use crate::encoding::TextEncoding;
 
 /// A setting of a format that is wrong, and why.
@@ -97,17 +103,24 @@ impl Format {
     /// The dialect, else the setting that is wrong and why.
     pub(super) fn dialect_checked(&self, file_name: &str) -> Result<Dialect, FormatFault> {
         let preset = self.preset.or_else(|| Preset::of_file(file_name));
-        let mut dialect = preset.unwrap_or(Preset::Csv).dialect();
+        let mut dialect = match self.fixed_width()? {
+            Some(fixed) => Dialect::fixed_width(fixed),
+            None => preset.unwrap_or(Preset::Csv).dialect(),
+        };
         if let Some(delimiter) = &self.delimiter {
-            let byte = one_byte("delimiter", delimiter)?.ok_or_else(|| {
-                refused(
-                    "delimiter",
-                    delimiter,
-                    "something must stand between fields",
-                    "write one ASCII character",
-                )
-            })?;
-            dialect.delimiter = byte.into();
+            dialect.delimiter = short_text("delimiter", delimiter)?;
+        }
+        if let Some(terminator) = &self.terminator {
+            dialect.terminator = match terminator.as_str() {
+                "any" => Terminator::Any,
+                "lf" | "\n" => Terminator::Lf,
+                "crlf" | "\r\n" => Terminator::CrLf,
+                "cr" | "\r" => Terminator::Cr,
+                other => Terminator::Text(short_text("terminator", other)?),
+            };
+        }
+        if let Some(comment) = &self.comment {
+            dialect.comment = one_byte("comment", comment)?;
         }
         if let Some(quote) = &self.quote {
             dialect.quote = one_byte("quote", quote)?;
@@ -133,6 +146,7 @@ impl Format {
         }
         match &self.null {
             Some(NullMarker::Text(text)) => dialect.nulls = vec![text.clone()],
+            Some(NullMarker::Many(texts)) => dialect.nulls = texts.clone(),
             Some(NullMarker::Never(false)) => dialect.nulls.clear(),
             Some(NullMarker::Never(true)) => {
                 return Err(refused(
@@ -143,6 +157,23 @@ impl Format {
                 ));
             }
             None => {}
+        }
+        if let Some(null_quoted) = self.null_quoted {
+            dialect.null_quoted = null_quoted;
+        }
+        if let Some(trim) = self.trim {
+            dialect.trim = match trim {
+                TrimBlanks::None => Trim::None,
+                TrimBlanks::Start => Trim::Start,
+                TrimBlanks::End => Trim::End,
+                TrimBlanks::Both => Trim::Both,
+            };
+        }
+        if let Some(MissingFieldsRule::Null) = self.missing_fields {
+            dialect.missing_fields = MissingFields::Null;
+        }
+        if let Some(ExtraFieldsRule::Ignore) = self.extra_fields {
+            dialect.extra_fields = ExtraFields::Ignore;
         }
         if let Some(record_bytes_max) = self.record_bytes_max {
             dialect.record_bytes_max = record_bytes_max as usize;
@@ -156,6 +187,122 @@ impl Format {
             }),
         })?;
         Ok(dialect)
+    }
+
+    /// Where the fields of a fixed-width file stand; nothing where it has delimiters.
+    fn fixed_width(&self) -> Result<Option<FixedWidth>, FormatFault> {
+        let only_fixed = [
+            ("fixed_unit", self.fixed_unit.is_some()),
+            ("record_length", self.record_length.is_some()),
+            ("record_bytes", self.record_bytes.is_some()),
+        ];
+        let only_delimited = [
+            ("preset", self.preset.is_some()),
+            ("delimiter", self.delimiter.is_some()),
+            ("quote", self.quote.is_some()),
+            ("escape", self.escape.is_some()),
+            ("trailing_delimiter", self.trailing_delimiter.is_some()),
+        ];
+        let Some(fields) = &self.fixed else {
+            return match only_fixed.into_iter().find(|(_, is_set)| *is_set) {
+                None => Ok(None),
+                Some((setting, _)) => Err(unfit(
+                    setting,
+                    "it is for fixed-width files, and the format has no `fixed`",
+                    "write the first position and the length of each field: fixed = [[1, 10], \
+                     [11, 2]]",
+                )),
+            };
+        };
+        if let Some((setting, _)) = only_delimited.into_iter().find(|(_, is_set)| *is_set) {
+            return Err(unfit(
+                setting,
+                "it is for files with delimiters, and the format has `fixed`",
+                "take one of the two away",
+            ));
+        }
+        let position = |(index, field): (usize, &Vec<u32>)| match field.as_slice() {
+            [first, length] if *first > 0 => Ok(FieldPosition {
+                start: first - 1,
+                length: *length,
+            }),
+            other => Err(refused(
+                "fixed",
+                &format!("{other:?}"),
+                &format!(
+                    "field {} is not a first position, counted from 1, and a length",
+                    index + 1
+                ),
+                "write two numbers for each field, for example [11, 2]",
+            )),
+        };
+        let record = match (self.record_bytes, self.record_length) {
+            (Some(_), Some(_)) => {
+                return Err(unfit(
+                    "record_length",
+                    "record_bytes says it already, for records without line ends",
+                    "leave out record_bytes where each record is a line, else record_length",
+                ));
+            }
+            (Some(bytes), None) => RecordEnd::Bytes(bytes),
+            (None, length) => RecordEnd::Line { length },
+        };
+        Ok(Some(FixedWidth {
+            fields: fields
+                .iter()
+                .enumerate()
+                .map(position)
+                .collect::<Result<_, _>>()?,
+            unit: match self.fixed_unit {
+                Some(FixedUnit::Characters) => PositionUnit::Characters,
+                Some(FixedUnit::Bytes) | None => PositionUnit::Bytes,
+            },
+            record,
+        }))
+    }
+}
+
+/// One to eight bytes between fields or records.
+fn short_text(setting: &'static str, text: &str) -> Result<ShortText, FormatFault> {
+    if setting == "delimiter" && text.contains(['\n', '\r', '\0']) {
+        return Err(refused(
+            setting,
+            &text.escape_default().to_string(),
+            "it is the end of a line, or NUL",
+            "take a text that can stand inside a line",
+        ));
+    }
+    for (written, name, value) in [("\\t", "tab", "\\t"), ("\\n", "line feed", "\\n")] {
+        if text.contains(written) {
+            return Err(refused(
+                setting,
+                text,
+                "it holds two characters, a backslash and a letter",
+                &format!("write a {name} as \"{value}\" in double quotes"),
+            ));
+        }
+    }
+    ShortText::new(text.as_bytes()).ok_or_else(|| {
+        refused(
+            setting,
+            text,
+            match text {
+                "" => "something must stand there",
+                _ => "it is longer than eight bytes",
+            },
+            "write one to eight bytes, for example \"|\" or \"||\"",
+        )
+    })
+}
+
+/// A setting that does not go with the others.
+fn unfit(setting: &'static str, cause: &str, mend: &str) -> FormatFault {
+    FormatFault {
+        setting,
+        kind: Box::new(PackageFaultKind::Format {
+            setting,
+            reason: format!("{cause}; {mend}"),
+        }),
     }
 }
 
@@ -255,12 +402,87 @@ mod tests {
     }
 
     #[test]
+    fn unusual_settings_are_read() {
+        let found = dialect(
+            "delimiter = '||'\nterminator = \"\\r\\r\\n\"\ncomment = '#'\nnull = ['', 'NA']\n\
+             null_quoted = true\ntrim = 'end'\nmissing_fields = 'null'\nextra_fields = 'ignore'",
+            "a.csv",
+        );
+        let text = |text: &[u8]| ShortText::new(text).expect("short");
+        let expected = Dialect {
+            delimiter: text(b"||"),
+            terminator: Terminator::Text(text(b"\r\r\n")),
+            comment: Some(b'#'),
+            nulls: vec![String::new(), "NA".to_owned()],
+            null_quoted: true,
+            trim: Trim::End,
+            missing_fields: MissingFields::Null,
+            extra_fields: ExtraFields::Ignore,
+            ..Dialect::csv()
+        };
+        assert_eq!(found, Ok(expected));
+        for (written, terminator) in [
+            ("any", Terminator::Any),
+            ("lf", Terminator::Lf),
+            ("\\n", Terminator::Lf),
+            ("crlf", Terminator::CrLf),
+            ("\\r\\n", Terminator::CrLf),
+            ("cr", Terminator::Cr),
+            ("\\r", Terminator::Cr),
+        ] {
+            let found = dialect(&format!("terminator = \"{written}\""), "a.csv");
+            assert_eq!(found.expect(written).terminator, terminator);
+        }
+    }
+
+    #[test]
+    fn positions_are_counted_from_one() {
+        let found = dialect("fixed = [[1, 10], [11, 2]]\nrecord_bytes = 120", "a.csv");
+        let position = |start, length| FieldPosition { start, length };
+        let fixed = FixedWidth {
+            fields: vec![position(0, 10), position(10, 2)],
+            unit: PositionUnit::Bytes,
+            record: RecordEnd::Bytes(120),
+        };
+        assert_eq!(found, Ok(Dialect::fixed_width(fixed)));
+        let found = dialect(
+            "fixed = [[3, 1]]\nfixed_unit = 'characters'\nrecord_length = 5\ntrim = 'none'",
+            "a.dat",
+        );
+        let fixed = FixedWidth {
+            fields: vec![position(2, 1)],
+            unit: PositionUnit::Characters,
+            record: RecordEnd::Line { length: Some(5) },
+        };
+        let expected = Dialect {
+            trim: Trim::None,
+            ..Dialect::fixed_width(fixed)
+        };
+        assert_eq!(found, Ok(expected));
+    }
+
+    #[test]
     fn settings_that_cannot_be_told_apart_are_refused() {
         for toml in [
             "delimiter = ''",
-            "delimiter = '||'",
+            "delimiter = '123456789'",
+            "terminator = ''",
+            "terminator = '\\n'",
+            "terminator = ','",
+            "comment = ','",
+            "comment = '##'",
+            "null = ['', 'a,b']",
+            "trim = 'both'\nnull = ' '",
+            "fixed = []",
+            "fixed = [[1]]",
+            "fixed = [[0, 2]]",
+            "fixed = [[1, 0]]",
+            "fixed = [[1, 10]]\nrecord_length = 9",
+            "fixed = [[1, 10]]\nrecord_bytes = 10\nrecord_length = 10",
+            "fixed = [[1, 10]]\nrecord_bytes = 10\nfixed_unit = 'characters'",
+            "fixed = [[1, 10]]\ndelimiter = ','",
+            "record_bytes = 10",
             "delimiter = '\\t'",
-            "delimiter = '\u{a7}'",
             "delimiter = \"\\n\"",
             "delimiter = '\"'",
             "escape = ','",

@@ -179,7 +179,7 @@ pub struct Format {
     /// `csv`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<Preset>,
-    /// Stands between fields; one ASCII character.
+    /// Stands between fields; one to eight bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delimiter: Option<String>,
     /// Opens and closes a quoted field; one ASCII character, or empty for none.
@@ -189,13 +189,21 @@ pub struct Format {
     /// empty for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub escape: Option<String>,
+    /// Ends records: `"any"` is `\n` and `\r\n` as they come, and what holds where it is not
+    /// set; `"lf"`, `"crlf"` and `"cr"` are only that; any other text of one to eight bytes is
+    /// the terminator itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terminator: Option<String>,
+    /// A line that begins with it is passed over; one ASCII character, or empty for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
     /// Every record ends with one more delimiter, as dbgen writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trailing_delimiter: Option<bool>,
     /// The first record of each file names the fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<bool>,
-    /// The unquoted text that stands for NULL; `false` where nothing does.
+    /// The unquoted text that stands for NULL, or a list of them; `false` where nothing does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub null: Option<NullMarker>,
     /// Stands between whole part and fraction in columns of numbers that say nothing else; a
@@ -205,6 +213,36 @@ pub struct Format {
     /// Stands between groups of three digits in columns of numbers that say nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_separator: Option<String>,
+    /// A quoted field that is one of these texts is NULL too, as under COPY's FORCE_NULL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub null_quoted: Option<bool>,
+    /// Which spaces and tabs around unquoted fields are taken off; none where it is not set, and
+    /// both in fixed-width files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trim: Option<TrimBlanks>,
+    /// What becomes of a record with too few fields; it is rejected where it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_fields: Option<MissingFieldsRule>,
+    /// What becomes of a record with too many fields; it is rejected where it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_fields: Option<ExtraFieldsRule>,
+    /// For fixed-width files: the first position, counted from 1, and the length of each field,
+    /// as in `[[1, 10], [11, 2]]`.
+    #[schemars(inner(inner(range(min = 1, max = 1_073_741_824))))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fixed: Option<Vec<Vec<u32>>>,
+    /// What positions count; bytes where it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fixed_unit: Option<FixedUnit>,
+    /// Positions of each line of a fixed-width file; up to the end of the field that ends last
+    /// where it is not set.
+    #[schemars(range(min = 1, max = 1_073_741_824))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_length: Option<u32>,
+    /// Bytes of each record of a fixed-width file without line ends.
+    #[schemars(range(min = 1, max = 1_073_741_824))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_bytes: Option<u32>,
     /// A record longer than this stops the flow; 1 KiB to 1 GiB, 16 MiB where it is not set.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -236,8 +274,54 @@ pub enum Preset {
 pub enum NullMarker {
     /// This text.
     Text(String),
+    /// Each of these texts.
+    Many(Vec<String>),
     /// `false`: nothing stands for NULL.
     Never(#[schemars(extend("const" = false))] bool),
+}
+
+/// Which blanks around unquoted fields are taken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TrimBlanks {
+    /// None.
+    None,
+    /// Those before the text.
+    Start,
+    /// Those behind it.
+    End,
+    /// Those before and behind it.
+    Both,
+}
+
+/// What becomes of a record with too few fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MissingFieldsRule {
+    /// It is rejected.
+    Reject,
+    /// What it lacks is NULL.
+    Null,
+}
+
+/// What becomes of a record with too many fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ExtraFieldsRule {
+    /// It is rejected.
+    Reject,
+    /// What it has too much is passed over.
+    Ignore,
+}
+
+/// What the positions of a fixed-width file count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FixedUnit {
+    /// Bytes.
+    Bytes,
+    /// Characters.
+    Characters,
 }
 
 /// How a file is compressed.

@@ -211,6 +211,8 @@ fn format(format: &Format) -> String {
     add("delimiter", format.delimiter.as_deref().map(text));
     add("quote", format.quote.as_deref().map(text));
     add("escape", format.escape.as_deref().map(text));
+    add("terminator", format.terminator.as_deref().map(text));
+    add("comment", format.comment.as_deref().map(text));
     add(
         "trailing_delimiter",
         format.trailing_delimiter.map(|value| value.to_string()),
@@ -220,6 +222,7 @@ fn format(format: &Format) -> String {
         "null",
         format.null.as_ref().map(|null| match null {
             NullMarker::Text(marker) => text(marker),
+            NullMarker::Many(markers) => in_brackets(markers.iter().map(|marker| text(marker))),
             NullMarker::Never(value) => value.to_string(),
         }),
     );
@@ -230,6 +233,48 @@ fn format(format: &Format) -> String {
     add(
         "group_separator",
         format.group_separator.as_deref().map(text),
+    );
+    add(
+        "null_quoted",
+        format.null_quoted.map(|value| value.to_string()),
+    );
+    add(
+        "trim",
+        format.trim.map(|trim| word(serde_json::json!(trim))),
+    );
+    add(
+        "missing_fields",
+        format
+            .missing_fields
+            .map(|rule| word(serde_json::json!(rule))),
+    );
+    add(
+        "extra_fields",
+        format
+            .extra_fields
+            .map(|rule| word(serde_json::json!(rule))),
+    );
+    add(
+        "fixed",
+        format.fixed.as_ref().map(|fields| {
+            in_brackets(
+                fields
+                    .iter()
+                    .map(|field| in_brackets(field.iter().map(u32::to_string))),
+            )
+        }),
+    );
+    add(
+        "fixed_unit",
+        format.fixed_unit.map(|unit| word(serde_json::json!(unit))),
+    );
+    add(
+        "record_length",
+        format.record_length.map(|value| value.to_string()),
+    );
+    add(
+        "record_bytes",
+        format.record_bytes.map(|value| value.to_string()),
     );
     add(
         "record_bytes_max",
@@ -243,6 +288,10 @@ fn format(format: &Format) -> String {
     );
     add("encoding", format.encoding.as_deref().map(text));
     format!("{{ {} }}", settings.join(", "))
+}
+
+fn in_brackets(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
 }
 
 fn column(column: &ColumnSpec) -> String {

@@ -20,18 +20,13 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn format() -> impl Strategy<Value = Format> {
-    (
+    let basics = (
         option::of(select(vec![Preset::Tbl, Preset::Csv, Preset::Tsv])),
         option::of(text()),
         option::of(text()),
         option::of(text()),
         option::of(any::<bool>()),
         option::of(any::<bool>()),
-        option::of(prop_oneof![
-            text().prop_map(NullMarker::Text),
-            Just(NullMarker::Never(false))
-        ]),
-        (option::of(text()), option::of(text())),
         option::of(1_024_u32..=1 << 30),
         option::of(select(vec![
             Compression::None,
@@ -41,36 +36,77 @@ fn format() -> impl Strategy<Value = Format> {
             Compression::Xz,
             Compression::Zip,
         ])),
-        option::of(text()),
+    );
+    let lines = (option::of(text()), option::of(text()));
+    let nulls = (
+        option::of(prop_oneof![
+            text().prop_map(NullMarker::Text),
+            vec(text(), 0..4).prop_map(NullMarker::Many),
+            Just(NullMarker::Never(false))
+        ]),
+        option::of(any::<bool>()),
+    );
+    let ragged = (
+        option::of(select(vec![TrimBlanks::None, TrimBlanks::Both])),
+        option::of(select(vec![
+            MissingFieldsRule::Reject,
+            MissingFieldsRule::Null,
+        ])),
+        option::of(select(vec![
+            ExtraFieldsRule::Reject,
+            ExtraFieldsRule::Ignore,
+        ])),
+    );
+    let length = || option::of(1_u32..=1 << 30);
+    let fixed = (
+        option::of(vec(vec(1_u32..=1 << 30, 0..3), 0..3)),
+        option::of(select(vec![FixedUnit::Bytes, FixedUnit::Characters])),
+        length(),
+        length(),
+    );
+    let texts = (option::of(text()), option::of(text()), option::of(text()));
+    (basics, lines, nulls, ragged, fixed, texts).prop_map(
+        |(
+            (
+                preset,
+                delimiter,
+                quote,
+                escape,
+                trailing_delimiter,
+                header,
+                record_bytes_max,
+                compression,
+            ),
+            (terminator, comment),
+            (null, null_quoted),
+            (trim, missing_fields, extra_fields),
+            (fixed, fixed_unit, record_length, record_bytes),
+            (decimal_separator, group_separator, encoding),
+        )| Format {
+            preset,
+            delimiter,
+            quote,
+            escape,
+            terminator,
+            comment,
+            trailing_delimiter,
+            header,
+            null,
+            null_quoted,
+            decimal_separator,
+            group_separator,
+            trim,
+            missing_fields,
+            extra_fields,
+            fixed,
+            fixed_unit,
+            record_length,
+            record_bytes,
+            record_bytes_max,
+            compression,
+            encoding,
+        },
     )
-        .prop_map(
-            |(
-                preset,
-                delimiter,
-                quote,
-                escape,
-                trailing_delimiter,
-                header,
-                null,
-                (decimal_separator, group_separator),
-                record_bytes_max,
-                compression,
-                encoding,
-            )| Format {
-                preset,
-                delimiter,
-                quote,
-                escape,
-                trailing_delimiter,
-                header,
-                null,
-                decimal_separator,
-                group_separator,
-                record_bytes_max,
-                compression,
-                encoding,
-            },
-        )
 }
 
 fn column() -> impl Strategy<Value = ColumnSpec> {

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use inrush_scan::{ExtraFields, MissingFields, PositionUnit, Terminator, Trim};
+
 use super::{
     Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, column_words, statistics,
     switch_statements,
@@ -283,7 +285,18 @@ fn plural(count: usize) -> &'static str {
 
 fn dialect(flow: &FlowPlan) -> String {
     let dialect = &flow.dialect;
-    let mut text = format!("delimiter {}", dialect.delimiter);
+    let mut text = match &dialect.fixed {
+        None => format!("delimiter {}", dialect.delimiter),
+        Some(fixed) => format!(
+            "fixed width, {} fields, records of {} {}",
+            fixed.fields.len(),
+            fixed.record_length(),
+            match fixed.unit {
+                PositionUnit::Bytes => "bytes",
+                PositionUnit::Characters => "characters",
+            }
+        ),
+    };
     if dialect.trailing_delimiter {
         text.push_str(" (also at the end of records)");
     }
@@ -292,6 +305,30 @@ fn dialect(flow: &FlowPlan) -> String {
     }
     if let inrush_scan::Escape::Byte(escape) = dialect.escape {
         let _ = write!(text, ", escape {:?}", char::from(escape));
+    }
+    match dialect.terminator {
+        Terminator::Any => {}
+        Terminator::Lf => text.push_str(", terminator \\n only"),
+        Terminator::CrLf => text.push_str(", terminator \\r\\n only"),
+        Terminator::Cr => text.push_str(", terminator \\r"),
+        Terminator::Text(terminator) => {
+            let _ = write!(text, ", terminator {terminator}");
+        }
+    }
+    if let Some(comment) = dialect.comment {
+        let _ = write!(text, ", comments from {:?}", char::from(comment));
+    }
+    text.push_str(match dialect.trim {
+        Trim::None => "",
+        Trim::Start => ", blanks before fields taken off",
+        Trim::End => ", blanks behind fields taken off",
+        Trim::Both => ", blanks around fields taken off",
+    });
+    if dialect.missing_fields == MissingFields::Null {
+        text.push_str(", missing fields are NULL");
+    }
+    if dialect.extra_fields == ExtraFields::Ignore {
+        text.push_str(", extra fields are passed over");
     }
     text.push_str(if dialect.header {
         ", header"
@@ -302,7 +339,12 @@ fn dialect(flow: &FlowPlan) -> String {
         [] => text.push_str(", nothing is NULL"),
         nulls => {
             let shown: Vec<_> = nulls.iter().map(|null| format!("{null:?}")).collect();
-            let _ = write!(text, ", NULL is {}", shown.join(" or "));
+            let quoted = if dialect.null_quoted {
+                ", quoted too"
+            } else {
+                ""
+            };
+            let _ = write!(text, ", NULL is {}{quoted}", shown.join(" or "));
         }
     }
     text

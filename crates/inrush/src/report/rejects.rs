@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use inrush_scan::Dialect;
+use inrush_scan::{Dialect, FixedWidth};
 
 use super::folder::private_file;
 use super::types::RejectReport;
@@ -16,6 +16,7 @@ pub struct RejectFile {
     rows_path: PathBuf,
     reasons_path: PathBuf,
     header: Option<Vec<u8>>,
+    terminator: Vec<u8>,
     open: Option<(BufWriter<File>, BufWriter<File>)>,
 }
 
@@ -35,6 +36,7 @@ impl RejectFile {
             rows_path: folder.join(format!("{name}.rejects")),
             reasons_path: folder.join(format!("{name}.rejects.jsonl")),
             header: header.map(|names| header_line(names, dialect)),
+            terminator: dialect.terminator_written().to_vec(),
             open: None,
         };
         for path in [&file.rows_path, &file.reasons_path] {
@@ -54,10 +56,11 @@ impl RejectFile {
             return Ok(());
         }
         let (rows_path, reasons_path) = (self.rows_path.clone(), self.reasons_path.clone());
+        let terminator = self.terminator.clone();
         let (rows, reasons) = self.opened()?;
         for reject in rejects {
             rows.write_all(&reject.raw)
-                .and_then(|()| rows.write_all(b"\n"))
+                .and_then(|()| rows.write_all(&terminator))
                 .map_err(|source| failed(&rows_path, source))?;
             serde_json::to_writer(&mut *reasons, &RejectReport::from(reject))
                 .map_err(std::io::Error::from)
@@ -101,6 +104,9 @@ impl RejectFile {
 
 /// The header as the dialect writes it, so that the file can be mended and loaded as it is.
 fn header_line(names: &[String], dialect: &Dialect) -> Vec<u8> {
+    if let Some(fixed) = &dialect.fixed {
+        return fixed_header_line(names, fixed, dialect);
+    }
     let mut line = Vec::new();
     for (index, name) in names.iter().enumerate() {
         if index > 0 {
@@ -126,7 +132,20 @@ fn header_line(names: &[String], dialect: &Dialect) -> Vec<u8> {
     if dialect.trailing_delimiter {
         line.extend(dialect.delimiter.as_bytes());
     }
-    line.push(b'\n');
+    line.extend(dialect.terminator_written());
+    line
+}
+
+/// The names at the positions of their fields, as much of them as fits.
+fn fixed_header_line(names: &[String], fixed: &FixedWidth, dialect: &Dialect) -> Vec<u8> {
+    let mut line = vec![b' '; fixed.record_length() as usize];
+    for (name, field) in names.iter().zip(&fixed.fields) {
+        let room = &mut line[field.start as usize..field.end() as usize];
+        for (place, byte) in room.iter_mut().zip(name.bytes()) {
+            *place = byte;
+        }
+    }
+    line.extend(dialect.terminator_written());
     line
 }
 

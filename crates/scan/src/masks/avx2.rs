@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::{
     __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256,
-    _mm256_set1_epi8,
+    _mm256_set1_epi8, _mm256_setzero_si256, _mm256_testz_si256,
 };
 
 use super::{BLOCK_BYTES, Masks, Needles};
@@ -18,7 +18,8 @@ pub(super) fn find<const SPECIALS: usize>(
     let carriage_return = _mm256_set1_epi8(b'\r' as i8);
     let special_a = _mm256_set1_epi8(needles.special[0] as i8);
     let special_b = _mm256_set1_epi8(needles.special[1] as i8);
-    for (block, mask) in blocks.iter().zip(masks) {
+    let mut any_return = _mm256_setzero_si256();
+    for (block, mask) in blocks.iter().zip(&mut *masks) {
         // SAFETY: both loads lie inside the block's 64 bytes and need no alignment.
         let (low, high) = unsafe {
             let start = block.as_ptr().cast::<__m256i>();
@@ -32,10 +33,12 @@ pub(super) fn find<const SPECIALS: usize>(
             _mm256_cmpeq_epi8(low, newline),
             _mm256_cmpeq_epi8(high, newline),
         );
-        mask.returns = bits(
+        mask.returns = 0;
+        let returns = _mm256_or_si256(
             _mm256_cmpeq_epi8(low, carriage_return),
             _mm256_cmpeq_epi8(high, carriage_return),
         );
+        any_return = _mm256_or_si256(any_return, returns);
         mask.specials = match SPECIALS {
             0 => 0,
             1 => bits(
@@ -53,6 +56,26 @@ pub(super) fn find<const SPECIALS: usize>(
                 ),
             ),
         };
+    }
+    // Most files have none, so that it is cheaper to look where only after they were seen.
+    if _mm256_testz_si256(any_return, any_return) == 0 {
+        find_returns(blocks, masks);
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn find_returns(blocks: &[[u8; BLOCK_BYTES]], masks: &mut [Masks]) {
+    let carriage_return = _mm256_set1_epi8(b'\r' as i8);
+    for (block, mask) in blocks.iter().zip(masks) {
+        // SAFETY: both loads lie inside the block's 64 bytes and need no alignment.
+        let (low, high) = unsafe {
+            let start = block.as_ptr().cast::<__m256i>();
+            (_mm256_loadu_si256(start), _mm256_loadu_si256(start.add(1)))
+        };
+        mask.returns = bits(
+            _mm256_cmpeq_epi8(low, carriage_return),
+            _mm256_cmpeq_epi8(high, carriage_return),
+        );
     }
 }
 

@@ -1,0 +1,103 @@
+//! How a file's records are found from the middle of it, by its dialect.
+
+use std::sync::Arc;
+
+use crate::dialect::Dialect;
+use crate::fixed_width::{FixedWidth, RecordEnd};
+use crate::split::State;
+use crate::split::automaton::Automaton;
+
+/// How the first record of a range is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// By arithmetic: each record has so many bytes ([`first_record_of_fixed`]).
+    Arithmetic {
+        /// Bytes of each record.
+        record_bytes: u32,
+    },
+    /// By a look at the range's first bytes and a few before it ([`RecordFinder`]).
+    Nearby {
+        /// Bytes before the range that must be known.
+        bytes_before: usize,
+    },
+    /// By a pass over everything before the range, which
+    /// [`RangeScanner`](crate::split::RangeScanner) makes for all ranges at once.
+    Pass,
+}
+
+impl Method {
+    /// The least work that is exact for this dialect, which passes [`Dialect::check`].
+    pub fn of(dialect: &Dialect) -> Method {
+        if let Some(FixedWidth {
+            record: RecordEnd::Bytes(record_bytes),
+            ..
+        }) = dialect.fixed
+        {
+            return Method::Arithmetic { record_bytes };
+        }
+        match Automaton::new(dialect).bytes_to_agree() {
+            Some(bytes_before) => Method::Nearby { bytes_before },
+            None => Method::Pass,
+        }
+    }
+}
+
+/// Whether the ranges of such a file must be looked at as a whole before the records of any but
+/// the first are known: where quotes, escapes, or terminators that can overlap decide what a
+/// terminator is.
+pub fn is_needed(dialect: &Dialect) -> bool {
+    Method::of(dialect) == Method::Pass
+}
+
+/// The first record that begins at `offset` or behind it, of records of a fixed number of bytes.
+/// Offsets are counted from the file's first record.
+pub fn first_record_of_fixed(record_bytes: u32, offset: u64) -> u64 {
+    offset.next_multiple_of(u64::from(record_bytes))
+}
+
+/// Finds the first record of a range for [`Method::Nearby`].
+#[derive(Clone, Debug)]
+pub struct RecordFinder {
+    automaton: Arc<Automaton>,
+    state: State,
+    byte_count: u64,
+}
+
+impl RecordFinder {
+    /// A finder for the range behind `before`: the bytes before it in the file, from the file's
+    /// first record or at least as many as [`Method::Nearby`] asks for.
+    pub fn new(dialect: &Dialect, before: &[u8]) -> RecordFinder {
+        let finder = RecordFinder {
+            automaton: Arc::new(Automaton::new(dialect)),
+            state: State::FIRST,
+            byte_count: 0,
+        };
+        finder.behind(before)
+    }
+
+    /// A finder for another range of a file in the same dialect, at less cost.
+    #[must_use]
+    pub fn behind(&self, before: &[u8]) -> RecordFinder {
+        // A wrong first state has become the right one behind so many bytes.
+        let (state, _) = self.automaton.run(State::FIRST, before);
+        RecordFinder {
+            automaton: Arc::clone(&self.automaton),
+            state,
+            byte_count: 0,
+        }
+    }
+
+    /// Takes the next bytes of the range, and of what follows it if the caller goes on: how many
+    /// bytes from the range's first stand before the first record that begins there, once it is
+    /// found.
+    pub fn push(&mut self, text: &[u8]) -> Option<u64> {
+        match self.automaton.find_record(self.state, text) {
+            Some((at, _)) => Some(self.byte_count + at as u64),
+            None => {
+                (self.state, _) = self.automaton.run(self.state, text);
+                self.byte_count += text.len() as u64;
+                None
+            }
+        }
+    }
+}

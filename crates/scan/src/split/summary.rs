@@ -1,0 +1,103 @@
+//! What a pass over a range has found, for each state in which it may begin.
+
+use crate::split::State;
+
+/// Where the first record begins that begins in a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstRecord {
+    /// Bytes of the range before it.
+    pub offset: u64,
+    /// Line ends of the range before it.
+    pub line_count: u64,
+}
+
+/// What a range turns out to be if it begins in one state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The state behind its last byte.
+    pub end: State,
+    /// Line ends in it. They depend on the state only where lines are counted by terminators.
+    pub line_count: u64,
+    /// The first record that begins in it; blank lines and comments count as records here.
+    pub first_record: Option<FirstRecord>,
+}
+
+/// What a pass over a range has found, whatever the state is in which the range begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeSummary {
+    /// Bytes of the range.
+    pub byte_count: u64,
+    /// By start state.
+    pub(crate) outcomes: Vec<Outcome>,
+}
+
+/// Where the records of a range begin in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RangeStart {
+    /// The byte of the file at which the range's first record begins; nothing where none begins
+    /// in it. It may be a blank line or a comment.
+    pub first_record: Option<u64>,
+    /// Line ends of the file before that record, or before the end of the range if there is none.
+    pub line: u64,
+}
+
+impl RangeSummary {
+    /// What the range is if it begins in this state.
+    ///
+    /// # Panics
+    ///
+    /// If the state is one of another dialect.
+    pub fn outcome(&self, start: State) -> Outcome {
+        self.outcomes[start.index()]
+    }
+
+    /// The summary of this range and the one behind it as one.
+    #[must_use]
+    pub fn then(&self, next: &RangeSummary) -> RangeSummary {
+        let outcomes = self.outcomes.iter().map(|outcome| {
+            let behind = next.outcome(outcome.end);
+            Outcome {
+                end: behind.end,
+                line_count: outcome.line_count + behind.line_count,
+                first_record: outcome.first_record.or_else(|| {
+                    behind.first_record.map(|first| FirstRecord {
+                        offset: self.byte_count + first.offset,
+                        line_count: outcome.line_count + first.line_count,
+                    })
+                }),
+            }
+        });
+        RangeSummary {
+            byte_count: self.byte_count + next.byte_count,
+            outcomes: outcomes.collect(),
+        }
+    }
+}
+
+/// Where the records of each range begin. The ranges follow each other without a gap from the
+/// first byte of the first record of their file (behind a byte order mark): offsets and lines
+/// are counted from there.
+pub fn resolve(summaries: &[RangeSummary]) -> Vec<RangeStart> {
+    let mut state = State::FIRST;
+    let mut offset = 0;
+    let mut line = 0;
+    let starts = summaries.iter().map(|summary| {
+        let outcome = summary.outcome(state);
+        let line_end = line + outcome.line_count;
+        let start = match outcome.first_record {
+            Some(first) => RangeStart {
+                first_record: Some(offset + first.offset),
+                line: line + first.line_count,
+            },
+            None => RangeStart {
+                first_record: None,
+                line: line_end,
+            },
+        };
+        state = outcome.end;
+        offset += summary.byte_count;
+        line = line_end;
+        start
+    });
+    starts.collect()
+}

@@ -1,0 +1,110 @@
+//! A field means what a plain reading of the rules says.
+
+use inrush_scan::{Dialect, Escape, FieldText, decode_field};
+
+/// Checks a field as written.
+///
+/// # Panics
+///
+/// If it means something else.
+pub fn check(dialect: &Dialect, written: &[u8]) {
+    let mut scratch = b"left over".to_vec();
+    let found = decode_field(written, dialect, &mut scratch);
+    let expected = plain(dialect, written);
+    assert_eq!(
+        found.text(),
+        expected.as_deref(),
+        "{} {dialect:?}",
+        written.escape_ascii()
+    );
+    if let FieldText::Written(text) = found {
+        assert!(
+            written.as_ptr_range().contains(&text.as_ptr()) || text.is_empty(),
+            "a view is a part of what is written"
+        );
+    }
+}
+
+/// One byte at a time: NULL, or the text.
+fn plain(dialect: &Dialect, written: &[u8]) -> Option<Vec<u8>> {
+    let quoted = dialect.quote.filter(|quote| written.first() == Some(quote));
+    if let Some(quote) = quoted {
+        let text = unquoted(&written[1..], quote, dialect.escape);
+        let is_null = dialect.null_quoted && dialect.is_null(&text);
+        return (!is_null).then_some(text);
+    }
+    let written = dialect.trimmed(written);
+    if dialect.is_null(written) {
+        return None;
+    }
+    Some(match (dialect.quote, dialect.escape) {
+        (None, Escape::Byte(escape)) => copy_text(written, escape),
+        _ => written.to_vec(),
+    })
+}
+
+/// What stands between quotes, and behind the closing one as it is.
+fn unquoted(text: &[u8], quote: u8, escape: Escape) -> Vec<u8> {
+    let mut plain = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let byte = text[at];
+        if Escape::Byte(byte) == escape {
+            plain.extend(text.get(at + 1));
+            at += 2;
+        } else if byte != quote {
+            plain.push(byte);
+            at += 1;
+        } else if escape == Escape::DoubledQuote && text.get(at + 1) == Some(&quote) {
+            plain.push(quote);
+            at += 2;
+        } else {
+            plain.extend(&text[at + 1..]);
+            break;
+        }
+    }
+    plain
+}
+
+/// COPY's text form.
+fn copy_text(text: &[u8], escape: u8) -> Vec<u8> {
+    let digits = |from: usize, most: usize, radix: u32| {
+        let rest = text[from..].iter().take(most);
+        rest.take_while(|byte| char::from(**byte).is_digit(radix))
+            .count()
+    };
+    let number = |from: usize, count: usize, radix: u32| {
+        let number = text[from..from + count].iter().fold(0, |number, digit| {
+            number * radix + char::from(*digit).to_digit(radix).expect("it is a digit")
+        });
+        (number & 0xff) as u8
+    };
+    let mut plain = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        if text[at] != escape {
+            plain.push(text[at]);
+            at += 1;
+            continue;
+        }
+        let Some(letter) = text.get(at + 1) else {
+            break;
+        };
+        let octal = digits(at + 1, 3, 8);
+        let hex = digits(at + 2, 2, 16);
+        let (byte, taken) = match letter {
+            b'b' => (0x08, 2),
+            b'f' => (0x0c, 2),
+            b'n' => (b'\n', 2),
+            b'r' => (b'\r', 2),
+            b't' => (b'\t', 2),
+            b'v' => (0x0b, 2),
+            _ if octal > 0 => (number(at + 1, octal, 8), 1 + octal),
+            b'x' if hex > 0 => (number(at + 2, hex, 16), 2 + hex),
+            other => (*other, 2),
+        };
+        plain.push(byte);
+        at += taken;
+    }
+    plain
+}
