@@ -49,8 +49,8 @@ pub enum Error {
     Switch(#[from] SwitchError),
     /// More rows were rejected than are accepted.
     #[error(
-        "flow `{flow}`: {} rejected, and {limit} accepted at most; nothing was switched\n  {}",
-        rows(*rejected), describe(reject)
+        "flow `{flow}`: {} rejected, and {limit} accepted at most; nothing was switched\n  {}{}",
+        rows(*rejected), describe(reject), types.as_ref().map_or(String::new(), |types| format!("\n  {types}"))
     )]
     RejectLimit {
         /// The flow.
@@ -61,6 +61,8 @@ pub enum Error {
         limit: u64,
         /// The reject that went past the limit.
         reject: Box<Reject>,
+        /// How the types came about, where they were guessed.
+        types: Option<String>,
     },
     /// The server counts other rows than were sent.
     #[error(

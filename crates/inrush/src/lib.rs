@@ -23,6 +23,7 @@ pub mod pipeline;
 pub mod plan;
 pub mod reject;
 pub mod report;
+pub mod sniff;
 pub mod source;
 pub mod switch;
 pub mod upkeep;

@@ -12,8 +12,9 @@ use super::common::RunArguments;
     long_about = "\
 Loads files into a table, without a package.
 
-The table is made where it does not exist; then --columns must say what the files hold. Where
-it exists, its own columns are taken: by the names in the files' headers, else in its order.
+The table is made where it does not exist; then --columns say what the files hold, or it is
+guessed from samples, as `inrush init` does it, and told. Where the table exists, its own columns
+are taken: by the names in the files' headers, else in its order.
 With --partition-by the table is partitioned by ranges of a column, and each file becomes one
 partition; the rows are seen all at once, when everything is loaded and counted.
 
@@ -51,7 +52,8 @@ pub struct LoadArguments {
     /// The files' columns: "id bigint not null, name text, ..."
     ///
     /// With a header they are matched by name, else they stand in the files' order. Every field is
-    /// listed: "x skip" passes one over, "* skip" all that are not named.
+    /// listed: "x skip" passes one over, "* skip" all that are not named. Without columns a new
+    /// table has those that are guessed from the files.
     #[arg(long, value_name = "COLUMNS")]
     pub columns: Option<String>,
 

@@ -5,6 +5,7 @@ mod cleanup;
 mod common;
 mod demo;
 mod format;
+mod init;
 mod load;
 mod run;
 mod status;
@@ -16,6 +17,7 @@ pub use cleanup::CleanupArguments;
 pub use common::{DestinationArguments, OverrideArguments, RunArguments};
 pub use demo::DemoArguments;
 pub use format::parse_format;
+pub use init::InitArguments;
 pub use load::{LoadArguments, LoadMode};
 pub use run::RunCommandArguments;
 pub use status::StatusArguments;
@@ -48,6 +50,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Load(LoadArguments),
+    Init(InitArguments),
     Run(RunCommandArguments),
     Check(CheckArguments),
     Status(StatusArguments),
@@ -63,6 +66,9 @@ Examples:
   Load the parts of one table, each part a partition:
       inrush load 'lineitem.tbl.*' --to postgresql://etl@dw/tpch --table lineitem \\
           --partition-by l_orderkey
+
+  Let a package be guessed from the files, then edit and run it:
+      inrush init 'sales.*.csv' --to postgresql://etl@dw/shop
 
   Load a night's feed that a package describes:
       inrush check feed.toml --set day=2024-05-31

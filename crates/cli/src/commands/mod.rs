@@ -3,6 +3,7 @@
 mod check;
 mod cleanup;
 mod destination;
+mod init;
 mod load;
 mod run;
 mod status;
@@ -16,6 +17,7 @@ use crate::errors::CommandError;
 pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
     match arguments.command {
         Command::Load(arguments) => load::load(&arguments, surroundings),
+        Command::Init(arguments) => init::init(&arguments),
         Command::Run(arguments) => run::run(&arguments, surroundings),
         Command::Check(arguments) => check::check(&arguments, surroundings),
         Command::Status(arguments) => status::status(&arguments, surroundings),

@@ -44,6 +44,7 @@ mod kernel;
 mod key;
 mod number;
 mod policies;
+mod probe;
 mod provenance;
 mod rows;
 mod second_digits;
@@ -58,6 +59,7 @@ pub use converter::Converter;
 pub use error::{ConvertError, ValueError};
 pub use key::{KeyBounds, KeyValue, convert_first, convert_one};
 pub(crate) use policies::is_separator;
+pub use probe::{Probe, Values};
 pub use provenance::RunStamp;
 
 #[cfg(test)]

@@ -41,3 +41,4 @@ pub use schema::json_schema;
 pub use suggest::suggestion;
 pub use types::*;
 pub use url::{redacted_url, url_has_password};
+pub use write::Comments;

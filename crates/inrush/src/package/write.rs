@@ -13,14 +13,36 @@ use super::{
 /// Columns that are written in one line at most.
 const LINE_CHARACTERS_MAX: usize = 96;
 
+/// What to say beside the settings of a package, line by line. Columns and format are those of
+/// the first flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comments {
+    /// At the beginning.
+    pub beginning: Vec<String>,
+    /// Before the format.
+    pub format: Vec<String>,
+    /// Before each column, in their order.
+    pub columns: Vec<Vec<String>>,
+}
+
 impl Package {
     /// The package as TOML, with comments on what is often changed. Passwords in URLs are left
     /// out.
     pub fn to_toml(&self) -> String {
+        self.to_toml_with(&Comments::default())
+    }
+
+    /// As [`to_toml`](Package::to_toml), with these comments too.
+    pub fn to_toml_with(&self, comments: &Comments) -> String {
         let mut out = String::from(
             "# A package of Inrush. `inrush check FILE` prints what it would do, \
-             `inrush run FILE` does it.\n\n",
+             `inrush run FILE` does it.\n",
         );
+        if !comments.beginning.is_empty() {
+            out.push_str("#\n");
+        }
+        comment(&mut out, "", &comments.beginning);
+        out.push('\n');
         setting(&mut out, "name", &text(&self.name));
         if !self.parameters.is_empty() {
             out.push_str("\n# `{name}` in other texts; --set name=value replaces them.\n");
@@ -40,10 +62,28 @@ impl Package {
             setting(&mut out, "url", &text(&url));
         }
         run(&mut out, &self.run);
-        for one in &self.flows {
-            flow(&mut out, one);
+        let none = Comments::default();
+        for (index, one) in self.flows.iter().enumerate() {
+            flow(&mut out, one, if index == 0 { comments } else { &none });
         }
         out
+    }
+}
+
+/// Lines of a comment. Control characters have no place in one.
+fn comment(out: &mut String, indent: &str, lines: &[String]) {
+    for text in lines {
+        let text: String = text
+            .chars()
+            .map(|character| {
+                if character.is_control() {
+                    ' '
+                } else {
+                    character
+                }
+            })
+            .collect();
+        line(out, format!("{indent}# {text}").trim_end());
     }
 }
 
@@ -82,7 +122,7 @@ fn run(out: &mut String, run: &RunSettings) {
     }
 }
 
-fn flow(out: &mut String, flow: &Flow) {
+fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
     out.push_str("\n[[flow]]\n");
     if let Some(name) = &flow.name {
         setting(out, "name", &text(name));
@@ -100,13 +140,17 @@ fn flow(out: &mut String, flow: &Flow) {
             );
         }
     }
+    comment(out, "", &comments.format);
     if flow.format != Format::default() {
         setting(out, "format", &format(&flow.format));
     }
     setting(out, "table", &text(&flow.table));
     if !flow.columns.is_empty() {
-        let columns = flow.columns.iter().map(column).collect();
-        setting(out, "columns", &list(columns));
+        let columns: Vec<String> = flow.columns.iter().map(column).collect();
+        match comments.columns.is_empty() {
+            true => setting(out, "columns", &list(columns)),
+            false => commented_columns(out, &columns, &comments.columns),
+        }
     }
     match &flow.partition_by {
         Some(column) => setting(out, "partition_by", &text(column)),
@@ -139,6 +183,17 @@ fn flow(out: &mut String, flow: &Flow) {
             &format!("{{ rows_max = {} }}", flow.rejects.rows_max),
         );
     }
+}
+
+fn commented_columns(out: &mut String, columns: &[String], comments: &[Vec<String>]) {
+    out.push_str("columns = [\n");
+    for (index, column) in columns.iter().enumerate() {
+        if let Some(lines) = comments.get(index) {
+            comment(out, "    ", lines);
+        }
+        line(out, &format!("    {column},"));
+    }
+    out.push_str("]\n");
 }
 
 fn format(format: &Format) -> String {

@@ -99,14 +99,18 @@ impl Context<'_> {
 pub struct RejectCount {
     count: AtomicU64,
     limit: u64,
+    /// What a person should know of the types, where they were guessed.
+    hint: Option<String>,
 }
 
 impl RejectCount {
-    /// Counts on from `count`, those of units that are kept.
-    pub fn new(count: u64, limit: u64) -> RejectCount {
+    /// Counts on from `count`, those of units that are kept. `hint` is told with a value that
+    /// does not fit its column.
+    pub fn new(count: u64, limit: u64, hint: Option<String>) -> RejectCount {
         RejectCount {
             count: AtomicU64::new(count),
             limit,
+            hint,
         }
     }
 
@@ -126,6 +130,7 @@ impl RejectCount {
             flow: flow.to_owned(),
             rejected: after,
             limit: self.limit,
+            types: self.hint.clone().filter(|_| reject.column.is_some()),
             reject: Box::new(reject.clone()),
         })
     }

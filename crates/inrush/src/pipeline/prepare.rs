@@ -231,7 +231,7 @@ async fn finish_preparing(
                 .filter(|shard| flow.units.iter().any(|unit| unit.key == shard.unit_key))
                 .map(|shard| shard.account.rows_rejected)
                 .sum();
-            RejectCount::new(count, flow.reject_rows_max)
+            RejectCount::new(count, flow.reject_rows_max, flow.reject_hint.clone())
         })
         .collect();
     let mut shards_left = BTreeMap::new();

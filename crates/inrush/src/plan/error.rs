@@ -3,6 +3,7 @@
 use crate::destination::postgres::DestinationError;
 use crate::ledger::LedgerError;
 use crate::package::PackageError;
+use crate::sniff::SniffError;
 use crate::source::SourceError;
 
 /// A plan cannot be made. Nothing has been changed.
@@ -14,6 +15,9 @@ pub enum PlanError {
     /// A file cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// What the files hold could not be guessed.
+    #[error(transparent)]
+    Sniff(#[from] SniffError),
     /// The destination refused.
     #[error(transparent)]
     Destination(#[from] DestinationError),
@@ -64,7 +68,7 @@ impl PlanError {
     /// How to mend it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            PlanError::Package(_) | PlanError::Source(_) => None,
+            PlanError::Package(_) | PlanError::Source(_) | PlanError::Sniff(_) => None,
             PlanError::Destination(error) => error.hint(),
             PlanError::Ledger(error) => error.hint(),
             PlanError::Mismatch { hint, .. }

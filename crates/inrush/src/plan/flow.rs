@@ -9,7 +9,7 @@ use super::columns::{self, Known};
 use super::error::PlanError;
 use super::switch_statements::expression;
 use super::target::{self, Asked};
-use super::{FlowPlan, KeyKind, KeyPlan, bounds, units};
+use super::{FlowPlan, KeyKind, KeyPlan, bounds, sniffed, units};
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
 use crate::destination::postgres::quote::qualified;
@@ -77,8 +77,9 @@ impl FlowPlanner<'_> {
         {
             notes.push(format!("{} is empty: it has no rows", file.path.display()));
         }
-        let first_name = files[0].path.to_string_lossy().into_owned();
-        let mut dialect = self.flow.format.dialect(&first_name)?;
+        let sniffed = sniffed::of(self.flow, &files, facts.as_ref())?;
+        notes.extend(sniffed.notes);
+        let mut dialect = sniffed.dialect;
         let header = first_header(&files, &dialect, notes)?;
 
         let key_name = facts
@@ -86,7 +87,8 @@ impl FlowPlanner<'_> {
             .and_then(|facts| facts.partitioning.as_ref())
             .and_then(|partitioning| partitioning.key.first().cloned().flatten())
             .or(partition_by);
-        let details: Vec<ColumnDetail> = self.flow.column_details()?;
+        let mut details: Vec<ColumnDetail> = self.flow.column_details()?;
+        details.extend(sniffed.columns);
         let target = qualified(self.schema, self.table);
         let known = Known {
             flow: &name,
@@ -193,6 +195,7 @@ impl FlowPlanner<'_> {
             column_types: resolved.type_sql,
             header,
             dialect,
+            reject_hint: sniffed.reject_hint,
             wire: resolved.wire,
             key,
             units,

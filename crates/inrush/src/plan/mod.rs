@@ -15,6 +15,7 @@ pub mod identity;
 mod limits;
 pub mod print;
 mod privileges;
+mod sniffed;
 pub mod statistics;
 pub mod switch_statements;
 mod target;
@@ -118,6 +119,8 @@ pub struct FlowPlan {
     pub header: Option<Vec<String>>,
     /// How the files are written.
     pub dialect: Dialect,
+    /// What a person who meets a reject should know, where the types were guessed.
+    pub reject_hint: Option<String>,
     /// How rows are sent.
     pub wire: WireForm,
     /// The partition key.

@@ -1,0 +1,140 @@
+//! What a flow takes from a sniff: all of it, where neither package nor target says what the
+//! files hold; and the form of its files, where the target's columns cannot be found in them.
+
+use std::sync::Arc;
+
+use inrush_scan::Dialect;
+
+use super::error::PlanError;
+use crate::destination::postgres::catalog::TargetFacts;
+use crate::package::{ColumnDetail, Flow};
+use crate::sniff::{Guess, SniffOptions, is_declared, sniff};
+use crate::source::{Preview, SourceFile};
+
+/// Points that are told before a run; `inrush init` tells all of them.
+const UNSURE_TOLD_MAX: usize = 10;
+
+/// How a flow's files are written, and what was guessed of it.
+pub struct Sniffed {
+    /// As declared, as the files' names tell, or as guessed.
+    pub dialect: Dialect,
+    /// The columns, where they were guessed.
+    pub columns: Vec<ColumnDetail>,
+    /// What was guessed, for whoever reads the plan.
+    pub notes: Vec<String>,
+    /// What a person who meets a reject should know, where types were guessed.
+    pub reject_hint: Option<String>,
+}
+
+/// Finds how the files of a flow are written, and its columns where nothing tells them.
+pub fn of(
+    flow: &Flow,
+    files: &[Arc<SourceFile>],
+    facts: Option<&TargetFacts>,
+) -> Result<Sniffed, PlanError> {
+    let first_name = files[0].path.to_string_lossy().into_owned();
+    let told = || -> Result<Sniffed, PlanError> {
+        Ok(Sniffed {
+            dialect: flow.format.dialect(&first_name)?,
+            columns: Vec::new(),
+            notes: Vec::new(),
+            reject_hint: None,
+        })
+    };
+    if !flow.columns.is_empty() {
+        return told();
+    }
+    let options = SniffOptions {
+        format: flow.format.clone(),
+        everything: false,
+    };
+    let Some(facts) = facts else {
+        let guess = sniff(files, &options)?;
+        return guessed(&guess);
+    };
+    let told = told()?;
+    if is_declared(&flow.format) || is_understood(files, &told.dialect, facts) {
+        return Ok(told);
+    }
+    // Read as the names tell, the load would fail for certain. What cannot be guessed fails so.
+    let Ok(guess) = sniff(files, &options) else {
+        return Ok(told);
+    };
+    let dialect = guess.dialect();
+    if dialect == told.dialect || !is_understood(files, &dialect, facts) {
+        return Ok(told);
+    }
+    Ok(Sniffed {
+        notes: vec![format!(
+            "how the files are written was guessed, since as their names tell it they have none \
+             of the columns of the target: {}",
+            guess.seen.join("; ")
+        )],
+        dialect,
+        ..told
+    })
+}
+
+/// Columns and form of a guess.
+fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
+    let columns = guess
+        .columns()
+        .iter()
+        .map(|column| column.detail())
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|fault| PlanError::Mismatch {
+            flow: guess.files[0].display().to_string(),
+            what: format!("the header cannot name the columns of a table: {fault}"),
+            hint: "declare header = false and the columns, or mend the header".to_owned(),
+        })?;
+    let mut notes = vec![
+        format!("the columns were guessed: {}", guess.extent()),
+        format!("the files are written so: {}", guess.seen.join("; ")),
+    ];
+    let unsure = guess.all_unsure();
+    let more = unsure.len().saturating_sub(UNSURE_TOLD_MAX);
+    notes.extend(
+        unsure
+            .into_iter()
+            .take(UNSURE_TOLD_MAX)
+            .map(|unsure| format!("unsure: {unsure}")),
+    );
+    if more > 0 {
+        notes.push(format!(
+            "unsure: {more} points more, which `inrush init` tells"
+        ));
+    }
+    Ok(Sniffed {
+        dialect: guess.dialect(),
+        columns,
+        notes,
+        reject_hint: Some(guess.reject_hint()),
+    })
+}
+
+/// Whether the first record of the files, read so, goes with the columns of the target: a header
+/// that names one of them at least, or as many fields as there are columns. Files without a
+/// record, and those that cannot be read, are left to the load.
+fn is_understood(files: &[Arc<SourceFile>], dialect: &Dialect, facts: &TargetFacts) -> bool {
+    let as_rows = Dialect {
+        header: false,
+        ..dialect.clone()
+    };
+    let first = files.iter().find_map(|file| {
+        let preview = Preview::read(file, &as_rows, 1).ok()?;
+        preview.records.into_iter().next()
+    });
+    let Some(first) = first else { return true };
+    let columns = facts.columns.iter().filter(|column| !column.generated);
+    if !dialect.header {
+        return first.fields.len() == columns.count();
+    }
+    let mut columns = columns.map(|column| column.name.to_lowercase());
+    columns.any(|name| {
+        first
+            .fields
+            .iter()
+            .flatten()
+            .any(|field| field.trim().to_lowercase() == name)
+    })
+}

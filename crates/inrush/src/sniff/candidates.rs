@@ -1,0 +1,142 @@
+//! The types that a column's values are tried against, by the load's own converters.
+//!
+//! A converter takes more than a guess should: `1` is a boolean to it, 32 hex digits are a UUID,
+//! a date is a timestamp of midnight. So each candidate also has a shape that its values must
+//! have; the shape may only refuse what the converter takes, never the other way round.
+
+use super::dates;
+use super::kinds::TypeGuess;
+use super::mapping;
+use super::place::Place;
+use crate::convert::{Probe, Values};
+
+/// A type that a column may have.
+pub(super) struct Candidate {
+    pub guess: TypeGuess,
+    /// The first value that it does not take.
+    pub refused: Option<Refusal>,
+    /// Values that it took.
+    taken: u64,
+    probe: Probe,
+}
+
+/// A value that a type does not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub value: String,
+    pub reason: String,
+    pub place: Place,
+    /// Values before it, all of which it took.
+    pub nth: u64,
+}
+
+impl Candidate {
+    fn new(guess: TypeGuess) -> Option<Candidate> {
+        let probe = Probe::new(&mapping::column("value", &guess, 0)).ok()?;
+        Some(Candidate {
+            guess,
+            refused: None,
+            taken: 0,
+            probe,
+        })
+    }
+
+    /// All types that this value may have, in the order in which they are preferred.
+    pub fn of(first: &[u8]) -> Vec<Candidate> {
+        let usual = [
+            TypeGuess::Boolean,
+            TypeGuess::BigInt,
+            // Takes every decimal too; how many digits they have is counted beside.
+            TypeGuess::Double,
+            TypeGuess::Date { format: None },
+            TypeGuess::TimestampTz { format: None },
+            TypeGuess::Timestamp { format: None },
+            TypeGuess::Time,
+            TypeGuess::Uuid,
+            TypeGuess::Json,
+        ];
+        usual
+            .into_iter()
+            .chain(dates::formats_of(first))
+            .filter_map(Candidate::new)
+            .collect()
+    }
+
+    /// Whether it took all values so far.
+    pub fn is_alive(&self) -> bool {
+        self.refused.is_none()
+    }
+
+    /// Tries values; `place` tells where one stands.
+    pub fn try_values(&mut self, values: &mut Values, place: &dyn Fn(usize) -> Place) {
+        if !self.is_alive() {
+            return;
+        }
+        let odd = (0..values.len()).find(|index| !has_shape(&self.guess, values.get(*index)));
+        let fault = self
+            .probe
+            .faults(values)
+            .into_iter()
+            .min_by_key(|(index, _)| *index);
+        let refused = match (odd, fault) {
+            (Some(odd), fault) if fault.as_ref().is_none_or(|(index, _)| odd < *index) => {
+                Some((odd, "it is not written as one".to_owned()))
+            }
+            (_, Some((index, error))) => Some((index, error.reason)),
+            (_, None) => None,
+        };
+        self.refused = refused.map(|(index, reason)| Refusal {
+            value: shortened(values.get(index)),
+            reason,
+            place: place(index),
+            nth: self.taken + index as u64,
+        });
+        self.taken += values.len() as u64;
+    }
+
+    /// Whether it takes a single value.
+    pub fn takes(&self, value: &[u8]) -> bool {
+        let mut values = Values::default();
+        values.push(value);
+        has_shape(&self.guess, value) && self.probe.faults(&mut values).is_empty()
+    }
+}
+
+/// Whether a value is written as a guess should have it.
+fn has_shape(guess: &TypeGuess, value: &[u8]) -> bool {
+    let text = value.trim_ascii();
+    let has = |byte: u8| text.contains(&byte);
+    match guess {
+        TypeGuess::Boolean => [&b"t"[..], b"f", b"true", b"false"]
+            .iter()
+            .any(|word| word.eq_ignore_ascii_case(text)),
+        TypeGuess::Date { format: None } => {
+            text.len() >= 8 && has(b'-') && !has(b':') && text[0].is_ascii_digit()
+        }
+        TypeGuess::Time => has(b':'),
+        TypeGuess::Timestamp { format: None } | TypeGuess::TimestampTz { format: None } => {
+            text.first().is_some_and(u8::is_ascii_digit) && (has(b'-') || has(b'T'))
+        }
+        TypeGuess::Uuid => has(b'-'),
+        TypeGuess::Json => matches!(text.first(), Some(b'{' | b'[')),
+        TypeGuess::BigInt
+        | TypeGuess::Integer
+        | TypeGuess::Double
+        | TypeGuess::Numeric { .. }
+        | TypeGuess::Date { .. }
+        | TypeGuess::Timestamp { .. }
+        | TypeGuess::TimestampTz { .. }
+        | TypeGuess::Text => true,
+    }
+}
+
+/// A value as a message quotes it.
+pub(super) fn shortened(value: &[u8]) -> String {
+    const CHARACTERS_MAX: usize = 40;
+    let text = String::from_utf8_lossy(value);
+    let mut shown: String = text.chars().take(CHARACTERS_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push('\u{2026}');
+    }
+    shown
+}

@@ -1,0 +1,59 @@
+//! Whether a field looks like one value, or like several with another delimiter between them.
+//! Only the choice of the delimiter asks this; types are tested with the load's converters.
+
+use super::form::Form;
+
+/// Delimiters that part values where they stand without a blank behind them.
+const SUSPECTS: [u8; 4] = [b',', b';', b'|', b'\t'];
+
+/// Whether a field, as it is written, looks like one value under this form.
+pub(super) fn is_clean(written: &[u8], form: &Form) -> bool {
+    if form.quote.is_some() && written.first() == form.quote.as_ref() {
+        return true;
+    }
+    // The two sides of a colon in a time belong together.
+    if form.delimiter == b":" && is_part_of_time(written) {
+        return false;
+    }
+    let delimiter = form.delimiter[0];
+    let is_control = |byte: &u8| *byte < 0x20 && *byte != delimiter && !SUSPECTS.contains(byte);
+    if written.iter().any(is_control) {
+        return false;
+    }
+    let odd = |at: &usize| {
+        let byte = written[*at];
+        SUSPECTS.contains(&byte)
+            && byte != delimiter
+            && !matches!(written.get(at + 1), Some(b' ') | None)
+    };
+    (0..written.len()).find(odd).is_none() || is_number(written) || is_bracketed(written)
+}
+
+/// Digits with points and commas between them, as numbers are written somewhere.
+fn is_number(written: &[u8]) -> bool {
+    let text = match written {
+        [b'-' | b'+', rest @ ..] => rest,
+        text => text,
+    };
+    text.first().is_some_and(u8::is_ascii_digit)
+        && text
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b','))
+        && text.last().is_some_and(u8::is_ascii_digit)
+}
+
+/// JSON and the like have commas of their own.
+fn is_bracketed(written: &[u8]) -> bool {
+    matches!(
+        (written.first(), written.last()),
+        (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']')) | (Some(b'('), Some(b')'))
+    )
+}
+
+/// Two digits at either end, as beside the colons of a time.
+fn is_part_of_time(written: &[u8]) -> bool {
+    let is_two = |part: &[u8]| part.len() == 2 && part.iter().all(u8::is_ascii_digit);
+    let ends = |part: &[u8]| part.len() >= 2 && is_two(&part[part.len() - 2..]);
+    let begins = |part: &[u8]| part.len() >= 2 && is_two(&part[..2]);
+    is_two(written) || ends(written) || begins(written)
+}

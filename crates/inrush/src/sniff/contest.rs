@@ -1,0 +1,454 @@
+//! Which form cuts the samples best: delimiter, quote and escape.
+//!
+//! Every delimiter that is seen is tried with every way of quoting. A form is good where nearly
+//! all records have one and the same number of fields, more than one, and where the fields look
+//! like values of their own and not like several that another delimiter would part.
+
+use inrush_scan::{Records, Scanner};
+
+use super::clean::is_clean;
+use super::cut::cut;
+use super::form::{Form, FormEscape, Quoting, shown};
+use super::mapping;
+use super::sample::{Sample, Samples};
+use super::tally::{Tally, tally};
+use crate::package::Preset;
+
+/// What is looked at of each sample.
+const LOOK_BYTES: usize = 128 << 10;
+
+/// Beginnings of files, and places in their middle, that are looked at.
+const BEGINNINGS_MAX: usize = 4;
+const PLACES_MAX: usize = 8;
+
+/// Fewer of a hundred records that have the same number of fields are no file of several columns.
+const SHARE_MIN: f64 = 0.7;
+
+/// A form with a lower score is not believed.
+const VALUE_MIN: f64 = 0.25;
+
+/// Below this a delimiter is not even told of.
+const VALUE_TOLD_MIN: f64 = 0.1;
+
+/// What the file's name tells counts a little.
+const PRESET_BONUS: f64 = 1.1;
+
+/// Delimiters that are tried, and how much their look is trusted.
+const DELIMITERS: [(u8, f64); 16] = [
+    (b',', 1.0),
+    (b'\t', 1.0),
+    (b'|', 1.0),
+    (b';', 1.0),
+    (0x01, 1.0),
+    (0x02, 1.0),
+    (0x1c, 1.0),
+    (0x1d, 1.0),
+    (0x1e, 1.0),
+    (0x1f, 1.0),
+    (b'~', 0.9),
+    (b'^', 0.9),
+    (b'!', 0.6),
+    (b'#', 0.6),
+    (b':', 0.7),
+    (b'=', 0.5),
+];
+
+/// How a form was found.
+#[derive(Clone, Debug)]
+pub(super) struct Verdict {
+    pub form: Form,
+    /// Fields of a good record.
+    pub field_count: usize,
+    /// What a person should know of the choice.
+    pub unsure: Vec<String>,
+    /// What was seen, for the package's comments.
+    pub seen: Vec<String>,
+}
+
+struct Entry {
+    form: Form,
+    tally: Tally,
+    value: f64,
+}
+
+/// Finds the form. `preset` is what the files' names tell.
+pub(super) fn choose(samples: &Samples, preset: Option<Preset>) -> Verdict {
+    let looks = looks(samples);
+    let preset_form = preset.map(|preset| mapping::form_of(&preset.dialect()));
+    let mut entries: Vec<Entry> = DELIMITERS
+        .iter()
+        .filter(|(delimiter, _)| looks.iter().any(|look| look.bytes.contains(delimiter)))
+        .filter_map(|(delimiter, weight)| enter(&looks, *delimiter, *weight, preset_form.as_ref()))
+        .collect();
+    // A stable sort: of equals the likelier delimiter stays first.
+    entries.sort_by(|left, right| right.value.total_cmp(&left.value));
+    let mut verdict = match entries.first() {
+        Some(best) if best.tally.share() >= SHARE_MIN && best.value >= VALUE_MIN => {
+            several_columns(&entries, preset_form.as_ref())
+        }
+        best => one_column(&looks, best, preset_form.as_ref()),
+    };
+    if let (Some(preset_form), false) = (&preset_form, verdict.form.is_single_column) {
+        tell_contradiction(&mut verdict, preset_form);
+    }
+    verdict
+}
+
+/// The parts of the samples that the contest looks at.
+pub(super) fn looks(samples: &Samples) -> Vec<Sample> {
+    let middles: Vec<&Sample> = samples
+        .samples
+        .iter()
+        .filter(|sample| !sample.starts_file)
+        .collect();
+    let step = middles.len().div_ceil(PLACES_MAX).max(1);
+    let beginnings: Vec<&Sample> = samples.beginnings().collect();
+    let step_beginnings = beginnings.len().div_ceil(BEGINNINGS_MAX).max(1);
+    let beginnings = beginnings.into_iter().step_by(step_beginnings);
+    // The last place counts: it is where a file ends.
+    let middles = middles.into_iter().rev().step_by(step);
+    beginnings
+        .chain(middles)
+        .filter(|sample| !sample.bytes.is_empty())
+        .map(|sample| {
+            let length = sample.bytes.len().min(LOOK_BYTES);
+            Sample {
+                file: sample.file.clone(),
+                byte_offset: sample.byte_offset,
+                bytes: sample.bytes[..length].to_vec(),
+                starts_file: sample.starts_file,
+                ends_file: sample.ends_file && length == sample.bytes.len(),
+            }
+        })
+        .collect()
+}
+
+/// The best way of quoting with a delimiter, and its score; nothing where it parts no fields.
+fn enter(looks: &[Sample], delimiter: u8, weight: f64, preset: Option<&Form>) -> Option<Entry> {
+    let is_preset = preset.is_some_and(|form| form.delimiter == [delimiter]);
+    let usual = match preset {
+        Some(form) if is_preset => form.quoting(),
+        // A quote that comes later is then a reject where it is none, and never a silent change.
+        _ => Quoting::DOUBLED,
+    };
+    let tallies: Vec<(Quoting, Tally)> = Quoting::ALL
+        .iter()
+        .map(|quoting| {
+            let form = Form::of(&[delimiter], *quoting);
+            (*quoting, tally(looks, &form))
+        })
+        .collect();
+    let (quoting, tally) = best_quoting(&tallies, usual);
+    if tally.field_count < 2 {
+        return None;
+    }
+    let mut form = Form::of(&[delimiter], quoting);
+    let clean = cleanness(looks, &form, &tally);
+    let bonus = if is_preset { PRESET_BONUS } else { 1.0 };
+    let value = tally.share().powi(2) * clean * weight * bonus;
+    let mut tally = tally;
+    if tally.has_trailing_delimiter() {
+        form.trailing_delimiter = true;
+        tally.field_count -= 1;
+        if !is_preset && quoting == Quoting::DOUBLED && tally.quoted == 0 {
+            // dbgen and its kin know no quotes.
+            form.quote = None;
+            form.escape = FormEscape::None;
+        }
+    }
+    Some(Entry { form, tally, value })
+}
+
+/// The way of quoting with the most good records; of equals the one that is in use, then
+/// the usual one.
+fn best_quoting(tallies: &[(Quoting, Tally)], usual: Quoting) -> (Quoting, Tally) {
+    let in_use = |quoting: &Quoting, tally: &Tally| match (quoting.quote, quoting.escape) {
+        // One field can be chance where the quote is an apostrophe.
+        (Some(b'\''), FormEscape::Backslash) => tally.quoted > 1 && tally.escaped_quotes > 0,
+        (Some(b'\''), _) => tally.quoted > 1,
+        (Some(_), FormEscape::Backslash) => tally.escaped_quotes > 0,
+        (Some(_), _) => tally.quoted > 0,
+        (None, FormEscape::Backslash) => tally.escapes > 0,
+        (None, _) => false,
+    };
+    let is_common = |quoting: &Quoting| {
+        *quoting == usual || *quoting == Quoting::DOUBLED || *quoting == Quoting::NONE
+    };
+    let known: Vec<&(Quoting, Tally)> = tallies
+        .iter()
+        .filter(|(quoting, tally)| is_common(quoting) || in_use(quoting, tally))
+        .collect();
+    let share_max = known
+        .iter()
+        .map(|(_, tally)| tally.share_with_titles())
+        .fold(0.0, f64::max);
+    let chosen = known
+        .into_iter()
+        .filter(|(_, tally)| tally.share_with_titles() >= share_max)
+        // Of equals the first, which is the likelier.
+        .rev()
+        .max_by_key(|(quoting, tally)| {
+            // A backslash before quotes must be needed to be believed.
+            let is_plain = quoting.quote.is_none() || quoting.escape != FormEscape::Backslash;
+            (in_use(quoting, tally), is_plain, *quoting == usual)
+        });
+    match chosen {
+        Some((quoting, tally)) => (*quoting, tally.clone()),
+        None => (usual, Tally::default()),
+    }
+}
+
+/// How many of the fields look like one value.
+fn cleanness(looks: &[Sample], form: &Form, tally: &Tally) -> f64 {
+    const RECORDS_MAX: usize = 200;
+    let (mut fields, mut clean) = (0_u64, 0_u64);
+    let look = |sample: &Sample, fields: &mut u64, clean: &mut u64| {
+        let Some(cut) = cut(sample, form, tally.field_count) else {
+            return;
+        };
+        let good = (0..cut.records.len())
+            .filter(|index| cut.records.field_count(*index) == tally.field_count);
+        for index in good.take(RECORDS_MAX) {
+            for field in 0..tally.field_count {
+                let written = &cut.chunk.text()[cut.records.field(index, field)];
+                *fields += 1;
+                *clean += u64::from(is_clean(written, form));
+            }
+        }
+    };
+    for sample in looks {
+        look(sample, &mut fields, &mut clean);
+    }
+    if fields == 0 {
+        return 0.0;
+    }
+    clean as f64 / fields as f64
+}
+
+fn several_columns(entries: &[Entry], preset: Option<&Form>) -> Verdict {
+    let best = &entries[0];
+    let mut verdict = Verdict {
+        form: best.form.clone(),
+        field_count: best.tally.field_count,
+        unsure: Vec::new(),
+        seen: vec![format!(
+            "{} cuts {} of {} records that were looked at into {} fields",
+            shown(&best.form.delimiter),
+            best.tally.good,
+            best.tally.records,
+            best.tally.field_count
+        )],
+    };
+    let delimiter = shown(&best.form.delimiter);
+    if let Some(other) = entries.get(1)
+        && other.value >= best.value * 0.9
+    {
+        verdict.unsure.push(format!(
+            "{delimiter} was taken as the delimiter, and {} would cut the records into {} fields as \
+             evenly; delimiter = \"...\" in `format` says which",
+            shown(&other.form.delimiter),
+            other.tally.field_count
+        ));
+    }
+    if best.tally.records < 3 {
+        verdict.unsure.push(format!(
+            "there are too few records ({}) to tell the delimiter for certain",
+            best.tally.records
+        ));
+    }
+    match (best.form.quote, best.form.escape) {
+        (Some(quote), escape) if best.tally.quoted > 0 => {
+            verdict.seen.push(format!(
+                "{} fields stand in {}{}",
+                best.tally.quoted,
+                shown(&[quote]),
+                match escape {
+                    FormEscape::Backslash => ", with a backslash before quotes inside",
+                    _ => "",
+                }
+            ));
+        }
+        (Some(quote), _) => verdict.seen.push(format!(
+            "no field stands in quotes; one in {} that comes later is read as quoted",
+            shown(&[quote])
+        )),
+        (None, FormEscape::Backslash | FormEscape::Other(_)) => verdict
+            .seen
+            .push("backslashes are escapes, as COPY and MySQL write them".to_owned()),
+        (None, FormEscape::None | FormEscape::DoubledQuote) => verdict.seen.push(if best.tally.stray_quotes > 0 {
+            format!(
+                "quotes stand inside of {} fields and around none: they are ordinary characters",
+                best.tally.stray_quotes
+            )
+        } else {
+            "no field stands in quotes, and none is looked for".to_owned()
+        }),
+    }
+    if best.form.escape == FormEscape::Backslash
+        && best.form.quote.is_none()
+        && best.tally.escapes > 0
+        && best.tally.null_marks == 0
+    {
+        verdict.unsure.push(
+            "backslashes are taken as escapes; where they are ordinary characters (paths of \
+             Windows), set escape = \"\" in `format`"
+                .to_owned(),
+        );
+    }
+    if best.form.trailing_delimiter {
+        verdict
+            .seen
+            .push("every record ends with one more delimiter".to_owned());
+    }
+    if best.tally.null_marks > 0 {
+        verdict.form.nulls = vec!["\\N".to_owned()];
+        verdict.seen.push(format!(
+            "`\\N` stands for NULL in {} fields",
+            best.tally.null_marks
+        ));
+    } else if let Some(preset) = preset
+        && preset.delimiter == verdict.form.delimiter
+        && preset.quoting() == verdict.form.quoting()
+        && preset.nulls != verdict.form.nulls
+    {
+        if best.tally.empties == 0 {
+            verdict.form.nulls.clone_from(&preset.nulls);
+        } else {
+            verdict.unsure.push(format!(
+                "empty fields were taken for NULL, since {} was seen nowhere",
+                shown(
+                    preset
+                        .nulls
+                        .first()
+                        .map_or("".as_bytes(), |null| null.as_bytes())
+                )
+            ));
+        }
+    }
+    verdict
+}
+
+/// A file of one column: no delimiter is believed.
+fn one_column(looks: &[Sample], best: Option<&Entry>, preset: Option<&Form>) -> Verdict {
+    let is_unseen = |byte: u8| looks.iter().all(|look| !look.bytes.contains(&byte));
+    let delimiter = preset
+        .map(|form| form.delimiter[0])
+        .into_iter()
+        .chain([b',', b'\t', b'|', 0x1f, 0x1e, 0x01, 0x02])
+        .find(|byte| is_unseen(*byte))
+        .unwrap_or(0x1f);
+    let tallies: Vec<(Quoting, Tally)> = Quoting::ALL
+        .iter()
+        .map(|quoting| {
+            let form = Form {
+                is_single_column: true,
+                ..Form::of(&[delimiter], *quoting)
+            };
+            (*quoting, tally(looks, &form))
+        })
+        .collect();
+    let (quoting, tally) = best_quoting(&tallies, Quoting::DOUBLED);
+    let mut form = Form {
+        is_single_column: true,
+        ..Form::of(&[delimiter], quoting)
+    };
+    if tally.null_marks > 0 {
+        form.nulls = vec!["\\N".to_owned()];
+    }
+    let mut unsure = Vec::new();
+    if let Some(best) = best
+        && best.tally.records > 1
+        && best.value > VALUE_TOLD_MIN
+    {
+        unsure.push(format!(
+            "the file was taken for one of a single column; {} would cut {} of {} records into {} \
+             fields: if it is the delimiter, set it in `format`",
+            shown(&best.form.delimiter),
+            best.tally.good,
+            best.tally.records,
+            best.tally.field_count
+        ));
+    }
+    Verdict {
+        seen: vec![format!(
+            "one column: no delimiter cuts the records evenly; {} is one that was seen nowhere",
+            shown(&[delimiter])
+        )],
+        form,
+        field_count: 1,
+        unsure,
+    }
+}
+
+/// Says where the files are not written as their names tell.
+fn tell_contradiction(verdict: &mut Verdict, preset: &Form) {
+    let form = &verdict.form;
+    let mut differences = Vec::new();
+    if form.delimiter != preset.delimiter {
+        differences.push(format!("{} stands between fields", shown(&form.delimiter)));
+    }
+    if form.trailing_delimiter != preset.trailing_delimiter {
+        differences.push(match form.trailing_delimiter {
+            true => "every record ends with one more delimiter".to_owned(),
+            false => "records do not end with one more delimiter".to_owned(),
+        });
+    }
+    if form.quoting() != preset.quoting() {
+        differences.push(match (form.quote, form.escape) {
+            (Some(quote), FormEscape::Backslash) => {
+                format!(
+                    "fields stand in {} with backslashes inside",
+                    shown(&[quote])
+                )
+            }
+            (Some(quote), _) => format!("fields stand in {}", shown(&[quote])),
+            (None, FormEscape::Backslash) => "backslashes are escapes".to_owned(),
+            (None, _) => "quotes are ordinary characters".to_owned(),
+        });
+    }
+    if !differences.is_empty() {
+        verdict.unsure.push(format!(
+            "the files are not written as their names tell: {}",
+            differences.join(", ")
+        ));
+    }
+}
+
+/// Cuts the whole of a sample's text, for counting.
+pub(super) fn records_of(sample: &Sample, form: &Form) -> Records {
+    let mut records = Records::default();
+    // What cannot be scanned has no good record.
+    if Scanner::new(&mapping::dialect(form))
+        .scan(&sample.bytes, sample.ends_file, &mut records)
+        .is_err()
+    {
+        records.clear();
+    }
+    records
+}
+
+/// A form that somebody declared.
+pub(super) fn declared(samples: &Samples, form: Form) -> Verdict {
+    let looks = looks(samples);
+    let tally = tally(&looks, &form);
+    let mut unsure = Vec::new();
+    if tally.share() < SHARE_MIN {
+        unsure.push(format!(
+            "with the declared format only {} of {} records have {} fields: likely it is written \
+             in another way; without --format it is guessed",
+            tally.good, tally.records, tally.field_count
+        ));
+    }
+    Verdict {
+        field_count: tally.field_count,
+        seen: vec![format!(
+            "as declared; {} of {} records that were looked at have {} fields",
+            tally.good, tally.records, tally.field_count
+        )],
+        form: Form {
+            is_single_column: tally.field_count == 1,
+            ..form
+        },
+        unsure,
+    }
+}

@@ -1,0 +1,167 @@
+//! A sample cut into records under one form.
+//!
+//! A sample from the middle of a file begins inside of some record, and under a form with quotes
+//! nobody can tell from one byte whether that place is inside of a quoted field. So both are
+//! assumed and each cuts the sample. Where the two come to begin a record at the same byte, they
+//! agree from there on, and it is certain. Where they never do, one is believed only where its
+//! records have the right number of fields and those of the other have not. A sample that tells
+//! nothing is left out and counted.
+
+use std::sync::Arc;
+
+use arrow_buffer::Buffer;
+use inrush_scan::{Records, Scanner};
+
+use super::form::{Form, FormEscape};
+use super::mapping;
+use super::sample::Sample;
+use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
+
+/// Of the records under the right assumption this many in a hundred have the right form at least.
+const GOOD_PERCENT_MIN: usize = 90;
+
+/// Of those under the wrong one this many at most.
+const GOOD_PERCENT_WRONG_MAX: usize = 50;
+
+/// The records of a sample.
+pub(super) struct Cut {
+    /// The text from the first record on, as the load would hold it.
+    pub chunk: Chunk,
+    pub records: Records,
+    /// The first record is the first of its file.
+    pub starts_file: bool,
+    /// Lines are counted from the file's first one.
+    pub is_line_known: bool,
+}
+
+/// Cuts a sample; nothing where it cannot be told where its records begin, or where it holds no
+/// whole record. `field_count` is what a good record has.
+pub(super) fn cut(sample: &Sample, form: &Form, field_count: usize) -> Option<Cut> {
+    let start = match sample.starts_file {
+        true => 0,
+        false => first_record(&sample.bytes, form, field_count)?,
+    };
+    let text = &sample.bytes[start..];
+    let mut records = Records::default();
+    let scan = Scanner::new(&mapping::dialect(form))
+        .scan(text, sample.ends_file, &mut records)
+        .ok()?;
+    let text = &text[..scan.bytes_consumed];
+    let invalid_utf8 = (0..records.len() as u32)
+        .filter(|index| {
+            let record = &records.records[*index as usize];
+            std::str::from_utf8(&text[record.start as usize..record.end as usize]).is_err()
+        })
+        .collect();
+    let mut bytes = Vec::with_capacity(text.len() + CHUNK_PADDING_BYTES);
+    bytes.extend_from_slice(text);
+    bytes.resize(text.len() + CHUNK_PADDING_BYTES, 0);
+    Some(Cut {
+        chunk: Chunk {
+            bytes: Buffer::from_vec(bytes),
+            bytes_count: text.len(),
+            file: Arc::clone(&sample.file.path),
+            byte_offset: sample.byte_offset + start as u64,
+            line_offset: 0,
+            invalid_utf8,
+            places: None,
+        },
+        records,
+        starts_file: sample.starts_file,
+        is_line_known: sample.starts_file,
+    })
+}
+
+/// Where the first whole record of a sample from the middle begins.
+fn first_record(bytes: &[u8], form: &Form, field_count: usize) -> Option<usize> {
+    let Some(quote) = form.quote else {
+        return first_line(bytes, form.escape);
+    };
+    let outside = assume(bytes, form, field_count, 0);
+    let mut quoted = Vec::with_capacity(bytes.len() + 1);
+    quoted.push(quote);
+    quoted.extend_from_slice(bytes);
+    let inside = assume(&quoted, form, field_count, 1);
+    match (outside, inside) {
+        (Some(outside), Some(inside)) => {
+            if let Some(start) = first_common(&outside.starts, &inside.starts) {
+                Some(start)
+            } else if outside.is_right() && inside.is_wrong() {
+                outside.starts.first().copied()
+            } else if inside.is_right() && outside.is_wrong() {
+                inside.starts.first().copied()
+            } else {
+                None
+            }
+        }
+        (Some(one), None) | (None, Some(one)) => {
+            one.starts.first().copied().filter(|_| one.is_right())
+        }
+        (None, None) => None,
+    }
+}
+
+/// What comes of an assumption.
+struct Assumed {
+    /// Where records begin in the sample, the first one left out: it is not whole.
+    starts: Vec<usize>,
+    /// Those records that have the right form.
+    good: usize,
+}
+
+impl Assumed {
+    fn is_right(&self) -> bool {
+        self.good > 0 && self.good * 100 >= self.starts.len() * GOOD_PERCENT_MIN
+    }
+
+    fn is_wrong(&self) -> bool {
+        self.good * 100 <= self.starts.len() * GOOD_PERCENT_WRONG_MAX
+    }
+}
+
+/// Cuts a sample, of which the first `shift` bytes are assumed.
+fn assume(bytes: &[u8], form: &Form, field_count: usize, shift: usize) -> Option<Assumed> {
+    let mut records = Records::default();
+    // The end of the sample is no end of a record.
+    Scanner::new(&mapping::dialect(form))
+        .scan(bytes, false, &mut records)
+        .ok()?;
+    let mut faults = records.faults.iter().peekable();
+    let mut good = 0;
+    for index in 0..records.len() {
+        let fault = faults.next_if(|fault| fault.record_index as usize == index);
+        let is_good = fault.is_none() && records.field_count(index) == field_count;
+        good += usize::from(index > 0 && is_good);
+    }
+    let starts: Vec<usize> = records
+        .records
+        .iter()
+        .skip(1)
+        .map(|record| record.start as usize - shift)
+        .collect();
+    (!starts.is_empty()).then_some(Assumed { starts, good })
+}
+
+/// The first place where a record begins under both assumptions. From there on they cut the
+/// same records, so it is certain.
+fn first_common(left: &[usize], right: &[usize]) -> Option<usize> {
+    left.iter()
+        .copied()
+        .find(|start| right.binary_search(start).is_ok())
+}
+
+/// Behind the first line end that nothing makes an ordinary byte.
+fn first_line(bytes: &[u8], escape: FormEscape) -> Option<usize> {
+    (0..bytes.len())
+        .filter(|at| bytes[*at] == b'\n')
+        .find(|at| {
+            let escapes = bytes[..*at]
+                .iter()
+                .rev()
+                .take_while(|byte| **byte == b'\\')
+                .count();
+            // A sample that begins with escapes does not tell how many stood before.
+            escape != FormEscape::Backslash || escapes % 2 == 0 && escapes < *at
+        })
+        .map(|at| at + 1)
+}

@@ -1,0 +1,408 @@
+//! The type of one column, from what was seen of it, with the reasons for a person.
+
+use super::candidates::{Candidate, Refusal};
+use super::dates::other_order;
+use super::facts::ColumnFacts;
+use super::kinds::TypeGuess;
+
+/// The precision of decimals where their digits do not ask for more: a wider one costs nothing.
+const PRECISION_USUAL: usize = 15;
+
+/// Digits before the point that may come beside those that were seen.
+const PRECISION_SPARE: usize = 4;
+
+/// More digits than a decimal of 128 bits holds.
+const PRECISION_MAX: usize = 38;
+
+/// Decimals with more digits than this after the point, and not all the same number of them, are
+/// what programs print of floating point.
+const FRACTION_DIGITS_FLOAT: usize = 12;
+
+/// Of rows that were only sampled, an integer leaves half of its range for the others.
+const INTEGER_SAMPLED_MAX: i128 = 1 << 30;
+
+/// A decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Decision {
+    pub column_type: TypeGuess,
+    pub seen: String,
+    pub why: String,
+    pub unsure: Vec<String>,
+}
+
+/// Decides the type of a column.
+pub(super) fn decide(facts: &ColumnFacts, rows: u64, is_everything: bool) -> Decision {
+    let mut decision = Decision {
+        column_type: TypeGuess::Text,
+        seen: seen(facts, rows),
+        why: String::new(),
+        unsure: Vec::new(),
+    };
+    if facts.values == 0 {
+        nothing_seen(facts, is_everything, &mut decision);
+        return decision;
+    }
+    let alive: Vec<&Candidate> = facts
+        .candidates
+        .iter()
+        .filter(|candidate| candidate.is_alive())
+        .collect();
+    let found = choose(facts, &alive, is_everything, &mut decision);
+    match found {
+        None => explain_text(facts, &mut decision),
+        Some(found) => match refused_word(facts, &found) {
+            None => {
+                decision.column_type = found;
+                explain_type(facts, &mut decision);
+            }
+            Some((word, count, place)) => {
+                let shown = match word {
+                    "" => "an empty text".to_owned(),
+                    word => format!("`{word}`"),
+                };
+                decision.why = format!(
+                    "Text since {shown} stands in {count} rows (first: {place}); all else is {}.",
+                    found.sql()
+                );
+                decision.unsure.push(format!(
+                    "text, since {shown} stands in {count} rows (first: {place}) and all else is \
+                     {}: where it means NULL, say so with `null` in the format and change the type",
+                    found.sql()
+                ));
+            }
+        },
+    }
+    decision
+}
+
+/// The type of all values, words for no value not counted.
+fn choose(
+    facts: &ColumnFacts,
+    alive: &[&Candidate],
+    is_everything: bool,
+    decision: &mut Decision,
+) -> Option<TypeGuess> {
+    let numbers = &facts.numbers;
+    let first = alive.first()?;
+    match &first.guess {
+        TypeGuess::BigInt | TypeGuess::Double => {
+            if numbers.number_like == 0 {
+                return None;
+            }
+            // Leading zeros and plus signs would be lost: they belong to codes, not numbers.
+            if let Some((value, place)) = &numbers.leading_zero {
+                decision.why = format!(
+                    "Text since `{value}` ({place}) begins with a zero, which a number would lose."
+                );
+                return None;
+            }
+            if let Some((value, place)) = &numbers.plus {
+                decision.why = format!(
+                    "Text since `{value}` ({place}) begins with a plus, which a number would lose."
+                );
+                return None;
+            }
+            number(facts, &first.guess, is_everything, decision)
+        }
+        TypeGuess::Date { format: Some(_) }
+        | TypeGuess::Timestamp { format: Some(_) }
+        | TypeGuess::TimestampTz { format: Some(_) } => formatted(alive, decision),
+        guess => Some(guess.clone()),
+    }
+}
+
+fn number(
+    facts: &ColumnFacts,
+    guess: &TypeGuess,
+    is_everything: bool,
+    decision: &mut Decision,
+) -> Option<TypeGuess> {
+    let numbers = &facts.numbers;
+    if *guess == TypeGuess::BigInt {
+        let magnitude = [numbers.smallest, numbers.largest]
+            .into_iter()
+            .flatten()
+            .map(|value| if value < 0 { -(value + 1) } else { value })
+            .max()
+            .unwrap_or(0);
+        let integer_max = match is_everything {
+            true => i128::from(i32::MAX),
+            false => INTEGER_SAMPLED_MAX,
+        };
+        return Some(match magnitude <= integer_max {
+            true => TypeGuess::Integer,
+            false => TypeGuess::BigInt,
+        });
+    }
+    if let Some((value, place)) = &numbers.exponent {
+        decision.why = format!("Double precision since `{value}` ({place}) has an exponent.");
+        return Some(TypeGuess::Double);
+    }
+    if numbers.number_like < facts.values {
+        decision.why = "Double precision since NaN or an infinity stands among the numbers.".into();
+        return Some(TypeGuess::Double);
+    }
+    let scale = numbers.fraction_digits_max;
+    let varies = numbers.fraction_digits_min != Some(scale);
+    if scale > FRACTION_DIGITS_FLOAT && varies {
+        decision.why = format!(
+            "Double precision since the numbers have up to {scale} digits after the point, as \
+             programs print floating point; numeric would keep them all."
+        );
+        return Some(TypeGuess::Double);
+    }
+    let seen = numbers.integer_digits_max + scale;
+    if seen > PRECISION_MAX {
+        decision.why = format!(
+            "Text since the numbers have up to {seen} digits; numeric without limits would keep \
+             them too."
+        );
+        return None;
+    }
+    let precision = (seen + PRECISION_SPARE).clamp(PRECISION_USUAL, PRECISION_MAX);
+    decision.why = match scale {
+        0 => format!(
+            "Numeric since numbers of {} digits are past bigint.",
+            numbers.integer_digits_max
+        ),
+        scale => format!(
+            "Numbers have up to {} digits before the point and {scale} after it; one with more \
+             after it is a reject.",
+            numbers.integer_digits_max
+        ),
+    };
+    if varies && scale > 0 && !is_everything {
+        decision.unsure.push(format!(
+            "numbers have {} to {scale} digits after the point in the sample; one with more would \
+             be rejected by numeric({precision},{scale})",
+            numbers.fraction_digits_min.unwrap_or(0)
+        ));
+    }
+    Some(TypeGuess::Numeric {
+        // Both are 38 at most.
+        precision: precision as u8,
+        scale: scale as u8,
+    })
+}
+
+/// Of formats that differ in the order of day and month one only may be left.
+fn formatted(alive: &[&Candidate], decision: &mut Decision) -> Option<TypeGuess> {
+    let first = alive.first()?;
+    let format = first.guess.format()?;
+    let other = other_order(format);
+    let is_ambiguous = alive
+        .iter()
+        .any(|candidate| candidate.guess.format().map(str::to_owned) == other && other.is_some());
+    if is_ambiguous {
+        let other = other.unwrap_or_default();
+        decision.why = format!(
+            "Text since the values read as dates both ways, {format} and {other}: no day past 12 \
+             was seen."
+        );
+        decision.unsure.push(format!(
+            "dates whose order of day and month no value tells; it is text until you say which: \
+             format = \"{format}\" or \"{other}\" with the type {}",
+            first.guess.sql()
+        ));
+        return None;
+    }
+    Some(first.guess.clone())
+}
+
+/// The word for no value that the type does not take, where there is one.
+fn refused_word<'a>(
+    facts: &'a ColumnFacts,
+    found: &TypeGuess,
+) -> Option<(&'a str, u64, &'a super::place::Place)> {
+    let probe = facts
+        .candidates
+        .iter()
+        .find(|candidate| candidate.is_alive() && is_of(&candidate.guess, found))?;
+    facts
+        .words
+        .iter()
+        .filter(|(word, _)| !probe.takes(word.as_bytes()))
+        .max_by_key(|(_, (count, _))| *count)
+        .map(|(word, (count, place))| (word.as_str(), *count, place))
+}
+
+/// Whether a type was found by this candidate.
+fn is_of(candidate: &TypeGuess, found: &TypeGuess) -> bool {
+    match found {
+        TypeGuess::Integer => *candidate == TypeGuess::BigInt,
+        TypeGuess::Numeric { .. } => *candidate == TypeGuess::Double,
+        found => candidate == found,
+    }
+}
+
+fn nothing_seen(facts: &ColumnFacts, is_everything: bool, decision: &mut Decision) {
+    let only_words: Vec<&str> = facts
+        .words
+        .keys()
+        .map(String::as_str)
+        .filter(|word| !word.is_empty())
+        .collect();
+    let what = match only_words.as_slice() {
+        [] => "no value was seen".to_owned(),
+        words => format!("nothing but {} was seen", words.join(", ")),
+    };
+    decision.why = format!("Text since {what}.");
+    let more = match is_everything {
+        true => "; give it the type that it should have",
+        false => "; `inrush init --all` looks at every row",
+    };
+    decision.unsure.push(format!("text, since {what}{more}"));
+}
+
+fn explain_type(facts: &ColumnFacts, decision: &mut Decision) {
+    if let Some(format) = decision.column_type.format() {
+        let refused = other_order(format).and_then(|other| {
+            facts
+                .candidates
+                .iter()
+                .find(|candidate| candidate.guess.format() == Some(other.as_str()))
+                .and_then(|candidate| candidate.refused.as_ref())
+        });
+        if let Some(refused) = refused {
+            decision.why = format!(
+                "{format} since `{}` ({}) reads in no other order.",
+                refused.value, refused.place
+            );
+        }
+    }
+    if facts.are_eight_digit_dates && decision.column_type == TypeGuess::Integer {
+        decision.why =
+            "All of them read as dates (YYYYMMDD): `date` would take them as they are.".to_owned();
+        decision.unsure.push(
+            "whole numbers of eight digits that all read as dates (YYYYMMDD); where they are \
+             dates, change the type to date"
+                .to_owned(),
+        );
+    }
+    let is_zero_or_one = |value: &String| value == "0" || value == "1";
+    if decision.column_type == TypeGuess::Integer
+        && facts.distinct.len() == 2
+        && facts.distinct.iter().all(is_zero_or_one)
+    {
+        decision.why = "Only 0 and 1 were seen: `boolean` would take them too.".to_owned();
+    }
+    if matches!(decision.column_type, TypeGuess::Integer | TypeGuess::BigInt)
+        && facts.quoted == facts.values
+        && decision.why.is_empty()
+    {
+        decision.why =
+            "All of them stand in quotes: where they are codes and not numbers, let it be text."
+                .to_owned();
+    }
+}
+
+/// Why a column is text, where some other type would have been near.
+fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
+    if !decision.why.is_empty() {
+        return;
+    }
+    let numbers = &facts.numbers;
+    if let Some((value, place)) = &numbers.comma
+        && numbers.number_like == facts.values
+    {
+        decision.why = format!(
+            "Text since `{value}` ({place}) is a number with a comma, of decimals or of thousands."
+        );
+        decision.unsure.push(format!(
+            "text, since its numbers have commas (`{value}`, {place}): where the comma is the \
+             decimal separator, say so in the column's table and make it numeric"
+        ));
+        return;
+    }
+    if let Some((day_first, month_first)) = mixed_orders(facts) {
+        decision.why = format!(
+            "Text since `{}` ({}) has the day first and `{}` ({}) the month.",
+            month_first.value, month_first.place, day_first.value, day_first.place
+        );
+        decision.unsure.push(format!(
+            "text, since its dates are written in two orders: `{}` ({}) and `{}` ({})",
+            month_first.value, month_first.place, day_first.value, day_first.place
+        ));
+        return;
+    }
+    // The type that held out longest, where it took the first value at least.
+    let nearest = facts
+        .candidates
+        .iter()
+        .filter_map(|candidate| Some((candidate, candidate.refused.as_ref()?)))
+        .filter(|(candidate, _)| candidate.takes(facts.first_value().as_bytes()))
+        .filter(|(candidate, _)| !matches!(candidate.guess, TypeGuess::Boolean))
+        // Of equals the narrower type, which stands before the others.
+        .rev()
+        .max_by_key(|(_, refused)| refused.nth);
+    if let Some((candidate, refused)) = nearest {
+        decision.why = format!(
+            "Text since `{}` ({}) is no {}, and what stands before it is.",
+            refused.value,
+            refused.place,
+            candidate.guess.sql()
+        );
+        decision.unsure.push(format!(
+            "text, since `{}` ({}) is no {}; {} values before it are",
+            refused.value,
+            refused.place,
+            candidate.guess.sql(),
+            refused.nth
+        ));
+    }
+}
+
+/// The values that refuse the one order of day and month, and the other.
+fn mixed_orders(facts: &ColumnFacts) -> Option<(Refusal, Refusal)> {
+    let refused = |candidate: &Candidate| candidate.refused.clone();
+    facts
+        .candidates
+        .iter()
+        .filter(|candidate| {
+            candidate
+                .guess
+                .format()
+                .is_some_and(|format| format.starts_with("%d"))
+        })
+        .find_map(|day_first| {
+            let other = other_order(day_first.guess.format()?)?;
+            let month_first = facts
+                .candidates
+                .iter()
+                .find(|candidate| candidate.guess.format() == Some(other.as_str()))?;
+            let (first, second) = (refused(day_first)?, refused(month_first)?);
+            // Each is taken by the other order: they are dates after all.
+            (month_first.takes(first.value.as_bytes()) && day_first.takes(second.value.as_bytes()))
+                .then_some((first, second))
+        })
+}
+
+/// What was seen, in one line.
+fn seen(facts: &ColumnFacts, rows: u64) -> String {
+    let mut parts = Vec::new();
+    let nulls = match (facts.nulls, &facts.first_null) {
+        (0, _) => format!("no NULL in {rows} rows"),
+        (nulls, Some(place)) => format!("{nulls} NULL in {rows} rows, the first in {place}"),
+        (nulls, None) => format!("{nulls} NULL in {rows} rows"),
+    };
+    parts.push(nulls);
+    let numbers = &facts.numbers;
+    if let (Some(smallest), Some(largest)) = (numbers.smallest, numbers.largest)
+        && numbers.number_like == facts.values
+        && !numbers.has_point
+    {
+        parts.push(format!("{smallest} to {largest}"));
+    } else if !facts.distinct.is_empty() {
+        let examples: Vec<String> = facts
+            .distinct
+            .iter()
+            .take(3)
+            .map(|value| format!("`{}`", super::candidates::shortened(value.as_bytes())))
+            .collect();
+        parts.push(format!("such as {}", examples.join(", ")));
+        if let Some((characters, _)) = &facts.longest {
+            parts.push(format!("{characters} characters at most"));
+        }
+    }
+    parts.join("; ")
+}

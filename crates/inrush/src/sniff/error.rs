@@ -1,0 +1,48 @@
+//! Why nothing could be guessed.
+
+use std::path::PathBuf;
+
+use crate::package::PackageError;
+use crate::source::SourceError;
+
+/// Nothing could be guessed of the files.
+#[derive(Debug, thiserror::Error)]
+pub enum SniffError {
+    /// A file cannot be found or read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The declared format cannot be used.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// No file has a byte in it.
+    #[error(
+        "{}: empty, so there is nothing to guess columns from; give them: --columns \"id bigint, ...\"",
+        path.display()
+    )]
+    Empty {
+        /// The first of the files.
+        path: PathBuf,
+    },
+    /// The bytes are not those of text.
+    #[error(
+        "{}: not text: {what}; name the files that hold delimited text, or let the export write \
+         text",
+        path.display()
+    )]
+    NotText {
+        /// The file.
+        path: PathBuf,
+        /// What was seen.
+        what: String,
+    },
+    /// The records cannot be told apart.
+    #[error("{}: {what}; {mend}", path.display())]
+    Records {
+        /// The file.
+        path: PathBuf,
+        /// What was seen.
+        what: String,
+        /// What to do.
+        mend: String,
+    },
+}

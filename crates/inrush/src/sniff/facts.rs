@@ -1,0 +1,101 @@
+//! What was seen of one column.
+
+use std::collections::BTreeMap;
+
+use super::candidates::{Candidate, shortened};
+use super::dates::is_eight_digit_date;
+use super::numbers::NumberFacts;
+use super::place::Place;
+use crate::convert::Values;
+
+/// Words that stand for no value in some files. They are not taken for NULL: they are told.
+const NULL_WORDS: [&str; 17] = [
+    "", "\\N", "NULL", "null", "Null", "NA", "N/A", "n/a", "na", "#N/A", "None", "none", "nil",
+    "-", "--", "?", "(null)",
+];
+
+/// Distinct values that are remembered.
+const DISTINCT_MAX: usize = 4;
+
+/// What was seen of one column.
+#[derive(Default)]
+pub(super) struct ColumnFacts {
+    /// Values, words for no value not counted.
+    pub values: u64,
+    pub nulls: u64,
+    pub first_null: Option<Place>,
+    /// Words that may stand for no value, how often, and where first.
+    pub words: BTreeMap<String, (u64, Place)>,
+    /// Types that are tried; none before the first value.
+    pub candidates: Vec<Candidate>,
+    pub numbers: NumberFacts,
+    /// The first few distinct values.
+    pub distinct: Vec<String>,
+    /// The longest value in characters, and its beginning.
+    pub longest: Option<(usize, String)>,
+    /// All values are eight digits that read as a date.
+    pub are_eight_digit_dates: bool,
+    /// Values that stood in quotes.
+    pub quoted: u64,
+}
+
+impl ColumnFacts {
+    /// The first value.
+    pub fn first_value(&self) -> &str {
+        self.distinct.first().map_or("", String::as_str)
+    }
+
+    /// Takes a NULL in.
+    pub fn add_null(&mut self, place: impl FnOnce() -> Place) {
+        self.nulls += 1;
+        if self.first_null.is_none() {
+            self.first_null = Some(place());
+        }
+    }
+
+    /// Takes a word in that stands for no value, where the value is one.
+    pub fn add_word(&mut self, value: &[u8], place: impl FnOnce() -> Place) -> bool {
+        let Some(word) = NULL_WORDS.iter().find(|word| word.as_bytes() == value) else {
+            return false;
+        };
+        self.words
+            .entry((*word).to_owned())
+            .or_insert_with(|| (0, place()))
+            .0 += 1;
+        true
+    }
+
+    /// Takes values in; `place` tells where one stands.
+    pub fn add(&mut self, values: &mut Values, place: &dyn Fn(usize) -> Place) {
+        if values.is_empty() {
+            return;
+        }
+        if self.values == 0 {
+            self.candidates = Candidate::of(values.get(0));
+            self.are_eight_digit_dates = true;
+        }
+        self.values += values.len() as u64;
+        for candidate in &mut self.candidates {
+            candidate.try_values(values, place);
+        }
+        for index in 0..values.len() {
+            let value = values.get(index);
+            self.numbers.add(value, || place(index));
+            self.are_eight_digit_dates &= is_eight_digit_date(value);
+            let characters = value.iter().filter(|byte| **byte & 0xC0 != 0x80).count();
+            if self
+                .longest
+                .as_ref()
+                .is_none_or(|longest| longest.0 < characters)
+            {
+                self.longest = Some((characters, shortened(value)));
+            }
+            if self.distinct.len() < DISTINCT_MAX
+                && !self.distinct.iter().any(|known| known.as_bytes() == value)
+            {
+                self.distinct
+                    .push(String::from_utf8_lossy(value).into_owned());
+            }
+        }
+    }
+}

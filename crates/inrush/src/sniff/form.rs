@@ -1,0 +1,117 @@
+//! How a file seems to be written: the sniffer's own words for it. What they are in a package
+//! and for the scanner stands in `mapping`.
+
+/// How a file seems to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Stands between fields. In a file of one column it is a byte that was seen nowhere.
+    pub delimiter: Vec<u8>,
+    /// Opens and closes a quoted field.
+    pub quote: Option<u8>,
+    /// How special bytes are made ordinary.
+    pub escape: FormEscape,
+    /// Every record ends with one more delimiter.
+    pub trailing_delimiter: bool,
+    /// The first record of each file names the fields.
+    pub header: bool,
+    /// Unquoted texts that stand for NULL.
+    pub nulls: Vec<String>,
+    /// Begins lines that are no records.
+    pub comment: Option<u8>,
+    /// Lines before the header, or before the first row, that are no records.
+    pub title_lines: u64,
+    /// A record is one field.
+    pub is_single_column: bool,
+}
+
+/// How special bytes are made ordinary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormEscape {
+    /// There is none.
+    None,
+    /// The quote is written twice inside a quoted field.
+    DoubledQuote,
+    /// A backslash before them.
+    Backslash,
+    /// Another byte before them; nobody but a user says so.
+    Other(u8),
+}
+
+/// Quote and escape that are tried together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Quoting {
+    pub quote: Option<u8>,
+    pub escape: FormEscape,
+}
+
+impl Quoting {
+    pub const NONE: Quoting = Quoting {
+        quote: None,
+        escape: FormEscape::None,
+    };
+    pub const BACKSLASH: Quoting = Quoting {
+        quote: None,
+        escape: FormEscape::Backslash,
+    };
+    pub const DOUBLED: Quoting = Quoting {
+        quote: Some(b'"'),
+        escape: FormEscape::DoubledQuote,
+    };
+    /// All that are tried, the likely ones first.
+    pub const ALL: [Quoting; 6] = [
+        Quoting::DOUBLED,
+        Quoting {
+            quote: Some(b'"'),
+            escape: FormEscape::Backslash,
+        },
+        Quoting {
+            quote: Some(b'\''),
+            escape: FormEscape::DoubledQuote,
+        },
+        Quoting {
+            quote: Some(b'\''),
+            escape: FormEscape::Backslash,
+        },
+        Quoting::BACKSLASH,
+        Quoting::NONE,
+    ];
+}
+
+impl Form {
+    /// A form with this delimiter and nothing else special.
+    pub(super) fn of(delimiter: &[u8], quoting: Quoting) -> Form {
+        Form {
+            delimiter: delimiter.to_vec(),
+            quote: quoting.quote,
+            escape: quoting.escape,
+            trailing_delimiter: false,
+            header: false,
+            nulls: vec![String::new()],
+            comment: None,
+            title_lines: 0,
+            is_single_column: false,
+        }
+    }
+
+    pub(super) fn quoting(&self) -> Quoting {
+        Quoting {
+            quote: self.quote,
+            escape: self.escape,
+        }
+    }
+}
+
+/// Bytes as a person reads them in a sentence.
+pub(super) fn shown(bytes: &[u8]) -> String {
+    match bytes {
+        b"\t" => "a tab".to_owned(),
+        b" " => "a blank".to_owned(),
+        bytes if bytes.iter().all(|byte| byte.is_ascii_graphic()) => {
+            format!("`{}`", String::from_utf8_lossy(bytes))
+        }
+        bytes => {
+            let codes: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("the byte 0x{}", codes.join(""))
+        }
+    }
+}

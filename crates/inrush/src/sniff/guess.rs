@@ -1,0 +1,121 @@
+//! What the sniffer found: how the files are written, their columns, and what is unsure.
+
+use std::path::PathBuf;
+
+use super::form::Form;
+use super::kinds::TypeGuess;
+use super::mapping;
+use crate::column::Column;
+use crate::package::{ColumnSpec, Comments, Format};
+
+/// What the files seem to hold.
+#[derive(Clone, Debug)]
+pub struct Guess {
+    /// How they are written.
+    pub form: Form,
+    /// How they are compressed, where that was declared.
+    pub(super) compression: Option<crate::package::Compression>,
+    /// Their columns.
+    pub columns: Vec<ColumnGuess>,
+    /// Rows that were looked at.
+    pub rows: u64,
+    /// Bytes that were looked at, and bytes of all files as they are stored.
+    pub bytes_read: u64,
+    /// Bytes of all files as they are stored.
+    pub bytes_stored: u64,
+    /// Places that were looked at.
+    pub places: u64,
+    /// The files.
+    pub files: Vec<PathBuf>,
+    /// All rows of all files were looked at: the guess is no guess.
+    pub is_everything: bool,
+    /// What was seen of the form.
+    pub seen: Vec<String>,
+    /// What is unsure, most important first, columns left out.
+    pub unsure: Vec<String>,
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnGuess {
+    /// A name that SQL takes.
+    pub name: String,
+    /// What the header calls it.
+    pub field: Option<String>,
+    /// Its type.
+    pub column_type: TypeGuess,
+    /// What was seen: nulls, the smallest and largest, examples.
+    pub seen: String,
+    /// Why it has this type, and what would change it.
+    pub why: String,
+    /// What is unsure.
+    pub unsure: Vec<String>,
+}
+
+impl Guess {
+    /// The dialect that the files are read with.
+    pub fn dialect(&self) -> inrush_scan::Dialect {
+        mapping::dialect(&self.form)
+    }
+
+    /// The format of a package.
+    pub fn format(&self) -> Format {
+        mapping::format(&self.form, self.compression)
+    }
+
+    /// The columns of a package.
+    pub fn columns(&self) -> Vec<ColumnSpec> {
+        self.columns.iter().map(mapping::column_spec).collect()
+    }
+
+    /// The columns as the converters are given them.
+    pub fn converter_columns(&self) -> Vec<Column> {
+        self.columns
+            .iter()
+            .enumerate()
+            .map(|(index, column)| {
+                mapping::column(mapping::column_name(column), &column.column_type, index)
+            })
+            .collect()
+    }
+
+    /// What is unsure, columns and all, most important first.
+    pub fn all_unsure(&self) -> Vec<String> {
+        let of_columns = self.columns.iter().flat_map(|column| {
+            column
+                .unsure
+                .iter()
+                .map(|unsure| format!("column {}: {unsure}", column.name))
+        });
+        self.unsure.iter().cloned().chain(of_columns).collect()
+    }
+
+    /// How much was looked at, in one sentence.
+    pub fn extent(&self) -> String {
+        let files = match self.files.len() {
+            1 => "the file".to_owned(),
+            count => format!("{count} files"),
+        };
+        match self.is_everything {
+            true => format!("all {} rows of {files} were looked at", self.rows),
+            false => format!(
+                "{} rows at {} places of {files} were looked at, {} of {} bytes",
+                self.rows, self.places, self.bytes_read, self.bytes_stored
+            ),
+        }
+    }
+
+    /// What a person who meets a reject should know of the types.
+    pub fn reject_hint(&self) -> String {
+        format!(
+            "the types were guessed from {} rows; `inrush init --all FILES...` looks at all of \
+             them, and writes a package whose types can be changed",
+            self.rows
+        )
+    }
+
+    /// The comments of a package that says this guess.
+    pub fn comments(&self) -> Comments {
+        super::comments::of(self)
+    }
+}

@@ -1,0 +1,157 @@
+//! The only place where guesses become the terms of the other steps: a scanner's dialect, a
+//! package's format and columns. What those cannot say yet is decided here too.
+
+use inrush_scan::{Dialect, Escape, ShortText};
+
+use super::form::{Form, FormEscape};
+use super::guess::ColumnGuess;
+use crate::column::Column;
+use crate::package::{
+    ColumnDetail, ColumnSpec, Compression, Format, NullMarker, OneOrMany, Preset,
+};
+
+/// Whether a dialect can pass over lines that begin with a comment's sign.
+pub(super) const HAS_COMMENTS: bool = false;
+
+/// Whether a dialect can pass over the first lines of a file.
+pub(super) const HAS_TITLE_LINES: bool = false;
+
+/// The dialect of a form.
+pub(super) fn dialect(form: &Form) -> Dialect {
+    Dialect {
+        delimiter: ShortText::new(&form.delimiter).unwrap_or(ShortText::byte(b',')),
+        quote: form.quote,
+        escape: match form.escape {
+            FormEscape::None => Escape::None,
+            FormEscape::DoubledQuote => Escape::DoubledQuote,
+            FormEscape::Backslash => Escape::Byte(b'\\'),
+            FormEscape::Other(byte) => Escape::Byte(byte),
+        },
+        trailing_delimiter: form.trailing_delimiter,
+        header: form.header,
+        nulls: form.nulls.iter().take(1).cloned().collect(),
+        blank_lines_are_records: form.is_single_column && !form.trailing_delimiter,
+        ..Dialect::tbl()
+    }
+}
+
+/// The form of a dialect that somebody declared, or that a preset has.
+pub(super) fn form_of(dialect: &Dialect) -> Form {
+    Form {
+        delimiter: dialect.delimiter.as_bytes().to_vec(),
+        quote: dialect.quote,
+        escape: match dialect.escape {
+            Escape::None => FormEscape::None,
+            Escape::DoubledQuote => FormEscape::DoubledQuote,
+            Escape::Byte(b'\\') => FormEscape::Backslash,
+            Escape::Byte(byte) => FormEscape::Other(byte),
+        },
+        trailing_delimiter: dialect.trailing_delimiter,
+        header: dialect.header,
+        nulls: dialect.nulls.clone(),
+        comment: None,
+        title_lines: 0,
+        is_single_column: false,
+    }
+}
+
+/// What the samples are read with before anything is known: lines, and nothing special in them.
+pub(super) fn lines_dialect() -> Dialect {
+    Dialect {
+        delimiter: ShortText::byte(0x1f),
+        quote: None,
+        escape: Escape::None,
+        trailing_delimiter: false,
+        header: false,
+        nulls: Vec::new(),
+        blank_lines_are_records: true,
+        ..Dialect::tbl()
+    }
+}
+
+/// The format that says a form, all of it, so that nothing depends on a file's name.
+pub(super) fn format(form: &Form, compression: Option<Compression>) -> Format {
+    let preset = nearest_preset(form);
+    let usual = preset.dialect();
+    let wanted = dialect(form);
+    let text = |byte: u8| char::from(byte).to_string();
+    let changes = |is_changed: bool| is_changed.then_some(());
+    Format {
+        preset: Some(preset),
+        delimiter: changes(wanted.delimiter != usual.delimiter)
+            .map(|()| String::from_utf8_lossy(wanted.delimiter.as_bytes()).into_owned()),
+        quote: changes(wanted.quote != usual.quote)
+            .map(|()| wanted.quote.map(text).unwrap_or_default()),
+        escape: changes(wanted.escape != implied_escape(&usual, wanted.quote)).map(
+            |()| match wanted.escape {
+                Escape::None => String::new(),
+                Escape::DoubledQuote => wanted.quote.map(text).unwrap_or_default(),
+                Escape::Byte(byte) => text(byte),
+            },
+        ),
+        trailing_delimiter: changes(wanted.trailing_delimiter != usual.trailing_delimiter)
+            .map(|()| wanted.trailing_delimiter),
+        header: Some(wanted.header),
+        null: changes(wanted.nulls != usual.nulls).map(|()| match wanted.nulls.first() {
+            Some(marker) => NullMarker::Text(marker.clone()),
+            None => NullMarker::Never(false),
+        }),
+        compression,
+        ..Format::default()
+    }
+}
+
+/// The escape that a preset has with this quote, where the format does not say one.
+fn implied_escape(usual: &Dialect, quote: Option<u8>) -> Escape {
+    match (usual.escape, quote) {
+        (Escape::DoubledQuote, None) => Escape::None,
+        (Escape::None, Some(_)) => Escape::DoubledQuote,
+        (escape, _) => escape,
+    }
+}
+
+fn nearest_preset(form: &Form) -> Preset {
+    match (form.trailing_delimiter, form.escape, form.quote) {
+        (true, _, None) => Preset::Tbl,
+        (_, FormEscape::Backslash | FormEscape::Other(_), None) => Preset::Tsv,
+        _ => Preset::Csv,
+    }
+}
+
+/// The name of a column in a package. The planner finds the columns of a header by their names,
+/// so a name that differs from the file's by more than its case cannot be given yet.
+pub(super) fn column_name(column: &ColumnGuess) -> &str {
+    match &column.field {
+        Some(field) if field.trim().to_lowercase() != column.name => field.trim(),
+        _ => &column.name,
+    }
+}
+
+/// The column of a package.
+pub(super) fn column_spec(column: &ColumnGuess) -> ColumnSpec {
+    let detail = ColumnDetail {
+        type_name: Some(column.column_type.sql()),
+        format: column
+            .column_type
+            .format()
+            .map(|format| OneOrMany::One(format.to_owned())),
+        ..ColumnDetail::named(column_name(column))
+    };
+    ColumnSpec::short(&detail).unwrap_or_else(|| ColumnSpec::Long(Box::new(detail)))
+}
+
+/// The column that the converters are given.
+pub(super) fn column(
+    name: &str,
+    column_type: &super::kinds::TypeGuess,
+    field_index: usize,
+) -> Column {
+    Column {
+        formats: column_type
+            .format()
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
+        ..Column::new(name, column_type.column_type(), field_index)
+    }
+}

@@ -1,0 +1,162 @@
+//! Names of columns, made of a header's or of numbers.
+//!
+//! The rule: blanks around it and a `#` before it go; upper case becomes lower case; every run of
+//! other characters than letters, digits and `_` becomes one `_`, and none stays at either end;
+//! a name that begins with a digit gets a `_` before it; an empty one is `column_N`; a name that
+//! was there before gets `_2`, `_3` and so on; what is longer than PostgreSQL's names is cut.
+
+use std::collections::BTreeSet;
+
+use crate::package::NAME_BYTES_MAX;
+
+/// The names for a header's fields, and what was changed beyond their spelling.
+pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
+    let mut taken = BTreeSet::new();
+    let mut changes = Vec::new();
+    let names = fields
+        .iter()
+        .enumerate()
+        .map(|(index, field)| {
+            let mut name = identifier(field);
+            if name.is_empty() {
+                name = format!("column_{}", index + 1);
+                changes.push(format!("field {} has no name: it is called {name}", index + 1));
+            }
+            if name.len() > NAME_BYTES_MAX {
+                name = cut(&name, NAME_BYTES_MAX).to_owned();
+                changes.push(format!(
+                    "the name of field {} is longer than {NAME_BYTES_MAX} bytes: it is cut to {name}",
+                    index + 1
+                ));
+            }
+            if !taken.insert(name.clone()) {
+                let unique = unique(&name, &taken);
+                changes.push(format!(
+                    "the name `{}` stands there more than once: field {} is called {unique}",
+                    field.trim(),
+                    index + 1
+                ));
+                taken.insert(unique.clone());
+                name = unique;
+            }
+            name
+        })
+        .collect();
+    (names, changes)
+}
+
+/// The names for files without a header.
+pub(super) fn of_numbers(count: usize) -> Vec<String> {
+    (1..=count)
+        .map(|number| format!("column_{number}"))
+        .collect()
+}
+
+/// A name that SQL takes without quotes, words of its own aside.
+pub(super) fn identifier(field: &str) -> String {
+    let mut name = String::new();
+    for character in field.trim().trim_start_matches('#').chars() {
+        if character.is_alphanumeric() || character == '_' {
+            name.extend(character.to_lowercase());
+        } else if !name.is_empty() && !name.ends_with('_') {
+            name.push('_');
+        }
+    }
+    let trimmed = name.trim_end_matches('_').len();
+    // A name of `_` alone, or one that ends so in the file, stays.
+    if trimmed > 0 && !field.trim().ends_with('_') {
+        name.truncate(trimmed);
+    }
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        name.insert(0, '_');
+    }
+    name
+}
+
+fn unique(name: &str, taken: &BTreeSet<String>) -> String {
+    let mut number = 2_u64;
+    loop {
+        let ending = format!("_{number}");
+        let name = format!("{}{ending}", cut(name, NAME_BYTES_MAX - ending.len()));
+        if !taken.contains(&name) {
+            return name;
+        }
+        number += 1;
+    }
+}
+
+/// The beginning of a name that has this many bytes at most.
+fn cut(name: &str, bytes_max: usize) -> &str {
+    let mut end = bytes_max.min(name.len());
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
+}
+
+/// A table's name, made of a file's: extensions and part numbers are left out.
+pub fn table_name(file_name: &str) -> String {
+    let name = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
+    let stem = match name.find('.') {
+        Some(0) | None => name,
+        Some(end) => &name[..end],
+    };
+    let mut name = identifier(stem);
+    if name.len() > NAME_BYTES_MAX {
+        name.truncate(cut(&name, NAME_BYTES_MAX).len());
+    }
+    match name.is_empty() {
+        true => "data".to_owned(),
+        false => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_become_names() {
+        for (field, name) in [
+            ("id", "id"),
+            (" Order ID ", "order_id"),
+            ("orderId", "orderid"),
+            ("Umsatz (\u{20ac})", "umsatz"),
+            ("Gr\u{f6}\u{df}e", "gr\u{f6}\u{df}e"),
+            ("2024", "_2024"),
+            ("#id", "id"),
+            ("a--b", "a_b"),
+            ("_x", "_x"),
+            ("x_", "x_"),
+            ("%", ""),
+        ] {
+            assert_eq!(identifier(field), name, "{field}");
+        }
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        let long = "x".repeat(70);
+        let fields = ["a", "A", "", "a_2", long.as_str(), long.as_str()].map(str::to_owned);
+        let (names, changes) = of_header(&fields);
+        assert_eq!(names[..4], ["a", "a_2", "column_3", "a_2_2"]);
+        assert_eq!(names[4], "x".repeat(63));
+        assert_eq!(names[5], format!("{}_2", "x".repeat(61)));
+        assert_eq!(changes.len(), 6, "{changes:?}");
+    }
+
+    #[test]
+    fn tables_are_called_like_their_files() {
+        for (file, table) in [
+            ("data/lineitem.tbl.3", "lineitem"),
+            ("Sales 2024-05.csv.gz", "sales_2024_05"),
+            ("2024.csv", "_2024"),
+            (".hidden", "hidden"),
+            ("%%.csv", "data"),
+            ("lineitem.*.tbl", "lineitem"),
+            ("orders-*.csv", "orders"),
+        ] {
+            assert_eq!(table_name(file), table, "{file}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Pieces of the files: the beginning, many places in the middle, and the end. Where they lie
+//! depends on the files' sizes alone, so that two looks at the same files see the same.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use inrush_scan::Records;
+
+use super::error::SniffError;
+use super::mapping;
+use crate::package::Compression;
+use crate::source::{BufferPool, Shard, ShardReader, SourceError, SourceFile};
+
+/// How much is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// Of all files together.
+    pub bytes_max: u64,
+    /// Of the beginning of a file.
+    pub beginning_bytes_max: u64,
+    /// At a place in the middle, at least.
+    pub piece_bytes_min: u64,
+}
+
+impl Default for Extent {
+    fn default() -> Extent {
+        Extent {
+            bytes_max: 16 << 20,
+            beginning_bytes_max: 1 << 20,
+            piece_bytes_min: 16 << 10,
+        }
+    }
+}
+
+/// Places of one file that are looked at.
+const PLACES_MAX: u64 = 64;
+
+/// Files that are looked at. Of more, these many are taken at even steps.
+const FILES_MAX: usize = 1024;
+
+/// A piece of a file, decompressed.
+#[derive(Clone, Debug)]
+pub(super) struct Sample {
+    pub file: Arc<SourceFile>,
+    /// Bytes of the (uncompressed) file before it.
+    pub byte_offset: u64,
+    pub bytes: Vec<u8>,
+    /// It begins where the file's first record does.
+    pub starts_file: bool,
+    /// It ends where the file ends.
+    pub ends_file: bool,
+}
+
+/// Pieces of all files.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    pub samples: Vec<Sample>,
+    /// All bytes of all files are in them.
+    pub is_everything: bool,
+    /// Files that were looked at.
+    pub files_sampled: usize,
+    /// Compressed files of which only the beginning was read.
+    pub beginning_only: usize,
+}
+
+impl Samples {
+    /// Bytes in them.
+    pub fn bytes_count(&self) -> u64 {
+        self.samples
+            .iter()
+            .map(|sample| sample.bytes.len() as u64)
+            .sum()
+    }
+
+    /// The beginnings of files.
+    pub fn beginnings(&self) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().filter(|sample| sample.starts_file)
+    }
+}
+
+/// Takes samples of the files.
+pub(super) fn take(files: &[Arc<SourceFile>], extent: &Extent) -> Result<Samples, SniffError> {
+    let chosen = choose(files);
+    let per_file = (extent.bytes_max / chosen.len().max(1) as u64).max(4 * extent.piece_bytes_min);
+    let mut samples = Samples {
+        is_everything: chosen.len() == files.len(),
+        files_sampled: chosen.len(),
+        ..Samples::default()
+    };
+    for (index, file) in chosen.iter().enumerate() {
+        let bytes_max = if index == 0 {
+            per_file.max(extent.beginning_bytes_max)
+        } else {
+            per_file
+        };
+        take_of(file, bytes_max, extent, &mut samples)?;
+    }
+    Ok(samples)
+}
+
+/// All files, or as many as are looked at, at even steps, the first and the last among them.
+fn choose(files: &[Arc<SourceFile>]) -> Vec<Arc<SourceFile>> {
+    if files.len() <= FILES_MAX {
+        return files.to_vec();
+    }
+    (0..FILES_MAX)
+        .map(|index| Arc::clone(&files[index * (files.len() - 1) / (FILES_MAX - 1)]))
+        .collect()
+}
+
+fn take_of(
+    file: &Arc<SourceFile>,
+    bytes_max: u64,
+    extent: &Extent,
+    samples: &mut Samples,
+) -> Result<(), SniffError> {
+    let is_plain = file.compression == Compression::None;
+    let is_small = is_plain && file.size_bytes <= bytes_max;
+    let wanted = match (is_plain, is_small) {
+        (_, true) => file.size_bytes,
+        (true, false) => (bytes_max / 4).clamp(extent.piece_bytes_min, extent.beginning_bytes_max),
+        // Nothing else of it will be read.
+        (false, _) => bytes_max,
+    };
+    let beginning = beginning(file, wanted)?;
+    let is_whole = beginning.ends_file;
+    let end = beginning.byte_offset + beginning.bytes.len() as u64;
+    samples.samples.push(beginning);
+    if is_whole {
+        return Ok(());
+    }
+    samples.is_everything = false;
+    if !is_plain {
+        samples.beginning_only += 1;
+        return Ok(());
+    }
+    let rest = file.size_bytes - end;
+    let budget = (bytes_max - wanted).min(rest);
+    let places = (budget / extent.piece_bytes_min).clamp(1, PLACES_MAX - 1);
+    let piece = (budget / places).max(extent.piece_bytes_min).min(rest);
+    let opened = File::open(file.path.as_path()).map_err(|cause| SourceError::Unreadable {
+        path: file.path.to_path_buf(),
+        cause,
+    })?;
+    for place in 1..=places {
+        // The last one ends where the file does.
+        let last_start = file.size_bytes - piece;
+        let start = end + (last_start - end) * place / places;
+        let mut bytes = vec![0; piece as usize];
+        opened
+            .read_exact_at(&mut bytes, start)
+            .map_err(|cause| SourceError::Read {
+                path: file.path.to_path_buf(),
+                byte_offset: start,
+                cause,
+            })?;
+        samples.samples.push(Sample {
+            file: Arc::clone(file),
+            byte_offset: start,
+            bytes,
+            starts_file: false,
+            ends_file: place == places,
+        });
+    }
+    Ok(())
+}
+
+/// Reads the beginning of a file as the load reads it: decompressed, its first bytes checked, its
+/// byte order mark passed over. It ends with a line.
+fn beginning(file: &Arc<SourceFile>, bytes_wanted: u64) -> Result<Sample, SniffError> {
+    let shard = Shard::whole(Arc::clone(file));
+    let dialect = mapping::lines_dialect();
+    const CHUNK_BYTES_MAX: u64 = 1 << 20;
+    let chunk_bytes = bytes_wanted.clamp(1, CHUNK_BYTES_MAX) as usize;
+    let mut reader = ShardReader::open(shard, &dialect, chunk_bytes, BufferPool::default())?;
+    let mut records = Records::default();
+    let mut sample = Sample {
+        file: Arc::clone(file),
+        byte_offset: 0,
+        bytes: Vec::new(),
+        starts_file: true,
+        ends_file: false,
+    };
+    while (sample.bytes.len() as u64) < bytes_wanted {
+        let Some(chunk) = reader.next_chunk(&mut records)? else {
+            sample.ends_file = true;
+            break;
+        };
+        if sample.bytes.is_empty() {
+            sample.byte_offset = chunk.byte_offset;
+        }
+        sample.bytes.extend_from_slice(chunk.text());
+        reader.recycle(chunk);
+    }
+    let read_bytes = sample.byte_offset + sample.bytes.len() as u64;
+    if file.compression == Compression::None && read_bytes >= file.size_bytes {
+        sample.ends_file = true;
+    }
+    Ok(sample)
+}

@@ -1,0 +1,175 @@
+//! What a form makes of the samples, counted.
+
+use std::collections::BTreeMap;
+
+use inrush_scan::{FaultKind, Records};
+
+use super::contest::records_of;
+use super::cut::cut;
+use super::form::Form;
+use super::sample::Sample;
+
+/// Records before the first good one that may be a title.
+pub(super) const TITLE_RECORDS_MAX: usize = 20;
+
+/// What a form makes of the samples.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    /// Records, titles and comments not counted.
+    pub records: u64,
+    /// Records before the first good one of a file: a title, perhaps.
+    pub titles: u64,
+    /// Records of the usual number of fields and without a fault.
+    pub good: u64,
+    /// Fields of most records.
+    pub field_count: usize,
+    /// Good records whose last field is written empty.
+    pub empty_at_end: u64,
+    /// Fields of good records in quotes.
+    pub quoted: u64,
+    /// Quotes with an escape before them, inside quoted fields.
+    pub escaped_quotes: u64,
+    /// Fields with quotes somewhere else than around them.
+    pub stray_quotes: u64,
+    /// Backslashes before letters and bytes that COPY's text form escapes.
+    pub escapes: u64,
+    /// Unquoted fields that are empty.
+    pub empties: u64,
+    /// Unquoted fields that are `\N`.
+    pub null_marks: u64,
+}
+
+impl Tally {
+    /// The part of the records that are good.
+    pub fn share(&self) -> f64 {
+        match self.records {
+            0 => 0.0,
+            records => self.good as f64 / records as f64,
+        }
+    }
+
+    /// As [`share`](Tally::share), with the records of titles among the bad ones.
+    pub fn share_with_titles(&self) -> f64 {
+        match self.records + self.titles {
+            0 => 0.0,
+            records => self.good as f64 / records as f64,
+        }
+    }
+
+    /// Every record ends with one more delimiter; a header may lack it.
+    pub fn has_trailing_delimiter(&self) -> bool {
+        self.good > 0
+            && self.empty_at_end == self.good
+            // A single record with nothing at its end may have a NULL there.
+            && (self.good > 1 || self.field_count > 2)
+    }
+}
+
+/// Counts what a form makes of the samples.
+pub(super) fn tally(samples: &[Sample], form: &Form) -> Tally {
+    let beginnings: Vec<(&Sample, Records)> = samples
+        .iter()
+        .filter(|sample| sample.starts_file)
+        .map(|sample| (sample, records_of(sample, form)))
+        .collect();
+    let mut tally = Tally {
+        field_count: usual_field_count(&beginnings),
+        ..Tally::default()
+    };
+    for (sample, records) in &beginnings {
+        let title = title_records(records, tally.field_count);
+        count(&mut tally, &sample.bytes, records, title, form);
+    }
+    for sample in samples.iter().filter(|sample| !sample.starts_file) {
+        match cut(sample, form, tally.field_count) {
+            Some(cut) => count(&mut tally, cut.chunk.text(), &cut.records, 0, form),
+            // It cuts this place into nothing that is known.
+            None => tally.records += 1,
+        }
+    }
+    tally
+}
+
+/// The number of fields that most records have; of equals the greater one.
+fn usual_field_count(beginnings: &[(&Sample, Records)]) -> usize {
+    let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
+    for (sample, records) in beginnings {
+        for index in 0..records.len() {
+            if !is_comment(&sample.bytes, records, index) {
+                *counts.entry(records.field_count(index)).or_default() += 1;
+            }
+        }
+    }
+    counts
+        .into_iter()
+        .max_by_key(|(fields, count)| (*count, *fields))
+        .map_or(0, |(fields, _)| fields)
+}
+
+/// Whether a record begins with the sign of a comment.
+pub(super) fn is_comment(text: &[u8], records: &Records, index: usize) -> bool {
+    text.get(records.records[index].start as usize) == Some(&b'#')
+}
+
+/// How many records stand before the first good one, where they may be a title.
+pub(super) fn title_records(records: &Records, field_count: usize) -> usize {
+    let is_good = |index: usize| records.field_count(index) == field_count;
+    let first_good = (0..records.len().min(TITLE_RECORDS_MAX + 1)).find(|index| is_good(*index));
+    first_good.unwrap_or(0)
+}
+
+fn count(tally: &mut Tally, text: &[u8], records: &Records, title: usize, form: &Form) {
+    let mut faults = records.faults.iter().peekable();
+    for index in 0..records.len() {
+        let fault = faults.next_if(|fault| fault.record_index as usize == index);
+        let fields = records.field_count(index);
+        let is_good = fault.is_none() && fields == tally.field_count;
+        // A title and comments are no records; a comment that looks like one is.
+        if !is_good && is_comment(text, records, index) {
+            continue;
+        }
+        if !is_good && index < title {
+            tally.titles += 1;
+            continue;
+        }
+        tally.records += 1;
+        if fault.is_some_and(|fault| fault.kind == FaultKind::StrayQuote) {
+            tally.stray_quotes += 1;
+        }
+        if !is_good {
+            continue;
+        }
+        tally.good += 1;
+        tally.empty_at_end += u64::from(records.field(index, fields - 1).is_empty());
+        for field in 0..fields {
+            look(tally, &text[records.field(index, field)], form);
+        }
+    }
+}
+
+fn look(tally: &mut Tally, written: &[u8], form: &Form) {
+    match form.quote {
+        Some(quote) if written.first() == Some(&quote) => {
+            tally.quoted += 1;
+            tally.escaped_quotes += written
+                .windows(2)
+                .filter(|pair| pair[0] == b'\\' && pair[1] == quote)
+                .count() as u64;
+            return;
+        }
+        None => tally.stray_quotes += u64::from(written.contains(&b'"')),
+        Some(_) => {}
+    }
+    tally.empties += u64::from(written.is_empty());
+    if written == b"\\N" {
+        tally.null_marks += 1;
+    }
+    if written.contains(&b'\\') {
+        let is_escape = |pair: &&[u8]| {
+            pair[0] == b'\\'
+                && (matches!(pair[1], b'\\' | b't' | b'n' | b'r' | b'N' | b'\n')
+                    || form.delimiter.contains(&pair[1]))
+        };
+        tally.escapes += written.windows(2).filter(is_escape).count() as u64;
+    }
+}

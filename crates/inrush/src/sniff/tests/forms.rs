@@ -1,0 +1,101 @@
+//! Delimiters, quotes, escapes, titles and comments.
+
+use super::*;
+
+macro_rules! forms {
+    ($($name:ident: $file:expr, $text:expr => $form:expr, $columns:expr, $unsure:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            let guess = sniffed($file, $text.as_ref());
+            assert_eq!(form(&guess), $form, "{:#?}", guess.seen);
+            assert_eq!(columns(&guess), $columns, "{:#?}", guess);
+            let unsure: &[&str] = &$unsure;
+            assert_unsure(&guess, unsure);
+        }
+    )*};
+}
+
+forms! {
+    csv: "a.csv", "id,name\n1,Ann\n2,Bob\n3,Cy\n"
+        => ", \" header", "id integer, name text", [];
+    csv_without_header: "a.csv", "1,Ann\n2,Bob\n3,Cy\n"
+        => ", \"", "column_1 integer, column_2 text", [];
+    tbl: "a.tbl", "1|Ann|1.5|\n2|Bob|2.25|\n3|Cy|0.50|\n"
+        => "| trailing", "column_1 integer, column_2 text, column_3 numeric(15,2)", [];
+    tbl_without_its_name: "a.dat", "1|Ann|1.50|\n2|Bob|2.25|\n3|Cy|0.50|\n"
+        => "| trailing", "column_1 integer, column_2 text, column_3 numeric(15,2)", [];
+    quoted_newlines: "a.csv", "id,note\n1,\"two\nlines, and \"\"more\"\"\"\n2,plain\n3,\"x,y\"\n"
+        => ", \" header", "id integer, note text", [];
+    quoted_newlines_without_its_name: "a.txt", "id,note\n1,\"two\nlines, and \"\"more\"\"\"\n2,plain\n3,\"x,y\"\n"
+        => ", \" header", "id integer, note text", [];
+    semicolons_with_decimal_commas: "a.csv", "name;amount\nAnn;1,5\nBob;2,25\nCy;10,0\n"
+        => "; \" header", "name text, amount text", ["not written as their names tell", "numbers have commas"];
+    semicolons_without_header: "a.txt", "a;1,5\nb;2,7\nc;3,1\n"
+        => "; \"", "column_1 text, column_2 text", ["numbers have commas"];
+    only_decimal_commas: "a.txt", "1,5;2,5;3,5\n4,5;5,5;6,5\n7,5;8,5;9,5\n"
+        => "; \"", "column_1 text, column_2 text, column_3 text", ["numbers have commas"];
+    tsv_of_copy: "a.tsv", "1\tAnn\t\\N\n2\t\\N\t2024-01-31\n3\ttab\\there\t2024-02-01\n"
+        => "\\t \\ null \\N", "column_1 integer, column_2 text, column_3 date", [];
+    tsv_of_copy_without_its_name: "a.txt", "1\tAnn\t\\N\n2\t\\N\t2024-01-31\n3\ttab\\there\t2024-02-01\n"
+        => "\\t \\ null \\N", "column_1 integer, column_2 text, column_3 date", [];
+    tabs_with_quotes: "a.tsv", "id\tname\n1\t\"Ann\tLee\"\n2\t\"Bob\"\n3\tCy\n"
+        => "\\t \" header", "id integer, name text", ["not written as their names tell"];
+    inches: "a.txt", "1|5\" disk|9.50\n2|3\" disk|8.25\n3|cable|1.00\n"
+        => "|", "column_1 integer, column_2 text, column_3 numeric(15,2)", [];
+    apostrophes: "a.txt", "1,'Ann, Lee',x\n2,'Bob',y\n3,'O''Hara',z\n"
+        => ", '", "column_1 integer, column_2 text, column_3 text", [];
+    apostrophes_in_words: "a.txt", "1,it's,x\n2,'tis,y\n3,ours,z\n"
+        => ", \"", "column_1 integer, column_2 text, column_3 text", [];
+    backslashed_quotes: "a.txt", "1,\"say \\\"hi\\\", Ann\",x\n2,\"b\",y\n3,\"c\",z\n"
+        => ", \" \\", "column_1 integer, column_2 text, column_3 text", [];
+    one_column_of_numbers: "a.csv", "n\n1\n2\n3\n"
+        => "one \" header", "n integer", [];
+    one_column_of_sentences: "a.txt", "Once upon a time, there was\na fox; it was red\nand it ran\noff, off, and away\n"
+        => "one \"", "column_1 text", ["was taken for a row"];
+    one_column_of_timestamps: "a.txt", "2024-01-31 10:11:12\n2024-01-31 10:11:13\n2024-02-01 00:00:00\n"
+        => "one \"", "column_1 timestamp", [];
+    timestamps_beside_numbers: "a.txt", "2024-01-31 10:11:12,5\n2024-01-31 10:11:13,6\n2024-02-01 00:00:00,7\n"
+        => ", \"", "column_1 timestamp, column_2 integer", [];
+    colons: "passwd", "root:x:0:0:root:/root\nbin:x:1:1:bin:/bin\nann:x:1000:1000:Ann Lee:/home/ann\n"
+        => ": \"", "column_1 text, column_2 text, column_3 integer, column_4 integer, column_5 text, column_6 text", [];
+    hive: "a.txt", "1\u{1}Ann, Lee\u{1}x\n2\u{1}Bob\u{1}y\n3\u{1}Cy\u{1}z\n"
+        => "\u{1} \"", "column_1 integer, column_2 text, column_3 text", [];
+    carriage_returns: "a.csv", "id,name\r\n1,Ann\r\n2,Bob\r\n3,Cy\r\n"
+        => ", \" header", "id integer, name text", [];
+    mark_of_utf8: "a.csv", "\u{feff}id,name\n1,Ann\n2,Bob\n3,Cy\n"
+        => ", \" header", "id integer, name text", [];
+    json_in_tabs: "a.txt", "1\t{\"a\":1,\"b\":2}\n2\t{\"a\":3}\n3\t[1,2,3]\n"
+        => "\\t", "column_1 integer, column_2 json", [];
+    title_line: "a.csv", "Sales of 2024\n\nid,amount\n1,5\n2,6\n3,7\n"
+        => ", \" header", "id integer, amount integer", ["1 line that are no rows (`Sales of 2024`)"];
+    comments: "a.csv", "# made by x\n# at noon\nid,amount\n1,5\n2,6\n3,7\n"
+        => ", \" header", "id integer, amount integer", ["2 lines begin with `#` and are likely comments"];
+    header_behind_a_hash: "a.csv", "#id,amount\n1,5\n2,6\n3,7\n"
+        => ", \" header", "id integer, amount integer", [];
+    header_without_the_trailing_delimiter: "a.tbl", "id|name\n1|Ann|\n2|Bob|\n3|Cy|\n"
+        => "| trailing header", "id integer, name text", [];
+    ragged: "a.csv", "id,name\n1,Ann\n2,Bob,x\n3,Cy\n4,Di\n5,Ed\n"
+        => ", \" header", "id integer, name text", ["1 row would be rejected: 3 fields and not 2 (first: a.csv line 3)"];
+    two_delimiters: "a.txt", "a,b|c,d|e\nf,g|h,i|j\nk,l|m,n|o\n"
+        => ", \"", "column_1 text, column_2 text, column_3 text", ["`|` would cut the records into 3 fields as"];
+    one_record: "a.txt", "1,2,3\n"
+        => ", \"", "column_1 integer, column_2 integer, column_3 integer", ["too few records", "single record"];
+}
+
+#[test]
+fn a_declared_format_is_taken_as_it_is() {
+    let options = SniffOptions {
+        format: crate::package::Format {
+            delimiter: Some(";".to_owned()),
+            header: Some(false),
+            ..Default::default()
+        },
+        everything: false,
+    };
+    let guess = sniffed_files(&[("a.csv", b"x;1\ny;2\n")], &options).expect("it can be read");
+    assert_eq!(form(&guess), "; \"");
+    assert_eq!(columns(&guess), "column_1 text, column_2 integer");
+    let guess =
+        sniffed_files(&[("a.csv", b"x,1\ny,2;2;2\nz,3;2\n")], &options).expect("it can be read");
+    assert_unsure(&guess, &["with the declared format only"]);
+}

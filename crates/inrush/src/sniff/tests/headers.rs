@@ -1,0 +1,53 @@
+//! Headers and names.
+
+use super::*;
+
+macro_rules! headers {
+    ($($name:ident: $file:expr, $text:expr => $columns:expr, $unsure:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            let guess = sniffed($file, $text.as_ref());
+            assert_eq!(columns(&guess), $columns, "{:#?}", guess);
+            let unsure: &[&str] = &$unsure;
+            assert_unsure(&guess, unsure);
+        }
+    )*};
+}
+
+headers! {
+    text_over_types: "a.txt", "x,y\na,1\nb,2\nc,3\n" => "x text, y integer", [];
+    all_text_in_csv: "a.csv", "name,town\nAnn,Graz\nBob,Linz\nCy,Wien\n"
+        => "name text, town text", ["taken for a header by its look alone"];
+    all_text_in_txt: "a.txt", "first name,town\nAnn,Graz\nBob,Linz\nCy,Wien\n"
+        => "column_1 text, column_2 text", ["was taken for a row"];
+    all_text_identifiers: "a.txt", "first_name,town\nAnn,Graz\nBob,Linz\nCy,Wien\n"
+        => "first_name text, town text", ["taken for a header by its look alone"];
+    repeated_value_is_no_name: "a.txt", "Ann,Graz\nAnn,Linz\nCy,Wien\n"
+        => "column_1 text, column_2 text", ["was taken for a row"];
+    numbers_only: "a.csv", "1,2\n3,4\n5,6\n" => "column_1 integer, column_2 integer", [];
+    odd_names: "a.csv", "Order ID,,Order ID,2024\n1,2,3,4\n5,6,7,8\n9,10,11,12\n"
+        => "order_id integer, column_2 integer, order_id_2 integer, _2024 integer",
+        ["field 2 has no name: it is called column_2", "`Order ID` stands there more than once"];
+    header_only: "a.csv", "id,name\n" => "id text, name text", ["nothing but a header"];
+    header_only_without_a_name: "a.txt", "id,name\n" => "id text, name text", ["nothing but a header"];
+    quoted_header: "a.csv", "\"id\",\"full name\"\n1,\"Ann\"\n2,\"Bob\"\n3,\"Cy\"\n" => "id integer, full_name text", [];
+}
+
+#[test]
+fn files_that_begin_alike_have_a_header() {
+    let files: [(&str, &[u8]); 2] = [
+        ("a.1.txt", b"first name,town\nAnn,Graz\nBob,Linz\n"),
+        ("a.2.txt", b"first name,town\nCy,Wien\nDi,Linz\n"),
+    ];
+    let guess = sniffed_files(&files, &SniffOptions::default()).expect("they can be read");
+    assert_eq!(columns(&guess), "first_name text, town text");
+    assert_unsure(&guess, &[]);
+}
+
+#[test]
+fn a_file_with_another_header_is_told() {
+    let files: [(&str, &[u8]); 2] = [("a.csv", b"id,n\n1,2\n3,4\n"), ("b.csv", b"5,6\n7,8\n")];
+    let guess = sniffed_files(&files, &SniffOptions::default()).expect("they can be read");
+    assert_eq!(columns(&guess), "id integer, n integer");
+    assert_unsure(&guess, &["b.csv has another header than"]);
+}

@@ -1,0 +1,110 @@
+//! What is unsure of the rows and of how much was looked at, in sentences.
+
+use super::evidence::Evidence;
+use super::form::{Form, shown};
+use super::mapping;
+use super::sample::Samples;
+
+/// What of the rows a person should know before a load.
+pub(super) fn of_rows(form: &Form, evidence: &Evidence) -> Vec<String> {
+    let mut unsure = Vec::new();
+    for bad in &evidence.bad_rows {
+        unsure.push(format!(
+            "{} would be rejected: {} (first: {})",
+            rows(bad.count),
+            bad.what,
+            bad.first
+        ));
+    }
+    if evidence
+        .bad_rows
+        .iter()
+        .any(|bad| bad.what.contains("UTF-8"))
+    {
+        unsure.push(
+            "rows that are not UTF-8 are likely Latin-1 or Windows-1252, and were not looked at"
+                .to_owned(),
+        );
+    }
+    if evidence.title_records > 0 && !mapping::HAS_TITLE_LINES {
+        unsure.push(format!(
+            "the files begin with {} that are no rows ({}): take them out, for they would be \
+             rejected or taken for the header",
+            lines(evidence.title_records),
+            evidence
+                .titles
+                .iter()
+                .map(|title| format!("`{title}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ));
+    }
+    if let (Some(comment), Some(first)) = (form.comment, &evidence.first_comment)
+        && !mapping::HAS_COMMENTS
+    {
+        unsure.push(format!(
+            "{} begin with {} and are likely comments (first: {first}): take them out, for they \
+             would be rejected or taken for the header",
+            lines(evidence.comments),
+            shown(&[comment])
+        ));
+    }
+    unsure.extend(of_headers(form, evidence));
+    unsure
+}
+
+/// Files whose first record is not that of the first file.
+fn of_headers(form: &Form, evidence: &Evidence) -> Option<String> {
+    let first = evidence.first_records.first().filter(|_| form.header)?;
+    let same = |left: &str, right: &str| left.trim().eq_ignore_ascii_case(right.trim());
+    let other = evidence.first_records.iter().find(|other| {
+        !other
+            .fields
+            .iter()
+            .zip(&first.fields)
+            .all(|(left, right)| same(left, right))
+    })?;
+    Some(format!(
+        "{} has another header than {}, or none: a load asks for the same one in all files",
+        other.file.path.display(),
+        first.file.path.display()
+    ))
+}
+
+/// What was not looked at.
+pub(super) fn of_extent(file_count: usize, samples: &Samples, everything: bool) -> Vec<String> {
+    let mut unsure = Vec::new();
+    if everything {
+        return unsure;
+    }
+    if samples.files_sampled < file_count {
+        unsure.push(format!(
+            "only {} of {file_count} files were looked at",
+            samples.files_sampled
+        ));
+    }
+    match samples.beginning_only {
+        0 => {}
+        1 if file_count == 1 => {
+            unsure.push("the file is compressed, so only its beginning was looked at".to_owned())
+        }
+        count => unsure.push(format!(
+            "of {count} compressed files only the beginnings were looked at"
+        )),
+    }
+    unsure
+}
+
+fn rows(count: u64) -> String {
+    match count {
+        1 => "1 row".to_owned(),
+        count => format!("{count} rows"),
+    }
+}
+
+fn lines(count: u64) -> String {
+    match count {
+        1 => "1 line".to_owned(),
+        count => format!("{count} lines"),
+    }
+}

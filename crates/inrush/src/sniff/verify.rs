@@ -1,0 +1,89 @@
+//! The samples converted once more with all columns, exactly as the load converts them: what is
+//! rejected here would be rejected there.
+
+use std::ops::Range;
+
+use super::contest::Verdict;
+use super::cut::cut;
+use super::guess::ColumnGuess;
+use super::kinds::TypeGuess;
+use super::mapping;
+use super::sample::Samples;
+use crate::column::Column;
+use crate::convert::Converter;
+use crate::reject::Reject;
+
+/// Rows that are converted together.
+const BATCH_ROWS: usize = 1024;
+
+/// Converts the samples with the guessed types. A column that rejects any value becomes text,
+/// and says so.
+pub(super) fn verify(samples: &Samples, verdict: &Verdict, columns: &mut [ColumnGuess]) {
+    // Each turn makes a column text, so there is an end.
+    while let Some((index, reject)) = first_reject(samples, verdict, columns) {
+        let column = &mut columns[index];
+        let value = reject.value.unwrap_or_default();
+        let type_name = column.column_type.sql();
+        column.why = format!("Text since `{value}` is no {type_name}: {}", reject.reason);
+        column.unsure.push(format!(
+            "text, since `{value}` in {} is no {type_name}",
+            reject.location
+        ));
+        column.column_type = TypeGuess::Text;
+    }
+}
+
+/// The first value that its column rejects.
+fn first_reject(
+    samples: &Samples,
+    verdict: &Verdict,
+    columns: &[ColumnGuess],
+) -> Option<(usize, Reject)> {
+    // By number, since names in a file may stand there twice.
+    let converted: Vec<Column> = columns
+        .iter()
+        .enumerate()
+        .map(|(index, column)| mapping::column(&index.to_string(), &column.column_type, index))
+        .collect();
+    let dialect = mapping::dialect(&verdict.form);
+    let mut converter = Converter::new(&converted, &dialect, columns.len()).ok()?;
+    let mut rejects = Vec::new();
+    for sample in &samples.samples {
+        let Some(cut) = cut(sample, &verdict.form, columns.len()) else {
+            continue;
+        };
+        // A title is told elsewhere, and a header is no row.
+        let skipped = match (verdict.form.header, cut.starts_file) {
+            (true, true) => header_end(&cut, columns.len()),
+            _ => 0,
+        };
+        for batch in batches(skipped..cut.records.len()) {
+            rejects.clear();
+            converter.convert(&cut.chunk, &cut.records, batch, &mut rejects);
+            let of_column = rejects.drain(..).find_map(|reject| {
+                let index: usize = reject.column.as_ref()?.parse().ok()?;
+                // A text is rejected for its bytes, whatever its column is.
+                let is_typed = columns[index].column_type != TypeGuess::Text;
+                is_typed.then_some((index, reject))
+            });
+            if of_column.is_some() {
+                return of_column;
+            }
+        }
+    }
+    None
+}
+
+/// The record behind the header.
+fn header_end(cut: &super::cut::Cut, field_count: usize) -> usize {
+    (0..cut.records.len())
+        .find(|index| cut.records.field_count(*index) == field_count)
+        .map_or(0, |index| index + 1)
+}
+
+fn batches(records: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = records.end;
+    records
+        .step_by(BATCH_ROWS)
+        .map(move |start| start..(start + BATCH_ROWS).min(end))
+}
