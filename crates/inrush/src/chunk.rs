@@ -57,18 +57,24 @@ impl Chunk {
         &self.bytes.as_slice()[..self.bytes_count]
     }
 
+    /// The line where the chunk begins, counted from 1.
+    pub fn first_line(&self) -> u64 {
+        let lines_before = self
+            .places
+            .as_ref()
+            .map_or(0, |places| places.lines_before());
+        lines_before + self.line_offset + 1
+    }
+
     /// The place of a byte of this chunk that `line` line ends of the chunk stand before.
     pub fn location(&self, position: u32, line: u32) -> Location {
-        let (lines_before, byte_distance) = match &self.places {
-            None => (0, u64::from(position)),
-            Some(places) => (
-                places.lines_before(),
-                places.byte_distance(self.text(), position as usize),
-            ),
+        let byte_distance = match &self.places {
+            None => u64::from(position),
+            Some(places) => places.byte_distance(self.text(), position as usize),
         };
         Location {
             file: Arc::clone(&self.file),
-            line: lines_before + self.line_offset + u64::from(line) + 1,
+            line: self.first_line() + u64::from(line),
             byte_offset: self.byte_offset + byte_distance,
         }
     }

@@ -51,8 +51,8 @@ impl ValueSource {
 /// How the fields of a column are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnPolicies {
-    /// Where blanks and tabs are cut off.
-    pub trim: Trim,
+    /// Where blanks and tabs are cut off; as the format has it where it is not set.
+    pub trim: Option<Trim>,
     /// They are cut off inside of quotes too.
     pub trim_quoted: bool,
     /// The texts that stand for NULL, in place of the format's own; no text does where the list

@@ -6,7 +6,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
-use inrush_scan::Dialect;
+use inrush_scan::{Dialect, MissingFields};
 
 use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
@@ -139,6 +139,7 @@ pub fn convert_first(column: &Column, text: Option<&str>) -> Result<KeyValue, Va
     // What means NULL in the format has become NULL before.
     let dialect = Dialect {
         nulls: Vec::new(),
+        missing_fields: MissingFields::Null,
         ..Dialect::csv()
     };
     let text = match &column.source {

@@ -140,12 +140,16 @@ impl Provenance {
                 let fields = gatherer.repeat(input, path.as_bytes());
                 converter.array(&fields, faults)
             }
-            Provenance::Line => counts(converter, input, "line", faults, |row| {
-                line(origin.chunk, input, row)
-            }),
+            Provenance::Line => {
+                // Asked once a batch: a reader may have to find it out.
+                let first_line = origin.chunk.first_line();
+                counts(converter, input, "line", faults, |row| {
+                    first_line + u64::from(input.records.records[row.record as usize].line)
+                })
+            }
             Provenance::ByteOffset => counts(converter, input, "byte offset", faults, |row| {
-                let start = input.records.records[row.record as usize].start;
-                origin.chunk.byte_offset + u64::from(start)
+                let record = &input.records.records[row.record as usize];
+                byte_offset(origin.chunk, record.start)
             }),
             Provenance::Run => {
                 let run_ids = vec![stamp().run_id; input.rows.len()];
@@ -166,9 +170,12 @@ impl Provenance {
     }
 }
 
-/// The line where a row begins, counted from 1. This is the only place that asks for it.
-fn line(chunk: &Chunk, input: &GatherInput<'_>, row: &Row) -> u64 {
-    chunk.line_offset + u64::from(input.records.records[row.record as usize].line) + 1
+/// The bytes of the file before a byte of the chunk.
+fn byte_offset(chunk: &Chunk, position: u32) -> u64 {
+    match &chunk.places {
+        None => chunk.byte_offset + u64::from(position),
+        Some(_) => chunk.location(position, 0).byte_offset,
+    }
 }
 
 fn constant(

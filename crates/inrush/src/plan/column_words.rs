@@ -93,10 +93,11 @@ fn words(column: &Column, place: usize) -> Vec<String> {
         ));
     }
     let ends = match policies.trim {
-        Trim::None => None,
-        Trim::Start => Some("at the start"),
-        Trim::End => Some("at the end"),
-        Trim::Both => Some("at both ends"),
+        None => None,
+        Some(Trim::None) => Some("nowhere"),
+        Some(Trim::Start) => Some("at the start"),
+        Some(Trim::End) => Some("at the end"),
+        Some(Trim::Both) => Some("at both ends"),
     };
     if let Some(ends) = ends {
         let quoted = if policies.trim_quoted {

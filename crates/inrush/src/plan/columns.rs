@@ -234,7 +234,7 @@ fn number_form(detail: &ColumnDetail, format: &Format, column_type: &ColumnType)
 /// How a column is read, as its package says.
 fn policies(detail: &ColumnDetail) -> ColumnPolicies {
     ColumnPolicies {
-        trim: detail.trim.unwrap_or_default(),
+        trim: detail.trim,
         trim_quoted: detail.trim_quoted,
         null: detail.null.as_ref().map(|null| match null {
             ColumnNull::Text(marker) => vec![marker.clone()],

@@ -76,10 +76,9 @@ impl Gatherer {
         changes: &mut ColumnChanges,
     ) -> Result<Found, ValueError> {
         let record = input.rows[place].record as usize;
-        if field_index >= input.records.field_count(record) {
+        let Some(range) = input.records.field_if_present(record, field_index) else {
             return Ok(Found::Missing);
-        }
-        let range = input.records.field(record, field_index);
+        };
         let written = &input.text[..input.bytes_count][range];
         let is_quoted = policy.is_quoted(written);
         let written = match is_quoted {
@@ -110,6 +109,9 @@ impl Gatherer {
             true => trimmed(text, policy.trim_ends),
             false => text,
         };
+        if is_quoted && policy.null_quoted && policy.is_null(text) {
+            return Ok(Found::Null);
+        }
         let start = self.unescaped.len() as u32 | UNESCAPED;
         let text = match &policy.rewrite {
             Rewrite::Nothing => text,
@@ -162,17 +164,18 @@ fn append(unescaped: &mut Vec<u8>, text: &[u8]) -> Span {
 
 #[cfg(test)]
 mod tests {
-    use inrush_scan::{Dialect, Records, Scanner};
+    use inrush_scan::{Dialect, MissingFields, Records, Scanner};
 
     use super::*;
     use crate::column::{Column, ColumnType};
     use crate::column_policy::FieldDefault;
-    use crate::convert::rows::Row;
+    use crate::convert::rows::{Row, Selected};
 
     /// Field 2 of the records, some of which end before it; NULL as nothing.
     fn gathered(applies_to: Option<DefaultFor>, input: &str) -> (Vec<Option<String>>, u64) {
         let dialect = Dialect {
             header: false,
+            missing_fields: MissingFields::Null,
             ..Dialect::csv()
         };
         let mut records = Records::default();
@@ -205,7 +208,7 @@ mod tests {
             records: &records,
             rows: &rows,
             dialect: &dialect,
-            selected: crate::convert::rows::Selected::default(),
+            selected: Selected::default(),
             any_nul: false,
         };
         let (mut gatherer, mut changes, mut faults) =

@@ -9,7 +9,7 @@ mod gather;
 mod number_form;
 mod round;
 
-use inrush_scan::{Dialect, Escape};
+use inrush_scan::{Dialect, Escape, MissingFields};
 
 use self::number_form::{NumberRewriter, Rewritten};
 use super::column_converter::ColumnConverter;
@@ -24,9 +24,10 @@ pub(crate) use self::number_form::is_separator;
 
 /// How the fields of one column are read where that is not the usual way.
 pub(super) struct FieldPolicy {
-    /// The dialect without its own null marker.
+    /// The dialect without its own null markers, and without its trimming.
     dialect: Dialect,
     null_markers: Vec<Box<[u8]>>,
+    null_quoted: bool,
     trim_ends: (bool, bool),
     trim_quoted: bool,
     rewrite: Rewrite,
@@ -53,7 +54,7 @@ impl FieldPolicy {
     pub fn of(column: &Column, dialect: &Dialect) -> Result<Option<FieldPolicy>, ConvertError> {
         let policies = &column.policies;
         let rewrite = Rewrite::of(column)?;
-        let is_usual = policies.trim.ends() == (false, false)
+        let is_usual = policies.trim.is_none()
             && policies.null.is_none()
             && policies.default.is_none()
             && matches!(rewrite, Rewrite::Nothing);
@@ -64,28 +65,48 @@ impl FieldPolicy {
             Some(markers) => markers.clone(),
             None => dialect.nulls.clone(),
         };
+        let invalid = |setting: &'static str, reason: &str| ConvertError::PolicyInvalid {
+            column: column.name.clone(),
+            setting,
+            reason: reason.to_owned(),
+        };
+        let applies_to = policies.default.as_ref().map(|default| default.applies_to);
+        if applies_to == Some(DefaultFor::Missing) && dialect.missing_fields != MissingFields::Null
+        {
+            return Err(invalid(
+                "default",
+                "no field is ever missing, since records with too few fields are rejects; set \
+                 missing_fields = \"null\" in the format, or default_for = \"null\" for the column",
+            ));
+        }
+        let trim_ends = match policies.trim {
+            Some(trim) => trim.ends(),
+            None => match dialect.trim {
+                inrush_scan::Trim::None => (false, false),
+                inrush_scan::Trim::Start => (true, false),
+                inrush_scan::Trim::End => (false, true),
+                inrush_scan::Trim::Both => (true, true),
+            },
+        };
         if policies.null.is_some() {
             for marker in &markers {
-                check_marker(marker, policies, dialect).map_err(|reason| {
-                    ConvertError::PolicyInvalid {
-                        column: column.name.clone(),
-                        setting: "null",
-                        reason,
-                    }
-                })?;
+                check_marker(marker, trim_ends, dialect)
+                    .map_err(|reason| invalid("null", &reason))?;
             }
         }
         let mut policy = FieldPolicy {
             dialect: Dialect {
                 nulls: Vec::new(),
+                trim: inrush_scan::Trim::None,
                 ..dialect.clone()
             },
+            null_quoted: dialect.null_quoted,
             null_words: null_words(&markers, policies),
             null_markers: markers
                 .into_iter()
                 .map(|marker| marker.into_bytes().into_boxed_slice())
                 .collect(),
-            trim_ends: policies.trim.ends(),
+            trim_ends,
             trim_quoted: policies.trim_quoted,
             rewrite,
             default: None,
@@ -278,7 +299,7 @@ fn trimmed(text: &[u8], (at_start, at_end): (bool, bool)) -> &[u8] {
 }
 
 /// A marker that no field can be written as would never be found, silently.
-fn check_marker(marker: &str, policies: &ColumnPolicies, dialect: &Dialect) -> Result<(), String> {
+fn check_marker(marker: &str, trim_ends: (bool, bool), dialect: &Dialect) -> Result<(), String> {
     let bytes = marker.as_bytes();
     if dialect.quote.is_some_and(|quote| bytes.contains(&quote)) {
         return Err(format!(
@@ -296,7 +317,7 @@ fn check_marker(marker: &str, policies: &ColumnPolicies, dialect: &Dialect) -> R
              marker without them"
         ));
     }
-    if trimmed(bytes, policies.trim.ends()).len() < bytes.len() {
+    if trimmed(bytes, trim_ends).len() < bytes.len() {
         return Err(format!(
             "{marker:?} has blanks at its ends, and `trim` cuts them off the fields; write it \
              without"

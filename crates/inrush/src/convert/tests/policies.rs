@@ -7,7 +7,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
-use inrush_scan::Escape;
+use inrush_scan::{Escape, MissingFields};
 
 use super::*;
 use crate::column_policy::{
@@ -129,6 +129,24 @@ fn semicolons() -> Dialect {
     }
 }
 
+/// Records may lack fields at their end.
+fn short() -> Dialect {
+    Dialect {
+        missing_fields: MissingFields::Null,
+        ..csv()
+    }
+}
+
+/// Trims all fields, and knows NULL in quotes too.
+fn trimming() -> Dialect {
+    Dialect {
+        trim: inrush_scan::Trim::Both,
+        nulls: vec!["NA".to_owned()],
+        null_quoted: true,
+        ..csv()
+    }
+}
+
 fn backslashes() -> Dialect {
     Dialect {
         delimiter: b';'.into(),
@@ -169,20 +187,20 @@ fn words(column: &mut Column) {
 }
 
 policies! {
-    trim_both: csv(), TEXT, |c| c.policies.trim = Trim::Both,
+    trim_both: csv(), TEXT, |c| c.policies.trim = Some(Trim::Both),
         " a ,1\n\t,1\nb c\t,1\n\" d \",1\n" => ["a", "NULL", "b c", " d "];
-    trim_start: csv(), TEXT, |c| c.policies.trim = Trim::Start, " a ,1\n" => ["a "];
-    trim_end: csv(), TEXT, |c| c.policies.trim = Trim::End, " a ,1\n" => [" a"];
-    trim_quotes: csv(), TEXT, |c| { c.policies.trim = Trim::Both; c.policies.trim_quoted = true; },
+    trim_start: csv(), TEXT, |c| c.policies.trim = Some(Trim::Start), " a ,1\n" => ["a "];
+    trim_end: csv(), TEXT, |c| c.policies.trim = Some(Trim::End), " a ,1\n" => [" a"];
+    trim_quotes: csv(), TEXT, |c| { c.policies.trim = Some(Trim::Both); c.policies.trim_quoted = true; },
         "\" \"\"a \",1\n\"  \",1\n\" \"\"\",1\n" => ["\"a", "", "\""];
-    trim_stops_at_escapes: backslashes(), TEXT, |c| c.policies.trim = Trim::Both,
+    trim_stops_at_escapes: backslashes(), TEXT, |c| c.policies.trim = Some(Trim::Both),
         " a\\  ;1\n \\N ;1\na\\\\  ;1\n" => ["a ", "NULL", "a\\"];
     null_markers: csv(), ColumnType::Int32, |c| c.policies.null = nulls(&["NA", "-"]),
         "NA,1\n-,1\n5,1\n-5,1\n" => ["NULL", "NULL", "5", "-5"];
     null_markers_replace: csv(), TEXT, |c| c.policies.null = nulls(&["NA"]),
         ",1\n\"NA\",1\nNA,1\nna,1\n" => ["", "NA", "NULL", "na"];
     null_never: csv(), TEXT, |c| c.policies.null = nulls(&[]), ",1\n\"\",1\n" => ["", ""];
-    null_after_trim: csv(), TEXT, |c| { c.policies.null = nulls(&["NA"]); c.policies.trim = Trim::Both; },
+    null_after_trim: csv(), TEXT, |c| { c.policies.null = nulls(&["NA"]); c.policies.trim = Some(Trim::Both); },
         " NA ,1\n" => ["NULL"];
     null_not_allowed: csv(), TEXT, |c| { c.policies.null = nulls(&["NA"]); c.nullable = false; },
         "NA,1\n" => ["!NullNotAllowed NA: the field means NULL (\"NA\""];
@@ -191,8 +209,20 @@ policies! {
     default_for_null_fits: csv(), ColumnType::Int32,
         |c| { c.policies.default = default_of("12", DefaultFor::Null); c.nullable = false; },
         ",1\n" => ["12"], defaulted = 1;
-    default_not_for_null: csv(), ColumnType::Int32,
+    default_not_for_null: short(), ColumnType::Int32,
         |c| c.policies.default = default_of("12", DefaultFor::Missing), ",1\n" => ["NULL"];
+    default_for_missing: short(), ColumnType::Int32,
+        |c| { c.source = ValueSource::Field(1); c.policies.default = default_of("12", DefaultFor::Missing); },
+        "1,5\n2\n3,\n" => ["5", "12", "NULL"], defaulted = 1;
+    missing_is_null: short(), ColumnType::Int32,
+        |c| { c.source = ValueSource::Field(1); c.policies.null = nulls(&["-"]); c.nullable = false; },
+        "1,5\n2\n3,-\n" => ["5", "!NullNotAllowed", "!NullNotAllowed"];
+    trimmed_by_the_format: trimming(), MONEY, half_even, " NA ,1\n 1.005 ,1\n" => ["NULL", "1.00"],
+        rounded = 1;
+    not_trimmed_for_the_column: trimming(), TEXT, |c| c.policies.trim = Some(Trim::None),
+        " NA ,1\nNA,1\n" => [" NA ", "NULL"];
+    quoted_nulls: trimming(), TEXT, |c| c.policies.null = nulls(&["-"]),
+        "\"-\",1\n\"NA\",1\n - ,1\n" => ["NULL", "NA", "NULL"];
     default_empty: csv(), TEXT, |c| c.policies.default = default_of("", DefaultFor::Null),
         ",1\na,1\n" => ["", "a"], defaulted = 1;
     default_written_as_the_file: semicolons(), MONEY,
@@ -350,8 +380,10 @@ macro_rules! refused {
 }
 
 refused! {
+    default_for_nothing: ColumnType::Int32,
+        |c| c.policies.default = default_of("1", DefaultFor::Missing) => "missing_fields = \"null\"";
     default_that_does_not_fit: ColumnType::Int32,
-        |c| c.policies.default = default_of("x", DefaultFor::Missing)
+        |c| c.policies.default = default_of("x", DefaultFor::Null)
         => "default \"x\" does not fit", "not a whole number";
     default_out_of_range: ColumnType::Int16,
         |c| c.policies.default = default_of("70000", DefaultFor::Null) => "past the ends of smallint";
@@ -369,7 +401,7 @@ refused! {
     time_in_a_date: ColumnType::Date, |c| c.source = ValueSource::LoadTime => "timestamptz";
     run_in_an_integer: ColumnType::Int32, |c| c.source = ValueSource::Run => "bigint";
     source_and_policy: ColumnType::Int64,
-        |c| { c.source = ValueSource::Line; c.policies.trim = Trim::Both; } => "no field";
+        |c| { c.source = ValueSource::Line; c.policies.trim = Some(Trim::Both); } => "no field";
     separators_of_a_text: TEXT, german => "decimal_separator", "only numbers";
     separators_alike: MONEY, |c| c.policies.numbers.group_separator = Some('.') => "group_separator";
     separator_digit: MONEY, |c| c.policies.numbers.decimal_separator = Some('5') => "decimal_separator";
@@ -384,7 +416,7 @@ refused! {
     marker_with_delimiter: TEXT, |c| c.policies.null = nulls(&["N,A"]) => "null", "a delimiter";
     marker_with_quote: TEXT, |c| c.policies.null = nulls(&["\"NA\""]) => "null", "quote";
     marker_trimmed_away: TEXT,
-        |c| { c.policies.null = nulls(&["NA "]); c.policies.trim = Trim::Both; } => "null", "trim";
+        |c| { c.policies.null = nulls(&["NA "]); c.policies.trim = Some(Trim::Both); } => "null", "trim";
     formats_ambiguous: ColumnType::Date,
         |c| c.formats = vec!["%d/%m/%Y".to_owned(), "%m/%d/%Y".to_owned()] => "no row could tell";
     pivot_without_format: ColumnType::Date, |c| c.policies.year_pivot = Some(1970) => "year_pivot";

@@ -79,7 +79,7 @@ fn policies() -> Vec<Column> {
     };
     vec![
         with("trimmed", text(30), |column| {
-            column.policies.trim = Trim::Both;
+            column.policies.trim = Some(Trim::Both);
             column.policies.trim_quoted = true;
             column.policies.null = Some(vec!["-".to_owned(), "1".to_owned()]);
             column.nullable = false;
