@@ -165,8 +165,7 @@ impl TextEncoding {
         }
     }
 
-    /// Whether a byte that is a character of ASCII always means that character, wherever it
-    /// stands, and a line feed always ends a line.
+    /// Whether each character is two bytes, or four.
     pub fn is_utf16(self) -> bool {
         match self {
             TextEncoding::Utf16 => true,

@@ -112,6 +112,7 @@ impl ShardReader {
         let buffer = pool.take(first_bytes);
         let usual_bytes = usual_bytes(chunk_bytes);
         let mut window = Window::new(Arc::clone(&shard.file), text, buffer, usual_bytes);
+        window.takes_what_comes = purpose == Purpose::Look && shard.file.is_pipe();
         window.fill(first_bytes)?;
         let mut scanner = Scanner::new(dialect);
         let mut meter = SourceMeter::default();
@@ -240,7 +241,13 @@ impl ShardReader {
         }
         let mut wanted_bytes = self.chunk_bytes;
         let consumed = loop {
-            self.window.fill(wanted_bytes.min(self.bytes_to_end()))?;
+            // What came may be enough, and more may not come for long.
+            let is_enough = self.window.takes_what_comes
+                && wanted_bytes == self.chunk_bytes
+                && !self.window.bytes().is_empty();
+            if !is_enough {
+                self.window.fill(wanted_bytes.min(self.bytes_to_end()))?;
+            }
             let consumed = self.scan(records)?;
             if consumed > 0 || self.sees_file_end() {
                 break consumed;

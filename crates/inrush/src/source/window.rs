@@ -32,6 +32,8 @@ pub(super) struct Window {
     pub(super) at_end: bool,
     /// Where the file's line is not known.
     pub(super) range_places: Option<Arc<RangePlaces>>,
+    /// Take what comes, and do not wait for more than is needed: of a pipe that is looked at.
+    pub(super) takes_what_comes: bool,
     /// What a buffer holds that no long record has made grow.
     usual_bytes: usize,
 }
@@ -52,6 +54,7 @@ impl Window {
             line_offset: 0,
             at_end: false,
             range_places: None,
+            takes_what_comes: false,
             usual_bytes,
         }
     }
@@ -61,7 +64,8 @@ impl Window {
         &self.buffer[..self.filled_bytes]
     }
 
-    /// Reads until there are `wanted_bytes` of text, or all that is left.
+    /// Reads until there are `wanted_bytes` of text, or all that is left; only once, where it
+    /// takes what comes.
     pub(super) fn fill(&mut self, wanted_bytes: usize) -> Result<(), SourceError> {
         grow(&mut self.buffer, wanted_bytes);
         while self.filled_bytes < wanted_bytes && !self.at_end {
@@ -69,6 +73,9 @@ impl Window {
             let count = self.text.read(room)?;
             self.filled_bytes += count;
             self.at_end = count == 0;
+            if self.takes_what_comes {
+                break;
+            }
         }
         Ok(())
     }

@@ -89,6 +89,55 @@ fn a_pipe_is_looked_at_and_then_read_from_its_beginning() {
 }
 
 #[test]
+fn a_header_is_seen_before_the_rows_come() {
+    let folder = tempdir().expect("a folder");
+    let path = pipe_in(&folder, "pipe");
+    let file = resolved(&path, &Pipes::default(), "flow").expect("there");
+    let mut pipe = OpenOptions::new().write(true).open(&path).expect("opens");
+    pipe.write_all(b"id,a long name\n1,b\n2")
+        .expect("there is room");
+    let preview = Preview::read(&file, &Dialect::csv(), 1).expect("readable");
+    assert_eq!(preview.header.map(|names| names.len()), Some(2));
+    assert_eq!(preview.records.len(), 1);
+    pipe.write_all(b",c\n").expect("there is room");
+    drop(pipe);
+    let (found, _) = read_shard(Shard::whole(file), &Dialect::csv(), 1000).expect("readable");
+    assert_eq!(rows(&found), ["1·b", "2·c"]);
+}
+
+/// Runs itself again with a pipe as its standard input.
+#[test]
+fn standard_input_is_a_pipe() {
+    const CHILD: &str = "INRUSH_TEST_READS_STANDARD_INPUT";
+    if std::env::var_os(CHILD).is_some() {
+        let pipes = Pipes::default();
+        let file = resolved(Path::new("-"), &pipes, "flow").expect("there");
+        let preview = Preview::read(&file, &Dialect::csv(), 1).expect("readable");
+        assert_eq!(preview.records[0].location.to_string(), "-:2 (byte 5)");
+        let (found, meter) = read_shard(Shard::whole(file), &Dialect::csv(), 7).expect("readable");
+        assert_eq!(found.records.len(), 50_000);
+        assert_eq!(meter.text_bytes, 5 + 50_000 * 4);
+        let taken = resolved(Path::new("/dev/stdin"), &pipes, "other").expect_err("taken");
+        assert!(taken.to_string().contains("flow `flow` reads it already"));
+        return;
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().expect("it runs"))
+        .args(["--exact", "source::tests::pipes::standard_input_is_a_pipe"])
+        .env(CHILD, "1")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("it runs");
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(b"id,a\n").expect("it reads");
+    input
+        .write_all("1,b\n".repeat(50_000).as_bytes())
+        .expect("it reads");
+    drop(input);
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
 fn the_compression_of_a_pipe_is_told_by_its_first_bytes() {
     let folder = tempdir().expect("a folder");
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
