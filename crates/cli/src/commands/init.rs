@@ -14,6 +14,7 @@ use inrush::source;
 
 use crate::arguments::{InitArguments, parse_format};
 use crate::errors::CommandError;
+use crate::numbers::counted;
 use crate::{credentials, load_package, output, package_file, signals};
 
 /// Points that are shown; the package has all of them.
@@ -163,11 +164,14 @@ fn summary(guess: &Guess, path: Option<&Path>) -> String {
     for seen in &guess.seen {
         text.push_str(&format!("  {seen}\n"));
     }
-    text.push_str(&format!("{} columns\n", guess.columns.len()));
+    text.push_str(&format!(
+        "{}\n",
+        counted(guess.columns.len() as u64, "column")
+    ));
     let width = guess
         .columns
         .iter()
-        .map(|column| column.name.chars().count())
+        .map(|column| column.name_in_package().chars().count())
         .max()
         .unwrap_or(0)
         .min(30);
@@ -178,7 +182,7 @@ fn summary(guess: &Guess, path: Option<&Path>) -> String {
             .map_or(String::new(), |format| format!(" ({format})"));
         text.push_str(&format!(
             "  {:width$}  {}{format}\n",
-            column.name,
+            column.name_in_package(),
             column.column_type.sql()
         ));
     }
