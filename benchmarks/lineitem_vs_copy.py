@@ -4,6 +4,10 @@ Both sides load the same rows into the same server, durably, with FREEZE into ta
 the same transaction. psql reads files stripped of dbgen's trailing delimiter beforehand, which
 is not counted, and leaves plain tables; Inrush reads dbgen's own files and leaves a partitioned
 table with its ledger. The contents are compared with a server-side COPY of the stripped files.
+
+A third side shows how much of that is the server's own: as many sessions that COPY the same rows
+from files which the server has written in binary form, which no client has to read, convert or
+send; they count, add the CHECK and attach as Inrush does. No client can be faster by COPY.
 """
 
 from __future__ import annotations
@@ -75,6 +79,55 @@ def psql_commands(
     return commands
 
 
+def server_alone_commands(
+    database: Database, prepared: Sequence[Path], ranges: Sequence[tuple[int, int]], *, streams: int
+) -> list[list[str | Path]]:
+    """Return a psql for each stream that lets the server read prepared binary files."""
+    columns = ", ".join(ground.LINEITEM)
+    commands = []
+    for stream in range(streams):
+        command: list[str | Path] = [database.server.programs / "psql", "--no-psqlrc", "--quiet"]
+        command += ["--set=ON_ERROR_STOP=1", "--output=/dev/null", "--dbname", database.url]
+        for part, file in list(enumerate(prepared, 1))[stream::streams]:
+            least, most = ranges[part - 1]
+            steps = [
+                "BEGIN",
+                f"CREATE TABLE lineitem_{part} ({columns}, "
+                f"CHECK (l_orderkey >= {least} AND l_orderkey <= {most}))",
+                f"COPY lineitem_{part} FROM '{file}' (FORMAT binary, FREEZE)",
+                f"SELECT count(*) FROM lineitem_{part}",
+                "COMMIT",
+                f"ALTER TABLE lineitem ATTACH PARTITION lineitem_{part} "
+                f"FOR VALUES FROM ({least}) TO ({most + 1})",
+            ]
+            for step in steps:
+                command += ["--command", step]
+        commands.append(command)
+    return commands
+
+
+def prepare(
+    server: Server, stripped: Sequence[Path], folder: Path
+) -> tuple[list[Path], list[tuple[int, int]]]:
+    """Let the server write each file's rows in binary form; also return their key's ends."""
+    database = fresh(server)
+    prepared: list[Path] = []
+    ranges: list[tuple[int, int]] = []
+    folder.mkdir()
+    folder.chmod(0o777)
+    for file in stripped:
+        path = folder / f"{file.stem}.binary"
+        database.execute(f"CREATE TABLE part ({', '.join(ground.LINEITEM)})")
+        database.execute(f"COPY part FROM '{file}' (DELIMITER '|')")
+        database.execute(f"COPY part TO '{path}' (FORMAT binary)")
+        ((least, most),) = database.rows("SELECT min(l_orderkey), max(l_orderkey) FROM part")
+        ranges.append((least, most))
+        database.execute("DROP TABLE part")
+        prepared.append(path)
+    drop(database)
+    return prepared, ranges
+
+
 def expected_digest(server: Server, stripped: Sequence[Path]) -> str:
     """Return the digest of what the server's own COPY makes of the files."""
     database = fresh(server)
@@ -111,6 +164,7 @@ def run(options: argparse.Namespace, server: Server, folder: Path) -> None:
     text_bytes = sum(file.stat().st_size for file in files)
     expected = expected_digest(server, stripped)
     streams = options.streams
+    prepared, ranges = prepare(server, stripped, folder / "prepared")
     sides: dict[str, list[Measure]] = {}
     for number in range(options.rounds):
         for analyze in (False, True):
@@ -135,6 +189,16 @@ def run(options: argparse.Namespace, server: Server, folder: Path) -> None:
                 same = ground.digest(database, f"({tables}) AS lineitem") == expected
                 assert same, "psql's contents differ from COPY's"
             drop(database)
+        database = fresh(server)
+        columns = ", ".join(ground.LINEITEM)
+        database.execute(f"CREATE TABLE lineitem ({columns}) PARTITION BY RANGE (l_orderkey)")
+        commands = server_alone_commands(database, prepared, ranges, streams=streams)
+        found = ground.measure(server, commands, folder)
+        sides.setdefault("server alone", []).append(found)
+        if number == 0:
+            same = ground.digest(database, "lineitem") == expected
+            assert same, "the prepared files' contents differ from COPY's"
+        drop(database)
         walls = ", ".join(f"{side} {found[-1].wall_s:.2f} s" for side, found in sides.items())
         print(f"round {number + 1}: {walls}", flush=True)
 
@@ -145,6 +209,10 @@ def run(options: argparse.Namespace, server: Server, folder: Path) -> None:
         ]
         for suffix in ("", " + ANALYZE")
     }
+    over_server = [
+        inrush.wall_s / alone.wall_s
+        for inrush, alone in zip(sides["inrush"], sides["server alone"], strict=True)
+    ]
     facts = {
         "benchmark": "lineitem_vs_copy",
         "scale": options.scale,
@@ -156,14 +224,20 @@ def run(options: argparse.Namespace, server: Server, folder: Path) -> None:
             f"without{suffix}" if not suffix else suffix.strip(" +"): statistics.median(values)
             for suffix, values in ratios.items()
         },
+        "inrush_over_server_alone_wall_median": statistics.median(over_server),
         "machine": about,
         "rounds": {side: [asdict(one) for one in found] for side, found in sides.items()},
     }
-    ground.write_results(options.results, "lineitem-vs-copy", facts, page(facts, sides, ratios))
+    ground.write_results(
+        options.results, "lineitem-vs-copy", facts, page(facts, sides, ratios, over_server)
+    )
 
 
 def page(
-    facts: dict[str, object], sides: dict[str, list[Measure]], ratios: dict[str, list[float]]
+    facts: dict[str, object],
+    sides: dict[str, list[Measure]],
+    ratios: dict[str, list[float]],
+    over_server: list[float],
 ) -> str:
     """Return the page to read."""
     size = int(str(facts["text_bytes"]))
@@ -192,6 +266,11 @@ def page(
         f"psql / inrush, wall, round by round{', both with ANALYZE' if suffix else ''}: "
         f"**{ground.spread(values)}**"
         for suffix, values in ratios.items()
+    ]
+    lines += [
+        "",
+        "inrush / server alone (the server reads prepared binary files, no client at all), wall: "
+        f"**{ground.spread(over_server)}**",
     ]
     lines += ["", "Again: `make bench`, or `.venv/bin/python benchmarks/lineitem_vs_copy.py`.", ""]
     return "\n".join(lines)

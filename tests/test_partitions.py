@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from command import CLEAN, FAILED, Inrush
+from command import CLEAN, FAILED, LOADED_WITH_REJECTS, Inrush
 from contents import assert_same_rows, state
 from packages import Value, flow, package
 from servers import Database
@@ -93,6 +93,49 @@ def test_each_file_is_a_partition(
     assert sum(rows_by_partition(database, "loaded")) == count
     # Later rows must find the way that a partitioned table gives them.
     assert database.value("SELECT relkind FROM pg_class WHERE oid = 'loaded'::regclass") == "p"
+
+
+ROWS = 5_000
+
+# Keys of a file whose first and last row promise what the rest does not keep; `id` is the line.
+UNEVEN = {
+    "in order": list(range(ROWS)),
+    "a larger key far in": [*range(4_000), ROWS * 2, *range(4_001, ROWS)],
+    "a smaller key far in": [*range(4_000), -7, *range(4_001, ROWS)],
+    "a larger key at once": [0, ROWS * 2, *range(2, ROWS)],
+    "downwards": list(range(ROWS, 0, -1)),
+    "all the same": [3] * ROWS,
+    "a first row that is rejected": ["x", *range(1, ROWS)],
+    "a last row that is rejected": [*range(ROWS - 1), ""],
+}
+
+
+@pytest.mark.parametrize("keys", UNEVEN.values(), ids=[key.replace(" ", "-") for key in UNEVEN])
+@pytest.mark.parametrize("key_type", ["bigint", "date"])
+def test_bounds_are_those_of_the_rows_in_whatever_order_they_come(
+    newest_database: Database, inrush: Inrush, keys: list[int | str], key_type: str
+) -> None:
+    def key(value: int | str) -> str:
+        is_date = key_type == "date" and isinstance(value, int)
+        return (FIRST_DAY + timedelta(days=int(value))).isoformat() if is_date else str(value)
+
+    lines = [f"{number}|{key(value)}|" for number, value in enumerate(keys, 1)]
+    inrush.write("rows.tbl", "\n".join(lines) + "\n")
+    columns = ["id int not null", f"k {key_type} not null"]
+    settings: dict[str, Value] = {"columns": columns, "partition_by": "k"}
+    settings["rejects"] = {"rows_max": 1}
+    text = package(newest_database.url, flow("loaded", "rows.tbl", **settings))
+    good = [(number, value) for number, value in enumerate(keys, 1) if isinstance(value, int)]
+    status = CLEAN if len(good) == len(keys) else LOADED_WITH_REJECTS
+    inrush("run", inrush.write("package.toml", text)).expect(status)
+    found = newest_database.rows("SELECT id, k::text FROM loaded ORDER BY id")
+    assert found == [(number, key(value)) for number, value in good]
+    values = [value for _, value in good]
+    (bound,) = partitions(newest_database, "loaded")
+    ends = re.findall(r"\((?:')?([^')]+)(?:')?\)", bound)
+    assert ends == [key(min(values)), key(max(values) + 1)]
+    checks = "SELECT conname FROM pg_constraint WHERE conrelid = 'loaded_p1'::regclass"
+    assert newest_database.rows(f"{checks} AND contype = 'c'") == []
 
 
 def declared(bounds: Value, key_type: str = "int") -> dict[str, Value]:

@@ -140,6 +140,7 @@ fn chunk(text: String) -> Chunk {
         byte_offset: 0,
         line_offset: 0,
         invalid_utf8: Vec::new(),
+        places: None,
     }
 }
 
@@ -174,12 +175,8 @@ fn columns() -> Vec<Column> {
         .into_iter()
         .enumerate()
         .map(|(field_index, (name, column_type))| Column {
-            name: name.to_owned(),
-            column_type,
             nullable: false,
-            field_index,
-            format: None,
-            zone: None,
+            ..Column::new(name, column_type, field_index)
         })
         .collect()
 }

@@ -1,6 +1,9 @@
 //! Asking a run to stop.
 
-use std::sync::Arc;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
 
@@ -18,12 +21,22 @@ pub enum StopReason {
 #[derive(Clone, Debug)]
 pub struct Stop {
     sender: Arc<watch::Sender<Option<StopReason>>>,
+    bell: Arc<OnceLock<Bell>>,
+}
+
+/// A descriptor that becomes readable when a stop is asked for, for those who wait in the
+/// system and not in the runtime. What is written into one end is never taken out of the other.
+#[derive(Debug)]
+struct Bell {
+    ringing: UnixStream,
+    ringer: UnixStream,
 }
 
 impl Default for Stop {
     fn default() -> Self {
         Stop {
             sender: Arc::new(watch::Sender::new(None)),
+            bell: Arc::default(),
         }
     }
 }
@@ -31,13 +44,16 @@ impl Default for Stop {
 impl Stop {
     /// Asks to stop. The first reason stays.
     pub fn ask(&self, reason: StopReason) {
-        self.sender.send_if_modified(|asked| {
+        let first = self.sender.send_if_modified(|asked| {
             let first = asked.is_none();
             if first {
                 *asked = Some(reason);
             }
             first
         });
+        if first && let Some(bell) = self.bell.get() {
+            bell.ring();
+        }
     }
 
     /// Why to stop, if it was asked.
@@ -53,5 +69,29 @@ impl Stop {
             .await
             .expect("the sender lives as long as self");
         asked.expect("waited for a reason")
+    }
+
+    /// A descriptor that can be read from, and stays so, once it is asked: for `poll`.
+    pub fn bell(&self) -> io::Result<BorrowedFd<'_>> {
+        if self.bell.get().is_none() {
+            let (ringing, ringer) = UnixStream::pair()?;
+            // Another thread may have been faster: then its bell stays.
+            let _ = self.bell.set(Bell { ringing, ringer });
+            // Asked before there was a bell to ring, or while it was hung up.
+            if self.asked().is_some()
+                && let Some(bell) = self.bell.get()
+            {
+                bell.ring();
+            }
+        }
+        let bell = self.bell.get().expect("it was just hung up");
+        Ok(bell.ringing.as_fd())
+    }
+}
+
+impl Bell {
+    fn ring(&self) {
+        // One byte into an empty socket is taken at once.
+        let _ = (&self.ringer).write(&[1]);
     }
 }

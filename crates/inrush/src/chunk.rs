@@ -1,5 +1,6 @@
 //! A piece of a file in memory, and the unit of work of a stream.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,10 +23,32 @@ pub struct Chunk {
     pub file: Arc<PathBuf>,
     /// Bytes of the uncompressed file before the chunk.
     pub byte_offset: u64,
-    /// Lines of the file before the chunk.
+    /// Lines before the chunk: of the file, or of the piece of it whose own lines before it
+    /// `places` knows.
     pub line_offset: u64,
     /// Records of it that are not valid UTF-8, as indices in order; empty nearly always.
     pub invalid_utf8: Vec<u32>,
+    /// What its places in the file are, where they cannot be counted in its text alone.
+    pub places: Option<Arc<dyn Places>>,
+}
+
+/// The places in a file of a chunk whose text is not the file's bytes one by one, or whose line
+/// is not known beforehand.
+pub trait Places: fmt::Debug + Send + Sync {
+    /// Bytes of the file between the chunk's first byte and that at `position` of its text.
+    fn byte_distance(&self, _text: &[u8], position: usize) -> u64 {
+        position as u64
+    }
+
+    /// Lines of the file before what the chunk's `line_offset` counts from.
+    fn lines_before(&self) -> u64 {
+        0
+    }
+
+    /// The encoding that the text was translated from, where it was.
+    fn encoding(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 impl Chunk {
@@ -36,10 +59,22 @@ impl Chunk {
 
     /// The place of a byte of this chunk that `line` line ends of the chunk stand before.
     pub fn location(&self, position: u32, line: u32) -> Location {
+        let (lines_before, byte_distance) = match &self.places {
+            None => (0, u64::from(position)),
+            Some(places) => (
+                places.lines_before(),
+                places.byte_distance(self.text(), position as usize),
+            ),
+        };
         Location {
             file: Arc::clone(&self.file),
-            line: self.line_offset + u64::from(line) + 1,
-            byte_offset: self.byte_offset + u64::from(position),
+            line: lines_before + self.line_offset + u64::from(line) + 1,
+            byte_offset: self.byte_offset + byte_distance,
         }
+    }
+
+    /// The encoding that the file's text was translated from, where it was.
+    pub fn encoding(&self) -> Option<&'static str> {
+        self.places.as_ref().and_then(|places| places.encoding())
     }
 }

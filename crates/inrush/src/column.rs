@@ -2,6 +2,8 @@
 
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 
+use crate::column_policy::{ColumnPolicies, ValueSource};
+
 /// The type of a column, with the bounds that a value must keep. It says which values fit;
 /// how they are sent is the destination's own matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +79,7 @@ pub enum ColumnType {
     Opaque,
 }
 
-/// A column of the target that the input fills.
+/// A column of the target that is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Its name in the target, unquoted.
@@ -86,15 +88,47 @@ pub struct Column {
     pub column_type: ColumnType,
     /// Whether NULL is allowed.
     pub nullable: bool,
-    /// Which field of a record fills it, counted from 0.
-    pub field_index: usize,
-    /// How dates, times and timestamps are written, in strftime's letters; ISO 8601 where none.
-    pub format: Option<String>,
+    /// What fills it.
+    pub source: ValueSource,
+    /// How dates, times and timestamps are written, in strftime's letters, to be tried in this
+    /// order; ISO 8601 where there are none.
+    pub formats: Vec<String>,
     /// The IANA zone of timestamps that are written without an offset.
     pub zone: Option<String>,
+    /// How its fields are read.
+    pub policies: ColumnPolicies,
+}
+
+impl Column {
+    /// A nullable column that takes a field, counted from 0, as its type says.
+    pub fn new(name: &str, column_type: ColumnType, field_index: usize) -> Column {
+        Column {
+            name: name.to_owned(),
+            column_type,
+            nullable: true,
+            source: ValueSource::Field(field_index),
+            formats: Vec::new(),
+            zone: None,
+            policies: ColumnPolicies::default(),
+        }
+    }
 }
 
 impl ColumnType {
+    /// Whether its values are numbers.
+    pub fn is_number(&self) -> bool {
+        matches!(
+            self,
+            ColumnType::Int16
+                | ColumnType::Int32
+                | ColumnType::Int64
+                | ColumnType::Float32
+                | ColumnType::Float64
+                | ColumnType::Decimal { .. }
+                | ColumnType::DecimalText { .. }
+        )
+    }
+
     /// The Arrow type that carries it between the steps.
     pub fn arrow(&self) -> DataType {
         match self {

@@ -16,10 +16,10 @@ pub enum Error {
     Package(#[from] PackageError),
     /// The package cannot be planned.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(PlanError),
     /// A file cannot be read.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    Source(SourceError),
     /// A file's header is not that of the others.
     #[error("{file}: its header names {found}, and the load was planned with {expected}")]
     Header {
@@ -93,6 +93,25 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+/// Whoever was asked to stop while it waited for a pipe has not failed.
+impl From<SourceError> for Error {
+    fn from(error: SourceError) -> Error {
+        match error {
+            SourceError::Stopped { .. } => Error::Interrupted,
+            other => Error::Source(other),
+        }
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Error {
+        match error {
+            PlanError::Source(SourceError::Stopped { .. }) => Error::Interrupted,
+            other => Error::Plan(other),
+        }
+    }
 }
 
 impl Error {

@@ -8,8 +8,10 @@
 pub mod cancel;
 pub mod chunk;
 pub mod column;
+pub mod column_policy;
 pub mod convert;
 pub mod destination;
+pub mod encoding;
 pub mod error;
 pub mod event;
 pub mod fault;

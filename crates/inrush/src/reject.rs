@@ -34,6 +34,12 @@ pub enum RejectCode {
     DanglingEscape,
     /// The record does not end with the delimiter that its format declares.
     TrailingDelimiterMissing,
+    /// A carriage return outside quotes that ends no line.
+    BareCarriageReturn,
+    /// COPY's end-of-data marker, and text behind it.
+    EndMarker,
+    /// A record of fixed-width fields that is shorter or longer than declared.
+    RecordLength,
     /// Bytes that are not UTF-8.
     InvalidUtf8,
     /// A NUL byte, which text in a database cannot hold.

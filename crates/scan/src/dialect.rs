@@ -1,6 +1,10 @@
-//! How a delimited file is written: its delimiter, quote, escape and the rest.
+//! How a flat file is written: its delimiter, quote, escape and the rest.
 
 use std::fmt;
+
+use crate::fixed_width::{FixedWidth, RecordEnd};
+use crate::short_text::ShortText;
+use crate::terminator::Terminator;
 
 /// How a special byte is made an ordinary one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,27 +19,77 @@ pub enum Escape {
     Byte(u8),
 }
 
-/// How a delimited file is written.
+/// Which blanks around an unquoted field are not a part of it: spaces and tabs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Trim {
+    /// All are.
+    #[default]
+    None,
+    /// Those before it.
+    Start,
+    /// Those behind it.
+    End,
+    /// Those before and behind it.
+    Both,
+}
+
+/// What becomes of a record with too few fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum MissingFields {
+    /// It cannot be loaded.
+    #[default]
+    Reject,
+    /// The fields that it lacks are NULL.
+    Null,
+}
+
+/// What becomes of a record with too many fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ExtraFields {
+    /// It cannot be loaded.
+    #[default]
+    Reject,
+    /// The fields behind the last column are passed over.
+    Ignore,
+}
+
+/// How a flat file is written.
 ///
 /// A quote opens a quoted field only as the first byte of that field, and a quoted field may
 /// hold delimiters and terminators. A quote later in an unquoted field, and text after a
 /// closing quote, are faults of their record: readers disagree on what they mean, so no
-/// meaning is guessed. Records end with `\n` or `\r\n`.
+/// meaning is guessed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Dialect {
-    /// Stands between fields. One ASCII byte.
-    pub delimiter: u8,
+    /// Stands between fields.
+    pub delimiter: ShortText,
     /// Opens and closes a quoted field.
     pub quote: Option<u8>,
     /// How special bytes are made ordinary.
     pub escape: Escape,
+    /// Ends every record.
+    pub terminator: Terminator,
+    /// A line that begins with this byte, where a record would begin, is counted and passed
+    /// over up to the next terminator, whatever stands in it.
+    pub comment: Option<u8>,
     /// Every record ends with one more delimiter, as dbgen writes it.
     pub trailing_delimiter: bool,
     /// The first record of a file names the fields.
     pub header: bool,
-    /// The text that stands for NULL, compared with the field as it is written, before
-    /// unescaping; a quoted field is never NULL.
-    pub null: Option<String>,
+    /// The texts that stand for NULL, compared with the field as it is written, trimmed but
+    /// not unescaped.
+    pub nulls: Vec<String>,
+    /// A quoted field whose text is one of `nulls` is NULL too, as under COPY's FORCE_NULL;
+    /// else a quoted field never is.
+    pub null_quoted: bool,
+    /// Which blanks around unquoted fields are taken off.
+    pub trim: Trim,
+    /// What becomes of records with too few fields.
+    pub missing_fields: MissingFields,
+    /// What becomes of records with too many fields.
+    pub extra_fields: ExtraFields,
+    /// Fields stand at declared positions, and there is no delimiter.
+    pub fixed: Option<FixedWidth>,
     /// A line with nothing on it is a record of one empty field, as in a file of one column.
     /// Else, and where a trailing delimiter is missed on it, it is counted and passed over.
     pub blank_lines_are_records: bool,
@@ -71,12 +125,19 @@ impl Dialect {
     /// dbgen's `.tbl`: `|`, a trailing delimiter, no quotes, no escapes; an empty field is NULL.
     pub fn tbl() -> Dialect {
         Dialect {
-            delimiter: b'|',
+            delimiter: ShortText::byte(b'|'),
             quote: None,
             escape: Escape::None,
+            terminator: Terminator::Any,
+            comment: None,
             trailing_delimiter: true,
             header: false,
-            null: Some(String::new()),
+            nulls: vec![String::new()],
+            null_quoted: false,
+            trim: Trim::None,
+            missing_fields: MissingFields::Reject,
+            extra_fields: ExtraFields::Reject,
+            fixed: None,
             blank_lines_are_records: false,
             record_bytes_max: 16 << 20,
         }
@@ -85,153 +146,118 @@ impl Dialect {
     /// RFC 4180 with a header; an empty unquoted field is NULL, `""` is an empty text.
     pub fn csv() -> Dialect {
         Dialect {
-            delimiter: b',',
+            delimiter: ShortText::byte(b','),
             quote: Some(b'"'),
             escape: Escape::DoubledQuote,
             trailing_delimiter: false,
             header: true,
-            null: Some(String::new()),
-            blank_lines_are_records: false,
-            record_bytes_max: 16 << 20,
+            ..Dialect::tbl()
         }
     }
 
     /// What COPY's text form and MySQL's dumps write: tab, backslash escapes, `\N` for NULL.
+    /// A record `\.` at the end of the file is COPY's end-of-data marker and passed over.
     pub fn tsv() -> Dialect {
         Dialect {
-            delimiter: b'\t',
-            quote: None,
+            delimiter: ShortText::byte(b'\t'),
             escape: Escape::Byte(b'\\'),
             trailing_delimiter: false,
-            header: false,
-            null: Some("\\N".to_owned()),
-            blank_lines_are_records: false,
-            record_bytes_max: 16 << 20,
+            nulls: vec!["\\N".to_owned()],
+            ..Dialect::tbl()
         }
     }
-    /// Whether a scanner can tell the parts of such a file apart.
-    pub fn check(&self) -> Result<(), DialectError> {
-        let escape = match self.escape {
+
+    /// Fields at declared positions, without quotes and escapes; blanks around them are not a
+    /// part of them, and a field of blanks only is NULL.
+    pub fn fixed_width(fixed: FixedWidth) -> Dialect {
+        Dialect {
+            trailing_delimiter: false,
+            trim: Trim::Both,
+            fixed: Some(fixed),
+            ..Dialect::tbl()
+        }
+    }
+
+    /// The byte that escapes, where one does.
+    pub(crate) fn escape_byte(&self) -> Option<u8> {
+        match self.escape {
             Escape::Byte(byte) => Some(byte),
             Escape::None | Escape::DoubledQuote => None,
+        }
+    }
+
+    /// The bytes that quote and escape, and how many there are.
+    pub(crate) fn specials(&self) -> ([u8; 2], usize) {
+        match (self.quote, self.escape_byte()) {
+            (None, None) => ([0, 0], 0),
+            (Some(byte), None) | (None, Some(byte)) => ([byte, byte], 1),
+            (Some(quote), Some(escape)) => ([quote, escape], 2),
+        }
+    }
+
+    /// Whether a line with nothing on it is a record.
+    pub(crate) fn blank_is_record(&self) -> bool {
+        self.blank_lines_are_records && !self.trailing_delimiter
+    }
+
+    /// Whether a record `\.` is COPY's end-of-data marker: in its text form only.
+    pub(crate) fn has_end_marker(&self) -> bool {
+        self.quote.is_none() && self.escape == Escape::Byte(b'\\')
+    }
+
+    /// The byte that ends the lines of the file, as they are numbered; nothing where lines are
+    /// counted by the terminators alone, or by the records where there are no terminators.
+    pub fn line_byte(&self) -> Option<u8> {
+        match &self.fixed {
+            Some(FixedWidth {
+                record: RecordEnd::Bytes(_),
+                ..
+            }) => None,
+            _ => self.terminator.line_byte(),
+        }
+    }
+
+    /// Bytes of the terminator that `text` begins with; zero where it begins with none.
+    pub fn terminator_bytes_at(&self, text: &[u8]) -> usize {
+        match &self.fixed {
+            Some(FixedWidth {
+                record: RecordEnd::Bytes(_),
+                ..
+            }) => 0,
+            _ => self.terminator.bytes_at(text),
+        }
+    }
+
+    /// Lines that `text` ends: one whole record with its terminator.
+    pub fn line_count(&self, text: &[u8]) -> u32 {
+        match self.line_byte() {
+            Some(line_byte) => text.iter().filter(|byte| **byte == line_byte).count() as u32,
+            None => u32::from(!text.is_empty()),
+        }
+    }
+
+    /// The field without the blanks that the dialect takes off. For unquoted fields.
+    #[inline]
+    pub fn trimmed<'a>(&self, written: &'a [u8]) -> &'a [u8] {
+        let (start, end) = match self.trim {
+            Trim::None => return written,
+            Trim::Start => (true, false),
+            Trim::End => (false, true),
+            Trim::Both => (true, true),
         };
-        let specials = [
-            ("delimiter", Some(self.delimiter)),
-            ("quote", self.quote),
-            ("escape", escape),
-        ];
-        for (setting, byte) in specials {
-            check_byte(setting, byte)?;
+        let mut text = written;
+        while start && let [b' ' | b'\t', rest @ ..] = text {
+            text = rest;
         }
-        if self.quote == Some(self.delimiter) {
-            return Err(refusal(
-                "quote",
-                format!("{} is the delimiter too", shown(self.delimiter)),
-                "take another byte for one of them, or set the quote to \"\" for none",
-            ));
+        while end && let [rest @ .., b' ' | b'\t'] = text {
+            text = rest;
         }
-        if escape == Some(self.delimiter) {
-            return Err(refusal(
-                "escape",
-                format!("{} is the delimiter too", shown(self.delimiter)),
-                "take another byte for one of them, or set the escape to \"\" for none",
-            ));
-        }
-        match (self.quote, self.escape) {
-            (None, Escape::DoubledQuote) => {
-                return Err(refusal(
-                    "escape",
-                    "doubled quotes need a quote, and there is none".to_owned(),
-                    "set a quote, or set the escape to \"\" for none",
-                ));
-            }
-            (Some(quote), Escape::Byte(byte)) if quote == byte => {
-                return Err(refusal(
-                    "escape",
-                    format!("{} is the quote too", shown(byte)),
-                    "declare the escape as doubled quotes",
-                ));
-            }
-            (None, Escape::Byte(byte)) => {
-                // `\n` would mean a line end and an escaped delimiter at once. The server's
-                // COPY refuses these too.
-                for (setting, byte) in [("delimiter", self.delimiter), ("escape", byte)] {
-                    if byte.is_ascii_alphanumeric() {
-                        return Err(refusal(
-                            setting,
-                            format!("{} has a meaning of its own after an escape", shown(byte)),
-                            "take a byte that is neither a letter nor a digit",
-                        ));
-                    }
-                }
-            }
-            _ => {}
-        }
-        self.check_null()?;
-        let sane = RECORD_BYTES_MAX_LEAST..=RECORD_BYTES_MAX_GREATEST;
-        if !sane.contains(&self.record_bytes_max) {
-            return Err(refusal(
-                "record_bytes_max",
-                format!("{} is out of range", self.record_bytes_max),
-                "set it between 1024 (1 KiB) and 1073741824 (1 GiB)",
-            ));
-        }
-        Ok(())
+        text
     }
 
-    /// A marker that no field can be written as would never be found, silently.
-    fn check_null(&self) -> Result<(), DialectError> {
-        let Some(null) = &self.null else {
-            return Ok(());
-        };
-        let bytes = null.as_bytes();
-        if self.quote.is_some_and(|quote| bytes.contains(&quote)) {
-            return Err(refusal(
-                "null",
-                format!("{null:?} holds the quote, and a quoted field is never NULL"),
-                "write the marker without quotes",
-            ));
-        }
-        let cannot_stand = |byte: &&u8| [self.delimiter, b'\n', b'\r', 0].contains(*byte);
-        if let Some(byte) = bytes.iter().find(cannot_stand) {
-            return Err(refusal(
-                "null",
-                format!("{null:?} holds {}, which no field can", shown(*byte)),
-                "take a marker without delimiters, line ends and NUL bytes",
-            ));
-        }
-        Ok(())
+    /// Whether a field of this text, trimmed and not quoted, is NULL.
+    #[inline]
+    pub fn is_null(&self, text: &[u8]) -> bool {
+        self.nulls.iter().any(|null| null.as_bytes() == text)
     }
-}
-
-fn check_byte(setting: &'static str, byte: Option<u8>) -> Result<(), DialectError> {
-    match byte {
-        Some(byte @ (b'\n' | b'\r')) => Err(refusal(
-            setting,
-            format!("{} ends a record", shown(byte)),
-            "take another byte",
-        )),
-        Some(0) => Err(refusal(
-            setting,
-            "a NUL byte cannot stand here".to_owned(),
-            "take another byte",
-        )),
-        Some(byte) if !byte.is_ascii() => Err(refusal(
-            setting,
-            format!("byte {byte:#04x} is not ASCII"),
-            "take one ASCII character: others are more than one byte in UTF-8",
-        )),
-        _ => Ok(()),
-    }
-}
-
-fn refusal(setting: &'static str, what: String, mend: &str) -> DialectError {
-    DialectError {
-        setting,
-        reason: format!("{what}; {mend}"),
-    }
-}
-
-fn shown(byte: u8) -> String {
-    format!("{:?}", char::from(byte))
 }

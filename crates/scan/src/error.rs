@@ -25,13 +25,14 @@ impl ScanError {
         start: u32,
         end: u32,
         line: u32,
+        line_byte: Option<u8>,
         record_bytes_max: usize,
     ) -> ScanError {
         ScanError::RecordTooLong {
             start,
             line,
             record_bytes_max,
-            multiline: text[start as usize..end as usize].contains(&b'\n'),
+            multiline: text[start as usize..end as usize].contains(&line_byte.unwrap_or(b'\n')),
         }
     }
 }
@@ -52,18 +53,37 @@ impl fmt::Display for ScanError {
              is written without quotes (quote = \"\"); if records are that long, raise \
              record_bytes_max"
         } else {
-            "the file likely does not end its records with a line feed, or is no text at \
-             all; if records are that long, raise record_bytes_max"
+            "the file likely does not end its records as the format's `terminator` says (old \
+             Macs wrote lone carriage returns: terminator = \"cr\"), or is no text at all; if \
+             records are that long, raise record_bytes_max"
         })
     }
 }
 
 impl std::error::Error for ScanError {}
 
+/// What stands behind the text that is scanned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextEnd {
+    /// More of the file: the text may end anywhere, inside a record too.
+    More,
+    /// More of the file, and the text ends where a record ends: so do ranges of a file.
+    MoreRecords,
+    /// Nothing: the file ends here.
+    File,
+}
+
+/// Whether the file ends here; where it does not, the text may end anywhere.
+impl From<bool> for TextEnd {
+    fn from(at_end: bool) -> TextEnd {
+        if at_end { TextEnd::File } else { TextEnd::More }
+    }
+}
+
 /// What a scan has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scan {
-    /// Bytes up to the end of the last whole record and of the blank lines behind it. What
+    /// Bytes up to the end of the last whole record and of the lines behind it that are passed over. What
     /// follows is the beginning of a record, to be scanned again with more text behind it.
     pub bytes_consumed: usize,
 }

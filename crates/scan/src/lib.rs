@@ -5,26 +5,37 @@
 //! [`Scanner::scan`] finds records and the ends of their fields; [`decode_field`] turns a
 //! field as written into the text it means. The bytes that matter are found 64 at a time
 //! (`masks`), positions are taken from the masks (`machine`, with `regular` for most blocks and
-//! `walk` for the odd ones), and `reference` says
-//! the same byte by byte, for the reader and for the tests.
+//! `walk` for the odd ones; `general` for uncommon dialects, `fixed` for fields at declared
+//! positions), and `reference` says the same byte by byte, for the reader and for the tests.
 
 mod dialect;
+mod dialect_check;
 mod error;
+mod fixed;
+mod fixed_width;
+mod general;
 mod machine;
 #[doc(hidden)]
 pub mod masks;
 mod records;
 #[doc(hidden)]
 pub mod reference;
+mod reference_fixed;
 mod regular;
 mod scanner;
+mod short_text;
+mod terminator;
 mod unquote;
 mod walk;
 
 pub use dialect::{
-    Dialect, DialectError, Escape, RECORD_BYTES_MAX_GREATEST, RECORD_BYTES_MAX_LEAST,
+    Dialect, DialectError, Escape, ExtraFields, MissingFields, RECORD_BYTES_MAX_GREATEST,
+    RECORD_BYTES_MAX_LEAST, Trim,
 };
-pub use error::{Scan, ScanError};
+pub use error::{Scan, ScanError, TextEnd};
+pub use fixed_width::{FieldPosition, FixedWidth, PositionUnit, RecordEnd};
 pub use records::{Fault, FaultKind, Record, Records};
 pub use scanner::Scanner;
+pub use short_text::{SHORT_TEXT_BYTES_MAX, ShortText};
+pub use terminator::Terminator;
 pub use unquote::{FieldText, decode_field};

@@ -6,12 +6,61 @@
 //! is walked special byte by special byte instead ([`crate::walk`]), with the same state before and after, so
 //! that the two ways may follow each other in any order. What both must find is said, byte by
 //! byte, in [`crate::reference`].
+//!
+//! This machine reads the common dialects: a delimiter of one byte, records that end with line
+//! feeds (a carriage return before them or not) or with carriage returns, no comments. Others
+//! are read by [`crate::general`].
 
 use crate::dialect::{Dialect, Escape};
-use crate::error::{Scan, ScanError};
+use crate::error::{Scan, ScanError, TextEnd};
 use crate::masks::{BLOCK_BYTES, Masks, Needles};
 use crate::records::{Fault, FaultKind, Record, Records};
 use crate::regular::{self, write_positions};
+use crate::terminator::Terminator;
+
+/// What of a dialect the machine asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) form: Form,
+    pub(crate) needles: Needles,
+    pub(crate) terminator: Terminator,
+    /// A `\r` before a line feed belongs to it, and any other outside quotes is a fault.
+    pub(crate) strips_returns: bool,
+    pub(crate) has_end_marker: bool,
+    pub(crate) trailing_delimiter: bool,
+    pub(crate) blank_lines_are_records: bool,
+    pub(crate) record_bytes_max: usize,
+}
+
+impl Settings {
+    /// Those of a common dialect; nothing for any other.
+    pub(crate) fn of(dialect: &Dialect) -> Option<Settings> {
+        let newline = match dialect.terminator {
+            Terminator::Any | Terminator::Lf => b'\n',
+            Terminator::Cr => b'\r',
+            Terminator::CrLf | Terminator::Text(_) => return None,
+        };
+        if dialect.comment.is_some() || dialect.fixed.is_some() {
+            return None;
+        }
+        let (special, special_count) = dialect.specials();
+        Some(Settings {
+            form: Form::of(dialect),
+            needles: Needles {
+                delimiter: dialect.delimiter.only_byte()?,
+                newline,
+                special,
+                special_count,
+            },
+            terminator: dialect.terminator,
+            strips_returns: dialect.terminator == Terminator::Any,
+            has_end_marker: dialect.has_end_marker(),
+            trailing_delimiter: dialect.trailing_delimiter,
+            blank_lines_are_records: dialect.blank_is_record(),
+            record_bytes_max: dialect.record_bytes_max,
+        })
+    }
+}
 
 /// What quotes and escapes a dialect has, as far as it decides how masks are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,11 +101,7 @@ pub(crate) enum Mode {
 
 /// The state between two blocks, and what it has found.
 pub(crate) struct Machine<'a> {
-    pub(crate) form: Form,
-    pub(crate) needles: Needles,
-    trailing_delimiter: bool,
-    pub(crate) blank_lines_are_records: bool,
-    record_bytes_max: usize,
+    pub(crate) settings: Settings,
     pub(crate) text: &'a [u8],
     pub(crate) records: &'a mut Records,
     /// Field ends found so far; [`Records::field_ends`] is longer while the machine runs.
@@ -86,22 +131,9 @@ pub(crate) struct OpenRecord {
 }
 
 impl<'a> Machine<'a> {
-    #[allow(clippy::too_many_arguments)] // One field each.
-    pub(crate) fn new(
-        form: Form,
-        needles: Needles,
-        trailing_delimiter: bool,
-        blank_lines_are_records: bool,
-        record_bytes_max: usize,
-        text: &'a [u8],
-        records: &'a mut Records,
-    ) -> Machine<'a> {
+    pub(crate) fn new(settings: Settings, text: &'a [u8], records: &'a mut Records) -> Machine<'a> {
         Machine {
-            form,
-            needles,
-            trailing_delimiter,
-            blank_lines_are_records,
-            record_bytes_max,
+            settings,
             text,
             records,
             field_count: 0,
@@ -141,26 +173,32 @@ impl<'a> Machine<'a> {
 
     #[inline]
     fn take_block(&mut self, base: u32, masks: &Masks) -> Result<(), ScanError> {
-        match self.form {
-            Form::Plain => self.regular_block(base, masks, masks.delimiters, masks.newlines, 0),
+        let (paired_returns, bare_returns) = self.sorted_returns(base, masks);
+        match self.settings.form {
+            Form::Plain => {
+                let newlines = masks.newlines;
+                self.regular_block(base, masks, masks.delimiters, newlines, 0, bare_returns)
+            }
             Form::DoubledQuotes => {
                 let prior = match self.mode {
                     Mode::Unquoted => regular::Prior::Unquoted {
                         // What an unquoted quote may stand behind. The byte before is no
                         // quote, else the mode were another.
                         at_field_start: base == self.record.start
-                            || self.text[base as usize - 1] == self.needles.delimiter,
+                            || self.text[base as usize - 1] == self.settings.needles.delimiter,
                     },
                     Mode::Quoted => regular::Prior::Quoted,
                     Mode::Closed(at) if at + 1 == base => regular::Prior::Closed,
-                    Mode::Closed(_) => return self.walk_block(base, masks),
+                    Mode::Closed(_) => return self.walk_block(base, masks, bare_returns),
                 };
-                match regular::doubled_quotes(masks, prior, &self.text[base as usize..]) {
+                match regular::doubled_quotes(masks, prior, paired_returns) {
                     Some(found) => {
                         if let Some(at) = found.opened {
                             self.quote_opened = base + at;
                         }
-                        self.regular_block(base, masks, found.delimiters, found.newlines, 0)?;
+                        let (delimiters, newlines) = (found.delimiters, found.newlines);
+                        let bare_returns = bare_returns & !found.inside;
+                        self.regular_block(base, masks, delimiters, newlines, 0, bare_returns)?;
                         self.mode = match found.after {
                             regular::Prior::Unquoted { .. } => Mode::Unquoted,
                             regular::Prior::Quoted => Mode::Quoted,
@@ -168,7 +206,7 @@ impl<'a> Machine<'a> {
                         };
                         Ok(())
                     }
-                    None => self.walk_block(base, masks),
+                    None => self.walk_block(base, masks, bare_returns),
                 }
             }
             Form::Escapes => {
@@ -180,6 +218,7 @@ impl<'a> Machine<'a> {
                     masks.delimiters & !escaped.bytes,
                     masks.newlines & !escaped.bytes,
                     escaped.bytes,
+                    bare_returns & !escaped.bytes,
                 )?;
                 self.follows_escaped = escaped.bytes >> 63 != 0;
                 let behind = self.text.len() - base as usize;
@@ -196,16 +235,30 @@ impl<'a> Machine<'a> {
             }
             Form::Quotes { .. } => match self.mode {
                 Mode::Unquoted if masks.specials == 0 => {
-                    self.regular_block(base, masks, masks.delimiters, masks.newlines, 0)
+                    let newlines = masks.newlines;
+                    self.regular_block(base, masks, masks.delimiters, newlines, 0, bare_returns)
                 }
                 Mode::Quoted if masks.specials == 0 => Ok(()),
-                _ => self.walk_block(base, masks),
+                _ => self.walk_block(base, masks, bare_returns),
             },
         }
     }
 
+    /// The carriage returns that belong to the line feed behind them, and all others: none of
+    /// either where they have no meaning.
+    #[inline]
+    fn sorted_returns(&self, base: u32, masks: &Masks) -> (u64, u64) {
+        if masks.returns == 0 || !self.settings.strips_returns {
+            return (0, 0);
+        }
+        let behind = self.text.get(base as usize + BLOCK_BYTES) == Some(&b'\n');
+        let paired = masks.returns & (masks.newlines >> 1 | u64::from(behind) << 63);
+        (paired, masks.returns & !paired)
+    }
+
     /// Takes a block of which `delimiters` end fields and `newlines` end records; `escaped`
-    /// are the bytes that an escape has made ordinary.
+    /// are the bytes that an escape has made ordinary, `bare_returns` carriage returns outside
+    /// quotes that no line feed follows.
     #[inline]
     fn regular_block(
         &mut self,
@@ -214,8 +267,9 @@ impl<'a> Machine<'a> {
         delimiters: u64,
         newlines: u64,
         escaped: u64,
+        bare_returns: u64,
     ) -> Result<(), ScanError> {
-        let ends = if self.trailing_delimiter {
+        let ends = if self.settings.trailing_delimiter {
             delimiters
         } else {
             delimiters | newlines
@@ -227,6 +281,7 @@ impl<'a> Machine<'a> {
         // Field ends that were put in or taken out, against the masks.
         let mut shift = 0isize;
         let mut specials = masks.specials;
+        let mut bare_returns = bare_returns;
         while newlines != 0 {
             let bit = newlines & newlines.wrapping_neg();
             let at = newlines.trailing_zeros();
@@ -234,7 +289,10 @@ impl<'a> Machine<'a> {
             let below = bit - 1;
             let newline = base + at;
             let mut end = newline;
-            if end > self.record.start && self.text[end as usize - 1] == b'\r' {
+            if self.settings.strips_returns
+                && end > self.record.start
+                && self.text[end as usize - 1] == b'\r'
+            {
                 // A carriage return that was escaped is text.
                 let is_escaped = match at {
                     0 => self.follows_escaped,
@@ -244,9 +302,13 @@ impl<'a> Machine<'a> {
             }
             let index = (before + (ends & below).count_ones() as usize).wrapping_add_signed(shift);
             let mut next_field = index;
-            if end == self.record.start && !self.blank_lines_are_records {
+            if bare_returns & below != 0 {
+                self.note_bare_return(base + bare_returns.trailing_zeros());
+                bare_returns &= !below;
+            }
+            if end == self.record.start && !self.settings.blank_lines_are_records {
                 self.records.blank_count += 1;
-                if !self.trailing_delimiter {
+                if !self.settings.trailing_delimiter {
                     // The line feed was written down as a field's end.
                     self.records
                         .field_ends
@@ -255,7 +317,7 @@ impl<'a> Machine<'a> {
                     shift -= 1;
                 }
             } else {
-                if !self.trailing_delimiter {
+                if !self.settings.trailing_delimiter {
                     self.records.field_ends[index] = end;
                     next_field += 1;
                 } else if index == self.record.first_field as usize
@@ -273,6 +335,7 @@ impl<'a> Machine<'a> {
                         .get_or_insert((FaultKind::TrailingDelimiterMissing, end));
                 }
                 self.record.escaped |= specials & below != 0;
+                self.note_end_marker(end);
                 self.push_record(end)?;
             }
             specials &= !below;
@@ -284,15 +347,38 @@ impl<'a> Machine<'a> {
                 fault: None,
             };
         }
+        if bare_returns != 0 {
+            self.note_bare_return(base + bare_returns.trailing_zeros());
+        }
         self.record.escaped |= specials != 0;
         self.field_count = before + end_count;
         Ok(())
     }
 
+    #[cold]
+    pub(crate) fn note_bare_return(&mut self, position: u32) {
+        let fault = (FaultKind::BareCarriageReturn, position);
+        self.record.fault.get_or_insert(fault);
+    }
+
+    /// Whether the record is COPY's end-of-data marker: a fault, unless it turns out in the end
+    /// that the file ends with it.
+    #[inline]
+    fn note_end_marker(&mut self, end: u32) {
+        let start = self.record.start;
+        if self.settings.has_end_marker
+            && self.record.escaped
+            && end - start == 2
+            && &self.text[start as usize..end as usize] == b"\\."
+        {
+            self.record.fault = Some((FaultKind::EndMarker, start));
+        }
+    }
+
     #[inline]
     pub(crate) fn push_record(&mut self, end: u32) -> Result<(), ScanError> {
         let record = &self.record;
-        if (end - record.start) as usize > self.record_bytes_max {
+        if (end - record.start) as usize > self.settings.record_bytes_max {
             return Err(self.too_long(end));
         }
         if let Some((kind, position)) = record.fault {
@@ -315,7 +401,7 @@ impl<'a> Machine<'a> {
     /// Lists the last field, unless it is the empty one behind a trailing delimiter.
     pub(crate) fn end_last_field(&mut self, end: u32) {
         let count = self.field_count;
-        if self.trailing_delimiter {
+        if self.settings.trailing_delimiter {
             let has_fields = count > self.record.first_field as usize;
             if has_fields && self.records.field_ends[count - 1] + 1 == end {
                 return;
@@ -329,8 +415,9 @@ impl<'a> Machine<'a> {
     }
 
     /// After the last block.
-    pub(crate) fn finish(mut self, at_end: bool) -> Result<Scan, ScanError> {
+    pub(crate) fn finish(mut self, text_end: TextEnd) -> Result<Scan, ScanError> {
         let end = self.text.len() as u32;
+        let at_end = text_end == TextEnd::File;
         let mut consumed = self.record.start;
         if self.record.start < end {
             if at_end {
@@ -339,9 +426,10 @@ impl<'a> Machine<'a> {
                 self.record.line = self.line_count;
             } else {
                 // A carriage return at the end may belong to a terminator.
-                let carriage_return = u32::from(self.text.last() == Some(&b'\r'));
+                let may_end = self.settings.strips_returns && self.text.last() == Some(&b'\r');
+                let carriage_return = u32::from(may_end);
                 let bytes = (end - carriage_return - self.record.start) as usize;
-                if bytes > self.record_bytes_max {
+                if bytes > self.settings.record_bytes_max {
                     return Err(self.too_long(end));
                 }
                 // Its fields will be found again with the rest of the record.
@@ -350,6 +438,15 @@ impl<'a> Machine<'a> {
         }
         self.records.field_ends.truncate(self.field_count);
         self.records.line_count = self.record.line;
+        let terminator = self.settings.terminator;
+        if self.settings.has_end_marker
+            && consumed == end
+            && let Some(start) = self
+                .records
+                .settle_end_marker(self.text, terminator, text_end)
+        {
+            consumed = start;
+        }
         Ok(Scan {
             bytes_consumed: consumed as usize,
         })
@@ -357,19 +454,31 @@ impl<'a> Machine<'a> {
 
     fn end_record_at_end(&mut self, end: u32) -> Result<(), ScanError> {
         let fault = match self.mode {
-            _ if self.form == Form::Escapes && self.escaped_position == Some(end) => {
+            _ if self.settings.form == Form::Escapes && self.escaped_position == Some(end) => {
                 Some((FaultKind::DanglingEscape, end - 1))
             }
             Mode::Quoted => Some((FaultKind::UnclosedQuote, self.quote_opened)),
-            Mode::Closed(closed) if closed + 1 != end => {
-                Some((FaultKind::TextAfterQuote, closed + 1))
-            }
+            Mode::Closed(closed) if closed + 1 != end => Some(self.fault_after_quote(closed)),
             Mode::Closed(_) | Mode::Unquoted => None,
         };
         self.record.fault = self.record.fault.or(fault);
         self.records.field_ends.resize(self.field_count + 1, 0);
         self.end_last_field(end);
+        self.note_end_marker(end);
         self.push_record(end)
+    }
+
+    /// The fault of what stands behind a closing quote and is neither a delimiter nor a
+    /// terminator.
+    pub(crate) fn fault_after_quote(&self, closed: u32) -> (FaultKind, u32) {
+        let position = closed + 1;
+        let is_bare_return = self.settings.strips_returns
+            && self.text[position as usize] == b'\r'
+            && self.text.get(position as usize + 1) != Some(&b'\n');
+        match is_bare_return {
+            true => (FaultKind::BareCarriageReturn, position),
+            false => (FaultKind::TextAfterQuote, position),
+        }
     }
 
     #[cold]
@@ -379,7 +488,8 @@ impl<'a> Machine<'a> {
             self.record.start,
             end,
             self.record.line,
-            self.record_bytes_max,
+            Some(self.settings.needles.newline),
+            self.settings.record_bytes_max,
         )
     }
 }

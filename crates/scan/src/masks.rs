@@ -1,4 +1,4 @@
-//! From text to bit masks: which bytes of each block of 64 are delimiters, line feeds, quotes
+//! From text to bit masks: which bytes of each block of 64 are delimiters, line ends, quotes
 //! or escapes. Everything that depends on the machine is behind [`Kernel::find`]; its kernels
 //! find the same bits, and the tests hold them against each other.
 
@@ -11,11 +11,13 @@ mod sse2;
 /// Bytes of a block: one bit of a mask each.
 pub const BLOCK_BYTES: usize = 64;
 
-/// The bytes to look for, beside the line feed.
+/// The bytes to look for, beside the carriage return.
 #[derive(Clone, Copy, Debug)]
 pub struct Needles {
     /// Between fields.
     pub delimiter: u8,
+    /// Ends records, or begins what ends them.
+    pub newline: u8,
     /// Quote, escape, both or neither: how many of `special` count is `special_count`.
     pub special: [u8; 2],
     /// 0, 1 or 2.
@@ -27,8 +29,10 @@ pub struct Needles {
 pub struct Masks {
     /// Delimiters.
     pub delimiters: u64,
-    /// Line feeds.
+    /// Line feeds, or what ends records instead.
     pub newlines: u64,
+    /// Carriage returns.
+    pub returns: u64,
     /// Quotes and escapes.
     pub specials: u64,
 }

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use crate::error::TextEnd;
+use crate::terminator::Terminator;
+
 /// One record of a chunk. Positions are bytes from the start of the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -30,6 +33,12 @@ pub enum FaultKind {
     DanglingEscape,
     /// The trailing delimiter is missing.
     TrailingDelimiterMissing,
+    /// A `\r` outside quotes that no `\n` follows, where records end with `\n` or `\r\n`.
+    BareCarriageReturn,
+    /// The record is `\.`, COPY's end-of-data marker, and text follows it.
+    EndMarker,
+    /// A record of fixed-width fields is shorter or longer than declared.
+    RecordLength,
 }
 
 /// A record whose form is wrong. It still stands in [`Records::records`], with the fields
@@ -50,14 +59,23 @@ pub struct Records {
     /// The records in input order. Blank lines are not records.
     pub records: Vec<Record>,
     /// The end (exclusive, in bytes) of every field of every record, in input order. A field
-    /// starts one past the end of the one before it, or at its record's start.
+    /// starts `gap_bytes` past the end of the one before it, or at its record's start.
     /// With a trailing delimiter the empty field after it is not listed.
     pub field_ends: Vec<u32>,
+    /// Where fields start at declared positions: the start of every field. Else empty.
+    pub field_starts: Vec<u32>,
+    /// Bytes of the delimiter.
+    pub gap_bytes: u32,
     /// Records whose form is wrong, in input order; at most one per record, the first.
     pub faults: Vec<Fault>,
     /// Blank lines that were passed over.
     pub blank_count: u64,
+    /// Comment lines that were passed over.
+    pub comment_count: u64,
+    /// COPY's end-of-data markers that were passed over: one at most, the last of the file.
+    pub end_marker_count: u64,
     /// Line ends in the bytes that were consumed, those inside quoted fields included.
+    /// What counts as one says [`Dialect::line_byte`](crate::Dialect::line_byte).
     pub line_count: u32,
 }
 
@@ -66,9 +84,18 @@ impl Records {
     pub fn clear(&mut self) {
         self.records.clear();
         self.field_ends.clear();
+        self.field_starts.clear();
         self.faults.clear();
         self.blank_count = 0;
+        self.comment_count = 0;
+        self.end_marker_count = 0;
         self.line_count = 0;
+    }
+
+    /// Lines that were passed over, since they are no records: blank ones, comments, COPY's
+    /// end-of-data marker.
+    pub fn skipped_count(&self) -> u64 {
+        self.blank_count + self.comment_count + self.end_marker_count
     }
 
     /// How many records were found.
@@ -92,16 +119,59 @@ impl Records {
         end - first
     }
 
+    /// Settles what a last record that may be COPY's end-of-data marker is. Where `text_end`
+    /// does not tell, it is taken out, and where it starts comes back: it is not consumed.
+    pub(crate) fn settle_end_marker(
+        &mut self,
+        text: &[u8],
+        terminator: Terminator,
+        text_end: TextEnd,
+    ) -> Option<u32> {
+        let last = self.records.last().copied()?;
+        let fault = self.faults.last()?;
+        let behind = &text[last.end as usize..];
+        let is_marker = fault.kind == FaultKind::EndMarker
+            && fault.record_index as usize == self.records.len() - 1
+            && terminator.bytes_at(behind) == behind.len();
+        if !is_marker || text_end == TextEnd::MoreRecords {
+            return None;
+        }
+        self.records.pop();
+        self.faults.pop();
+        self.field_ends.truncate(last.first_field as usize);
+        if text_end == TextEnd::File {
+            self.end_marker_count += 1;
+            return None;
+        }
+        self.line_count = last.line;
+        Some(last.start)
+    }
+
     /// The bytes of field `field_index` of the record at `index`, as written (quotes included).
     #[inline]
     pub fn field(&self, index: usize, field_index: usize) -> Range<usize> {
         let record = &self.records[index];
         let at = record.first_field as usize + field_index;
-        let start = if field_index == 0 {
+        let start = if !self.field_starts.is_empty() {
+            self.field_starts[at] as usize
+        } else if field_index == 0 {
             record.start as usize
         } else {
-            self.field_ends[at - 1] as usize + 1
+            (self.field_ends[at - 1] + self.gap_bytes) as usize
         };
         start..self.field_ends[at] as usize
+    }
+
+    /// As [`field`](Records::field), or nothing where the record ends before that field begins.
+    #[inline]
+    pub fn field_if_present(&self, index: usize, field_index: usize) -> Option<Range<usize>> {
+        if field_index >= self.field_count(index) {
+            return None;
+        }
+        let field = self.field(index, field_index);
+        // A declared position that the record does not reach is listed at the record's end.
+        let is_missing =
+            !self.field_starts.is_empty() && field.start == self.records[index].end as usize;
+        (!is_missing).then_some(field)
     }
 }

@@ -1,29 +1,37 @@
 //! The slow machine: one byte at a time, to be read and trusted. It says what the fast one
 //! must find, and the tests hold the two against each other.
 //!
-//! The rules of a record, in the order in which a byte is asked:
+//! A line that begins with the comment byte, where a record would begin, is passed over up to
+//! the next terminator. In any other the rules are, in the order in which a byte is asked:
 //!
 //! 1. Inside quotes the escape byte makes the next one ordinary, a quote closes the field (or
 //!    is half of a doubled one), and everything else is text, line ends included.
-//! 2. Elsewhere `\n` and `\r\n` end the record; a `\r` without `\n` behind it is text.
+//! 2. Elsewhere the terminator ends the record. Where it is `\n` or `\r\n`, any other `\r` is a
+//!    fault.
 //! 3. The delimiter ends the field.
 //! 4. A quote as the first byte of a field opens it.
 //! 5. In a dialect without quotes the escape byte makes the next one ordinary, be it a
-//!    delimiter, a `\r` or a line end.
+//!    delimiter's, a `\r` or a line end.
 //! 6. Anything else is text. After a closing quote that is a fault, and so is a quote.
+//!
+//! Files of fields at fixed positions have rules of their own, in `reference_fixed`.
 
 use crate::dialect::{Dialect, Escape};
-use crate::error::{Scan, ScanError};
+use crate::error::{Scan, ScanError, TextEnd};
 use crate::records::{Fault, FaultKind, Record, Records};
+use crate::reference_fixed::find_fixed_record;
+use crate::terminator::Terminator;
 
 /// Scans as [`Scanner::scan`](crate::Scanner::scan) does.
 pub fn scan_reference(
     dialect: &Dialect,
     text: &[u8],
-    at_end: bool,
+    end: impl Into<TextEnd>,
     records: &mut Records,
 ) -> Result<Scan, ScanError> {
+    let end = end.into();
     records.clear();
+    records.gap_bytes = dialect.delimiter.len() as u32;
     let mut start = 0;
     while start < text.len() {
         let line = records.line_count;
@@ -33,13 +41,20 @@ pub fn scan_reference(
                 start as u32,
                 end as u32,
                 line,
+                dialect.line_byte(),
                 dialect.record_bytes_max,
             )
         };
-        let Some(found) = find_record(dialect, text, start, at_end) else {
-            // A carriage return at the end may belong to a terminator.
-            let carriage_return = usize::from(text.last() == Some(&b'\r'));
-            if text.len() - carriage_return - start > dialect.record_bytes_max {
+        let is_comment = dialect.comment == Some(text[start]);
+        let found = match &dialect.fixed {
+            _ if is_comment => find_comment(dialect, text, start, end),
+            Some(fixed) => find_fixed_record(dialect, fixed, text, start, end),
+            None => find_record(dialect, text, start, end),
+        };
+        let Some(found) = found else {
+            // What may be the beginning of a terminator is no part of the record.
+            let begun_bytes = dialect.terminator.begun_bytes(&text[start..]);
+            if text.len() - begun_bytes - start > dialect.record_bytes_max {
                 return Err(too_long(text.len()));
             }
             break;
@@ -48,11 +63,25 @@ pub fn scan_reference(
             return Err(too_long(found.end));
         }
         let bytes = &text[start..found.end];
-        let is_record = dialect.blank_lines_are_records && !dialect.trailing_delimiter;
-        if bytes.is_empty() && !is_record {
+        let blank_is_record = dialect.blank_lines_are_records && !dialect.trailing_delimiter;
+        let is_marker = dialect.has_end_marker() && bytes == b"\\.";
+        let is_last = found.next == text.len();
+        if is_marker && is_last && end == TextEnd::More {
+            // Whether text follows it is not known yet.
+            break;
+        }
+        if is_comment {
+            records.comment_count += 1;
+        } else if bytes.is_empty() && !blank_is_record {
             records.blank_count += 1;
+        } else if is_marker && is_last && end == TextEnd::File {
+            records.end_marker_count += 1;
         } else {
-            if let Some((kind, position)) = found.fault {
+            let fault = match is_marker {
+                true => Some((FaultKind::EndMarker, start)),
+                false => found.fault,
+            };
+            if let Some((kind, position)) = fault {
                 records.faults.push(Fault {
                     record_index: records.records.len() as u32,
                     kind,
@@ -68,12 +97,19 @@ pub fn scan_reference(
                 first_field: records.field_ends.len() as u32,
                 escaped: bytes.iter().any(special),
             });
-            records
-                .field_ends
-                .extend(found.field_ends.iter().map(|end| *end as u32));
+            let positions = |list: &[usize]| -> Vec<u32> {
+                list.iter().map(|position| *position as u32).collect()
+            };
+            records.field_starts.extend(positions(&found.field_starts));
+            records.field_ends.extend(positions(&found.field_ends));
         }
-        let lines = text[start..found.next].iter().filter(|b| **b == b'\n');
-        records.line_count += lines.count() as u32;
+        records.line_count += match dialect.line_byte() {
+            Some(line_byte) => {
+                let lines = text[start..found.next].iter().filter(|b| **b == line_byte);
+                lines.count() as u32
+            }
+            None => u32::from(found.ends_line),
+        };
         start = found.next;
     }
     Ok(Scan {
@@ -82,11 +118,15 @@ pub fn scan_reference(
 }
 
 /// A record, and where the next one starts.
-struct Found {
-    end: usize,
-    next: usize,
-    field_ends: Vec<usize>,
-    fault: Option<(FaultKind, usize)>,
+pub(crate) struct Found {
+    pub(crate) end: usize,
+    pub(crate) next: usize,
+    /// It ends with a terminator, or where its bytes are counted.
+    pub(crate) ends_line: bool,
+    /// For fields at fixed positions only.
+    pub(crate) field_starts: Vec<usize>,
+    pub(crate) field_ends: Vec<usize>,
+    pub(crate) fault: Option<(FaultKind, usize)>,
 }
 
 /// Where in a field the machine stands.
@@ -102,8 +142,28 @@ enum State {
     Closed,
 }
 
+/// The comment at `start`, or nothing if more text is needed to find its end.
+fn find_comment(dialect: &Dialect, text: &[u8], start: usize, end: TextEnd) -> Option<Found> {
+    let mut at = start;
+    while at < text.len() && dialect.terminator.bytes_at(&text[at..]) == 0 {
+        at += 1;
+    }
+    let terminator_bytes = dialect.terminator.bytes_at(&text[at..]);
+    if terminator_bytes == 0 && end != TextEnd::File {
+        return None;
+    }
+    Some(Found {
+        end: at,
+        next: at + terminator_bytes,
+        ends_line: terminator_bytes > 0,
+        field_starts: Vec::new(),
+        field_ends: Vec::new(),
+        fault: None,
+    })
+}
+
 /// The record at `start`, or nothing if more text is needed to find its end.
-fn find_record(dialect: &Dialect, text: &[u8], start: usize, at_end: bool) -> Option<Found> {
+fn find_record(dialect: &Dialect, text: &[u8], start: usize, end: TextEnd) -> Option<Found> {
     let is_escape = |byte: u8| Escape::Byte(byte) == dialect.escape;
     let is_quote = |byte: u8| Some(byte) == dialect.quote;
     let mut state = State::Start;
@@ -129,18 +189,17 @@ fn find_record(dialect: &Dialect, text: &[u8], start: usize, at_end: bool) -> Op
             }
             continue;
         }
-        terminator_bytes = match (byte, next) {
-            (b'\n', _) => 1,
-            (b'\r', Some(b'\n')) => 2,
-            _ => 0,
-        };
+        terminator_bytes = dialect.terminator.bytes_at(&text[at..]);
         if terminator_bytes > 0 {
             break;
         }
-        if byte == dialect.delimiter {
+        if byte == b'\r' && dialect.terminator == Terminator::Any {
+            fault.get_or_insert((FaultKind::BareCarriageReturn, at));
+        }
+        if dialect.delimiter.begins(&text[at..]) {
             field_ends.push(at);
             state = State::Start;
-            at += 1;
+            at += dialect.delimiter.len();
         } else if state == State::Start && is_quote(byte) {
             state = State::Quoted;
             quote_opened = at;
@@ -161,7 +220,7 @@ fn find_record(dialect: &Dialect, text: &[u8], start: usize, at_end: bool) -> Op
             at += 1;
         }
     }
-    if terminator_bytes == 0 && !at_end {
+    if terminator_bytes == 0 && end != TextEnd::File {
         return None;
     }
     // An escape at the very end reaches one byte too far.
@@ -178,6 +237,8 @@ fn find_record(dialect: &Dialect, text: &[u8], start: usize, at_end: bool) -> Op
     Some(Found {
         end,
         next: end + terminator_bytes,
+        ends_line: terminator_bytes > 0,
+        field_starts: Vec::new(),
         field_ends,
         fault,
     })

@@ -23,6 +23,8 @@ pub(crate) struct Found {
     pub(crate) delimiters: u64,
     /// Line feeds outside quotes.
     pub(crate) newlines: u64,
+    /// Bytes inside quotes, opening ones included and closing ones not.
+    pub(crate) inside: u64,
     /// The last quote that opened a field, counted from the block's first byte.
     pub(crate) opened: Option<u32>,
     /// What the next block follows.
@@ -35,9 +37,9 @@ pub(crate) struct Found {
 /// In text without faults a byte is inside quotes if the quotes before it are odd in number:
 /// a doubled quote closes and opens again at once. That holds as long as each quote that opens
 /// stands behind a delimiter, a line end or a closing quote, and each that closes before one
-/// of the same. `text` begins with the block; it is asked only for the `\r` of `\r\n`.
+/// of the same. `returns` are the `\r` that belong to a `\r\n`; where that ends no record, none.
 #[inline]
-pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, text: &[u8]) -> Option<Found> {
+pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Option<Found> {
     let quotes = masks.specials;
     let (inside_before, starts_field, follows_closed) = match prior {
         Prior::Unquoted { at_field_start } => (0, u64::from(at_field_start), 0),
@@ -50,6 +52,7 @@ pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, text: &[u8]) -> Option
             return Some(Found {
                 delimiters: masks.delimiters & !inside_before,
                 newlines: masks.newlines & !inside_before,
+                inside: inside_before,
                 opened: None,
                 after: prior,
             });
@@ -68,20 +71,14 @@ pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, text: &[u8]) -> Option
     // The byte behind the last one is not known yet: that is the next block's matter.
     let may_follow = delimiters | newlines | opening;
     let must_follow = closing << 1 | follows_closed;
-    let mut others = must_follow & !may_follow;
-    while others != 0 {
-        let at = others.trailing_zeros() as usize;
-        // In the block's last byte a carriage return is left to the slow way.
-        let line_feed_follows = newlines & (1 << at) << 1 != 0;
-        if !line_feed_follows || text[at] != b'\r' {
-            return None;
-        }
-        others &= others - 1;
+    if must_follow & !(may_follow | returns) != 0 {
+        return None;
     }
     let opened = opening & !(closing << 1 | follows_closed);
     Some(Found {
         delimiters,
         newlines,
+        inside,
         opened: (opened != 0).then(|| 63 - opened.leading_zeros()),
         after: if closing >> 63 != 0 {
             Prior::Closed

@@ -1,8 +1,10 @@
 //! The scanner: stripes of blocks to masks, masks to records.
 
-use crate::dialect::{Dialect, Escape};
-use crate::error::{Scan, ScanError};
-use crate::machine::{Form, Machine};
+use crate::dialect::Dialect;
+use crate::error::{Scan, ScanError, TextEnd};
+use crate::fixed::FixedMachine;
+use crate::general::{self, GeneralMachine};
+use crate::machine::{Machine, Settings};
 use crate::masks::{BLOCK_BYTES, Kernel, Masks, Needles};
 use crate::records::Records;
 
@@ -17,11 +19,18 @@ const SCAN_BYTES_MAX: usize = 1 << 31;
 #[derive(Clone, Debug)]
 pub struct Scanner {
     kernel: Kernel,
-    form: Form,
-    needles: Needles,
-    trailing_delimiter: bool,
-    blank_lines_are_records: bool,
-    record_bytes_max: usize,
+    way: Way,
+}
+
+/// Which machine reads the dialect.
+#[derive(Clone, Debug)]
+enum Way {
+    /// The fastest, for the common dialects.
+    Common(Settings),
+    /// One special byte after another, for all others that have delimiters.
+    General(Box<Dialect>, Needles),
+    /// Fields at declared positions.
+    Fixed(Box<Dialect>, Needles),
 }
 
 impl Scanner {
@@ -40,74 +49,97 @@ impl Scanner {
     /// For tests: with this kernel, and with limits that are too small for use.
     #[doc(hidden)]
     pub fn with_kernel(dialect: &Dialect, kernel: Kernel) -> Scanner {
-        let escape = match dialect.escape {
-            Escape::Byte(byte) => Some(byte),
-            Escape::None | Escape::DoubledQuote => None,
+        let boxed = || Box::new(dialect.clone());
+        let way = if dialect.fixed.is_some() {
+            Way::Fixed(boxed(), general::needles(dialect))
+        } else {
+            match Settings::of(dialect) {
+                Some(settings) => Way::Common(settings),
+                None => Way::General(boxed(), general::needles(dialect)),
+            }
         };
-        let (special, special_count) = match (dialect.quote, escape) {
-            (None, None) => ([0, 0], 0),
-            (Some(byte), None) | (None, Some(byte)) => ([byte, byte], 1),
-            (Some(quote), Some(escape)) => ([quote, escape], 2),
-        };
-        Scanner {
-            kernel,
-            form: Form::of(dialect),
-            needles: Needles {
-                delimiter: dialect.delimiter,
-                special,
-                special_count,
-            },
-            trailing_delimiter: dialect.trailing_delimiter,
-            blank_lines_are_records: dialect.blank_lines_are_records && !dialect.trailing_delimiter,
-            record_bytes_max: dialect.record_bytes_max,
-        }
+        Scanner { kernel, way }
     }
 
     /// Finds the records of `text`, which starts where a record starts. `records` is cleared
     /// first.
     ///
-    /// With `at_end` the text is the last of its file: what follows the last terminator is a
-    /// record too, whole or not, and all bytes are consumed. Without it they are consumed up
-    /// to the last terminator that ends a record; the caller hands in the rest again with more
-    /// text behind it. (A text past 2 GiB is not consumed in one call even at the end: call
-    /// again with the rest. [`Records`] counts bytes in 32 bits.)
+    /// `end` says what stands behind the text, or with a `bool` whether it is the last of its
+    /// file: then what follows the last terminator is a record too, whole or not, and all bytes
+    /// are consumed. Else they are consumed up to the last terminator that ends a record; the
+    /// caller hands in the rest again with more text behind it. (A text past 2 GiB is not
+    /// consumed in one call even at the end: call again with the rest. [`Records`] counts bytes
+    /// in 32 bits.)
     ///
     /// A line with nothing but its terminator is blank, unless the dialect says otherwise: it is
-    /// counted and passed over.
+    /// counted and passed over. So are comments, and COPY's end-of-data marker where the file
+    /// ends with it. A marker at the end of a text that may be cut anywhere is not consumed: what
+    /// it means depends on what follows.
     pub fn scan(
         &mut self,
         text: &[u8],
-        at_end: bool,
+        end: impl Into<TextEnd>,
         records: &mut Records,
     ) -> Result<Scan, ScanError> {
-        let at_end = at_end && text.len() <= SCAN_BYTES_MAX;
+        let end = match end.into() {
+            _ if text.len() > SCAN_BYTES_MAX => TextEnd::More,
+            end => end,
+        };
         let text = &text[..text.len().min(SCAN_BYTES_MAX)];
         records.clear();
-        let mut machine = Machine::new(
-            self.form,
-            self.needles,
-            self.trailing_delimiter,
-            self.blank_lines_are_records,
-            self.record_bytes_max,
-            text,
-            records,
-        );
-        let mut masks = [Masks::default(); STRIPE_BLOCKS];
-        let (blocks, rest) = text.as_chunks::<BLOCK_BYTES>();
-        let mut base = 0;
-        for stripe in blocks.chunks(STRIPE_BLOCKS) {
-            let masks = &mut masks[..stripe.len()];
-            self.kernel.find(stripe, &self.needles, masks);
-            machine.take(base, masks)?;
-            base += (stripe.len() * BLOCK_BYTES) as u32;
+        records.gap_bytes = 1;
+        match &self.way {
+            Way::Common(settings) => {
+                let mut machine = Machine::new(*settings, text, records);
+                let needles = &settings.needles;
+                each_stripe(self.kernel, needles, text, |base, masks| {
+                    machine.take(base, masks)
+                })?;
+                machine.finish(end)
+            }
+            Way::General(dialect, needles) => {
+                records.gap_bytes = dialect.delimiter.len() as u32;
+                let mut machine = GeneralMachine::new(dialect, text, records);
+                each_stripe(self.kernel, needles, text, |base, masks| {
+                    machine.take(base, masks)
+                })?;
+                machine.finish(end)
+            }
+            Way::Fixed(dialect, needles) => {
+                records.gap_bytes = dialect.delimiter.len() as u32;
+                let mut machine = FixedMachine::new(dialect, text, records);
+                each_stripe(self.kernel, needles, text, |base, masks| {
+                    machine.take(base, masks)
+                })?;
+                machine.finish(end)
+            }
         }
-        if !rest.is_empty() {
-            // No needle is zero, so that the filling is not found.
-            let mut block = [0; BLOCK_BYTES];
-            block[..rest.len()].copy_from_slice(rest);
-            self.kernel.find(&[block], &self.needles, &mut masks[..1]);
-            machine.take(base, &masks[..1])?;
-        }
-        machine.finish(at_end)
     }
+}
+
+/// Hands out the masks of a text, stripe by stripe, with the position of each.
+#[inline(always)]
+fn each_stripe(
+    kernel: Kernel,
+    needles: &Needles,
+    text: &[u8],
+    mut take: impl FnMut(u32, &[Masks]) -> Result<(), ScanError>,
+) -> Result<(), ScanError> {
+    let mut masks = [Masks::default(); STRIPE_BLOCKS];
+    let (blocks, rest) = text.as_chunks::<BLOCK_BYTES>();
+    let mut base = 0;
+    for stripe in blocks.chunks(STRIPE_BLOCKS) {
+        let masks = &mut masks[..stripe.len()];
+        kernel.find(stripe, needles, masks);
+        take(base, masks)?;
+        base += (stripe.len() * BLOCK_BYTES) as u32;
+    }
+    if !rest.is_empty() {
+        // No needle is zero, so that the filling is not found.
+        let mut block = [0; BLOCK_BYTES];
+        block[..rest.len()].copy_from_slice(rest);
+        kernel.find(&[block], needles, &mut masks[..1]);
+        take(base, &masks[..1])?;
+    }
+    Ok(())
 }

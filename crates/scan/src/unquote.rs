@@ -2,14 +2,15 @@
 //! undone, NULL told from an empty text.
 //!
 //! Only fields of records flagged [`escaped`](crate::Record::escaped) need this; in all
-//! others the text is what is written, and only the NULL marker has to be compared.
+//! others the text is what is written, trimmed as the dialect has it, and only the NULL markers
+//! have to be compared.
 
 use crate::dialect::{Dialect, Escape};
 
 /// What a field means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldText<'a> {
-    /// NULL: the unquoted field is the dialect's marker.
+    /// NULL: the field is one of the dialect's markers.
     Null,
     /// The text is a part of the field as written: views into the chunk stay possible.
     Written(&'a [u8]),
@@ -30,9 +31,9 @@ impl<'a> FieldText<'a> {
 
 /// Decodes one field: `written` is what [`Records::field`](crate::Records::field) spans.
 ///
-/// A field that begins with the quote is a quoted one and never NULL. Any other is compared
-/// with the NULL marker as it is written. `scratch` is used only where bytes have to move;
-/// what it held before is lost.
+/// A field that begins with the quote is a quoted one, and NULL only where the dialect says so.
+/// Any other is trimmed as the dialect has it, and compared with the NULL markers before escapes
+/// are undone. `scratch` is used only where bytes have to move; what it held before is lost.
 ///
 /// Records with a fault have no agreed meaning; for their fields some text comes back, and
 /// nothing panics.
@@ -44,11 +45,15 @@ pub fn decode_field<'a>(
     if let Some(quote) = dialect.quote
         && written.first() == Some(&quote)
     {
-        return decode_quoted(&written[1..], quote, dialect.escape, scratch);
+        let decoded = decode_quoted(&written[1..], quote, dialect.escape, scratch);
+        let is_null = |text| dialect.null_quoted && dialect.is_null(text);
+        return match decoded.text() {
+            Some(text) if is_null(text) => FieldText::Null,
+            _ => decoded,
+        };
     }
-    if let Some(null) = &dialect.null
-        && null.as_bytes() == written
-    {
+    let written = dialect.trimmed(written);
+    if dialect.is_null(written) {
         return FieldText::Null;
     }
     match (dialect.quote, dialect.escape) {

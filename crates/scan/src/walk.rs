@@ -10,8 +10,13 @@ use crate::records::FaultKind;
 impl Machine<'_> {
     /// Takes a block one special byte after another. For dialects with quotes only.
     #[inline(never)]
-    pub(crate) fn walk_block(&mut self, base: u32, masks: &Masks) -> Result<(), ScanError> {
-        let mut bits = masks.delimiters | masks.newlines | masks.specials;
+    pub(crate) fn walk_block(
+        &mut self,
+        base: u32,
+        masks: &Masks,
+        bare_returns: u64,
+    ) -> Result<(), ScanError> {
+        let mut bits = masks.delimiters | masks.newlines | masks.specials | bare_returns;
         while bits != 0 {
             let bit = bits & bits.wrapping_neg();
             bits ^= bit;
@@ -24,14 +29,18 @@ impl Machine<'_> {
                 continue;
             }
             if let Mode::Closed(closed) = self.mode {
-                if is_special && self.form == Form::DoubledQuotes && position == closed + 1 {
+                if is_special && self.settings.form == Form::DoubledQuotes && position == closed + 1
+                {
                     self.mode = Mode::Quoted;
                     continue;
                 }
                 let is_newline = masks.newlines & bit != 0;
-                self.leave_quotes(closed, position, is_special, is_newline);
+                let is_end = !is_special && bare_returns & bit == 0;
+                self.leave_quotes(closed, position, is_end, is_newline);
             }
-            if is_special {
+            if bare_returns & bit != 0 {
+                self.note_bare_return(position);
+            } else if is_special {
                 self.special_outside_quotes(position);
             } else if masks.delimiters & bit != 0 {
                 self.records.field_ends[self.field_count] = position;
@@ -48,7 +57,7 @@ impl Machine<'_> {
         if self.escaped_position == Some(position) {
             return;
         }
-        let is_quote = match self.form {
+        let is_quote = match self.settings.form {
             Form::Quotes { quote } => self.text[position as usize] == quote,
             _ => true,
         };
@@ -61,28 +70,29 @@ impl Machine<'_> {
 
     /// The field was closed at `closed`; something stands at `position`. Is all between the
     /// two in order?
-    fn leave_quotes(&mut self, closed: u32, position: u32, is_special: bool, is_newline: bool) {
+    fn leave_quotes(&mut self, closed: u32, position: u32, is_end: bool, is_newline: bool) {
         self.mode = Mode::Unquoted;
-        let adjacent = position == closed + 1 && !is_special;
-        let carriage_return =
-            is_newline && position == closed + 2 && self.text[closed as usize + 1] == b'\r';
+        let adjacent = position == closed + 1 && is_end;
+        let carriage_return = self.settings.strips_returns
+            && is_newline
+            && position == closed + 2
+            && self.text[closed as usize + 1] == b'\r';
         if !adjacent && !carriage_return {
-            self.record
-                .fault
-                .get_or_insert((FaultKind::TextAfterQuote, closed + 1));
+            let fault = self.fault_after_quote(closed);
+            self.record.fault.get_or_insert(fault);
         }
     }
 
     /// A quote, or an escape byte that has no meaning here.
     fn special_outside_quotes(&mut self, position: u32) {
         self.record.escaped = true;
-        if let Form::Quotes { quote } = self.form
+        if let Form::Quotes { quote } = self.settings.form
             && self.text[position as usize] != quote
         {
             return;
         }
         let at_field_start = position == self.record.start
-            || self.text[position as usize - 1] == self.needles.delimiter;
+            || self.text[position as usize - 1] == self.settings.needles.delimiter;
         if at_field_start {
             self.mode = Mode::Quoted;
             self.quote_opened = position;
@@ -95,9 +105,11 @@ impl Machine<'_> {
 
     fn end_record_at_newline(&mut self, newline: u32, line: u32) -> Result<(), ScanError> {
         let start = self.record.start;
-        let carriage_return = newline > start && self.text[newline as usize - 1] == b'\r';
+        let carriage_return = self.settings.strips_returns
+            && newline > start
+            && self.text[newline as usize - 1] == b'\r';
         let end = newline - u32::from(carriage_return);
-        if end == start && !self.blank_lines_are_records {
+        if end == start && !self.settings.blank_lines_are_records {
             self.records.blank_count += 1;
         } else {
             self.end_last_field(end);

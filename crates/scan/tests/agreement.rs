@@ -3,30 +3,138 @@
 
 use inrush_scan::masks::{BLOCK_BYTES, Kernel, Masks, Needles};
 use inrush_scan::reference::scan_reference;
-use inrush_scan::{Dialect, Escape, Fault, Record, Records, ScanError, Scanner};
+use inrush_scan::{
+    Dialect, Escape, ExtraFields, Fault, FieldPosition, FixedWidth, MissingFields, PositionUnit,
+    Record, RecordEnd, Records, ScanError, Scanner, ShortText, Terminator, TextEnd,
+};
 use proptest::prelude::*;
 
-fn any_dialect() -> impl Strategy<Value = Dialect> {
-    let quoting = prop_oneof![
+fn text(text: &str) -> ShortText {
+    ShortText::new(text.as_bytes()).expect("one to eight bytes")
+}
+
+fn any_quoting() -> impl Strategy<Value = (Option<u8>, Escape)> {
+    prop_oneof![
         Just((None, Escape::None)),
         Just((None, Escape::Byte(b'\\'))),
         Just((Some(b'"'), Escape::None)),
         Just((Some(b'"'), Escape::DoubledQuote)),
         Just((Some(b'"'), Escape::Byte(b'\\'))),
+    ]
+}
+
+fn any_limit() -> impl Strategy<Value = usize> {
+    prop_oneof![4 => Just(1 << 20), 1 => 1usize..40]
+}
+
+/// Those that the fastest machine reads.
+fn common_dialect() -> impl Strategy<Value = Dialect> {
+    let terminator = prop_oneof![
+        6 => Just(Terminator::Any),
+        1 => Just(Terminator::Lf),
+        1 => Just(Terminator::Cr),
     ];
-    let limit = prop_oneof![4 => Just(1 << 20), 1 => 1usize..40];
-    (quoting, any::<bool>(), any::<bool>(), limit).prop_map(
-        |((quote, escape), trailing_delimiter, blank_lines_are_records, limit)| Dialect {
-            delimiter: b',',
-            quote,
-            escape,
-            trailing_delimiter,
-            header: false,
-            null: None,
-            blank_lines_are_records,
-            record_bytes_max: limit,
+    (
+        any_quoting(),
+        terminator,
+        any::<bool>(),
+        any::<bool>(),
+        any_limit(),
+    )
+        .prop_map(
+            |((quote, escape), terminator, trailing_delimiter, blank_lines_are_records, limit)| {
+                Dialect {
+                    quote,
+                    escape,
+                    terminator,
+                    trailing_delimiter,
+                    blank_lines_are_records,
+                    record_bytes_max: limit,
+                    ..Dialect::csv()
+                }
+            },
+        )
+}
+
+fn any_terminator() -> impl Strategy<Value = Terminator> {
+    prop_oneof![
+        4 => Just(Terminator::Any),
+        1 => Just(Terminator::Lf),
+        1 => Just(Terminator::CrLf),
+        1 => Just(Terminator::Cr),
+        3 => prop::sample::select(vec!["\r\r\n", ",\n", "@@", "\n", "a@a", ",,\r"])
+            .prop_map(|terminator| Terminator::Text(text(terminator))),
+    ]
+}
+
+fn uncommon_dialect() -> impl Strategy<Value = Dialect> {
+    let delimiter = prop::sample::select(vec![",", ",,", ",a,", "é", ",;", "@,"]);
+    let comment = prop_oneof![Just(None), Just(Some(b'#'))];
+    let rest = (any_quoting(), any_terminator(), delimiter, comment);
+    (rest, any::<bool>(), any::<bool>(), any_limit()).prop_map(
+        |(rest, trailing_delimiter, blank_lines_are_records, limit)| {
+            let ((quote, escape), terminator, delimiter, comment) = rest;
+            Dialect {
+                delimiter: text(delimiter),
+                quote,
+                escape,
+                terminator,
+                comment,
+                trailing_delimiter,
+                blank_lines_are_records,
+                record_bytes_max: limit,
+                ..Dialect::csv()
+            }
         },
     )
+}
+
+fn fixed_dialect() -> impl Strategy<Value = Dialect> {
+    let position = (0u32..8, 1u32..6).prop_map(|(start, length)| FieldPosition { start, length });
+    let unit = prop_oneof![Just(PositionUnit::Bytes), Just(PositionUnit::Characters)];
+    let record = prop_oneof![
+        3 => Just(RecordEnd::Line { length: None }),
+        1 => (13u32..20).prop_map(|length| RecordEnd::Line { length: Some(length) }),
+        1 => (13u32..20).prop_map(RecordEnd::Bytes),
+    ];
+    let fixed =
+        (prop::collection::vec(position, 1..5), unit, record).prop_map(|(fields, unit, record)| {
+            FixedWidth {
+                fields,
+                // What `check` refuses.
+                unit: match record {
+                    RecordEnd::Bytes(_) => PositionUnit::Bytes,
+                    RecordEnd::Line { .. } => unit,
+                },
+                record,
+            }
+        });
+    let allowed = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (fixed, any_terminator(), allowed, any_limit()).prop_map(
+        |(fixed, terminator, (missing, extra, comment, blank), limit)| Dialect {
+            terminator,
+            comment: (comment && !matches!(fixed.record, RecordEnd::Bytes(_))).then_some(b'#'),
+            missing_fields: match missing {
+                true => MissingFields::Null,
+                false => MissingFields::Reject,
+            },
+            extra_fields: match extra {
+                true => ExtraFields::Ignore,
+                false => ExtraFields::Reject,
+            },
+            blank_lines_are_records: blank,
+            record_bytes_max: limit,
+            ..Dialect::fixed_width(fixed)
+        },
+    )
+}
+
+fn any_dialect() -> impl Strategy<Value = Dialect> {
+    prop_oneof![
+        2 => common_dialect(),
+        2 => uncommon_dialect(),
+        1 => fixed_dialect(),
+    ]
 }
 
 /// Pieces that meet at their worst: specials in rows, line ends of all kinds, and runs that
@@ -35,7 +143,8 @@ fn any_text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         6 => prop::sample::select(vec![
             ",", "\n", "\r\n", "\r", "\"", "\"\"", "\\", "\\\\", "\\\n", "\\,", "\\\"", "a", "\0",
-            "é", ",\n", "\",\"", "\"\n\"", "\"\r\n", "\n\n", "\r\r\n",
+            "é", ",\n", "\",\"", "\"\n\"", "\"\r\n", "\n\n", "\r\r\n", "#", "\n#", ";", "@", "@@",
+            "\\.", "\n\\.\n", "\n\\.\r\n", "a@a", ",,\r", "twelve bytes",
         ]).prop_map(|piece| piece.as_bytes().to_vec()),
         1 => (55usize..70).prop_map(|count| vec![b'x'; count]),
         1 => any::<u8>().prop_map(|byte| vec![byte]),
@@ -56,24 +165,26 @@ fn regular_text() -> impl Strategy<Value = Vec<u8>> {
         "\"a field that goes past the end of a block, however it begins: 64 bytes, and a few\"",
     ]);
     let record = prop::collection::vec(field, 1..12).prop_map(|fields| fields.join(","));
-    let end = prop::sample::select(vec!["\n", "\r\n", ",\n", ",\r\n"]);
+    let end = prop::sample::select(vec!["\n", "\r\n", ",\n", ",\r\n", "\r", "\r\r\n", "@@"]);
     prop::collection::vec((record, end), 0..20).prop_map(|records| {
         let records: Vec<_> = records.into_iter().map(|(r, end)| r + end).collect();
         records.concat().into_bytes()
     })
 }
 
+const ENDS: [TextEnd; 3] = [TextEnd::File, TextEnd::More, TextEnd::MoreRecords];
+
 type Scanned = Result<(usize, Records), ScanError>;
 
-fn slow(dialect: &Dialect, text: &[u8], at_end: bool) -> Scanned {
+fn slow(dialect: &Dialect, text: &[u8], end: impl Into<TextEnd>) -> Scanned {
     let mut records = Records::default();
-    scan_reference(dialect, text, at_end, &mut records).map(|scan| (scan.bytes_consumed, records))
+    scan_reference(dialect, text, end, &mut records).map(|scan| (scan.bytes_consumed, records))
 }
 
-fn fast(dialect: &Dialect, kernel: Kernel, text: &[u8], at_end: bool) -> Scanned {
+fn fast(dialect: &Dialect, kernel: Kernel, text: &[u8], end: impl Into<TextEnd>) -> Scanned {
     let mut records = Records::default();
     Scanner::with_kernel(dialect, kernel)
-        .scan(text, at_end, &mut records)
+        .scan(text, end, &mut records)
         .map(|scan| (scan.bytes_consumed, records))
 }
 
@@ -110,12 +221,16 @@ fn in_two_parts(dialect: &Dialect, text: &[u8], cut: usize) -> Scanned {
     }));
     all.field_ends
         .extend(rest.field_ends.iter().map(|end| end + offset));
+    let starts = rest.field_starts.iter();
+    all.field_starts.extend(starts.map(|start| start + offset));
     all.faults.extend(rest.faults.iter().map(|fault| Fault {
         record_index: fault.record_index + record_count,
         kind: fault.kind,
         position: fault.position + offset,
     }));
     all.blank_count += rest.blank_count;
+    all.comment_count += rest.comment_count;
+    all.end_marker_count += rest.end_marker_count;
     all.line_count += rest.line_count;
     Ok((text.len(), all))
 }
@@ -140,11 +255,11 @@ fn without_hint(scanned: Scanned) -> Scanned {
 }
 
 fn agree(dialect: &Dialect, text: &[u8]) -> Result<(), TestCaseError> {
-    for at_end in [true, false] {
-        let expected = slow(dialect, text, at_end);
+    for end in ENDS {
+        let expected = slow(dialect, text, end);
         for kernel in Kernel::available() {
-            let found = fast(dialect, kernel, text, at_end);
-            prop_assert_eq!(&found, &expected, "{:?}, at_end {}", kernel, at_end);
+            let found = fast(dialect, kernel, text, end);
+            prop_assert_eq!(&found, &expected, "{:?}, {:?}", kernel, end);
         }
     }
     Ok(())
@@ -178,12 +293,14 @@ proptest! {
     #[test]
     fn kernels_find_the_same_bits(
         bytes in prop::collection::vec(
-            prop_oneof![Just(b','), Just(b'\n'), Just(b'"'), Just(b'\\'), any::<u8>()],
+            prop_oneof![
+                Just(b','), Just(b'\n'), Just(b'\r'), Just(b'"'), Just(b'\\'), any::<u8>(),
+            ],
             BLOCK_BYTES * 3,
         ),
         special_count in 0usize..3,
     ) {
-        let needles = Needles { delimiter: b',', special: [b'"', b'\\'], special_count };
+        let needles = Needles { delimiter: b',', newline: b'\n', special: [b'"', b'\\'], special_count };
         let blocks = bytes.as_chunks::<BLOCK_BYTES>().0;
         for kernel in Kernel::available() {
             let mut masks = [Masks::default(); 3];
@@ -193,6 +310,7 @@ proptest! {
                 let special = needles.special[..special_count].contains(byte);
                 prop_assert_eq!(mask.delimiters >> bit & 1 != 0, *byte == b',');
                 prop_assert_eq!(mask.newlines >> bit & 1 != 0, *byte == b'\n');
+                prop_assert_eq!(mask.returns >> bit & 1 != 0, *byte == b'\r');
                 prop_assert_eq!(mask.specials >> bit & 1 != 0, special, "{:?} {}", kernel, at);
             }
         }
@@ -242,22 +360,22 @@ fn every_short_text_agrees() {
                         [(false, false), (true, false), (false, true), (true, true)]
                     {
                         let dialect = Dialect {
-                            delimiter: b',',
                             quote,
                             escape,
                             trailing_delimiter,
                             header: false,
-                            null: None,
+                            nulls: Vec::new(),
                             blank_lines_are_records,
                             record_bytes_max: 1 << 20,
+                            ..Dialect::csv()
                         };
-                        for at_end in [false, true] {
-                            let found = fast(&dialect, Kernel::best(), &text, at_end);
-                            let expected = slow(&dialect, &text, at_end);
+                        for end in ENDS {
+                            let found = fast(&dialect, Kernel::best(), &text, end);
+                            let expected = slow(&dialect, &text, end);
                             assert_eq!(
                                 found,
                                 expected,
-                                "{dialect:?} {at_end} {}",
+                                "{dialect:?} {end:?} {}",
                                 text.escape_ascii()
                             );
                         }

@@ -18,14 +18,14 @@ fn tbl() -> Dialect {
 fn backslash_csv() -> Dialect {
     Dialect {
         escape: Escape::Byte(b'\\'),
-        null: Some("\\N".to_owned()),
+        nulls: vec!["\\N".to_owned()],
         ..Dialect::csv()
     }
 }
 
 fn nullless_csv() -> Dialect {
     Dialect {
-        null: None,
+        nulls: Vec::new(),
         ..Dialect::csv()
     }
 }

@@ -28,15 +28,15 @@ macro_rules! says {
 }
 
 says! {
-    newline_as_delimiter, |d| d.delimiter = b'\n',
+    newline_as_delimiter, |d| d.delimiter = b'\n'.into(),
         r"delimiter: '\n' ends a record; take another byte";
     carriage_return_as_quote, |d| d.quote = Some(b'\r'),
         r"quote: '\r' ends a record; take another byte";
     nul_as_escape, |d| d.escape = Escape::Byte(0),
         "escape: a NUL byte cannot stand here; take another byte";
-    high_byte_as_delimiter, |d| d.delimiter = 0xa7,
-        "delimiter: byte 0xa7 is not ASCII; take one ASCII character: others are more than one \
-         byte in UTF-8";
+    high_byte_as_delimiter, |d| d.delimiter = 0xa7.into(),
+        "delimiter: \"\\xa7\" is not UTF-8; write it as the characters that it has in UTF-8: files \
+         in other encodings are translated before they are read";
     quote_is_delimiter, |d| d.quote = Some(b','),
         "quote: ',' is the delimiter too; take another byte for one of them, or set the quote to \
          \"\" for none";
@@ -48,16 +48,16 @@ says! {
     doubled_without_quote, |d| d.quote = None,
         "escape: doubled quotes need a quote, and there is none; set a quote, or set the escape \
          to \"\" for none";
-    letter_as_delimiter, |d| (d.quote, d.escape, d.delimiter) = (None, Escape::Byte(b'\\'), b'n'),
+    letter_as_delimiter, |d| (d.quote, d.escape, d.delimiter) = (None, Escape::Byte(b'\\'), b'n'.into()),
         "delimiter: 'n' has a meaning of its own after an escape; take a byte that is neither a \
-         letter nor a digit";
+         letter nor a digit nor a full stop";
     letter_as_escape, |d| (d.quote, d.escape) = (None, Escape::Byte(b'x')),
         "escape: 'x' has a meaning of its own after an escape; take a byte that is neither a \
-         letter nor a digit";
-    quoted_null, |d| d.null = Some("\"\"".to_owned()),
-        "null: \"\\\"\\\"\" holds the quote, and a quoted field is never NULL; write the marker \
-         without quotes";
-    null_with_delimiter, |d| d.null = Some("a,b".to_owned()),
+         letter nor a digit nor a full stop";
+    quoted_null, |d| d.nulls = vec!["\"\"".to_owned()],
+        "null: \"\\\"\\\"\" holds the quote, and markers are compared without quotes; write the \
+         marker without quotes; null_quoted = true makes quoted ones NULL too";
+    null_with_delimiter, |d| d.nulls = vec!["a,b".to_owned()],
         "null: \"a,b\" holds ',', which no field can; take a marker without delimiters, line \
          ends and NUL bytes";
     small_records, |d| d.record_bytes_max = 1023,
@@ -66,7 +66,7 @@ says! {
     great_records, |d| d.record_bytes_max = (1 << 30) + 1,
         "record_bytes_max: 1073741825 is out of range; set it between 1024 (1 KiB) and \
          1073741824 (1 GiB)";
-    letter_as_delimiter_without_escape, |d| d.delimiter = b'x', "accepted";
+    letter_as_delimiter_without_escape, |d| d.delimiter = b'x'.into(), "accepted";
     quote_without_escape, |d| d.escape = Escape::None, "accepted";
     least_records, |d| d.record_bytes_max = 1024, "accepted";
     greatest_records, |d| d.record_bytes_max = 1 << 30, "accepted";
@@ -76,7 +76,7 @@ says! {
 #[should_panic(expected = "the caller checks the dialect: delimiter")]
 fn a_scanner_needs_a_checked_dialect() {
     inrush_scan::Scanner::new(&Dialect {
-        delimiter: b'\n',
+        delimiter: b'\n'.into(),
         ..Dialect::csv()
     });
 }

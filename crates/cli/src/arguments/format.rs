@@ -3,7 +3,7 @@
 use inrush::package::{Compression, Format, NullMarker, Preset, suggestion};
 
 /// Every word that a format may have, for a near miss.
-const WORDS: [&str; 15] = [
+const WORDS: [&str; 18] = [
     "tbl",
     "csv",
     "tsv",
@@ -11,8 +11,11 @@ const WORDS: [&str; 15] = [
     "quote",
     "escape",
     "null",
+    "decimal_separator",
+    "group_separator",
     "record_bytes_max",
     "compression",
+    "encoding",
     "header",
     "no_header",
     "trailing_delimiter",
@@ -44,6 +47,8 @@ fn apply(format: &mut Format, name: &str, value: Option<String>) -> Result<(), S
         ("quote", Some(value)) => format.quote = Some(value),
         ("escape", Some(value)) => format.escape = Some(value),
         ("null", Some(value)) => format.null = Some(NullMarker::Text(value)),
+        ("decimal_separator", Some(value)) => format.decimal_separator = Some(value),
+        ("group_separator", Some(value)) => format.group_separator = Some(value),
         ("no_null", None) => format.null = Some(NullMarker::Never(false)),
         ("header", None) => format.header = Some(true),
         ("no_header", None) => format.header = Some(false),
@@ -69,9 +74,17 @@ fn apply(format: &mut Format, name: &str, value: Option<String>) -> Result<(), S
                 "none" => Compression::None,
                 "gzip" | "gz" => Compression::Gzip,
                 "zstd" | "zst" => Compression::Zstd,
-                _ => return Err(format!("compression={value}: it is none, gzip or zstd")),
+                "bzip2" | "bz2" => Compression::Bzip2,
+                "xz" => Compression::Xz,
+                "zip" => Compression::Zip,
+                _ => {
+                    return Err(format!(
+                        "compression={value}: it is none, gzip, zstd, bzip2, xz or zip"
+                    ));
+                }
             });
         }
+        ("encoding", Some(value)) => format.encoding = Some(value),
         (word, value) if WORDS.contains(&word) => {
             return Err(match value {
                 Some(_) => format!("`{word}` takes no value"),
@@ -191,7 +204,7 @@ mod tests {
             ("header=1", "header=1: it is neither true nor false"),
             (
                 "compression=lz4",
-                "compression=lz4: it is none, gzip or zstd",
+                "compression=lz4: it is none, gzip, zstd, bzip2, xz or zip",
             ),
             (
                 "record_bytes_max=1M",

@@ -42,16 +42,18 @@ pub struct LoadArguments {
     ///
     /// Presets are `tbl` (dbgen's: | with a trailing delimiter), `csv` (RFC 4180 with a header)
     /// and `tsv` (COPY's text form); without one, the files' names tell (.tbl, .csv, .tsv), else
-    /// it is csv. Settings are delimiter, quote, escape, null, record_bytes_max and compression
-    /// (none, gzip, zstd) with a value, and header, no_header, trailing_delimiter,
+    /// it is csv. Settings are delimiter, quote, escape, null, decimal_separator, group_separator,
+    /// record_bytes_max and compression (none, gzip, zstd) with a value, and header, no_header, trailing_delimiter,
     /// no_trailing_delimiter and no_null without one. `\t` stands for a tab; an empty quote or
     /// escape for none.
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
 
-    /// The files' columns in the files' order: "id bigint not null, name text, ..."
+    /// The files' columns: "id bigint not null, name text, ..."
     ///
-    /// Without them a new table has the columns that are guessed from the files.
+    /// With a header they are matched by name, else they stand in the files' order. Every field is
+    /// listed: "x skip" passes one over, "* skip" all that are not named. Without columns a new
+    /// table has those that are guessed from the files.
     #[arg(long, value_name = "COLUMNS")]
     pub columns: Option<String>,
 

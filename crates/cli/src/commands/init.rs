@@ -10,7 +10,7 @@ use inrush::package::{
     RunSettings, escape_braces, quoted_where_needed,
 };
 use inrush::sniff::{Guess, SniffOptions, sniff, table_name};
-use inrush::source;
+use inrush::source::{self, ResolveOptions};
 
 use crate::arguments::{InitArguments, parse_format};
 use crate::errors::CommandError;
@@ -53,8 +53,17 @@ pub fn init(arguments: &InitArguments) -> Result<u8, CommandError> {
     package_file::ready(&package, &Overrides::default(), PathBuf::from("."))?;
 
     let _guard = signals::end_at_once(None);
+    let encoding = format
+        .text_encoding()
+        .map_err(|error| inrush::Error::from(inrush::plan::PlanError::from(error)))?;
+    let resolving = ResolveOptions {
+        compression: format.compression,
+        encoding,
+        reader: "init",
+        ..ResolveOptions::default()
+    };
     let files: Vec<Arc<source::SourceFile>> =
-        source::resolve_as(&arguments.files, Path::new(""), format.compression)
+        source::resolve_as(&arguments.files, Path::new(""), &resolving)
             .map_err(inrush::Error::from)?
             .into_iter()
             .map(Arc::new)

@@ -45,7 +45,7 @@ impl Kernel for Boolean {
         } else {
             Err(ValueError::syntax(
                 "not a boolean; write true or false (also t, f, yes, no, y, n, on, off, 1, 0, \
-                 in any case)",
+                 in any case), or declare the file's own true_words and false_words for the column",
             ))
         }
     }

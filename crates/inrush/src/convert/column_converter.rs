@@ -12,19 +12,21 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
 use super::boolean::Boolean;
+use super::boolean_words::DeclaredBoolean;
 use super::bytea;
 use super::date::Date;
 use super::decimal::Decimal;
 use super::decimal_text::DecimalText;
 use super::enumeration::Enumeration;
 use super::error::{ConvertError, ValueError};
-use super::fields::{Fields, Gatherer};
+use super::fields::{Fields, Gatherer, Span, nul_error};
 use super::float::Float;
 use super::integer::Integer;
 use super::interval::Interval;
 use super::json::Json;
-use super::kernel::{Fault, Kernel, trim, values};
+use super::kernel::{Fault, Kernel, WINDOW_BYTES, trim, values};
 use super::key::KeyValue;
+use super::policies;
 use super::text::{Opaque, Text};
 use super::time::Time;
 use super::timestamp::{Timestamp, TimestampTz};
@@ -35,6 +37,7 @@ use crate::column::{Column, ColumnType, interval_fields};
 /// What converts the fields of one column.
 pub(super) enum ColumnConverter {
     Bool(Boolean),
+    DeclaredBool(DeclaredBoolean),
     Int16(Integer<i16>),
     Int32(Integer<i32>),
     Int64(Integer<i64>),
@@ -76,12 +79,16 @@ impl ColumnConverter {
     /// The converter of a column.
     pub fn new(column: &Column) -> Result<ColumnConverter, ConvertError> {
         refuse_unused(column)?;
+        policies::refuse_unused(column)?;
         let invalid = |reason: String| ConvertError::TypeInvalid {
             column: column.name.clone(),
             reason,
         };
         Ok(match &column.column_type {
-            ColumnType::Bool => ColumnConverter::Bool(Boolean),
+            ColumnType::Bool => match &column.policies.words {
+                None => ColumnConverter::Bool(Boolean),
+                Some(words) => ColumnConverter::DeclaredBool(DeclaredBoolean::new(column, words)?),
+            },
             ColumnType::Int16 => ColumnConverter::Int16(Integer::new()),
             ColumnType::Int32 => ColumnConverter::Int32(Integer::new()),
             ColumnType::Int64 => ColumnConverter::Int64(Integer::new()),
@@ -127,11 +134,8 @@ impl ColumnConverter {
     /// Converts the fields of a column.
     pub fn array(&self, fields: &Fields<'_>, faults: &mut Vec<Fault>) -> Output {
         let array: ArrayRef = match self {
-            ColumnConverter::Bool(kernel) => {
-                let values = values(kernel, fields, faults);
-                let bits = BooleanBuffer::collect_bool(values.len(), |row| values[row]);
-                Arc::new(BooleanArray::new(bits, nulls(fields)))
-            }
+            ColumnConverter::Bool(kernel) => boolean_array(kernel, fields, faults),
+            ColumnConverter::DeclaredBool(kernel) => boolean_array(kernel, fields, faults),
             ColumnConverter::Int16(kernel) => primitive::<Int16Type, _>(kernel, fields, faults),
             ColumnConverter::Int32(kernel) => primitive::<Int32Type, _>(kernel, fields, faults),
             ColumnConverter::Int64(kernel) => primitive::<Int64Type, _>(kernel, fields, faults),
@@ -186,6 +190,44 @@ impl ColumnConverter {
         Output::Array(array)
     }
 
+    /// How many values the kernel rounded since this was asked last.
+    pub fn take_rounded_count(&self) -> u64 {
+        match self {
+            ColumnConverter::Time(kernel) => kernel.take_rounded_count(),
+            ColumnConverter::Timestamp(kernel) => kernel.take_rounded_count(),
+            ColumnConverter::TimestampTz(kernel) => kernel.take_rounded_count(),
+            _ => 0,
+        }
+    }
+
+    /// What is wrong with a text that the package gives for this column, if anything is.
+    pub fn check_text(&self, text: &[u8]) -> Result<(), ValueError> {
+        let mut padded = text.to_vec();
+        padded.resize(text.len() + WINDOW_BYTES, 0);
+        let spans = [Span {
+            start: 0,
+            length: text.len() as u32,
+        }];
+        let fields = Fields {
+            spans: &spans,
+            is_plain: true,
+            null_count: 0,
+            text: &padded,
+            unescaped: &[],
+        };
+        let mut faults = Vec::new();
+        if text.contains(&0) {
+            return Err(nul_error());
+        }
+        // The values themselves are not needed.
+        let _ = self.array(&fields, &mut faults);
+        self.take_rounded_count();
+        match faults.pop() {
+            Some(fault) => Err(fault.error),
+            None => Ok(()),
+        }
+    }
+
     /// One value of a key column.
     pub fn key_value(&self, text: &str) -> Result<KeyValue, ValueError> {
         let field = text.as_bytes();
@@ -220,7 +262,7 @@ fn refuse_unused(column: &Column) -> Result<(), ConvertError> {
             column.column_type,
             ColumnType::Date | ColumnType::Time { .. } | ColumnType::Timestamp { .. }
         );
-    if let Some(format) = &column.format
+    if let Some(format) = column.formats.first()
         && !takes_format
     {
         return Err(ConvertError::FormatNotUsed {
@@ -259,6 +301,15 @@ where
         ScalarBuffer::from(values),
         nulls(fields),
     ))
+}
+
+fn boolean_array<K>(kernel: &K, fields: &Fields<'_>, faults: &mut Vec<Fault>) -> ArrayRef
+where
+    K: Kernel<Native = bool>,
+{
+    let values = values(kernel, fields, faults);
+    let bits = BooleanBuffer::collect_bool(values.len(), |row| values[row]);
+    Arc::new(BooleanArray::new(bits, nulls(fields)))
 }
 
 fn interval_array(kernel: &Interval, fields: &Fields<'_>, faults: &mut Vec<Fault>) -> ArrayRef {

@@ -5,16 +5,19 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use inrush_scan::{Dialect, Records};
+use inrush_scan::{Dialect, MissingFields, Records};
 
-use super::column_converter::ColumnConverter;
+use super::column_converter::{ColumnConverter, Output};
 use super::error::{ConvertError, ValueError};
 use super::fields::{GatherInput, Gatherer};
 use super::kernel::Fault;
 use super::key::{self, KeyBounds};
-use super::rows::{self, PendingReject, Row};
+use super::policies::FieldPolicy;
+use super::provenance::{Origin, Provenance, RunStamp};
+use super::rows::{self, PendingReject, Row, Selected};
 use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
 use crate::column::{Column, schema};
+use crate::column_policy::ColumnChanges;
 use crate::reject::{Reject, RejectCode};
 
 /// Makes record batches of the columns' types from the records of chunks. One per stream; its
@@ -29,13 +32,106 @@ pub struct Converter {
     rows: Vec<Row>,
     is_bad: Vec<bool>,
     pending: Vec<PendingReject>,
+    stamp: Option<RunStamp>,
 }
 
 struct ColumnState {
     name: Arc<str>,
     nullable: bool,
-    field_index: usize,
+    source: StateSource,
     converter: ColumnConverter,
+    /// Values that became others in this batch, and in all batches before it.
+    changes_of_batch: ColumnChanges,
+    changes: ColumnChanges,
+}
+
+/// Where the values of a column come from.
+enum StateSource {
+    Field {
+        index: usize,
+        /// How it is read, where that is not the usual way.
+        policy: Option<Box<FieldPolicy>>,
+    },
+    Made(Provenance),
+}
+
+impl ColumnState {
+    fn new(
+        column: &Column,
+        dialect: &Dialect,
+        field_count: usize,
+    ) -> Result<ColumnState, ConvertError> {
+        if let Some(field_index) = column.source.field_index()
+            && field_index >= field_count
+        {
+            return Err(ConvertError::FieldMissing {
+                column: column.name.clone(),
+                field_number: field_index + 1,
+                field_count,
+            });
+        }
+        let converter = ColumnConverter::new(column)?;
+        let policy = FieldPolicy::of(column, dialect)?;
+        if let Some(policy) = &policy {
+            policy.check_default(column, &converter)?;
+        }
+        let source = match Provenance::of(column, &converter, policy.as_ref())? {
+            Some(provenance) => StateSource::Made(provenance),
+            None => StateSource::Field {
+                index: column.source.field_index().expect("it is not made"),
+                policy: policy.map(Box::new),
+            },
+        };
+        Ok(ColumnState {
+            name: Arc::from(column.name.as_str()),
+            nullable: column.nullable,
+            source,
+            converter,
+            changes_of_batch: ColumnChanges::default(),
+            changes: ColumnChanges::default(),
+        })
+    }
+
+    /// The column over the rows of a batch.
+    fn output(
+        &mut self,
+        gatherer: &mut Gatherer,
+        input: &GatherInput<'_>,
+        origin: &Origin<'_>,
+        faults: &mut Vec<Fault>,
+    ) -> Output {
+        self.changes_of_batch = ColumnChanges::default();
+        let (fields, policy) = match &self.source {
+            StateSource::Made(provenance) => {
+                return provenance.output(&self.converter, gatherer, input, origin, faults);
+            }
+            StateSource::Field {
+                index,
+                policy: None,
+            } => (gatherer.gather(input, *index, faults), None),
+            StateSource::Field {
+                index,
+                policy: Some(policy),
+            } => {
+                let changes = &mut self.changes_of_batch;
+                let fields = gatherer.gather_by_policy(input, *index, policy, changes, faults);
+                (fields, Some(policy))
+            }
+        };
+        if fields.null_count > 0 && !self.nullable {
+            let nulls = (0..input.rows.len()).filter(|row| fields.spans[*row].is_null());
+            faults.extend(nulls.map(|row| Fault {
+                row,
+                error: match policy {
+                    Some(policy) => policy.null_error(),
+                    None => null_error(input.dialect),
+                },
+            }));
+        }
+        let output = self.converter.array(&fields, faults);
+        self.changes_of_batch.rounded += self.converter.take_rounded_count();
+        output
+    }
 }
 
 /// A row that does not fit: its place in the batch, the first column at fault and why.
@@ -49,7 +145,7 @@ struct BadRow {
 struct Batch<'a> {
     chunk: &'a Chunk,
     records: &'a Records,
-    any_escaped: bool,
+    selected: Selected,
     any_nul: bool,
 }
 
@@ -62,21 +158,7 @@ impl Converter {
     ) -> Result<Converter, ConvertError> {
         let states = columns
             .iter()
-            .map(|column| {
-                if column.field_index >= field_count {
-                    return Err(ConvertError::FieldMissing {
-                        column: column.name.clone(),
-                        field_number: column.field_index + 1,
-                        field_count,
-                    });
-                }
-                Ok(ColumnState {
-                    name: Arc::from(column.name.as_str()),
-                    nullable: column.nullable,
-                    field_index: column.field_index,
-                    converter: ColumnConverter::new(column)?,
-                })
-            })
+            .map(|column| ColumnState::new(column, dialect, field_count))
             .collect::<Result<_, _>>()?;
         Ok(Converter {
             columns: states,
@@ -88,7 +170,22 @@ impl Converter {
             rows: Vec::new(),
             is_bad: Vec::new(),
             pending: Vec::new(),
+            stamp: None,
         })
+    }
+
+    /// Tells the run that the rows are loaded by, for the columns that name it.
+    pub fn with_run(mut self, stamp: RunStamp) -> Converter {
+        self.stamp = Some(stamp);
+        self
+    }
+
+    /// How many values of each column became others so far, as its policies allow; in the order
+    /// of the columns. Rows that were rejected do not count.
+    pub fn changes(&self) -> impl ExactSizeIterator<Item = (&str, ColumnChanges)> {
+        self.columns
+            .iter()
+            .map(|column| (&*column.name, column.changes))
     }
 
     /// Rows whose key lies outside of `bounds` become rejects from now on.
@@ -116,7 +213,8 @@ impl Converter {
     ///
     /// # Panics
     ///
-    /// Where `records` is not what a scan found in `chunk`, or the chunk has no padding.
+    /// Where `records` is not what a scan found in `chunk`, or the chunk has no padding; where a
+    /// column names its run, and none was told.
     pub fn convert(
         &mut self,
         chunk: &Chunk,
@@ -133,7 +231,7 @@ impl Converter {
             "a chunk is small enough for the offsets of views"
         );
         let any_nul = holds_nul(chunk, records, &range);
-        let any_escaped = rows::select(
+        let selected = rows::select(
             chunk,
             records,
             range,
@@ -145,7 +243,7 @@ impl Converter {
         let batch = Batch {
             chunk,
             records,
-            any_escaped,
+            selected,
             any_nul,
         };
         let mut bad_rows = Vec::new();
@@ -155,6 +253,9 @@ impl Converter {
             let mut none = Vec::new();
             arrays = self.arrays(&batch, &mut none);
             assert!(none.is_empty(), "a row that did fit fits again");
+        }
+        for column in &mut self.columns {
+            column.changes.add(&column.changes_of_batch);
         }
         if !self.pending.is_empty() {
             self.pending.sort_by_key(|pending| pending.record);
@@ -175,6 +276,7 @@ impl Converter {
             gatherer,
             rows,
             is_bad,
+            stamp,
             ..
         } = self;
         is_bad.clear();
@@ -185,21 +287,17 @@ impl Converter {
             records: batch.records,
             rows,
             dialect,
-            any_escaped: batch.any_escaped,
+            selected: batch.selected,
             any_nul: batch.any_nul,
+        };
+        let origin = Origin {
+            chunk: batch.chunk,
+            stamp: *stamp,
         };
         let mut faults: Vec<Fault> = Vec::new();
         let mut arrays = Vec::with_capacity(columns.len());
-        for (column_index, column) in columns.iter().enumerate() {
-            let fields = gatherer.gather(&input, column.field_index, &mut faults);
-            if fields.null_count > 0 && !column.nullable {
-                let nulls = (0..rows.len()).filter(|row| fields.spans[*row].is_null());
-                faults.extend(nulls.map(|row| Fault {
-                    row,
-                    error: null_error(dialect),
-                }));
-            }
-            let output = column.converter.array(&fields, &mut faults);
+        for (column_index, column) in columns.iter_mut().enumerate() {
+            let output = column.output(gatherer, &input, &origin, &mut faults);
             let array = output.finish(&batch.chunk.bytes, gatherer);
             if let Some(bounds) = key_bounds
                 && bounds.column_index == column_index
@@ -225,7 +323,13 @@ impl Converter {
         for bad in bad_rows {
             let record = self.rows[bad.row].record;
             let column = &self.columns[bad.column_index];
-            let field = batch.records.field(record as usize, column.field_index);
+            // A field that is missing, or none at all, has no text to show.
+            let field = match column.source {
+                StateSource::Field { index, .. } => {
+                    batch.records.field_if_present(record as usize, index)
+                }
+                _ => None,
+            };
             self.pending.push(PendingReject {
                 record,
                 reject: rows::reject(
@@ -257,9 +361,16 @@ fn holds_nul(chunk: &Chunk, records: &Records, range: &Range<usize>) -> bool {
 }
 
 fn null_error(dialect: &Dialect) -> ValueError {
-    let marker = match dialect.null.as_deref() {
-        Some("") => "an empty unquoted field".to_owned(),
-        Some(marker) => format!("the unquoted field {marker}"),
+    let is_one = dialect.nulls.len() == 1;
+    let marker = match dialect.nulls.first().map(String::as_str) {
+        _ if dialect.missing_fields == MissingFields::Null => {
+            "this field, or its absence,".to_owned()
+        }
+        Some("") if is_one && dialect.null_quoted => "an empty field".to_owned(),
+        Some("") if is_one => "an empty unquoted field".to_owned(),
+        Some(marker) if is_one && dialect.null_quoted => format!("the field {marker}"),
+        Some(marker) if is_one => format!("the unquoted field {marker}"),
+        Some(_) => "this field".to_owned(),
         None => "NULL".to_owned(),
     };
     ValueError::new(

@@ -5,21 +5,23 @@ use super::cursor::{Cursor, number};
 use super::digits;
 use super::error::{ConvertError, ValueError};
 use super::format_hints::{Wanted, not_written_as};
-use super::formats::{Format, FormatUse};
+use super::format_list::Formats;
+use super::formats::FormatUse;
 use super::kernel::{Kernel, Window, trim};
 use super::number::is_any_word;
+use super::second_digits::SecondDigits;
 use super::time;
 use crate::column::Column;
 
 /// Converts dates.
 pub(super) struct Date {
-    format: Option<Format>,
+    formats: Option<Formats>,
 }
 
 impl Date {
     pub fn new(column: &Column) -> Result<Date, ConvertError> {
         Ok(Date {
-            format: Format::of(column, FormatUse::Date)?,
+            formats: Formats::of(column, FormatUse::Date)?,
         })
     }
 }
@@ -29,13 +31,13 @@ impl Kernel for Date {
 
     #[inline(always)]
     fn quick(&self, window: &Window, length: usize) -> Option<i32> {
-        match &self.format {
+        match &self.formats {
             // Years 1 to 9999 are well inside of 32 bits of days.
             None => (length == 10)
                 .then(|| quick_date(window))?
                 .map(|days| days as i32),
-            Some(format) => {
-                let local = format.quick(window, length)?;
+            Some(formats) => {
+                let local = formats.quick(window, length)?;
                 let days = local / calendar::DAY_MICROSECONDS;
                 (local % calendar::DAY_MICROSECONDS == 0).then_some(days as i32)
             }
@@ -44,8 +46,8 @@ impl Kernel for Date {
 
     fn exact(&self, field: &[u8]) -> Result<i32, ValueError> {
         let text = trim(field);
-        if let Some(format) = &self.format {
-            return format.date(text);
+        if let Some(formats) = &self.formats {
+            return formats.date(text);
         }
         match infinity(text) {
             Some(true) => return Ok(i32::MIN),
@@ -186,7 +188,7 @@ fn midnight(cursor: &mut Cursor<'_>, whole: &[u8]) -> Result<(), ValueError> {
     if !time::separator(cursor) {
         return Err(fault());
     }
-    let microseconds = time::time_of_day(cursor, 6).map_err(|_| fault())?;
+    let microseconds = time::time_of_day(cursor, &SecondDigits::exact(6)).map_err(|_| fault())?;
     if !cursor.is_at_end() {
         return Err(fault());
     }
@@ -244,15 +246,9 @@ mod tests {
     use crate::reject::RejectCode;
 
     fn kernel(format: Option<&str>) -> Date {
-        Date::new(&Column {
-            name: "d".to_owned(),
-            column_type: ColumnType::Date,
-            nullable: true,
-            field_index: 0,
-            format: format.map(str::to_owned),
-            zone: None,
-        })
-        .expect("a format that can be used")
+        let mut column = Column::new("d", ColumnType::Date, 0);
+        column.formats.extend(format.map(str::to_owned));
+        Date::new(&column).expect("a format that can be used")
     }
 
     fn days(text: &str) -> Result<i32, RejectCode> {

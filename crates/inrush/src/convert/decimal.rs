@@ -83,8 +83,8 @@ impl Kernel for Decimal {
         let text = trim(field);
         if is_not_finite(text) {
             return Err(ValueError::out_of_range(
-                "NaN and infinities cannot be kept in a decimal here; mend the row, or let the \
-                 column be double precision",
+                "NaN and infinities cannot be kept in a decimal here; mend the row, declare \
+                 nan = \"null\" where NaN means NULL, or let the column be double precision",
             ));
         }
         let number = literal(text)?;
@@ -113,8 +113,8 @@ impl Kernel for Decimal {
         }
         if shift < 0 {
             return Err(ValueError::fraction_lost(format!(
-                "{} digits stand after the point, and {} keeps {}; round the value, or declare \
-                 the column with a larger scale",
+                "{} digits stand after the point, and {} keeps {}; declare `round` for the column, \
+                 or a larger scale",
                 scale - shift,
                 self.type_name(),
                 self.scale

@@ -57,12 +57,12 @@ impl DecimalText {
             return Err(match self.limit {
                 Some((precision, scale)) if scale < 0 => ValueError::fraction_lost(format!(
                     "numeric({precision},{scale}) keeps no digits of the last {} before the \
-                     point; round the value, or declare the column with a larger scale",
+                     point; declare `round` for the column, or a larger scale",
                     -scale
                 )),
                 Some((precision, scale)) => ValueError::fraction_lost(format!(
                     "{needed} digits stand after the point, and numeric({precision},{scale}) \
-                     keeps {scale}; round the value, or declare the column with a larger scale"
+                     keeps {scale}; declare `round` for the column, or a larger scale"
                 )),
                 None => ValueError::out_of_range(format!(
                     "{needed} digits stand after the point, and numeric holds \

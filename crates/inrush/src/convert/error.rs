@@ -63,6 +63,48 @@ pub enum ConvertError {
         /// The zone.
         zone: String,
     },
+    /// A policy that nothing of the column would look at.
+    #[error("column {column:?} has {setting}, but {takes}; remove it, or change the type")]
+    PolicyNotUsed {
+        /// The column.
+        column: String,
+        /// The policy's key.
+        setting: &'static str,
+        /// What takes it.
+        takes: &'static str,
+    },
+    /// A policy that cannot be.
+    #[error("column {column:?}: {setting} cannot be used: {reason}")]
+    PolicyInvalid {
+        /// The column.
+        column: String,
+        /// The policy's key.
+        setting: &'static str,
+        /// What is wrong with it, and the mend.
+        reason: String,
+    },
+    /// A default or a constant that the column cannot hold.
+    #[error("column {column:?}: its {setting} {text:?} does not fit the column: {reason}")]
+    TextInvalid {
+        /// The column.
+        column: String,
+        /// `default` or `value`.
+        setting: &'static str,
+        /// The text.
+        text: String,
+        /// What is wrong with it, and the mend.
+        reason: String,
+    },
+    /// A source of values whose type is not the column's.
+    #[error("column {column:?} cannot be filled from source = {source_word:?}: {reason}")]
+    SourceType {
+        /// The column.
+        column: String,
+        /// The source's word.
+        source_word: &'static str,
+        /// The types that can hold it.
+        reason: &'static str,
+    },
     /// Bounds that a type cannot have.
     #[error("column {column:?}: {reason}")]
     TypeInvalid {

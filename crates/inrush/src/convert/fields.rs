@@ -5,15 +5,15 @@
 
 use std::ops::Range;
 
-use inrush_scan::{Dialect, Escape, FieldText, Records, decode_field};
+use inrush_scan::{Dialect, Escape, FieldText, Records, Trim, decode_field};
 
 use super::error::ValueError;
 use super::kernel::{Fault, WINDOW_BYTES, Window};
-use super::rows::Row;
+use super::rows::{Row, Selected};
 use crate::reject::RejectCode;
 
 /// Set in the start of a field that stands in the unescaped text.
-const UNESCAPED: u32 = 1 << 31;
+pub(super) const UNESCAPED: u32 = 1 << 31;
 
 /// Where a field stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    const NULL: Span = Span {
+    pub const NULL: Span = Span {
         start: u32::MAX,
         length: 0,
     };
@@ -33,6 +33,12 @@ impl Span {
     #[inline(always)]
     pub fn is_null(self) -> bool {
         self.start == u32::MAX
+    }
+
+    /// The bytes of a field that stands in the chunk.
+    #[inline(always)]
+    fn of(self, text: &[u8]) -> &[u8] {
+        &text[self.start as usize..][..self.length as usize]
     }
 }
 
@@ -103,10 +109,10 @@ impl Fields<'_> {
 /// Gathers the fields of a column. Its memory is used again for the next one.
 #[derive(Default)]
 pub(super) struct Gatherer {
-    spans: Vec<Span>,
-    unescaped: Vec<u8>,
-    scratch: Vec<u8>,
-    null_count: usize,
+    pub(super) spans: Vec<Span>,
+    pub(super) unescaped: Vec<u8>,
+    pub(super) scratch: Vec<u8>,
+    pub(super) null_count: usize,
 }
 
 /// What a gatherer reads.
@@ -118,8 +124,8 @@ pub(super) struct GatherInput<'a> {
     pub records: &'a Records,
     pub rows: &'a [Row],
     pub dialect: &'a Dialect,
-    /// Any row holds a quote or an escape.
-    pub any_escaped: bool,
+    /// What the rows ask for.
+    pub selected: Selected,
     /// Any row holds a NUL byte.
     pub any_nul: bool,
 }
@@ -132,10 +138,8 @@ impl Gatherer {
         field_index: usize,
         faults: &mut Vec<Fault>,
     ) -> Fields<'a> {
-        self.spans.clear();
-        self.unescaped.clear();
-        self.null_count = 0;
-        if input.any_escaped {
+        self.clear();
+        if input.selected.any_escaped || input.selected.any_ragged {
             self.gather_escaped(input, field_index, faults);
         } else {
             self.gather_plain(input, field_index);
@@ -143,13 +147,31 @@ impl Gatherer {
                 self.find_nul(input.text, faults);
             }
         }
-        if !self.unescaped.is_empty() {
-            let length = self.unescaped.len() + WINDOW_BYTES;
-            self.unescaped.resize(length, 0);
+        self.gathered(input)
+    }
+
+    /// Forgets the last column.
+    pub fn clear(&mut self) {
+        self.spans.clear();
+        self.unescaped.clear();
+        self.null_count = 0;
+    }
+
+    /// The fields whose spans have been filled in.
+    pub fn gathered<'a>(&'a mut self, input: &GatherInput<'a>) -> Fields<'a> {
+        // A kernel may look past the end of a text, even of one without any byte.
+        if self.unescaped.is_empty() {
+            return self.fields(input, self.null_count == 0);
         }
+        let length = self.unescaped.len() + WINDOW_BYTES;
+        self.unescaped.resize(length, 0);
+        self.fields(input, false)
+    }
+
+    fn fields<'a>(&'a self, input: &GatherInput<'a>, is_plain: bool) -> Fields<'a> {
         Fields {
             spans: &self.spans,
-            is_plain: self.null_count == 0 && self.unescaped.is_empty(),
+            is_plain,
             null_count: self.null_count,
             text: input.text,
             unescaped: &self.unescaped,
@@ -174,7 +196,12 @@ impl Gatherer {
                 length: end.wrapping_sub(start),
             }
         };
-        if field_index == 0 {
+        if !records.field_starts.is_empty() {
+            self.spans.extend(input.rows.iter().map(|row| {
+                let at = row.first_field as usize + field_index;
+                span(records.field_starts[at], field_ends[at])
+            }));
+        } else if field_index == 0 {
             self.spans.extend(input.rows.iter().map(|row| {
                 span(
                     records.records[row.record as usize].start,
@@ -182,21 +209,25 @@ impl Gatherer {
                 )
             }));
         } else {
+            let gap_bytes = records.gap_bytes;
             self.spans.extend(input.rows.iter().map(|row| {
                 let at = row.first_field as usize + field_index;
                 let [before, end] = field_ends[at - 1..=at] else {
                     unreachable!("two neighbours");
                 };
-                span(before + 1, end)
+                span(before + gap_bytes, end)
             }));
         }
         assert!(
             is_ordered && end_max as usize <= input.bytes_count,
             "a scan's fields lie in order within its chunk"
         );
-        match input.dialect.null.as_deref() {
-            None => {}
-            Some("") => {
+        if input.dialect.trim != Trim::None {
+            self.trim(input);
+        }
+        match input.dialect.nulls.as_slice() {
+            [] => {}
+            [marker] if marker.is_empty() => {
                 for span in &mut self.spans {
                     if span.length == 0 {
                         *span = Span::NULL;
@@ -204,7 +235,7 @@ impl Gatherer {
                     }
                 }
             }
-            Some(marker) => {
+            [marker] => {
                 let marker = marker.as_bytes();
                 for span in &mut self.spans {
                     let start = span.start as usize;
@@ -216,6 +247,25 @@ impl Gatherer {
                     }
                 }
             }
+            _ => {
+                for span in &mut self.spans {
+                    if input.dialect.is_null(span.of(input.text)) {
+                        *span = Span::NULL;
+                        self.null_count += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the blanks off, as the dialect has it.
+    fn trim(&mut self, input: &GatherInput<'_>) {
+        for span in &mut self.spans {
+            let written = span.of(input.text);
+            let trimmed = input.dialect.trimmed(written);
+            // What is left is a part of the field: the way from its start is short.
+            span.start += (trimmed.as_ptr().addr() - written.as_ptr().addr()) as u32;
+            span.length = trimmed.len() as u32;
         }
     }
 
@@ -228,7 +278,12 @@ impl Gatherer {
         let valid = &input.text[..input.bytes_count];
         let marks = Marks::of(input.dialect);
         for (place, row) in input.rows.iter().enumerate() {
-            let range = input.records.field(row.record as usize, field_index);
+            let record = row.record as usize;
+            let Some(range) = input.records.field_if_present(record, field_index) else {
+                self.null_count += 1;
+                self.spans.push(Span::NULL);
+                continue;
+            };
             let is_escaped = input.records.records[row.record as usize].escaped;
             if !input.any_nul
                 && let Some(span) = marks.span_without_undoing(input.text, &range, is_escaped)
@@ -313,7 +368,7 @@ struct Marks<'a> {
     quote: Option<u8>,
     /// Quote and escape, eight times each; the same where there is only one of them.
     special: [u64; 2],
-    null: Option<&'a [u8]>,
+    dialect: &'a Dialect,
 }
 
 impl Marks<'_> {
@@ -331,7 +386,7 @@ impl Marks<'_> {
         Marks {
             quote: dialect.quote,
             special: special.map(|byte| u64::from(byte) * ONES),
-            null: dialect.null.as_deref().map(str::as_bytes),
+            dialect,
         }
     }
 
@@ -351,12 +406,21 @@ impl Marks<'_> {
                 return None;
             }
             inner = range.start + 1..range.end - 1;
-        } else if self.null == Some(&text[range.clone()]) {
-            return Some(Span::NULL);
+        } else {
+            let written = &text[range.clone()];
+            let trimmed = self.dialect.trimmed(written);
+            inner.start += trimmed.as_ptr().addr() - written.as_ptr().addr();
+            inner.end = inner.start + trimmed.len();
+            if self.dialect.is_null(trimmed) {
+                return Some(Span::NULL);
+            }
         }
         // Outside of quotes only a dialect without quotes has escapes.
         if is_escaped && (is_quoted || self.quote.is_none()) && self.is_special_in(text, &inner) {
             return None;
+        }
+        if is_quoted && self.dialect.null_quoted && self.dialect.is_null(&text[inner.clone()]) {
+            return Some(Span::NULL);
         }
         Some(Span {
             start: inner.start as u32,
@@ -391,7 +455,7 @@ fn zero_bytes(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 
-fn nul_error() -> ValueError {
+pub(super) fn nul_error() -> ValueError {
     ValueError::new(
         RejectCode::NulByte,
         "the field holds a NUL byte (0x00), which no text in a database can hold; likely a \
@@ -399,7 +463,7 @@ fn nul_error() -> ValueError {
     )
 }
 
-fn unescaped_utf8_error() -> ValueError {
+pub(super) fn unescaped_utf8_error() -> ValueError {
     ValueError::new(
         RejectCode::InvalidUtf8,
         "with its escapes undone the field is not valid UTF-8; likely bytes of another \
@@ -420,20 +484,30 @@ mod tests {
             ..csv.clone()
         };
         let marker = Dialect {
-            null: Some("NULL".to_owned()),
+            nulls: vec!["NULL".to_owned()],
             ..csv.clone()
         };
         let never = Dialect {
-            null: None,
+            nulls: Vec::new(),
             ..csv.clone()
         };
-        vec![csv, escaped, marker, never, Dialect::tsv()]
+        let many = Dialect {
+            nulls: vec![String::new(), "NULL".to_owned(), "a".to_owned()],
+            null_quoted: true,
+            trim: Trim::Both,
+            ..escaped.clone()
+        };
+        let trimmed = Dialect {
+            trim: Trim::End,
+            ..Dialect::tsv()
+        };
+        vec![csv, escaped, marker, never, many, trimmed, Dialect::tsv()]
     }
 
     proptest! {
         /// Whatever is found without undoing is what the scanner's own decoder says.
         #[test]
-        fn spans_as_decoded(field in "[\"\\\\a,]{0,4}|\"[a-z]{0,20}\"|\"[a-z\"\\\\]{0,20}\"|\\\\N|NULL|[a-z]{0,20}", behind in "[\"\\\\a]{8}") {
+        fn spans_as_decoded(field in "[\"\\\\a,]{0,4}|\"[a-z]{0,20}\"|\"[a-z\"\\\\]{0,20}\"|\\\\N|NULL|[a-z]{0,20}| ?a ?|\"a\"|[ \ta\\\\]{0,6}", behind in "[\"\\\\a]{8}") {
             for dialect in dialects() {
                 let marks = Marks::of(&dialect);
                 let mut text = field.clone().into_bytes();

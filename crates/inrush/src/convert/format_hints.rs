@@ -128,8 +128,12 @@ fn suggest(text: &[u8]) -> Option<String> {
     let is_word =
         |part: &str| part.len() >= 3 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
     let declare = |parts: [&str; 3]| {
+        let pivot = match parts[2] {
+            "%y" => " and year_pivot = 1970 (the first year that two digits can mean)",
+            _ => "",
+        };
         format!(
-            "format = \"{}{separator}{}{separator}{}{time}\"",
+            "format = \"{}{separator}{}{separator}{}{time}\"{pivot}",
             parts[0], parts[1], parts[2]
         )
     };
@@ -230,7 +234,8 @@ mod tests {
         );
         assert_eq!(
             suggested("05-Jan-24"),
-            "declare format = \"%d-%b-%y\" for the column"
+            "declare format = \"%d-%b-%y\" and year_pivot = 1970 (the first year that two digits \
+             can mean) for the column"
         );
         assert!(suggested("20240105T101112").contains("\"%Y%m%dT%H%M%S\""));
         assert!(suggested("20240105101112").contains("\"%Y%m%d%H%M%S\""));

@@ -11,8 +11,8 @@ use super::calendar::{self, DAY_MICROSECONDS};
 use super::date::time_lost;
 use super::error::{ConvertError, ValueError};
 use super::fixed_width::FixedWidth;
-use super::kernel::Window;
-use super::time::{LEAP_SECOND, fraction_lost};
+use super::second_digits::SecondDigits;
+use super::time::LEAP_SECOND;
 use super::timestamp::in_range;
 use crate::column::Column;
 
@@ -30,34 +30,35 @@ pub(super) enum FormatUse {
 
 /// A declared format that can be used.
 pub(super) struct Format {
-    text: String,
-    fixed: Option<FixedWidth>,
+    pub text: String,
+    pub fixed: Option<FixedWidth>,
     /// A value is a count of seconds since 1970.
     is_epoch: bool,
+    /// The first year that two digits stand for, where the format has them.
+    short_year_pivot: Option<u16>,
 }
 
 impl Format {
-    /// The format that a column declares.
-    pub fn of(column: &Column, format_use: FormatUse) -> Result<Option<Format>, ConvertError> {
-        let Some(text) = &column.format else {
-            return Ok(None);
-        };
-        check(text, format_use).map_err(|reason| ConvertError::FormatInvalid {
+    /// A format that a column declares.
+    pub fn new(column: &Column, text: &str, format_use: FormatUse) -> Result<Format, ConvertError> {
+        let pivot = column.policies.year_pivot;
+        check(text, format_use, pivot).map_err(|reason| ConvertError::FormatInvalid {
             column: column.name.clone(),
-            format: text.clone(),
+            format: text.to_owned(),
             reason,
         })?;
-        Ok(Some(Format {
+        let letters = directives(text);
+        Ok(Format {
             fixed: FixedWidth::of(text, format_use),
-            is_epoch: directives(text).contains(&b's'),
-            text: text.clone(),
-        }))
+            is_epoch: letters.contains(&b's'),
+            short_year_pivot: pivot.filter(|_| has_short_year(&letters)),
+            text: text.to_owned(),
+        })
     }
 
-    /// Microseconds since 1970-01-01 (or midnight, for times) of a value of the fixed width.
-    #[inline]
-    pub fn quick(&self, window: &Window, length: usize) -> Option<i64> {
-        self.fixed.as_ref()?.quick(window, length)
+    /// Whether years are written with two digits.
+    pub fn has_short_year(&self) -> bool {
+        self.short_year_pivot.is_some()
     }
 
     /// A date.
@@ -73,22 +74,22 @@ impl Format {
     }
 
     /// A time of day.
-    pub fn time(&self, text: &[u8], fraction_digits: u8) -> Result<i64, ValueError> {
+    pub fn time(&self, text: &[u8], seconds: &SecondDigits) -> Result<i64, ValueError> {
         let parts = self.parse(text)?;
-        self.microseconds_of_day(&parts, fraction_digits)
+        self.microseconds_of_day(&parts, seconds)
     }
 
     /// A timestamp without time zone.
-    pub fn timestamp(&self, text: &[u8], fraction_digits: u8) -> Result<i64, ValueError> {
+    pub fn timestamp(&self, text: &[u8], seconds: &SecondDigits) -> Result<i64, ValueError> {
         let parts = self.parse(text)?;
-        in_range(self.local(&parts, fraction_digits)?)
+        in_range(self.local(&parts, seconds)?)
     }
 
     /// A local time and the seconds that its clocks are ahead of UTC, where it says so.
     pub fn timestamp_with_offset(
         &self,
         text: &[u8],
-        fraction_digits: u8,
+        seconds: &SecondDigits,
     ) -> Result<(i128, Option<i32>), ValueError> {
         let parts = self.parse(text)?;
         if self.is_epoch {
@@ -98,39 +99,54 @@ impl Format {
             return Ok((i128::from(timestamp.as_second()) * 1_000_000, Some(0)));
         }
         let offset = parts.offset().map(|offset| offset.seconds());
-        Ok((self.local(&parts, fraction_digits)?, offset))
+        Ok((self.local(&parts, seconds)?, offset))
     }
 
-    fn local(&self, parts: &BrokenDownTime, fraction_digits: u8) -> Result<i128, ValueError> {
+    fn local(&self, parts: &BrokenDownTime, seconds: &SecondDigits) -> Result<i128, ValueError> {
         let days = days(parts)?;
-        let time = self.microseconds_of_day(parts, fraction_digits)?;
+        let time = self.microseconds_of_day(parts, seconds)?;
         Ok(i128::from(days) * i128::from(DAY_MICROSECONDS) + i128::from(time))
     }
 
     fn microseconds_of_day(
         &self,
         parts: &BrokenDownTime,
-        fraction_digits: u8,
+        seconds: &SecondDigits,
     ) -> Result<i64, ValueError> {
         let time = parts.to_time().map_err(|error| self.no_match(&error))?;
-        let nanoseconds = i64::from(time.subsec_nanosecond());
-        let lost = 10i64.pow(9 - u32::from(fraction_digits.min(6)));
-        if nanoseconds % lost != 0 {
-            let text = format!("{nanoseconds:09}");
-            return Err(fraction_lost(
-                text.trim_end_matches('0').len(),
-                fraction_digits,
-            ));
-        }
-        let seconds = (i64::from(time.hour()) * 60 + i64::from(time.minute())) * 60
+        let fraction = format!("{:09}", time.subsec_nanosecond());
+        let microseconds = seconds.microseconds(fraction.as_bytes(), time.second() % 2 == 1)?;
+        let whole_seconds = (i64::from(time.hour()) * 60 + i64::from(time.minute())) * 60
             + i64::from(time.second());
-        Ok(seconds * 1_000_000 + nanoseconds / 1_000)
+        Ok(whole_seconds * 1_000_000 + microseconds)
     }
 
     fn parse(&self, text: &[u8]) -> Result<BrokenDownTime, ValueError> {
-        let parts = strtime::parse(&self.text, text).map_err(|error| self.no_match(&error))?;
+        let mut parts = strtime::parse(&self.text, text).map_err(|error| self.no_match(&error))?;
         if parts.second() == Some(59) && self.is_leap_second(text, &parts) {
             return Err(ValueError::out_of_range(LEAP_SECOND));
+        }
+        match (self.short_year_pivot, parts.year()) {
+            (Some(pivot), Some(year)) => {
+                let pivot = i32::from(pivot);
+                let year = pivot + (i32::from(year) - pivot).rem_euclid(100);
+                // The pivot is far from the last year that there is.
+                parts
+                    .set_year(Some(year as i16))
+                    .map_err(|error| self.no_match(&error))?;
+            }
+            // The library takes fewer digits too, and 24 would be a year of the Romans.
+            (None, Some(year @ 0..=999)) => {
+                let digits = format!("{year:04}");
+                if !text.windows(4).any(|part| part == digits.as_bytes()) {
+                    return Err(ValueError::syntax(format!(
+                        "the year has fewer than the four digits of the column's format {:?}; \
+                         where years are written with two, declare %y and year_pivot",
+                        self.text
+                    )));
+                }
+            }
+            _ => {}
         }
         Ok(parts)
     }
@@ -195,8 +211,13 @@ fn directives(format: &str) -> Vec<u8> {
     letters
 }
 
+/// Whether years are written with two digits; `%D` is `%m/%d/%y`.
+fn has_short_year(letters: &[u8]) -> bool {
+    letters.contains(&b'y') || letters.contains(&b'D')
+}
+
 /// What keeps a format from being used.
-fn check(format: &str, format_use: FormatUse) -> Result<(), String> {
+fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result<(), String> {
     let letters = directives(format);
     let has = |letter: u8| letters.contains(&letter);
     if letters.is_empty() {
@@ -216,6 +237,28 @@ fn check(format: &str, format_use: FormatUse) -> Result<(), String> {
                     `zone`"
                 .to_owned(),
         );
+    }
+    if has(b'C') || has(b'g') {
+        return Err(
+            "a century (%C) or a week's year of two digits (%g) is not read; write the \
+                    year as %Y, %y or %G"
+                .to_owned(),
+        );
+    }
+    match year_pivot {
+        None if has_short_year(&letters) => {
+            return Err(
+                "two digits of a year (%y) do not say its century; declare the first year that \
+                 the file can hold: year_pivot = 1970 stands for 1970 to 2069"
+                    .to_owned(),
+            );
+        }
+        Some(pivot) if !(1..=9_900).contains(&pivot) => {
+            return Err(format!(
+                "year_pivot = {pivot} is not one of the years 1 to 9900"
+            ));
+        }
+        _ => {}
     }
     let (has_half, has_twelve) = (has(b'p') || has(b'P'), has(b'I') || has(b'l'));
     if has_half != has_twelve {
@@ -279,15 +322,8 @@ mod tests {
     use crate::column::ColumnType;
 
     fn reason(format: &str, column_type: ColumnType, format_use: FormatUse) -> Option<String> {
-        let column = Column {
-            name: "when".to_owned(),
-            column_type,
-            nullable: true,
-            field_index: 0,
-            format: Some(format.to_owned()),
-            zone: None,
-        };
-        Format::of(&column, format_use)
+        let column = Column::new("when", column_type, 0);
+        Format::new(&column, format, format_use)
             .err()
             .map(|error| error.to_string())
     }

@@ -93,7 +93,8 @@ fn not_an_integer(text: &[u8]) -> ValueError {
             ))
         }
         Ok(_) => ValueError::syntax(
-            "a whole number has no decimal point; write it without, or let the column be numeric",
+            "a whole number has no decimal point; write it without, declare `round` for the column, \
+             or let it be numeric",
         ),
         Err(_) => ValueError::syntax(not_a_number(text, "a whole number")),
     }

@@ -6,11 +6,14 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
+use inrush_scan::Dialect;
 
 use super::column_converter::ColumnConverter;
-use super::error::ValueError;
+use super::error::{ConvertError, ValueError};
 use super::kernel::Fault;
+use super::policies::FieldPolicy;
 use crate::column::Column;
+use crate::column_policy::ValueSource;
 use crate::reject::RejectCode;
 
 /// A value of a partition key.
@@ -126,7 +129,34 @@ where
 /// Converts one value on its own, as the rows of a file are: for the planner, which places files
 /// in partitions and checks the bounds of packages. Only types that can be a key are known.
 pub fn convert_one(column: &Column, text: &str) -> Result<KeyValue, ValueError> {
-    let converter =
-        ColumnConverter::new(column).map_err(|error| ValueError::syntax(error.to_string()))?;
-    converter.key_value(text)
+    convert_first(column, Some(text))
+}
+
+/// The same for a field that can be NULL, which a key never is.
+pub fn convert_first(column: &Column, text: Option<&str>) -> Result<KeyValue, ValueError> {
+    let refused = |error: ConvertError| ValueError::syntax(error.to_string());
+    let converter = ColumnConverter::new(column).map_err(refused)?;
+    // What means NULL in the format has become NULL before.
+    let dialect = Dialect {
+        nulls: Vec::new(),
+        ..Dialect::csv()
+    };
+    let text = match &column.source {
+        ValueSource::Constant(text) => Some(text.as_str()),
+        _ => text,
+    };
+    let null = || {
+        ValueError::new(
+            RejectCode::NullNotAllowed,
+            "a partition key is never NULL; mend the row, or declare a `default` with \
+             default_for = \"null\" for the column",
+        )
+    };
+    match FieldPolicy::of(column, &dialect).map_err(refused)? {
+        None => converter.key_value(text.ok_or_else(null)?),
+        Some(policy) => {
+            let text = policy.single(text)?.ok_or_else(null)?;
+            converter.key_value(&String::from_utf8_lossy(&text))
+        }
+    }
 }

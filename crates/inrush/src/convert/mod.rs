@@ -11,10 +11,14 @@
 //! legal form and words the error. The quick path never accepts what the exact one refuses;
 //! tests run them against each other. Text is not copied: its array holds views into the chunk.
 //!
+//! A column with policies of its own ([`policies`]) is gathered in another way, one field after
+//! the other; a column that takes no field ([`provenance`]) is made of what is known of its rows.
+//!
 //! Rows are found bad while the arrays are made. That is rare, so the good rows are then simply
 //! converted once more without the bad ones.
 
 mod boolean;
+mod boolean_words;
 mod bytea;
 mod calendar;
 mod column_converter;
@@ -30,6 +34,7 @@ mod fields;
 mod fixed_width;
 mod float;
 mod format_hints;
+mod format_list;
 mod formats;
 mod integer;
 mod interval;
@@ -38,8 +43,11 @@ mod json;
 mod kernel;
 mod key;
 mod number;
+mod policies;
 mod probe;
+mod provenance;
 mod rows;
+mod second_digits;
 mod text;
 mod time;
 mod timestamp;
@@ -49,8 +57,10 @@ mod zone;
 
 pub use converter::Converter;
 pub use error::{ConvertError, ValueError};
-pub use key::{KeyBounds, KeyValue, convert_one};
+pub use key::{KeyBounds, KeyValue, convert_first, convert_one};
+pub(crate) use policies::is_separator;
 pub use probe::{Probe, Values};
+pub use provenance::RunStamp;
 
 #[cfg(test)]
 mod tests;

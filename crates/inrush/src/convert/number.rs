@@ -84,22 +84,27 @@ pub(super) fn not_a_number(text: &[u8], expected: &str) -> String {
     } else if is_hexadecimal(text) {
         "it is hexadecimal: write decimal digits"
     } else if text.contains(&b'_') {
-        "underscores cannot stand between digits"
+        "underscores stand between its digits; where they separate groups of three declare \
+         group_separator = \"_\" for the column"
     } else if text.starts_with(b"(") && text.ends_with(b")") {
-        "round brackets are an accountant's minus: write a minus sign before the digits"
+        "round brackets are an accountant's minus: declare negative = \"parentheses\" for the \
+         column, or write a minus sign before the digits"
     } else if text.len() > 1 && text.ends_with(b"-") {
-        "the minus sign must stand before the digits"
+        "the minus sign stands behind the digits: declare negative = \"trailing\" for the column, \
+         or write it before them"
     } else if text.ends_with(b"%") {
         "remove the percent sign"
     } else if text.contains(&b',') && is_made_of(text, b"0123456789+-.,") {
-        "a comma cannot stand in it: write a decimal comma as a point, and no separators of \
-         thousands"
+        "a comma stands in it: declare decimal_separator = \",\" for the column, or \
+         group_separator = \",\" where it stands between groups of three digits"
     } else if text.iter().filter(|byte| **byte == b'.').count() > 1
         && is_made_of(text, b"0123456789+-.")
     {
-        "it has more than one point; likely separators of thousands, or a date in this column"
+        "it has more than one point; likely separators of thousands (decimal_separator = \",\" and \
+         group_separator = \".\" of the column), or a date in this column"
     } else if text.contains(&b' ') && is_made_of(text, b"0123456789+-. ") {
-        "a blank stands between its digits"
+        "a blank stands between its digits; where it separates groups of three declare \
+         group_separator = \" \" for the column"
     } else if text.iter().any(u8::is_ascii_digit) {
         "other characters stand beside its digits: likely a unit or a currency, or the columns \
          are not in the file's order"

@@ -99,14 +99,7 @@ mod tests {
 
     #[test]
     fn faults_name_the_values_that_do_not_fit() {
-        let column = Column {
-            name: "n".to_owned(),
-            column_type: ColumnType::Int32,
-            nullable: true,
-            field_index: 0,
-            format: None,
-            zone: None,
-        };
+        let column = Column::new("n", ColumnType::Int32, 0);
         let probe = Probe::new(&column).expect("an integer");
         let mut values = Values::default();
         for value in ["1", "x", "", "2147483648", "-7"] {

@@ -4,7 +4,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use inrush_scan::{Dialect, Fault, FaultKind, Records};
+use inrush_scan::{
+    Dialect, ExtraFields, Fault, FaultKind, FixedWidth, MissingFields, PositionUnit, Record,
+    Records, ShortText,
+};
 
 use super::error::ValueError;
 use crate::chunk::Chunk;
@@ -25,8 +28,16 @@ pub(super) struct PendingReject {
     pub reject: Reject,
 }
 
-/// Selects the rows of `range` whose form is right into `rows`. True where any of them holds a
-/// quote or an escape.
+/// What the rows of a batch ask for, beyond a look at where their fields end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Selected {
+    /// Any of them holds a quote or an escape.
+    pub any_escaped: bool,
+    /// Any of them may lack fields.
+    pub any_ragged: bool,
+}
+
+/// Selects the rows of `range` whose form is right into `rows`.
 pub(super) fn select(
     chunk: &Chunk,
     records: &Records,
@@ -35,15 +46,21 @@ pub(super) fn select(
     field_count: usize,
     rows: &mut Vec<Row>,
     pending: &mut Vec<PendingReject>,
-) -> bool {
+) -> Selected {
     rows.clear();
+    let fills_missing = dialect.missing_fields == MissingFields::Null;
+    // Records of fixed positions list all fields, those past their end too.
+    let mut any_ragged = fills_missing && dialect.fixed.is_some();
     let (faults, any_fault) = from_range(&records.faults, |fault| fault.record_index, &range);
     let (invalid, any_invalid) = from_range(&chunk.invalid_utf8, |record| *record, &range);
     if !any_fault
         && !any_invalid
         && let Some(any_escaped) = select_regular(records, range.clone(), field_count, rows)
     {
-        return any_escaped;
+        return Selected {
+            any_escaped,
+            any_ragged,
+        };
     }
     rows.clear();
     let mut faults = faults.iter().peekable();
@@ -58,11 +75,18 @@ pub(super) fn select(
             .peek()
             .is_some_and(|record| **record as usize == index);
         let found = records.field_count(index);
-        if is_fault || is_invalid || found != field_count {
+        let is_ragged = found < field_count && fills_missing;
+        let fits = found == field_count
+            || is_ragged
+            || found > field_count && dialect.extra_fields == ExtraFields::Ignore;
+        if is_fault || is_invalid || !fits {
             let error = if is_invalid {
-                utf8_error(&chunk.text()[record.start as usize..record.end as usize])
+                utf8_error(
+                    &chunk.text()[record.start as usize..record.end as usize],
+                    chunk.encoding(),
+                )
             } else if let (true, Some(fault)) = (is_fault, faults.peek()) {
-                fault_error(fault, record.start, dialect)
+                fault_error(fault, record, dialect)
             } else {
                 field_count_error(chunk, records, index, dialect, field_count)
             };
@@ -79,12 +103,16 @@ pub(super) fn select(
             continue;
         }
         any_escaped |= record.escaped;
+        any_ragged |= is_ragged;
         rows.push(Row {
             record: index as u32,
             first_field: record.first_field,
         });
     }
-    any_escaped
+    Selected {
+        any_escaped,
+        any_ragged,
+    }
 }
 
 /// Selects all records of a range, where each of them has the right number of fields; else
@@ -126,12 +154,12 @@ fn from_range<'a, T>(
     (rest, any)
 }
 
-/// The reject of a record; `at` is the column at fault and its field.
+/// The reject of a record; `at` is the column at fault and its field, where it has one.
 pub(super) fn reject(
     chunk: &Chunk,
     records: &Records,
     record_index: u32,
-    at: Option<(&Arc<str>, Range<usize>)>,
+    at: Option<(&Arc<str>, Option<Range<usize>>)>,
     error: ValueError,
 ) -> Reject {
     let record = &records.records[record_index as usize];
@@ -139,7 +167,9 @@ pub(super) fn reject(
     Reject {
         location: chunk.location(record.start, record.line),
         column: at.as_ref().map(|(column, _)| Arc::clone(column)),
-        value: at.map(|(_, field)| shortened(&text[field])),
+        value: at
+            .and_then(|(_, field)| field)
+            .map(|field| shortened(&text[field])),
         code: error.code,
         reason: error.reason,
         raw: text[record.start as usize..record.end as usize].to_vec(),
@@ -159,7 +189,22 @@ fn shortened(value: &[u8]) -> String {
     String::from_utf8_lossy(&value[..end]).into_owned()
 }
 
-fn utf8_error(raw: &[u8]) -> ValueError {
+fn utf8_error(raw: &[u8], encoding: Option<&str>) -> ValueError {
+    if let Some(encoding) = encoding {
+        let valid = match std::str::from_utf8(raw) {
+            Err(error) => &raw[..error.valid_up_to()],
+            Ok(_) => raw,
+        };
+        let character = String::from_utf8_lossy(valid).chars().count() + 1;
+        return ValueError::new(
+            RejectCode::InvalidUtf8,
+            format!(
+                "character {character} of the record is nothing in {encoding} (each byte of it \
+                 stands as 0xff in the kept row); likely the file is in another encoding: \
+                 declare that as format.encoding"
+            ),
+        );
+    }
     let place = match std::str::from_utf8(raw) {
         Err(error) => {
             let at = error.valid_up_to();
@@ -171,13 +216,13 @@ fn utf8_error(raw: &[u8]) -> ValueError {
         RejectCode::InvalidUtf8,
         format!(
             "{place} is not valid UTF-8; likely the file is in another encoding, such as \
-             Latin-1: convert it, for example with `iconv -f LATIN1 -t UTF-8`"
+             Latin-1: declare it, for example as format.encoding = \"windows-1252\""
         ),
     )
 }
 
-fn fault_error(fault: &Fault, record_start: u32, dialect: &Dialect) -> ValueError {
-    let byte = fault.position.saturating_sub(record_start) + 1;
+fn fault_error(fault: &Fault, record: &Record, dialect: &Dialect) -> ValueError {
+    let byte = fault.position.saturating_sub(record.start) + 1;
     let quote = dialect.quote.map_or('"', char::from);
     match fault.kind {
         FaultKind::StrayQuote => ValueError::new(
@@ -210,12 +255,63 @@ fn fault_error(fault: &Fault, record_start: u32, dialect: &Dialect) -> ValueErro
         FaultKind::TrailingDelimiterMissing => ValueError::new(
             RejectCode::TrailingDelimiterMissing,
             format!(
-                "the record does not end with {:?}, as the format's trailing_delimiter = true \
+                "the record does not end with {}, as the format's trailing_delimiter = true \
                  says; likely the record was cut off. Where the file has no trailing delimiters, \
                  set trailing_delimiter = false",
-                char::from(dialect.delimiter)
+                dialect.delimiter
             ),
         ),
+        FaultKind::BareCarriageReturn => ValueError::new(
+            RejectCode::BareCarriageReturn,
+            format!(
+                "a carriage return without a line feed behind it stands at byte {byte} of the \
+                 record, outside quotes. Where lines end with it, as old Macs wrote them, set \
+                 terminator = \"cr\" in the format; where they end with \\r\\r\\n, since the file \
+                 was copied as text twice, set terminator = \"\\r\\r\\n\"; where it is data, set \
+                 terminator = \"lf\" or \"crlf\""
+            ),
+        ),
+        FaultKind::EndMarker => ValueError::new(
+            RejectCode::EndMarker,
+            "the record is \\., COPY's end-of-data marker, and text follows it; likely several \
+             exports were put together, or statements of a dump stand behind the data: take the \
+             line out where all of the file is data, else what follows it"
+                .to_owned(),
+        ),
+        FaultKind::RecordLength => record_length_error(record, fault.position, dialect),
+    }
+}
+
+fn record_length_error(record: &Record, position: u32, dialect: &Dialect) -> ValueError {
+    let fixed = dialect.fixed.as_ref();
+    let expected = fixed.map_or(0, FixedWidth::record_length);
+    let unit = match fixed.map(|fixed| fixed.unit) {
+        Some(PositionUnit::Characters) => "characters",
+        _ => "bytes",
+    };
+    // A record that is too long is at fault where it should have ended.
+    let reason = if position < record.end {
+        format!(
+            "the record is longer than {expected} {unit}, where its last field ends; likely the \
+             layout lacks a field, or positions count {}. Where the rest of the line has no \
+             meaning, set extra_fields = \"ignore\" in the format",
+            other_unit(unit)
+        )
+    } else {
+        format!(
+            "the record is shorter than {expected} {unit}; likely blanks at the end of the line \
+             were cut off, or positions count {}. Where fields may be missing, set \
+             missing_fields = \"null\" in the format",
+            other_unit(unit)
+        )
+    };
+    ValueError::new(RejectCode::RecordLength, reason)
+}
+
+fn other_unit(unit: &str) -> &'static str {
+    match unit {
+        "bytes" => "characters (fixed_unit = \"characters\")",
+        _ => "bytes (fixed_unit = \"bytes\")",
     }
 }
 
@@ -229,21 +325,21 @@ fn field_count_error(
     let found = records.field_count(index);
     let record = &records.records[index];
     let raw = &chunk.text()[record.start as usize..record.end as usize];
-    let delimiter = char::from(dialect.delimiter);
+    let delimiter = dialect.delimiter;
     let cause = if found == expected + 1 && records.field(index, found - 1).is_empty() {
         format!(
-            "it ends with {delimiter:?}: where every record does, set trailing_delimiter = true \
+            "it ends with {delimiter}: where every record does, set trailing_delimiter = true \
              in the format"
         )
     } else if found > expected {
         match dialect.quote {
             Some(quote) => format!(
-                "likely a {delimiter:?} stands inside a field that is not quoted with {}; \
+                "likely a {delimiter} stands inside a field that is not quoted with {}; \
                  or `columns` lists too few",
                 char::from(quote)
             ),
             None => format!(
-                "likely a {delimiter:?} stands inside a field, and the format has no quote; or \
+                "likely a {delimiter} stands inside a field, and the format has no quote; or \
                  `columns` lists too few"
             ),
         }
@@ -262,13 +358,13 @@ fn field_count_error(
 }
 
 /// Another usual delimiter that would give the right number of fields.
-fn likely_delimiter(raw: &[u8], delimiter: u8, expected: usize) -> Option<char> {
+fn likely_delimiter(raw: &[u8], delimiter: ShortText, expected: usize) -> Option<char> {
     if expected < 2 {
         return None;
     }
     [b',', b';', b'\t', b'|']
         .into_iter()
-        .filter(|other| *other != delimiter)
+        .filter(|other| delimiter.only_byte() != Some(*other))
         .find(|other| {
             let count = raw.iter().filter(|byte| *byte == other).count();
             count == expected - 1 || count == expected && raw.last() == Some(other)

@@ -44,9 +44,10 @@ impl Text {
         }
         let type_name = if self.blank_padded { "char" } else { "varchar" };
         let hint = if is_blank_past {
-            "; the characters past it are blanks: trim them, or let the column be wider"
+            "; the characters past it are blanks: declare trim = \"end\" for the column, or let it be \
+             wider"
         } else {
-            "; shorten the value, or let the column be wider"
+            "; shorten the value, let the column be wider, or declare on_truncate = \"truncate\""
         };
         Err(ValueError::new(
             RejectCode::TooLong,

@@ -8,22 +8,31 @@ use super::cursor::Cursor;
 use super::digits;
 use super::error::{ConvertError, ValueError};
 use super::format_hints::{Wanted, not_written_as};
-use super::formats::{Format, FormatUse};
+use super::format_list::Formats;
+use super::formats::FormatUse;
 use super::kernel::{Kernel, Window, trim};
+use super::second_digits::SecondDigits;
 use crate::column::Column;
 
 /// Converts times of day.
 pub(super) struct Time {
-    fraction_digits: u8,
-    format: Option<Format>,
+    seconds: SecondDigits,
+    formats: Option<Formats>,
 }
 
 impl Time {
     pub fn new(column: &Column, fraction_digits: u8) -> Result<Time, ConvertError> {
         Ok(Time {
-            fraction_digits,
-            format: Format::of(column, FormatUse::Time)?,
+            seconds: SecondDigits::new(fraction_digits, column.policies.round),
+            formats: Formats::of(column, FormatUse::Time)?,
         })
+    }
+}
+
+impl Time {
+    /// How many values were rounded since this was asked last.
+    pub fn take_rounded_count(&self) -> u64 {
+        self.seconds.take_rounded_count()
     }
 }
 
@@ -32,22 +41,22 @@ impl Kernel for Time {
 
     #[inline(always)]
     fn quick(&self, window: &Window, length: usize) -> Option<i64> {
-        match &self.format {
+        match &self.formats {
             None => {
-                let (microseconds, end) = quick_time(window, 0, length, self.fraction_digits)?;
+                let (microseconds, end) = quick_time(window, 0, length, self.seconds.kept)?;
                 (end == length).then_some(microseconds)
             }
-            Some(format) => format.quick(window, length),
+            Some(formats) => formats.quick(window, length),
         }
     }
 
     fn exact(&self, field: &[u8]) -> Result<i64, ValueError> {
         let text = trim(field);
-        if let Some(format) = &self.format {
-            return format.time(text, self.fraction_digits);
+        if let Some(formats) = &self.formats {
+            return formats.time(text, &self.seconds);
         }
         let mut cursor = Cursor::new(text);
-        let microseconds = time_of_day(&mut cursor, self.fraction_digits)
+        let microseconds = time_of_day(&mut cursor, &self.seconds)
             .map_err(|fault| fault.into_error(|| not_written_as(Wanted::Time, text)))?;
         if cursor.is_at_end() {
             return Ok(microseconds);
@@ -123,7 +132,10 @@ impl TimeFault {
 }
 
 /// Reads `HH:MM[:SS[.fraction]]`, up to 24:00:00. One digit stands for two, as in PostgreSQL.
-pub(super) fn time_of_day(cursor: &mut Cursor<'_>, fraction_digits: u8) -> Result<i64, TimeFault> {
+pub(super) fn time_of_day(
+    cursor: &mut Cursor<'_>,
+    seconds: &SecondDigits,
+) -> Result<i64, TimeFault> {
     let hour = cursor.number_of_one_or_two().ok_or(TimeFault::Shape)?;
     if !cursor.eat(b':') {
         return Err(TimeFault::Shape);
@@ -138,8 +150,9 @@ pub(super) fn time_of_day(cursor: &mut Cursor<'_>, fraction_digits: u8) -> Resul
             if digits.is_empty() {
                 return Err(TimeFault::Shape);
             }
-            fraction =
-                microseconds_of_fraction(digits, fraction_digits).map_err(TimeFault::Error)?;
+            fraction = seconds
+                .microseconds(digits, second % 2 == 1)
+                .map_err(TimeFault::Error)?;
         }
     }
     if cursor.peek().is_some_and(|byte| byte.is_ascii_digit()) {
@@ -158,8 +171,8 @@ pub(super) fn time_of_day(cursor: &mut Cursor<'_>, fraction_digits: u8) -> Resul
     if second > 59 {
         return refuse("a second is 0 to 59");
     }
-    let seconds = i64::from((hour * 60 + minute) * 60 + second);
-    let microseconds = seconds * 1_000_000 + fraction;
+    let whole_seconds = i64::from((hour * 60 + minute) * 60 + second);
+    let microseconds = whole_seconds * 1_000_000 + fraction;
     if microseconds > DAY_MICROSECONDS {
         return refuse("a day ends at 24:00:00");
     }
@@ -175,30 +188,14 @@ pub(super) fn separator(cursor: &mut Cursor<'_>) -> bool {
     cursor.eat(b'T') || cursor.eat(b't') || !cursor.take_while(|byte| byte == b' ').is_empty()
 }
 
-/// Digits after the point of a second as microseconds, where no more than `fraction_digits`
-/// (0 to 6) of them are needed.
-pub(super) fn microseconds_of_fraction(
-    digits: &[u8],
-    fraction_digits: u8,
-) -> Result<i64, ValueError> {
-    let needed = digits
-        .iter()
-        .rposition(|digit| *digit != b'0')
-        .map_or(0, |last| last + 1);
-    if needed > usize::from(fraction_digits) {
-        return Err(fraction_lost(needed, fraction_digits));
-    }
-    Ok((0..6).fold(0, |value, place| {
-        value * 10 + i64::from(digits.get(place).map_or(0, |digit| digit - b'0'))
-    }))
-}
-
 /// The error for a second with more digits than the column keeps.
 pub(super) fn fraction_lost(needed: usize, fraction_digits: u8) -> ValueError {
     let mend = if fraction_digits < 6 {
-        "round the value, or declare the column with more digits"
+        "round the value (`round` of the column does it for times and timestamps), or declare \
+         the column with more digits"
     } else {
-        "no type keeps more: round the value"
+        "no type keeps more: round the value (`round` of the column does it for times and \
+         timestamps)"
     };
     ValueError::fraction_lost(format!(
         "the second has {needed} digits after the point, and the column keeps {fraction_digits}; \
@@ -217,12 +214,8 @@ mod tests {
 
     fn kernel(fraction_digits: u8, format: Option<&str>) -> Time {
         let column = Column {
-            name: "t".to_owned(),
-            column_type: ColumnType::Time { fraction_digits },
-            nullable: true,
-            field_index: 0,
-            format: format.map(str::to_owned),
-            zone: None,
+            formats: format.map(str::to_owned).into_iter().collect(),
+            ..Column::new("t", ColumnType::Time { fraction_digits }, 0)
         };
         Time::new(&column, fraction_digits).expect("a format that can be used")
     }

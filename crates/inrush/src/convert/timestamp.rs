@@ -9,9 +9,11 @@ use super::cursor::Cursor;
 use super::date::{civil_date, infinity, quick_date, split_era};
 use super::error::{ConvertError, ValueError};
 use super::format_hints::{Wanted, not_written_as};
-use super::formats::{Format, FormatUse};
+use super::format_list::Formats;
+use super::formats::FormatUse;
 use super::kernel::{Kernel, Window, trim};
 use super::number::is_any_word;
+use super::second_digits::SecondDigits;
 use super::time::{quick_time, separator, time_of_day};
 use super::zone::Zone;
 use crate::column::Column;
@@ -25,16 +27,23 @@ const MICROSECONDS_MAX: i128 = i64::MAX as i128 - 1;
 
 /// Converts timestamps without time zone.
 pub(super) struct Timestamp {
-    fraction_digits: u8,
-    format: Option<Format>,
+    seconds: SecondDigits,
+    formats: Option<Formats>,
 }
 
 impl Timestamp {
     pub fn new(column: &Column, fraction_digits: u8) -> Result<Timestamp, ConvertError> {
         Ok(Timestamp {
-            fraction_digits,
-            format: Format::of(column, FormatUse::Timestamp)?,
+            seconds: SecondDigits::new(fraction_digits, column.policies.round),
+            formats: Formats::of(column, FormatUse::Timestamp)?,
         })
+    }
+}
+
+impl Timestamp {
+    /// How many values were rounded since this was asked last.
+    pub fn take_rounded_count(&self) -> u64 {
+        self.seconds.take_rounded_count()
     }
 }
 
@@ -43,21 +52,21 @@ impl Kernel for Timestamp {
 
     #[inline(always)]
     fn quick(&self, window: &Window, length: usize) -> Option<i64> {
-        match &self.format {
+        match &self.formats {
             None => {
-                let (local, end) = quick_local(window, length, self.fraction_digits)?;
+                let (local, end) = quick_local(window, length, self.seconds.kept)?;
                 (end == length).then_some(local)
             }
-            Some(format) => format.quick(window, length),
+            Some(formats) => formats.quick(window, length),
         }
     }
 
     fn exact(&self, field: &[u8]) -> Result<i64, ValueError> {
         let text = trim(field);
-        if let Some(format) = &self.format {
-            return format.timestamp(text, self.fraction_digits);
+        if let Some(formats) = &self.formats {
+            return formats.timestamp(text, &self.seconds);
         }
-        match parse(text, self.fraction_digits)? {
+        match parse(text, &self.seconds)? {
             Parsed::Infinity(value) => Ok(value),
             Parsed::Local {
                 microseconds,
@@ -76,8 +85,8 @@ impl Kernel for Timestamp {
 
 /// Converts timestamps with time zone.
 pub(super) struct TimestampTz {
-    fraction_digits: u8,
-    format: Option<Format>,
+    seconds: SecondDigits,
+    formats: Option<Formats>,
     zone: Option<Zone>,
 }
 
@@ -88,8 +97,8 @@ impl TimestampTz {
             has_zone: zone.is_some(),
         };
         Ok(TimestampTz {
-            fraction_digits,
-            format: Format::of(column, format_use)?,
+            seconds: SecondDigits::new(fraction_digits, column.policies.round),
+            formats: Formats::of(column, format_use)?,
             zone,
         })
     }
@@ -111,26 +120,33 @@ impl TimestampTz {
     }
 }
 
+impl TimestampTz {
+    /// How many values were rounded since this was asked last.
+    pub fn take_rounded_count(&self) -> u64 {
+        self.seconds.take_rounded_count()
+    }
+}
+
 impl Kernel for TimestampTz {
     type Native = i64;
 
     #[inline(always)]
     fn quick(&self, window: &Window, length: usize) -> Option<i64> {
-        if self.format.is_some() {
+        if self.formats.is_some() {
             return None;
         }
-        let (local, end) = quick_local(window, length, self.fraction_digits)?;
+        let (local, end) = quick_local(window, length, self.seconds.kept)?;
         let offset_seconds = quick_offset(window, end, length)?;
         Some(local - offset_seconds * 1_000_000)
     }
 
     fn exact(&self, field: &[u8]) -> Result<i64, ValueError> {
         let text = trim(field);
-        if let Some(format) = &self.format {
-            let (local, offset) = format.timestamp_with_offset(text, self.fraction_digits)?;
+        if let Some(formats) = &self.formats {
+            let (local, offset) = formats.timestamp_with_offset(text, &self.seconds)?;
             return self.utc(local, offset);
         }
-        match parse(text, self.fraction_digits)? {
+        match parse(text, &self.seconds)? {
             Parsed::Infinity(value) => Ok(value),
             Parsed::Local {
                 microseconds,
@@ -212,7 +228,7 @@ enum Parsed {
     },
 }
 
-fn parse(text: &[u8], fraction_digits: u8) -> Result<Parsed, ValueError> {
+fn parse(text: &[u8], seconds: &SecondDigits) -> Result<Parsed, ValueError> {
     match infinity(text) {
         Some(true) => return Ok(Parsed::Infinity(i64::MIN)),
         Some(false) => return Ok(Parsed::Infinity(i64::MAX)),
@@ -228,8 +244,7 @@ fn parse(text: &[u8], fraction_digits: u8) -> Result<Parsed, ValueError> {
         if !separator(&mut cursor) {
             return Err(fault());
         }
-        time =
-            time_of_day(&mut cursor, fraction_digits).map_err(|error| error.into_error(fault))?;
+        time = time_of_day(&mut cursor, seconds).map_err(|error| error.into_error(fault))?;
         let zone = trim(cursor.rest);
         if !zone.is_empty() {
             offset = Some(offset_seconds(zone, text)?);
@@ -299,12 +314,9 @@ mod tests {
 
     fn column(column_type: ColumnType, format: Option<&str>, zone: Option<&str>) -> Column {
         Column {
-            name: "ts".to_owned(),
-            column_type,
-            nullable: true,
-            field_index: 0,
-            format: format.map(str::to_owned),
+            formats: format.map(str::to_owned).into_iter().collect(),
             zone: zone.map(str::to_owned),
+            ..Column::new("ts", column_type, 0)
         }
     }
 

@@ -12,13 +12,13 @@ use crate::destination::postgres::Session;
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 pub struct Account {
-    /// Rows of the input, blank lines included.
+    /// Rows of the input, lines that were passed over included.
     pub rows_read: u64,
     /// Rows that the destination has.
     pub rows_loaded: u64,
     /// Rows that could not be loaded.
     pub rows_rejected: u64,
-    /// Blank lines.
+    /// Blank lines, comments, COPY's end-of-data marker.
     pub rows_skipped: u64,
     /// Bytes of text read, after decompression.
     pub bytes_read: u64,

@@ -51,6 +51,8 @@ pub struct RunRecord {
     pub holder: String,
     /// When it began.
     pub started_at: String,
+    /// The same in microseconds since 1970-01-01T00:00:00Z.
+    pub started_at_microseconds: i64,
     /// When its holder took it.
     pub held_since: String,
     /// When it was switched.
@@ -76,7 +78,7 @@ const COLUMNS: &str = "run_id, name, package, epoch, state, holder, \
     to_char(started_at, 'YYYY-MM-DD HH24:MI:SS TZ'), \
     to_char(held_since, 'YYYY-MM-DD HH24:MI:SS TZ'), \
     to_char(switched_at, 'YYYY-MM-DD HH24:MI:SS TZ'), targets, \
-    coalesce(target_oids, '{}')";
+    coalesce(target_oids, '{}'), (extract(epoch from started_at) * 1000000)::bigint";
 
 fn record(row: &tokio_postgres::Row) -> RunRecord {
     RunRecord {
@@ -91,6 +93,7 @@ fn record(row: &tokio_postgres::Row) -> RunRecord {
         switched_at: row.get(8),
         targets: row.get(9),
         target_oids: row.get(10),
+        started_at_microseconds: row.get(11),
     }
 }
 

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use super::check::Faults;
+use super::column_check::{check_column, check_separators};
 use super::error::PackageFaultKind;
 use super::name::{TableName, quoted_where_needed};
 use super::suggest::suggestion;
-use super::{BoundValue, Bounds, ColumnDetail, Flow};
+use super::{BoundValue, Bounds, ColumnDetail, Flow, OneOrMany, SourceWord};
 
 /// Checks one flow.
 pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
@@ -15,6 +16,12 @@ pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
     if let Err(kind) = TableName::parse(&flow.table) {
         faults.add(&at("table"), kind);
     }
+    check_separators(
+        &flow.format.decimal_separator,
+        &flow.format.group_separator,
+        &|setting| at(&format!("format.{setting}")),
+        faults,
+    );
     let columns = check_columns(flow, &at, faults);
     check_partitions(flow, columns.as_deref(), &at, faults);
 }
@@ -63,6 +70,8 @@ fn check_columns(
             }
         };
         match seen.get(&detail.name) {
+            // Fields that are skipped go nowhere, whatever they are called.
+            _ if detail.skip => {}
             Some(first) => {
                 let kind = PackageFaultKind::Duplicate {
                     what: "the column",
@@ -76,22 +85,55 @@ fn check_columns(
                 seen.insert(detail.name.clone(), item);
             }
         }
-        check_reading(&detail, &path, faults);
+        check_column(&detail, &path, faults);
+        check_dates(&detail, &path, faults);
         columns.push(detail);
     }
     (columns.len() == flow.columns.len()).then_some(columns)
 }
 
 /// How dates are written, and in which zone.
-fn check_reading(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
-    if let Some(format) = &detail.format
-        && !format.contains('%')
-    {
+fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
+    let formats = detail.format.as_ref().map_or(&[][..], OneOrMany::patterns);
+    for (item, format) in formats.iter().enumerate() {
+        let path = match detail.format {
+            Some(OneOrMany::Many(_)) => format!("{path}.format[{item}]"),
+            _ => format!("{path}.format"),
+        };
+        if !format.contains('%') {
+            faults.value(
+                &path,
+                format,
+                "it has none of strftime's letters",
+                "write it like \"%d/%m/%Y\" or \"%Y%m%d %H:%M:%S\"",
+            );
+        }
+        if format.contains("%y") && detail.year_pivot.is_none() {
+            faults.value(
+                &path,
+                format,
+                "two digits of a year (%y) do not say its century",
+                "add the first year that they can mean: year_pivot = 1970 stands for 1970 to 2069",
+            );
+        }
+    }
+    if detail.format.is_some() && formats.is_empty() {
         faults.value(
             &format!("{path}.format"),
-            format,
-            "it has none of strftime's letters",
-            "write it like \"%d/%m/%Y\" or \"%Y%m%d %H:%M:%S\"",
+            "[]",
+            "it lists no format",
+            "write at least one, or take it out for ISO 8601",
+        );
+    }
+    if detail.year_pivot.is_some() && detail.format.is_none() {
+        faults.add(
+            &format!("{path}.year_pivot"),
+            PackageFaultKind::Conflict {
+                conflict: "`year_pivot` is for years of two digits, and no `format` has them"
+                    .to_owned(),
+                mend: "add a format with %y, such as \"%d.%m.%y\", or take `year_pivot` out"
+                    .to_owned(),
+            },
         );
     }
     if let Some(zone) = &detail.zone
@@ -165,10 +207,31 @@ fn check_key(
     at: &dyn Fn(&str) -> String,
     faults: &mut Faults<'_>,
 ) {
-    if columns.is_empty() || columns.iter().any(|column| column.name == key) {
-        return;
+    let loaded = columns.iter().filter(|column| !column.skip);
+    match loaded.clone().find(|column| column.name == key) {
+        Some(column) => match column.source {
+            None | Some(SourceWord::Constant) => return,
+            Some(_) => {
+                return faults.value(
+                    &at("partition_by"),
+                    text,
+                    "its values are not in the files, and tell no file's partition",
+                    "take a column that a field or a constant fills",
+                );
+            }
+        },
+        None if columns.is_empty() => return,
+        None if columns.iter().any(|column| column.name == key) => {
+            return faults.value(
+                &at("partition_by"),
+                text,
+                "the field is skipped, and the key of a row must be loaded",
+                "give the column a type instead of `skip`",
+            );
+        }
+        None => {}
     }
-    let names = columns.iter().map(|column| column.name.as_str());
+    let names = loaded.map(|column| column.name.as_str());
     let mend = match suggestion(key, names) {
         Some(near) => format!("did you mean `{}`?", quoted_where_needed(&near)),
         None => "take one of the flow's columns".to_owned(),

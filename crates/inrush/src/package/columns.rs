@@ -1,5 +1,6 @@
 //! Columns, short and long: `"name type not null"` or a table.
 
+use super::column_check::ALL_OTHERS;
 use super::error::PackageFaultKind;
 use super::name::{NameFault, quoted_where_needed, take_name, valid};
 use super::type_text::type_text;
@@ -11,6 +12,7 @@ impl ColumnSpec {
         match self {
             ColumnSpec::Short(text) => short(text).map_err(|fault| value("columns", text, fault)),
             ColumnSpec::Long(detail) => {
+                let detail = detail.as_ref();
                 valid(&detail.name).map_err(|fault| value("name", &detail.name, fault))?;
                 let type_name = match &detail.type_name {
                     Some(text) => {
@@ -28,10 +30,23 @@ impl ColumnSpec {
 
     /// The column in its short form, where it has nothing that the short form cannot say.
     pub fn short(detail: &ColumnDetail) -> Option<ColumnSpec> {
-        if detail.format.is_some() || detail.zone.is_some() {
+        let shown = ColumnDetail {
+            type_name: detail.type_name.clone(),
+            nullable: detail.nullable,
+            skip: detail.skip,
+            ..ColumnDetail::named(&detail.name)
+        };
+        let says_more = shown != *detail;
+        if says_more || detail.skip && (detail.type_name.is_some() || !detail.nullable) {
             return None;
         }
-        let mut text = quoted_where_needed(&detail.name);
+        let mut text = match detail.name.as_str() {
+            ALL_OTHERS if detail.skip => ALL_OTHERS.to_owned(),
+            name => quoted_where_needed(name),
+        };
+        if detail.skip {
+            text.push_str(" skip");
+        }
         if let Some(type_name) = &detail.type_name {
             text.push(' ');
             text.push_str(type_name);
@@ -75,7 +90,11 @@ pub fn split_columns(text: &str) -> Vec<String> {
 }
 
 fn short(text: &str) -> Result<ColumnDetail, NameFault> {
-    let (name, rest) = take_name(text.trim())?;
+    let text = text.trim();
+    let (name, rest) = match text.strip_prefix(ALL_OTHERS) {
+        Some(rest) => (ALL_OTHERS.to_owned(), rest),
+        None => take_name(text)?,
+    };
     if !rest.is_empty() && !rest.starts_with(char::is_whitespace) {
         return Err(NameFault {
             cause: format!("`{rest}` stands right after the name"),
@@ -84,17 +103,37 @@ fn short(text: &str) -> Result<ColumnDetail, NameFault> {
                 .to_owned(),
         });
     }
+    let is_skip = |rest: &str| rest.trim().eq_ignore_ascii_case("skip");
+    if is_skip(rest) {
+        return Ok(ColumnDetail {
+            skip: true,
+            ..ColumnDetail::named(&name)
+        });
+    }
+    if name == ALL_OTHERS {
+        return Err(NameFault {
+            cause: "`*` stands for all fields that no other column takes, and they can only be \
+                    skipped"
+                .to_owned(),
+            mend: "write \"* skip\"".to_owned(),
+        });
+    }
     let (rest, nullable) = without_null(rest);
+    if is_skip(rest) {
+        return Err(NameFault {
+            cause: "a field that is skipped goes nowhere, so nothing else can be said of it"
+                .to_owned(),
+            mend: format!("write \"{} skip\"", quoted_where_needed(&name)),
+        });
+    }
     let type_name = match rest.trim() {
         "" => None,
         text => Some(type_text(text)?),
     };
     Ok(ColumnDetail {
-        name,
         type_name,
         nullable,
-        format: None,
-        zone: None,
+        ..ColumnDetail::named(&name)
     })
 }
 
@@ -163,6 +202,22 @@ mod tests {
             => r#"Odd "Name""#, Some("timestamp(3) with time zone"), true;
         called_null: "null text" => "null", Some("text"), true;
         called_not: "not null" => "not", None, true;
+        called_skip: "skip" => "skip", None, true;
+    }
+
+    #[test]
+    fn fields_that_are_skipped() {
+        for (text, name) in [
+            ("x skip", "x"),
+            (" \"Odd Name\"  SKIP", "Odd Name"),
+            ("* skip", "*"),
+        ] {
+            let detail = ColumnSpec::Short(text.to_owned()).detail().expect(text);
+            assert!(detail.skip, "{text}");
+            assert_eq!((detail.name.as_str(), &detail.type_name), (name, &None));
+            let short = ColumnSpec::short(&detail).expect("it has a short form");
+            assert_eq!(short.detail(), Ok(detail));
+        }
     }
 
     #[test]
@@ -185,6 +240,11 @@ mod tests {
             "1 int",
             "a int; drop",
             "\"a\"b int",
+            "x skip not null",
+            "*",
+            "* int",
+            "*skip",
+            "\"*\" text",
         ] {
             assert!(
                 ColumnSpec::Short(text.to_owned()).detail().is_err(),
@@ -200,14 +260,13 @@ mod tests {
             type_name in prop::option::of(prop::sample::select(vec!["int", "numeric(3,-1)", "a.\"B\"[]"])),
             nullable in any::<bool>(),
         ) {
+            prop_assume!(name != ALL_OTHERS);
             let detail = ColumnDetail {
-                name,
                 type_name: type_name.map(str::to_owned),
                 nullable,
-                format: None,
-                zone: None,
+                ..ColumnDetail::named(&name)
             };
-            let short = ColumnSpec::short(&detail).expect("it has neither format nor zone");
+            let short = ColumnSpec::short(&detail).expect("it says no more than the short form");
             prop_assert_eq!(short.detail(), Ok(detail));
         }
     }

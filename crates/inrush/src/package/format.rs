@@ -5,6 +5,7 @@ use inrush_scan::{Dialect, Escape};
 use super::error::{PackageError, PackageFaultKind};
 use super::place::Place;
 use super::{Compression, Format, NullMarker, Preset};
+use crate::encoding::TextEncoding;
 
 /// A setting of a format that is wrong, and why.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl Preset {
                 "tbl" => return Some(Preset::Tbl),
                 "csv" => return Some(Preset::Csv),
                 "tsv" => return Some(Preset::Tsv),
-                "gz" | "gzip" | "zst" | "zstd" => {}
+                "gz" | "gzip" | "zst" | "zstd" | "bz2" | "bzip2" | "xz" | "zip" => {}
                 part if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) => {}
                 _ => return None,
             }
@@ -51,6 +52,9 @@ impl Compression {
             match extension.to_ascii_lowercase().as_str() {
                 "gz" | "gzip" => return Compression::Gzip,
                 "zst" | "zstd" => return Compression::Zstd,
+                "bz2" | "bzip2" => return Compression::Bzip2,
+                "xz" => return Compression::Xz,
+                "zip" => return Compression::Zip,
                 part if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) => {}
                 _ => return Compression::None,
             }
@@ -67,6 +71,23 @@ impl Format {
             .unwrap_or_else(|| Compression::of_file(file_name))
     }
 
+    /// The encoding that is declared; none where a byte order mark, or nothing, tells it.
+    pub fn text_encoding(&self) -> Result<Option<TextEncoding>, PackageError> {
+        self.text_encoding_checked()
+            .map_err(|fault| PackageError::new(Place::default(), *fault.kind))
+    }
+
+    /// The encoding, else why its name is wrong.
+    fn text_encoding_checked(&self) -> Result<Option<TextEncoding>, FormatFault> {
+        let Some(name) = &self.encoding else {
+            return Ok(None);
+        };
+        let encoding = TextEncoding::parse(name);
+        let encoding =
+            encoding.map_err(|error| refused("encoding", name, &error.cause, &error.mend))?;
+        Ok(Some(encoding))
+    }
+
     /// How a file of this format and name is written.
     pub fn dialect(&self, file_name: &str) -> Result<Dialect, PackageError> {
         self.dialect_checked(file_name)
@@ -78,7 +99,7 @@ impl Format {
         let preset = self.preset.or_else(|| Preset::of_file(file_name));
         let mut dialect = preset.unwrap_or(Preset::Csv).dialect();
         if let Some(delimiter) = &self.delimiter {
-            dialect.delimiter = one_byte("delimiter", delimiter)?.ok_or_else(|| {
+            let byte = one_byte("delimiter", delimiter)?.ok_or_else(|| {
                 refused(
                     "delimiter",
                     delimiter,
@@ -86,6 +107,7 @@ impl Format {
                     "write one ASCII character",
                 )
             })?;
+            dialect.delimiter = byte.into();
         }
         if let Some(quote) = &self.quote {
             dialect.quote = one_byte("quote", quote)?;
@@ -110,8 +132,8 @@ impl Format {
             dialect.header = header;
         }
         match &self.null {
-            Some(NullMarker::Text(text)) => dialect.null = Some(text.clone()),
-            Some(NullMarker::Never(false)) => dialect.null = None,
+            Some(NullMarker::Text(text)) => dialect.nulls = vec![text.clone()],
+            Some(NullMarker::Never(false)) => dialect.nulls.clear(),
             Some(NullMarker::Never(true)) => {
                 return Err(refused(
                     "null",
@@ -125,6 +147,7 @@ impl Format {
         if let Some(record_bytes_max) = self.record_bytes_max {
             dialect.record_bytes_max = record_bytes_max as usize;
         }
+        self.text_encoding_checked()?;
         dialect.check().map_err(|error| FormatFault {
             setting: error.setting,
             kind: Box::new(PackageFaultKind::Format {
@@ -228,7 +251,7 @@ mod tests {
         let doubled = dialect("quote = '\"'\ntrailing_delimiter = false", "a.tbl");
         assert_eq!(doubled.expect("it is right").escape, Escape::DoubledQuote);
         let never = dialect("null = false\nrecord_bytes_max = 2000", "a.csv").expect("it is right");
-        assert_eq!((never.null, never.record_bytes_max), (None, 2000));
+        assert_eq!((never.nulls, never.record_bytes_max), (Vec::new(), 2000));
     }
 
     #[test]

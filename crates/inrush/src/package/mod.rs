@@ -7,6 +7,7 @@
 mod bounds;
 mod check;
 mod check_flow;
+mod column_check;
 mod columns;
 mod error;
 mod flow;
@@ -30,6 +31,7 @@ mod sample_tests;
 mod write_tests;
 
 pub use bounds::Step;
+pub use column_check::ALL_OTHERS;
 pub use columns::split_columns;
 pub use error::{PackageError, PackageFault, PackageFaultKind};
 pub use name::{NAME_BYTES_MAX, TableName, quoted, quoted_where_needed};

@@ -7,7 +7,7 @@ use super::error::{PackageError, PackageFault, PackageFaultKind};
 use super::place::Place;
 use super::suggest::suggestion;
 use super::url::redacted_url;
-use super::{BoundValue, Bounds, ColumnSpec, OneOrMany, Package};
+use super::{BoundValue, Bounds, ColumnSpec, FieldChoice, OneOrMany, Package};
 
 /// What a command's arguments replace in a package.
 #[derive(Clone, Default)]
@@ -173,11 +173,26 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
                     visit(&at(".name"), Kind::Other, &mut detail.name);
                     for (setting, text) in [
                         (".type", &mut detail.type_name),
-                        (".format", &mut detail.format),
                         (".zone", &mut detail.zone),
+                        (".value", &mut detail.value),
+                        (".default", &mut detail.default),
                     ] {
                         if let Some(text) = text {
                             visit(&at(setting), Kind::Other, text);
+                        }
+                    }
+                    if let Some(FieldChoice::Name(name)) = &mut detail.field {
+                        visit(&at(".field"), Kind::Other, name);
+                    }
+                    match &mut detail.format {
+                        None => {}
+                        Some(OneOrMany::One(format)) => {
+                            visit(&at(".format"), Kind::Other, format);
+                        }
+                        Some(OneOrMany::Many(formats)) => {
+                            for (item, format) in formats.iter_mut().enumerate() {
+                                visit(&at(&format!(".format[{item}]")), Kind::Other, format);
+                            }
                         }
                     }
                 }

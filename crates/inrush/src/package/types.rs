@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::place::Origin;
 use super::url::redacted_url;
+use crate::column_policy::{DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim};
 
 /// A package: connections, parameters and flows; the unit a user runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -136,8 +137,10 @@ pub struct Flow {
     /// How the files are written.
     #[serde(default)]
     pub format: Format,
-    /// The file's columns in the file's order: `"name type"`, `"name type not null"` or a
-    /// table. Not needed where the target exists and has them all.
+    /// The columns: `"name type"`, `"name type not null"` or a table. They are matched with the
+    /// names of a header, else with the fields in their order; every field is listed, those that
+    /// are not loaded as `"name skip"` or, all others, `"* skip"`. Not needed where the target
+    /// exists and has them all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<ColumnSpec>,
     /// The target, `table` or `schema.table`; parts with other characters in double quotes.
@@ -172,7 +175,8 @@ pub enum OneOrMany {
 #[serde(deny_unknown_fields, default)]
 pub struct Format {
     /// Where the other settings start from; from the files' names where it is not set
-    /// (`.tbl`, `.csv`, `.tsv`, `.gz` and `.zst` looked through), else `csv`.
+    /// (`.tbl`, `.csv`, `.tsv`; `.gz`, `.zst`, `.bz2`, `.xz` and `.zip` looked through), else
+    /// `csv`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<Preset>,
     /// Stands between fields; one ASCII character.
@@ -194,6 +198,13 @@ pub struct Format {
     /// The unquoted text that stands for NULL; `false` where nothing does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub null: Option<NullMarker>,
+    /// Stands between whole part and fraction in columns of numbers that say nothing else; a
+    /// point where it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decimal_separator: Option<String>,
+    /// Stands between groups of three digits in columns of numbers that say nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group_separator: Option<String>,
     /// A record longer than this stops the flow; 1 KiB to 1 GiB, 16 MiB where it is not set.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -201,6 +212,10 @@ pub struct Format {
     /// How the files are compressed; from their names where it is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
+    /// How text is encoded, by a name such as `windows-1252`, `iso-8859-1`, `utf-16` or
+    /// `shift_jis`; by its byte order mark, else UTF-8, where it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
 }
 
 /// A starting point of a format.
@@ -235,23 +250,30 @@ pub enum Compression {
     Gzip,
     /// Zstandard, of one or more frames.
     Zstd,
+    /// bzip2, of one or more streams.
+    Bzip2,
+    /// xz, of one or more streams.
+    Xz,
+    /// A zip archive: each file in it is a source file of its own.
+    Zip,
 }
 
-/// A column of the file.
+/// A column of the file, or of the target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ColumnSpec {
-    /// `"name type"` or `"name type not null"`; `"name"` alone where the target exists.
+    /// `"name type"` or `"name type not null"`; `"name"` alone where the target exists;
+    /// `"name skip"` for a field that is not loaded, `"* skip"` for all that are not listed.
     Short(String),
     /// With more said.
-    Long(ColumnDetail),
+    Long(Box<ColumnDetail>),
 }
 
-/// A column of the file, with more said.
+/// A column of the file, or of the target, with more said.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnDetail {
-    /// Its name in the target.
+    /// Its name in the target; in the header too, where `field` says nothing else.
     pub name: String,
     /// Its type in the database's own words (`numeric(15,2)`); from the target where it exists.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
@@ -259,12 +281,153 @@ pub struct ColumnDetail {
     /// Whether NULL is allowed in a new table.
     #[serde(default = "yes")]
     pub nullable: bool,
-    /// How dates, times or timestamps are written, in strftime's letters (`%d/%m/%Y`).
+    /// The field that fills it: its name in the header, or its number in the record, counted
+    /// from 1. Where it is not set: the field of the column's name or, without a header, the one
+    /// after the field of the column before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub format: Option<String>,
+    pub field: Option<FieldChoice>,
+    /// The field is passed over; the name `*` stands for all fields that no other column takes.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub skip: bool,
+    /// What fills the column instead of a field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceWord>,
+    /// The value of `source = "constant"`, written as the files would have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// How dates, times or timestamps are written, in strftime's letters (`%d/%m/%Y`), or a list
+    /// of formats that are tried in order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<OneOrMany>,
     /// The IANA zone (`Europe/Vienna`) of timestamps that are written without an offset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
+    /// The first year that two digits (`%y`) can mean: 1970 for the years 1970 to 2069.
+    #[schemars(range(min = 1, max = 9_900))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub year_pivot: Option<u16>,
+    /// What stands for a field that the record lacks at its end, written as the files would
+    /// have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    /// Whether the default stands for fields that are NULL too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_for: Option<DefaultFor>,
+    /// Where blanks and tabs are cut off the field, before it is compared with the null markers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<Trim>,
+    /// They are cut off inside of quotes too.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub trim_quoted: bool,
+    /// The unquoted text, or texts, that stand for NULL in this column, in place of the format's;
+    /// `false` where nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub null: Option<ColumnNull>,
+    /// Stands between whole part and fraction of numbers, where that is no point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decimal_separator: Option<String>,
+    /// Stands between groups of three digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_separator: Option<String>,
+    /// How a minus may be written besides `-12`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub negative: Option<NegativeForm>,
+    /// What becomes of `NaN` in a column of numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nan: Option<NanPolicy>,
+    /// The words for true, in any case, in place of PostgreSQL's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub true_words: Option<Vec<String>>,
+    /// The words for false, in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub false_words: Option<Vec<String>>,
+    /// What becomes of a text that is longer than its type allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_truncate: Option<OnTruncate>,
+    /// What becomes of digits after the point that the type does not keep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<Rounding>,
+}
+
+impl ColumnDetail {
+    /// Whether its values are written as those of the files: they come from a field, or are
+    /// given in the package in a field's place.
+    pub fn reads_files(&self) -> bool {
+        matches!(self.source, None | Some(SourceWord::Constant))
+    }
+
+    /// A nullable column of which only the name is known.
+    pub fn named(name: &str) -> ColumnDetail {
+        ColumnDetail {
+            name: name.to_owned(),
+            type_name: None,
+            nullable: true,
+            field: None,
+            skip: false,
+            source: None,
+            value: None,
+            format: None,
+            zone: None,
+            year_pivot: None,
+            default: None,
+            default_for: None,
+            trim: None,
+            trim_quoted: false,
+            null: None,
+            decimal_separator: None,
+            group_separator: None,
+            negative: None,
+            nan: None,
+            true_words: None,
+            false_words: None,
+            on_truncate: None,
+            round: None,
+        }
+    }
+}
+
+/// Which field of a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum FieldChoice {
+    /// The one at this place, counted from 1.
+    Number(#[schemars(range(min = 1))] u32),
+    /// The one of this name in the header.
+    Name(String),
+}
+
+/// What fills a column instead of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceWord {
+    /// The path of the file, as the plan shows it; a text.
+    File,
+    /// The line where the record begins, counted from 1; bigint or integer.
+    Line,
+    /// The bytes before the record in the uncompressed file; bigint or integer.
+    ByteOffset,
+    /// When the run began, the same for all its rows; timestamptz.
+    LoadTime,
+    /// The run's number in the ledger; bigint.
+    Run,
+    /// What `value` says, for all rows.
+    Constant,
+}
+
+/// What stands for NULL in one column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ColumnNull {
+    /// This text.
+    Text(String),
+    /// Each of these texts.
+    Texts(Vec<String>),
+    /// `false`: nothing stands for NULL.
+    Never(#[schemars(extend("const" = false))] bool),
+}
+
+fn is_no(value: &bool) -> bool {
+    !value
 }
 
 fn yes() -> bool {

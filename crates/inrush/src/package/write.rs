@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
+use serde::Serialize;
+
 use super::url::url_without_password;
 use super::{
-    BoundValue, Bounds, BoundsWord, ColumnSpec, Flow, Format, Mode, NullMarker, OneOrMany, Package,
-    RejectLimit, RunSettings,
+    BoundValue, Bounds, BoundsWord, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, Flow,
+    Format, Mode, NullMarker, OneOrMany, Package, RejectLimit, RunSettings,
 };
 
 /// Columns that are written in one line at most.
@@ -222,6 +224,14 @@ fn format(format: &Format) -> String {
         }),
     );
     add(
+        "decimal_separator",
+        format.decimal_separator.as_deref().map(text),
+    );
+    add(
+        "group_separator",
+        format.group_separator.as_deref().map(text),
+    );
+    add(
         "record_bytes_max",
         format.record_bytes_max.map(|value| value.to_string()),
     );
@@ -231,6 +241,7 @@ fn format(format: &Format) -> String {
             .compression
             .map(|compression| word(serde_json::json!(compression))),
     );
+    add("encoding", format.encoding.as_deref().map(text));
     format!("{{ {} }}", settings.join(", "))
 }
 
@@ -238,22 +249,76 @@ fn column(column: &ColumnSpec) -> String {
     match column {
         ColumnSpec::Short(short) => text(short),
         ColumnSpec::Long(detail) => {
-            let mut settings = vec![format!("name = {}", text(&detail.name))];
-            for (name, value) in [
-                ("type", &detail.type_name),
-                ("format", &detail.format),
-                ("zone", &detail.zone),
-            ] {
-                if let Some(value) = value {
-                    settings.push(format!("{name} = {}", text(value)));
-                }
-            }
-            if !detail.nullable {
-                settings.push("nullable = false".to_owned());
-            }
-            format!("{{ {} }}", settings.join(", "))
+            format!("{{ {} }}", column_settings(detail).join(", "))
         }
     }
+}
+
+fn column_settings(detail: &ColumnDetail) -> Vec<String> {
+    let mut settings = vec![format!("name = {}", text(&detail.name))];
+    let mut add = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            settings.push(format!("{name} = {value}"));
+        }
+    };
+    let texts = |values: &Vec<String>| {
+        let values: Vec<String> = values.iter().map(|value| text(value)).collect();
+        format!("[{}]", values.join(", "))
+    };
+    add("type", detail.type_name.as_deref().map(text));
+    add(
+        "field",
+        detail.field.as_ref().map(|field| match field {
+            FieldChoice::Number(number) => number.to_string(),
+            FieldChoice::Name(name) => text(name),
+        }),
+    );
+    add("skip", detail.skip.then(|| "true".to_owned()));
+    add("source", detail.source.map(word));
+    add("value", detail.value.as_deref().map(text));
+    add(
+        "format",
+        detail.format.as_ref().map(|format| match format {
+            OneOrMany::One(format) => text(format),
+            OneOrMany::Many(formats) => texts(formats),
+        }),
+    );
+    add("zone", detail.zone.as_deref().map(text));
+    add("year_pivot", detail.year_pivot.map(|year| year.to_string()));
+    add("default", detail.default.as_deref().map(text));
+    add("default_for", detail.default_for.map(word));
+    add("trim", detail.trim.map(word));
+    add("trim_quoted", detail.trim_quoted.then(|| "true".to_owned()));
+    add(
+        "null",
+        detail.null.as_ref().map(|null| match null {
+            ColumnNull::Text(marker) => text(marker),
+            ColumnNull::Texts(markers) => texts(markers),
+            ColumnNull::Never(value) => value.to_string(),
+        }),
+    );
+    add(
+        "decimal_separator",
+        detail.decimal_separator.as_deref().map(text),
+    );
+    add(
+        "group_separator",
+        detail.group_separator.as_deref().map(text),
+    );
+    add("negative", detail.negative.map(word));
+    add("nan", detail.nan.map(word));
+    add("true_words", detail.true_words.as_ref().map(texts));
+    add("false_words", detail.false_words.as_ref().map(texts));
+    add("on_truncate", detail.on_truncate.map(word));
+    add("round", detail.round.map(word));
+    add("nullable", (!detail.nullable).then(|| "false".to_owned()));
+    settings
+}
+
+/// A word of an enum, as TOML has it.
+fn word(value: impl Serialize) -> String {
+    let value = serde_json::json!(value);
+    text(value.as_str().unwrap_or_default())
 }
 
 fn bound(value: &BoundValue) -> String {

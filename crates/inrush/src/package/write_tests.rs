@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
+use crate::column_policy::{DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim};
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -30,12 +31,17 @@ fn format() -> impl Strategy<Value = Format> {
             text().prop_map(NullMarker::Text),
             Just(NullMarker::Never(false))
         ]),
+        (option::of(text()), option::of(text())),
         option::of(1_024_u32..=1 << 30),
         option::of(select(vec![
             Compression::None,
             Compression::Gzip,
             Compression::Zstd,
+            Compression::Bzip2,
+            Compression::Xz,
+            Compression::Zip,
         ])),
+        option::of(text()),
     )
         .prop_map(
             |(
@@ -46,8 +52,10 @@ fn format() -> impl Strategy<Value = Format> {
                 trailing_delimiter,
                 header,
                 null,
+                (decimal_separator, group_separator),
                 record_bytes_max,
                 compression,
+                encoding,
             )| Format {
                 preset,
                 delimiter,
@@ -56,29 +64,92 @@ fn format() -> impl Strategy<Value = Format> {
                 trailing_delimiter,
                 header,
                 null,
+                decimal_separator,
+                group_separator,
                 record_bytes_max,
                 compression,
+                encoding,
             },
         )
 }
 
 fn column() -> impl Strategy<Value = ColumnSpec> {
-    let detail = (
-        text(),
+    let texts = || vec(text(), 0..3);
+    let base = (
+        (text(), option::of(text()), any::<bool>()),
+        option::of(prop_oneof![
+            text().prop_map(OneOrMany::One),
+            texts().prop_map(OneOrMany::Many)
+        ]),
         option::of(text()),
+        option::of(prop_oneof![
+            text().prop_map(FieldChoice::Name),
+            (1u32..=10_000).prop_map(FieldChoice::Number)
+        ]),
         any::<bool>(),
+        option::of(select(vec![
+            SourceWord::File,
+            SourceWord::ByteOffset,
+            SourceWord::LoadTime,
+            SourceWord::Constant,
+        ])),
         option::of(text()),
-        option::of(text()),
-    )
-        .prop_map(|(name, type_name, nullable, format, zone)| {
-            ColumnSpec::Long(ColumnDetail {
-                name,
-                type_name,
-                nullable,
-                format,
-                zone,
-            })
-        });
+    );
+    let policies = (
+        option::of(1u16..=9_900),
+        (
+            option::of(text()),
+            option::of(select(vec![DefaultFor::Missing, DefaultFor::Null])),
+        ),
+        (
+            option::of(select(vec![Trim::None, Trim::Both])),
+            any::<bool>(),
+        ),
+        option::of(prop_oneof![
+            text().prop_map(ColumnNull::Text),
+            texts().prop_map(ColumnNull::Texts),
+            Just(ColumnNull::Never(false)),
+        ]),
+        (option::of(text()), option::of(text())),
+        (
+            option::of(select(vec![NegativeForm::Leading, NegativeForm::Trailing])),
+            option::of(Just(NanPolicy::Null)),
+        ),
+        (option::of(texts()), option::of(texts())),
+        (
+            option::of(Just(OnTruncate::Truncate)),
+            option::of(select(vec![Rounding::HalfUp, Rounding::HalfEven])),
+        ),
+    );
+    let detail = (base, policies).prop_map(|(base, policies)| {
+        let ((name, type_name, nullable), format, zone, field, skip, source, value) = base;
+        let (year_pivot, default, trim, null, separators, numbers, words, lossy) = policies;
+        ColumnSpec::Long(Box::new(ColumnDetail {
+            name,
+            type_name,
+            nullable,
+            field,
+            skip,
+            source,
+            value,
+            format,
+            zone,
+            year_pivot,
+            default: default.0,
+            default_for: default.1,
+            trim: trim.0,
+            trim_quoted: trim.1,
+            null,
+            decimal_separator: separators.0,
+            group_separator: separators.1,
+            negative: numbers.0,
+            nan: numbers.1,
+            true_words: words.0,
+            false_words: words.1,
+            on_truncate: lossy.0,
+            round: lossy.1,
+        }))
+    });
     prop_oneof![text().prop_map(ColumnSpec::Short), detail]
 }
 
@@ -236,13 +307,11 @@ fn it_reads_well() {
             },
             columns: vec![
                 ColumnSpec::Short("o_orderkey bigint not null".to_owned()),
-                ColumnSpec::Long(ColumnDetail {
-                    name: "o_orderdate".to_owned(),
+                ColumnSpec::Long(Box::new(ColumnDetail {
                     type_name: Some("date".to_owned()),
-                    nullable: true,
-                    format: Some("%d/%m/%Y".to_owned()),
-                    zone: None,
-                }),
+                    format: Some(OneOrMany::One("%d/%m/%Y".to_owned())),
+                    ..ColumnDetail::named("o_orderdate")
+                })),
             ],
             table: "public.orders".to_owned(),
             partition_by: Some("o_orderdate".to_owned()),

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::ledger::Account;
 use crate::package::Package;
+use crate::plan::statistics;
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
 
 /// A server that restarts after a crash is given half a minute.
@@ -160,9 +161,10 @@ async fn analyze(context: &Context<'_>, control: &Session, summary: &mut Summary
             continue;
         }
         let target = flow.target();
-        let analyzed = control
-            .execute(&format!("ANALYZE {target}"), "analyzing")
-            .await;
+        let Some(statement) = statistics::of_target(&context.run.plan, flow) else {
+            continue;
+        };
+        let analyzed = control.execute(&statement, "analyzing").await;
         match analyzed {
             Ok(()) => context.notice(Event::Analyzed { target }),
             Err(error) => {

@@ -3,29 +3,28 @@
 
 use std::time::Instant;
 
-use arrow_array::RecordBatch;
 use inrush_scan::Records;
-use inrush_wire::{BinaryEncoder, EncodeError, TextEncoder};
 
 use super::context::Context;
+use super::copying::Copying;
+use super::expected_keys::ExpectedKeys;
 use super::ready::{make_ready, record};
 use super::results::{Loaded, StreamResult};
 use super::shared_unit;
-use crate::column;
-use crate::convert::Converter;
-use crate::destination::postgres::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
+use crate::convert::{Converter, RunStamp};
+use crate::destination::postgres::copy::BlockPool;
 use crate::destination::postgres::unit::{self, Measured};
-use crate::destination::postgres::{DestinationError, Session};
+use crate::destination::postgres::{Session, staging};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
 use crate::ledger::{Account, ShardRecord};
 use crate::meter::{Meter, nanoseconds};
 use crate::plan::units::WorkItem;
-use crate::plan::{FlowPlan, UnitPlan, WireForm, identity};
+use crate::plan::{FlowPlan, UnitPlan, identity};
 use crate::reject::Reject;
 use crate::report::RejectFile;
-use crate::source::{BufferPool, Shard, ShardReader};
+use crate::source::{BufferPool, Chunks, Shard, ShardReader};
 
 /// Rejects of a piece of work that are told as events and stand in the report; all are in the
 /// run's folder.
@@ -56,7 +55,9 @@ pub async fn load(
         context,
         session,
         flow,
+        flow_index: item.flow,
         unit,
+        expected: None,
         rejects: reject_file(context, flow, unit, item)?,
         pool: BlockPool::default(),
         meter: Meter::default(),
@@ -119,14 +120,17 @@ struct Piece<'a> {
     context: &'a Context<'a>,
     session: &'a Session,
     flow: &'a FlowPlan,
+    flow_index: usize,
     unit: &'a UnitPlan,
+    /// The keys that the unit's CHECK allows while its rows come.
+    expected: Option<ExpectedKeys>,
     rejects: RejectFile,
     pool: BlockPool,
     meter: Meter,
     told: Vec<Reject>,
 }
 
-impl Piece<'_> {
+impl<'a> Piece<'a> {
     /// All of it, from BEGIN to COMMIT.
     async fn transaction(&mut self, shards: &[Shard]) -> Result<Account, Error> {
         let run = self.context.run;
@@ -146,6 +150,7 @@ impl Piece<'_> {
             for statement in &self.unit.create {
                 session.execute(statement, &doing).await?;
             }
+            self.expect_keys().await?;
         }
         self.meter.server_wait_ns += nanoseconds(waiting.elapsed());
         let mut account = Account::default();
@@ -159,9 +164,12 @@ impl Piece<'_> {
         }
         let waiting = Instant::now();
         if !self.unit.shared {
-            let measured = unit::measure(session, &self.unit.measure).await?;
+            let (measured, is_checked) = self.measure().await?;
             self.verify(&measured, &account)?;
-            make_ready(session, &run.plan, self.flow, self.unit, &measured).await?;
+            make_ready(
+                session, &run.plan, self.flow, self.unit, &measured, is_checked,
+            )
+            .await?;
             let record = record(&run.plan, self.flow, self.unit, Some(&measured), true);
             run.ledger.record_unit(session, &run.fence, &record).await?;
         }
@@ -189,6 +197,44 @@ impl Piece<'_> {
             file_modified_ns: shard.file.modified_ns,
             account,
         }
+    }
+
+    /// Lets the server check the keys that the file's ends promise, row by row as they come.
+    async fn expect_keys(&mut self) -> Result<(), Error> {
+        self.expected = ExpectedKeys::guess(self.flow, self.unit);
+        if let Some(expected) = &self.expected {
+            let schema = &self.context.run.plan.settings.staging_schema;
+            let table = &self.unit.staging_table;
+            let check = staging::add_bounds_check(schema, table, expected.bounds());
+            self.session
+                .execute(&check, "adding the CHECK of a unit")
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Takes the CHECK of the expected keys away.
+    fn drop_check(&self) -> String {
+        let schema = &self.context.run.plan.settings.staging_schema;
+        staging::drop_bounds_check(schema, &self.unit.staging_table)
+    }
+
+    /// What the server says of the unit's rows, and whether its CHECK stands already.
+    async fn measure(&mut self) -> Result<(Measured, bool), Error> {
+        if let Some(expected) = &self.expected {
+            if expected.is_exact() {
+                let schema = &self.context.run.plan.settings.staging_schema;
+                let count = staging::measure(schema, &self.unit.staging_table, None);
+                let counted = unit::measure(self.session, &count).await?;
+                return Ok((expected.measured(counted.rows), true));
+            }
+            let statement = self.drop_check();
+            self.session
+                .execute(&statement, "dropping the CHECK of a unit")
+                .await?;
+        }
+        let measured = unit::measure(self.session, &self.unit.measure).await?;
+        Ok((measured, false))
     }
 
     fn verify(&self, measured: &Measured, account: &Account) -> Result<(), Error> {
@@ -221,97 +267,99 @@ impl Piece<'_> {
             buffers,
         )?;
         check_header(flow, shard, &reader)?;
-        let mut converter = converter(flow, self.unit)?;
-        let mut encoder = Encoder::new(&flow.wire);
-        encoder.check(flow)?;
-        let mut copy = CopyWriter::begin(
-            self.session,
-            &self.unit.copy,
-            self.pool.clone(),
-            self.context.stop.clone(),
-            format!(
-                "loading {} into {}",
-                shard.file.path.display(),
-                flow.target()
-            ),
-        )
-        .await?;
-        let mut block = self.pool.take();
-        encoder.begin(&mut block);
+        let file = shard.file.path.display().to_string();
+        let record = &self.context.run.record;
+        let stamp = RunStamp {
+            run_id: record.run_id,
+            started_at_microseconds: record.started_at_microseconds,
+        };
+        let mut converter = converter(flow, self.unit)?.with_run(stamp);
+        let mut copying = self.begin_copy(&file).await?;
+        let account;
+        (account, copying) = self
+            .send_rows(&mut reader, &file, &mut converter, copying)
+            .await?;
+        copying.end(&mut self.meter).await?;
+        Ok((account, reader.close()))
+    }
+
+    async fn begin_copy(&self, file: &str) -> Result<Copying<'a>, Error> {
+        let doing = format!("loading {file} into {}", self.flow.target());
+        let (pool, stop) = (self.pool.clone(), self.context.stop.clone());
+        Copying::begin(self.session, self.flow, &self.unit.copy, pool, stop, doing).await
+    }
+
+    /// All rows of a source; their account holds.
+    async fn send_rows(
+        &mut self,
+        source: &mut impl Chunks,
+        file: &str,
+        converter: &mut Converter,
+        mut copying: Copying<'a>,
+    ) -> Result<(Account, Copying<'a>), Error> {
+        let batch_rows = self.context.run.plan.settings.batch_rows as usize;
         let mut records = Records::default();
         let mut rejects = Vec::new();
-        let mut rejected = 0_u64;
-        let mut sent = 0_u64;
+        let mut rows_rejected = 0_u64;
+        let mut rows_loaded = 0_u64;
         let mut stored_before = 0;
-        while let Some(chunk) = reader.next_chunk(&mut records)? {
+        while let Some(chunk) = source.next_chunk(&mut records)? {
             let mut at = 0;
             while at < records.len() {
-                let end = records.len().min(at + settings.batch_rows as usize);
+                let end = records.len().min(at + batch_rows);
                 let started = Instant::now();
                 let batch = converter.convert(&chunk, &records, at..end, &mut rejects);
-                let converted = Instant::now();
+                self.meter.convert_ns += nanoseconds(started.elapsed());
                 if !rejects.is_empty() {
-                    rejected += rejects.len() as u64;
+                    rows_rejected += rejects.len() as u64;
                     self.keep_rejects(&mut rejects)?;
                 }
-                sent += batch.num_rows() as u64;
-                encoder.encode(&batch, &mut block)?;
-                self.meter.convert_ns += nanoseconds(converted - started);
-                self.meter.encode_ns += nanoseconds(converted.elapsed());
-                if block.len() >= BLOCK_BYTES {
-                    block = copy.send(block).await.map_err(stopped)?;
+                if self
+                    .expected
+                    .as_mut()
+                    .is_some_and(|keys| !keys.hold(&batch))
+                {
+                    self.expected = None;
+                    let statement = self.drop_check();
+                    copying = copying.interrupt(&statement, &mut self.meter).await?;
                 }
+                rows_loaded += batch.num_rows() as u64;
+                copying.send(&batch, &mut self.meter).await?;
                 at = end;
             }
-            let read = reader.meter();
+            let read = source.meter();
             self.context.observer.notice(&Event::Progress {
-                flow: flow.name.clone(),
+                flow: self.flow.name.clone(),
                 rows: records.len() as u64,
                 bytes: read.stored_bytes - stored_before,
             });
             self.meter.stored_bytes += read.stored_bytes - stored_before;
             stored_before = read.stored_bytes;
-            reader.recycle(chunk);
+            source.recycle(chunk);
             fault::reach(self.context.fault, FaultPoint::InCopy);
         }
-        encoder.end(&mut block);
-        if !block.is_empty() {
-            copy.send(block).await.map_err(stopped)?;
-        }
-        self.meter.send_wait_ns += nanoseconds(copy.wait_time);
-        self.meter.sent_bytes += copy.bytes_count;
-        let waiting = Instant::now();
-        let counted = copy.finish().await.map_err(stopped)?;
-        self.meter.send_wait_ns += nanoseconds(waiting.elapsed());
-        if counted != sent {
-            return Err(Error::Verification {
-                what: format!("COPY of {}", shard.file.path.display()),
-                counted,
-                sent,
-            });
-        }
-        let read = reader.meter();
+        let read = source.meter();
         self.meter.stored_bytes += read.stored_bytes - stored_before;
         self.meter.read_ns += read.read_ns;
         self.meter.decompress_ns += read.decompress_ns;
         self.meter.scan_ns += read.scan_ns;
         self.meter.text_bytes += read.text_bytes;
-        self.meter.rows += sent;
+        self.meter.rows += rows_loaded;
         let account = Account {
-            rows_read: read.record_count + read.blank_line_count,
-            rows_loaded: sent,
-            rows_rejected: rejected,
-            rows_skipped: read.blank_line_count,
+            rows_read: read.record_count + read.skipped_line_count,
+            rows_loaded,
+            rows_rejected,
+            rows_skipped: read.skipped_line_count,
             bytes_read: read.text_bytes,
         };
         if !account.holds() {
             return Err(Error::Verification {
-                what: format!("the account of {}", shard.file.path.display()),
+                what: format!("the account of {file}"),
                 counted: account.rows_loaded + account.rows_rejected + account.rows_skipped,
                 sent: account.rows_read,
             });
         }
-        Ok((account, reader.close()))
+        Ok((account, copying))
     }
 
     fn keep_rejects(&mut self, rejects: &mut Vec<Reject>) -> Result<(), Error> {
@@ -329,15 +377,7 @@ impl Piece<'_> {
             });
             self.told.push(reject.clone());
         }
-        let flow_index = self
-            .context
-            .run
-            .plan
-            .flows
-            .iter()
-            .position(|flow| std::ptr::eq(flow, self.flow))
-            .expect("the flow is one of the plan's");
-        let counted = self.context.run.rejects[flow_index].add(&self.flow.name, rejects);
+        let counted = self.context.run.rejects[self.flow_index].add(&self.flow.name, rejects);
         rejects.clear();
         counted.inspect_err(|_| {
             // The rows that led here stay readable for whoever mends the file.
@@ -350,13 +390,6 @@ fn code_word(reject: &Reject) -> String {
     match serde_json::to_value(reject.code) {
         Ok(serde_json::Value::String(word)) => word,
         _ => format!("{:?}", reject.code),
-    }
-}
-
-fn stopped(stop: CopyStop) -> Error {
-    match stop {
-        CopyStop::Asked => Error::Interrupted,
-        CopyStop::Failed(error) => Error::Destination(error),
     }
 }
 
@@ -388,50 +421,4 @@ fn converter(flow: &FlowPlan, unit: &UnitPlan) -> Result<Converter, Error> {
         Some(bounds) => converter.with_key_bounds(bounds.clone()),
         None => converter,
     })
-}
-
-/// The encoder of a flow's wire form.
-enum Encoder {
-    Binary(BinaryEncoder),
-    Text(TextEncoder),
-}
-
-impl Encoder {
-    fn new(wire: &WireForm) -> Encoder {
-        match wire {
-            WireForm::Binary(types) => Encoder::Binary(BinaryEncoder::new(types.clone())),
-            WireForm::Text { .. } => Encoder::Text(TextEncoder::new()),
-        }
-    }
-
-    fn check(&self, flow: &FlowPlan) -> Result<(), DestinationError> {
-        let schema = column::schema(&flow.columns);
-        match self {
-            Encoder::Binary(encoder) => encoder.check(&schema),
-            Encoder::Text(encoder) => encoder.check(&schema),
-        }
-        .map_err(DestinationError::from)
-    }
-
-    fn begin(&self, block: &mut Vec<u8>) {
-        match self {
-            Encoder::Binary(encoder) => encoder.begin(block),
-            Encoder::Text(encoder) => encoder.begin(block),
-        }
-    }
-
-    fn encode(&mut self, batch: &RecordBatch, block: &mut Vec<u8>) -> Result<(), DestinationError> {
-        let encoded: Result<(), EncodeError> = match self {
-            Encoder::Binary(encoder) => encoder.encode(batch, block),
-            Encoder::Text(encoder) => encoder.encode(batch, block),
-        };
-        encoded.map_err(DestinationError::from)
-    }
-
-    fn end(&self, block: &mut Vec<u8>) {
-        match self {
-            Encoder::Binary(encoder) => encoder.end(block),
-            Encoder::Text(encoder) => encoder.end(block),
-        }
-    }
 }

@@ -6,6 +6,9 @@
 
 mod conclude;
 mod context;
+mod copying;
+mod encoder;
+mod expected_keys;
 mod load;
 mod prepare;
 mod ready;
@@ -27,6 +30,7 @@ use crate::fault::{self, Fault, FaultPoint};
 use crate::package::Package;
 use crate::plan::{self, Earlier, Plan, PlanOptions};
 use crate::report::{EmbeddedReport, Outcome, RunReport};
+use crate::source::Pipes;
 
 use self::summary::Summary;
 
@@ -86,7 +90,8 @@ pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Plan, Error>
     runtime.block_on(async {
         let address = prepare::address(package, options)?;
         let session = Session::open(&address, "inrush check").await?;
-        let plan_options = plan_options(options, false);
+        let pipes = Pipes::new(options.stop.clone());
+        let plan_options = plan_options(options, &pipes, false);
         let plan = plan::build(&session, &address, package, &plan_options).await?;
         session.close().await;
         Ok(plan)
@@ -186,8 +191,13 @@ fn outcome_word(outcome: Outcome) -> &'static str {
     }
 }
 
-fn plan_options<'a>(options: &'a RunOptions<'_>, unlocked: bool) -> PlanOptions<'a> {
+fn plan_options<'a>(
+    options: &'a RunOptions<'_>,
+    pipes: &'a Pipes,
+    unlocked: bool,
+) -> PlanOptions<'a> {
     PlanOptions {
+        pipes,
         folder: &options.folder,
         streams_default: options.streams_default,
         again: options.again,

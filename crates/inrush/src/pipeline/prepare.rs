@@ -14,6 +14,7 @@ use crate::ledger::{Account, Fence, Ledger, RunRecord, ShardRecord, UnitRecord};
 use crate::package::Package;
 use crate::plan::{self, Earlier, Plan, identity};
 use crate::report::RunFolder;
+use crate::source::Pipes;
 
 /// What came of preparing.
 pub enum Prepared {
@@ -44,8 +45,16 @@ pub async fn prepare(
     options: &RunOptions<'_>,
 ) -> Result<Prepared, Error> {
     let name = new_run_name(&package.name);
+    // What the first plan reads of a pipe, the second one must see again.
+    let pipes = Pipes::new(options.stop.clone());
     let control = Session::open(address, "inrush plan").await?;
-    let plan = plan::build(&control, address, package, &plan_options(options, true)).await?;
+    let plan = plan::build(
+        &control,
+        address,
+        package,
+        &plan_options(options, &pipes, true),
+    )
+    .await?;
     if is_loaded(&plan) {
         return nothing_to_do(control, plan).await;
     }
@@ -58,7 +67,13 @@ pub async fn prepare(
         ledger.set_up(&control, &plan.setup).await?;
     }
     // Another process may have run the package between the plan and the lock.
-    let plan = plan::build(&control, address, package, &plan_options(options, false)).await?;
+    let plan = plan::build(
+        &control,
+        address,
+        package,
+        &plan_options(options, &pipes, false),
+    )
+    .await?;
     if is_loaded(&plan) {
         return nothing_to_do(control, plan).await;
     }

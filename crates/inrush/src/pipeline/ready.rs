@@ -4,7 +4,7 @@ use crate::destination::postgres::staging::{self, UnitBounds, Upper};
 use crate::destination::postgres::unit::Measured;
 use crate::destination::postgres::{DestinationError, Session};
 use crate::ledger::UnitRecord;
-use crate::plan::{FlowPlan, Plan, UnitPlan};
+use crate::plan::{FlowPlan, Plan, UnitPlan, statistics};
 
 /// A unit for the ledger.
 pub fn record(
@@ -29,16 +29,18 @@ pub fn record(
 }
 
 /// Adds what a filled staging table needs to be switched in without a scan: the CHECK of its
-/// bounds, where only the data told them, and its indexes.
+/// bounds, where only the data told them and it does not stand yet, its indexes and its statistics.
 pub async fn make_ready(
     session: &Session,
     plan: &Plan,
     flow: &FlowPlan,
     unit: &UnitPlan,
     measured: &Measured,
+    is_checked: bool,
 ) -> Result<(), DestinationError> {
     let doing = format!("making a unit of {} ready for the switch", flow.target());
-    if let (Some(key), None, true) = (&flow.key, &unit.bounds, measured.rows > 0) {
+    let lacks_check = !is_checked && unit.bounds.is_none() && measured.rows > 0;
+    if let (Some(key), true) = (&flow.key, lacks_check) {
         let bounds = UnitBounds {
             key: key.column.clone(),
             type_sql: key.type_sql.clone(),
@@ -49,7 +51,8 @@ pub async fn make_ready(
             staging::add_bounds_check(&plan.settings.staging_schema, &unit.staging_table, &bounds);
         session.execute(&check, &doing).await?;
     }
-    for statement in &unit.ready {
+    let analyze = statistics::of_unit(plan, flow, unit);
+    for statement in unit.ready.iter().chain(&analyze) {
         session.execute(statement, &doing).await?;
     }
     Ok(())

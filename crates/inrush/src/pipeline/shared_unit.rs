@@ -74,7 +74,7 @@ pub async fn finish(
             sent,
         });
     }
-    make_ready(session, &run.plan, flow, unit, &measured).await?;
+    make_ready(session, &run.plan, flow, unit, &measured, false).await?;
     let record = record(&run.plan, flow, unit, Some(&measured), true);
     run.ledger.record_unit(session, &run.fence, &record).await?;
     fault::reach(context.fault, FaultPoint::BeforeUnitCommit);

@@ -5,12 +5,13 @@
 //! that lie elsewhere are rejects. What is smaller than what is asked of the server, since a
 //! text's place depends on the collation.
 
+use jiff::Span;
 use jiff::civil::{Date, DateTime, Time};
-use jiff::{Span, ToSpan};
 
 use super::error::PlanError;
 use super::{KeyKind, KeyPlan};
 use crate::column::{Column, ColumnType};
+use crate::column_policy::{ColumnPolicies, ValueSource};
 use crate::convert::{KeyBounds, KeyValue, convert_one};
 use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::literal;
@@ -180,7 +181,14 @@ async fn place_in_list(
         .collect();
     for (index, first) in first_keys.iter().enumerate() {
         let Some(first) = first else { continue };
-        let first = sql_text(first);
+        let first = key_text(first).ok_or_else(|| PlanError::Mismatch {
+            flow: flow.to_owned(),
+            what: format!(
+                "{} begins with a key that is infinite, or not between the years 1 and 9999",
+                file_names[index]
+            ),
+            hint: "put a row first whose key lies within the listed bounds".to_owned(),
+        })?;
         // How many bounds are at or before the key: 0 is before the first, all is past the last.
         let sql = format!(
             "SELECT count(*) FROM unnest(ARRAY[{}]) bound WHERE bound <= {}::{}",
@@ -228,7 +236,9 @@ pub fn unit_bounds(
     }
     // Bounds are written as the server takes them, whatever the files' own format is.
     let plain = Column {
-        format: None,
+        source: ValueSource::Field(0),
+        formats: Vec::new(),
+        policies: ColumnPolicies::default(),
         // The session's own zone, in which the server reads the same bound.
         zone: matches!(column.column_type, ColumnType::TimestampTz { .. })
             .then(|| "UTC".to_owned()),
@@ -266,11 +276,12 @@ fn step_around(step: Step, key: &KeyValue, kind: KeyKind) -> Option<(String, Str
         }
         (Step::Hours(hours), KeyValue::Timestamp(value), _) => {
             let width = i64::from(hours) * MICROSECONDS_PER_HOUR;
-            let lower = value.div_euclid(width) * width;
-            Some((timestamp_text(lower)?, timestamp_text(lower + width)?))
+            let lower = value.div_euclid(width).checked_mul(width)?;
+            let upper = lower.checked_add(width)?;
+            Some((timestamp_text(lower)?, timestamp_text(upper)?))
         }
         (_, KeyValue::Timestamp(value), _) => {
-            let day = date_of(value.div_euclid(24 * MICROSECONDS_PER_HOUR) as i32)?;
+            let day = day_of(*value)?;
             let (lower, upper) = calendar_step(step, day)?;
             Some((format!("{lower} 00:00:00"), format!("{upper} 00:00:00")))
         }
@@ -286,14 +297,22 @@ fn calendar_step(step: Step, day: Date) -> Option<(Date, Date)> {
             let since = i64::from(day.since(origin).ok()?.get_days());
             let width = i64::from(width);
             let lower = origin
-                .checked_add(Span::new().days(since.div_euclid(width) * width))
+                .checked_add(Span::new().try_days(since.div_euclid(width) * width).ok()?)
                 .ok()?;
-            Some((lower, lower.checked_add(width.days()).ok()?))
+            Some((
+                lower,
+                lower.checked_add(Span::new().try_days(width).ok()?).ok()?,
+            ))
         }
         Step::Months(width) => {
             let months = i64::from(day.year()) * 12 + i64::from(day.month()) - 1;
             let lower = month_start(months.div_euclid(i64::from(width)) * i64::from(width))?;
-            Some((lower, lower.checked_add(i64::from(width).months()).ok()?))
+            Some((
+                lower,
+                lower
+                    .checked_add(Span::new().try_months(width).ok()?)
+                    .ok()?,
+            ))
         }
         Step::Hours(_) | Step::Integer(_) => None,
     }
@@ -305,28 +324,36 @@ fn month_start(months: i64) -> Option<Date> {
     Date::new(year, month, 1).ok()
 }
 
+/// The day, in the years that are written alike everywhere: 1 to 9999.
 fn date_of(days: i32) -> Option<Date> {
-    Date::constant(1970, 1, 1)
-        .checked_add(i64::from(days).days())
-        .ok()
+    let day = Date::constant(1970, 1, 1)
+        .checked_add(Span::new().try_days(days).ok()?)
+        .ok()?;
+    (day.year() >= 1).then_some(day)
+}
+
+fn day_of(microseconds: i64) -> Option<Date> {
+    let days = microseconds.div_euclid(24 * MICROSECONDS_PER_HOUR);
+    date_of(i32::try_from(days).ok()?)
 }
 
 fn timestamp_text(microseconds: i64) -> Option<String> {
-    let moment = DateTime::from_parts(Date::constant(1970, 1, 1), Time::midnight())
-        .checked_add(microseconds.microseconds())
+    let day = day_of(microseconds)?;
+    let since_midnight = microseconds.rem_euclid(24 * MICROSECONDS_PER_HOUR);
+    let moment = DateTime::from_parts(day, Time::midnight())
+        .checked_add(Span::new().try_microseconds(since_midnight).ok()?)
         .ok()?;
     Some(moment.to_string().replace('T', " "))
 }
 
-/// A key as SQL takes it.
-pub fn sql_text(value: &KeyValue) -> String {
+/// A key as SQL takes it, where both agree on how it is written: not an infinite one, nor a year
+/// before 1 or past 9999.
+pub fn key_text(value: &KeyValue) -> Option<String> {
     match value {
-        KeyValue::Integer(value) => value.to_string(),
-        KeyValue::Date(days) => {
-            date_of(*days).map_or_else(|| days.to_string(), |day| day.to_string())
-        }
-        KeyValue::Timestamp(value) => timestamp_text(*value).unwrap_or_else(|| value.to_string()),
-        KeyValue::Text(text) => text.clone(),
+        KeyValue::Integer(value) => Some(value.to_string()),
+        KeyValue::Date(days) => Some(date_of(*days)?.to_string()),
+        KeyValue::Timestamp(value) => timestamp_text(*value),
+        KeyValue::Text(text) => Some(text.clone()),
     }
 }
 
@@ -365,6 +392,22 @@ mod tests {
             => "1970-01-01 12:00:00", "1970-01-01 18:00:00";
         timestamp_days: Step::Days(1), KeyValue::Timestamp(-1)
             => "1969-12-31 00:00:00", "1970-01-01 00:00:00";
+    }
+
+    #[test]
+    fn keys_and_steps_past_the_calendar_are_none() {
+        for key in [i32::MIN, -4_000_000, 4_000_000, i32::MAX] {
+            let found = step_around(Step::Months(1), &KeyValue::Date(key), KeyKind::Date);
+            assert_eq!(found, None, "{key}");
+        }
+        for step in [Step::Days(u32::MAX), Step::Months(u32::MAX)] {
+            assert_eq!(step_around(step, &day("2024-01-01"), KeyKind::Date), None);
+        }
+        for key in [i64::MIN, i64::MAX] {
+            let key = KeyValue::Timestamp(key);
+            assert_eq!(step_around(Step::Hours(6), &key, KeyKind::Timestamp), None);
+            assert_eq!(step_around(Step::Days(1), &key, KeyKind::Timestamp), None);
+        }
     }
 
     #[test]

@@ -13,12 +13,15 @@ use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Address, Session, catalog, guests};
 use crate::ledger;
 use crate::package::Package;
+use crate::source::Pipes;
 
 /// What a plan needs to know beside the package.
 #[derive(Clone, Debug)]
 pub struct PlanOptions<'a> {
     /// Relative paths of files start here.
     pub folder: &'a Path,
+    /// Standard input and named pipes: the same ones for each plan of a run.
+    pub pipes: &'a Pipes,
     /// Streams where the package does not say; usually the number of cores.
     pub streams_default: usize,
     /// Load anew what a run has loaded already.

@@ -6,17 +6,21 @@ use inrush_wire::PgType;
 
 use super::WireForm;
 use super::error::PlanError;
+use super::fields::{self, Assigned, Assignment};
 use crate::column::{Column, ColumnType};
+use crate::column_policy::{BooleanWords, ColumnPolicies, FieldDefault, NumberForm, ValueSource};
 use crate::destination::postgres::Session;
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::staging::NewColumn;
 use crate::destination::postgres::types::{self, ResolvedType};
-use crate::package::ColumnDetail;
+use crate::package::{ColumnDetail, ColumnNull, Format};
 
 /// The columns of a flow, resolved.
 pub struct ResolvedColumns {
-    /// The columns that the files fill, in the files' order.
+    /// The columns that are loaded, in the package's order; else in the files'.
     pub columns: Vec<Column>,
+    /// Fields of a record, those that are skipped too.
+    pub field_count: usize,
     /// Their types as the server writes them.
     pub type_sql: Vec<String>,
     /// How rows are sent.
@@ -35,6 +39,10 @@ pub struct Known<'a> {
     pub details: &'a [ColumnDetail],
     /// The files' header.
     pub header: Option<&'a [String]>,
+    /// How many fields the first record has, where that is known and needed.
+    pub first_field_count: Option<usize>,
+    /// How the files are written.
+    pub format: &'a Format,
     /// The target, where it exists.
     pub facts: Option<&'a TargetFacts>,
     /// The partition key, which never is NULL.
@@ -50,36 +58,45 @@ impl Known<'_> {
         }
     }
 
-    /// The columns of the files by name, in the files' order.
-    fn names(&self) -> Result<Vec<ColumnDetail>, PlanError> {
-        let bare = |name: &str| ColumnDetail {
-            name: name.to_owned(),
-            type_name: None,
-            nullable: true,
-            format: None,
-            zone: None,
+    /// The columns and what fills them.
+    fn assignment(&self) -> Result<Assignment, PlanError> {
+        let in_order = |details: Vec<ColumnDetail>| Assignment {
+            field_count: details.len(),
+            columns: details
+                .into_iter()
+                .enumerate()
+                .map(|(index, detail)| Assigned {
+                    detail,
+                    source: ValueSource::Field(index),
+                })
+                .collect(),
         };
         match (self.details, self.header, self.facts) {
             ([], Some(header), Some(facts)) => header
                 .iter()
                 .map(|field| {
                     find(facts.columns.iter().map(|column| column.name.as_str()), field)
-                        .map(bare)
+                        .map(ColumnDetail::named)
                         .ok_or_else(|| self.no_column(field, facts))
                 })
-                .collect(),
-            ([], None, Some(facts)) => Ok(facts
-                .columns
-                .iter()
-                .filter(|column| !column.generated)
-                .map(|column| bare(&column.name))
-                .collect()),
+                .collect::<Result<_, _>>()
+                .map(in_order),
+            ([], None, Some(facts)) => Ok(in_order(
+                facts
+                    .columns
+                    .iter()
+                    .filter(|column| !column.generated)
+                    .map(|column| ColumnDetail::named(&column.name))
+                    .collect(),
+            )),
             ([], _, None) => Err(self.mismatch(
                 format!("{} does not exist, and no columns are given to make it of", self.target),
                 "give them: columns = [\"id bigint not null\", ...], or --columns \"id bigint, ...\"",
             )),
-            (details, Some(header), _) => self.by_header(details, header),
-            (details, None, _) => Ok(details.to_vec()),
+            (details, Some(header), _) => fields::by_header(details, header)
+                .map_err(|mismatch| mismatch.of_flow(self.flow)),
+            (details, None, _) => fields::by_place(details, self.first_field_count)
+                .map_err(|mismatch| mismatch.of_flow(self.flow)),
         }
     }
 
@@ -106,41 +123,6 @@ impl Known<'_> {
             },
         )
     }
-
-    /// The listed columns in the order of the header.
-    fn by_header(
-        &self,
-        details: &[ColumnDetail],
-        header: &[String],
-    ) -> Result<Vec<ColumnDetail>, PlanError> {
-        let shown = || {
-            format!(
-                "the header names {}, the package lists {}",
-                header.join(", "),
-                details
-                    .iter()
-                    .map(|detail| detail.name.as_str())
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            )
-        };
-        let hint = "list the columns as the header names them, or set header = false if the \
-                    first record is data";
-        if header.len() != details.len() {
-            return Err(self.mismatch(shown(), hint));
-        }
-        header
-            .iter()
-            .map(|field| {
-                let name = find(details.iter().map(|detail| detail.name.as_str()), field);
-                details
-                    .iter()
-                    .find(|detail| Some(detail.name.as_str()) == name)
-                    .cloned()
-                    .ok_or_else(|| self.mismatch(shown(), hint))
-            })
-            .collect()
-    }
 }
 
 /// The name that a field of a header means: the same one, or the only one but for its case.
@@ -158,18 +140,16 @@ fn find<'a>(names: impl Iterator<Item = &'a str> + Clone, field: &str) -> Option
 
 /// Resolves the columns of a flow against the catalog.
 pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedColumns, PlanError> {
-    let details = known.names()?;
-    let mut columns = Vec::with_capacity(details.len());
-    let mut type_sql = Vec::with_capacity(details.len());
-    let mut wire = Vec::with_capacity(details.len());
-    let mut new_columns = Vec::with_capacity(details.len());
+    let assignment = known.assignment()?;
+    let count = assignment.columns.len();
+    let mut columns: Vec<Column> = Vec::with_capacity(count);
+    let mut type_sql = Vec::with_capacity(count);
+    let mut wire = Vec::with_capacity(count);
+    let mut new_columns = Vec::with_capacity(count);
     // Wide tables have few types.
     let mut named: BTreeMap<&str, ResolvedType> = BTreeMap::new();
-    for (field_index, detail) in details.iter().enumerate() {
-        if details[..field_index]
-            .iter()
-            .any(|other| other.name == detail.name)
-        {
+    for Assigned { detail, source } in &assignment.columns {
+        if columns.iter().any(|other| other.name == detail.name) {
             return Err(known.mismatch(
                 format!("the files have the column `{}` twice", detail.name),
                 "each column of the target can be filled once",
@@ -206,11 +186,18 @@ pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedCol
         wire.push(resolved.wire);
         columns.push(Column {
             name: detail.name.clone(),
-            column_type: resolved.column_type,
             nullable,
-            field_index,
-            format: detail.format.clone(),
+            source: source.clone(),
+            formats: detail
+                .format
+                .as_ref()
+                .map_or_else(Vec::new, |format| format.patterns().to_vec()),
             zone: detail.zone.clone(),
+            policies: ColumnPolicies {
+                numbers: number_form(detail, known.format, &resolved.column_type),
+                ..policies(detail)
+            },
+            column_type: resolved.column_type,
         });
         type_sql.push(resolved.sql);
     }
@@ -220,10 +207,57 @@ pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedCol
     let wire = wire_form(&columns, &type_sql, wire);
     Ok(ResolvedColumns {
         columns,
+        field_count: assignment.field_count,
         type_sql,
         wire,
         new_columns,
     })
+}
+
+/// How a column's numbers are written: as it says itself, else as the format says of all.
+fn number_form(detail: &ColumnDetail, format: &Format, column_type: &ColumnType) -> NumberForm {
+    let separator = |text: &Option<String>| text.as_ref().and_then(|text| text.chars().next());
+    let own = (&detail.decimal_separator, &detail.group_separator);
+    let (decimal, group) = match own {
+        (None, None) if column_type.is_number() && detail.reads_files() => {
+            (&format.decimal_separator, &format.group_separator)
+        }
+        own => own,
+    };
+    NumberForm {
+        decimal_separator: separator(decimal),
+        group_separator: separator(group),
+        negative: detail.negative.unwrap_or_default(),
+    }
+}
+
+/// How a column is read, as its package says.
+fn policies(detail: &ColumnDetail) -> ColumnPolicies {
+    ColumnPolicies {
+        trim: detail.trim.unwrap_or_default(),
+        trim_quoted: detail.trim_quoted,
+        null: detail.null.as_ref().map(|null| match null {
+            ColumnNull::Text(marker) => vec![marker.clone()],
+            ColumnNull::Texts(markers) => markers.clone(),
+            ColumnNull::Never(_) => Vec::new(),
+        }),
+        default: detail.default.as_ref().map(|text| FieldDefault {
+            text: text.clone(),
+            applies_to: detail.default_for.unwrap_or_default(),
+        }),
+        numbers: NumberForm::default(),
+        nan: detail.nan.unwrap_or_default(),
+        words: match (&detail.true_words, &detail.false_words) {
+            (None, None) => None,
+            (yes, no) => Some(BooleanWords {
+                true_words: yes.clone().unwrap_or_default(),
+                false_words: no.clone().unwrap_or_default(),
+            }),
+        },
+        year_pivot: detail.year_pivot,
+        on_truncate: detail.on_truncate.unwrap_or_default(),
+        round: detail.round.unwrap_or_default(),
+    }
 }
 
 fn existing(

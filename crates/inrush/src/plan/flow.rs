@@ -11,13 +11,13 @@ use super::switch_statements::expression;
 use super::target::{self, Asked};
 use super::{FlowPlan, KeyKind, KeyPlan, bounds, sniffed, units};
 use crate::column::{Column, ColumnType};
-use crate::convert::{Converter, KeyValue, convert_one};
+use crate::convert::{Converter, KeyValue, convert_first};
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::staging::Model;
 use crate::destination::postgres::{Session, catalog};
-use crate::package::{Bounds, ColumnDetail, Flow, Package};
-use crate::source::{self, Preview, Shard, SourceFile};
+use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Package};
+use crate::source::{self, Preview, ResolveOptions, Shard, SourceFile};
 
 /// Makes the plan of one flow.
 pub struct FlowPlanner<'a> {
@@ -61,18 +61,26 @@ impl FlowPlanner<'_> {
         let files: Vec<Arc<SourceFile>> = source::resolve_as(
             self.flow.files.patterns(),
             folder,
-            self.flow.format.compression,
+            &ResolveOptions {
+                compression: self.flow.format.compression,
+                encoding: self.flow.format.text_encoding()?,
+                pipes: self.options.pipes.clone(),
+                reader: &name,
+            },
         )?
         .into_iter()
         .map(Arc::new)
         .collect();
-        for file in files.iter().filter(|file| file.size_bytes == 0) {
+        for file in files
+            .iter()
+            .filter(|file| file.size_bytes == 0 && !file.is_pipe())
+        {
             notes.push(format!("{} is empty: it has no rows", file.path.display()));
         }
         let sniffed = sniffed::of(self.flow, &files, facts.as_ref())?;
         notes.extend(sniffed.notes);
         let mut dialect = sniffed.dialect;
-        let header = first_header(&files, &dialect)?;
+        let header = first_header(&files, &dialect, notes)?;
 
         let key_name = facts
             .as_ref()
@@ -87,19 +95,20 @@ impl FlowPlanner<'_> {
             target: &target,
             details: &details,
             header: header.as_deref(),
+            first_field_count: first_field_count(&files, &dialect, &details)?,
+            format: &self.flow.format,
             facts: facts.as_ref(),
             key: key_name.as_deref(),
         };
         let resolved = columns::resolve(self.session, &known).await?;
         // In a file of one column an empty line is an empty field, as COPY reads it.
-        dialect.blank_lines_are_records =
-            resolved.columns.len() == 1 && !dialect.trailing_delimiter;
+        dialect.blank_lines_are_records = resolved.field_count == 1 && !dialect.trailing_delimiter;
         // What cannot be converted as declared is told before anything runs.
-        Converter::new(&resolved.columns, &dialect, resolved.columns.len()).map_err(|error| {
+        Converter::new(&resolved.columns, &dialect, resolved.field_count).map_err(|error| {
             PlanError::Mismatch {
                 flow: name.clone(),
                 what: error.to_string(),
-                hint: "mend the column's `format` or `zone`".to_owned(),
+                hint: "mend the column in `columns`".to_owned(),
             }
         })?;
         let key = match &key_name {
@@ -143,7 +152,8 @@ impl FlowPlanner<'_> {
         }
         let shards: Vec<Shard> = files.into_iter().map(Shard::whole).collect();
         let shape = format!(
-            "{dialect:?} {:?} {:?} {:?} {target} {:?} {:?}",
+            "{dialect:?} {:?} {:?} {:?} {:?} {target} {:?} {:?}",
+            self.flow.format.encoding,
             resolved.columns,
             resolved.type_sql,
             resolved.wire,
@@ -180,7 +190,7 @@ impl FlowPlanner<'_> {
             facts,
             publish,
             model,
-            field_count: resolved.columns.len(),
+            field_count: resolved.field_count,
             columns: resolved.columns,
             column_types: resolved.type_sql,
             header,
@@ -273,17 +283,47 @@ impl FlowPlanner<'_> {
     }
 }
 
-/// The header of the first file that has one; files without a byte have none.
+/// The header of the first file that has one; files without a byte have none. What only a byte
+/// order mark tells of the encoding is noted.
 fn first_header(
     files: &[Arc<SourceFile>],
     dialect: &Dialect,
+    notes: &mut Vec<String>,
 ) -> Result<Option<Vec<String>>, PlanError> {
-    if !dialect.header {
+    let mut first = None;
+    for file in files {
+        // A pipe without a header need not be waited for.
+        if !dialect.header && file.is_pipe() {
+            continue;
+        }
+        let preview = Preview::read(file, dialect, 0)?;
+        if let Some(encoding) = preview.encoding_found {
+            notes.push(format!(
+                "{} is read as {encoding}: its byte order mark says so",
+                file.path.display()
+            ));
+        }
+        if preview.header.is_some() || !dialect.header {
+            first = preview.header;
+            break;
+        }
+    }
+    Ok(first)
+}
+
+/// The fields of the first row of all, where the package needs their number: it says to skip all
+/// that it does not list, and no header tells how many there are.
+fn first_field_count(
+    files: &[Arc<SourceFile>],
+    dialect: &Dialect,
+    details: &[ColumnDetail],
+) -> Result<Option<usize>, PlanError> {
+    if dialect.header || !details.iter().any(|detail| detail.name == ALL_OTHERS) {
         return Ok(None);
     }
     for file in files {
-        if let Some(header) = Preview::read(file, dialect, 0)?.header {
-            return Ok(Some(header));
+        if let Some(record) = Preview::read(file, dialect, 1)?.records.first() {
+            return Ok(Some(record.fields.len()));
         }
     }
     Ok(None)
@@ -302,8 +342,11 @@ fn first_keys(
         let key = match preview.records.first() {
             None => None,
             Some(record) => {
-                let text = record.fields.get(column.field_index).cloned().flatten();
-                let value = convert_one(column, text.as_deref().unwrap_or_default());
+                let text = column
+                    .source
+                    .field_index()
+                    .and_then(|field| record.fields.get(field).cloned().flatten());
+                let value = convert_first(column, text.as_deref());
                 Some(value.map_err(|error| {
                     PlanError::Mismatch {
                         flow: flow.to_owned(),

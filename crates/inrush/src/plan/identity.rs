@@ -29,13 +29,10 @@ pub fn run_key(package: &str, targets: &[String]) -> String {
 /// Names a shard within its unit: the same file is the same wherever the command is given, and
 /// however its path is written.
 pub fn shard_key(shard: &Shard) -> String {
-    let path = shard.file.path.as_path();
-    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    digest([
-        path.to_string_lossy().as_ref(),
-        &shard.byte_range.start.to_string(),
-        &shard.byte_range.end.to_string(),
-    ])
+    let mut texts = shard.file.identity();
+    texts.push(shard.byte_range.start.to_string());
+    texts.push(shard.byte_range.end.to_string());
+    digest(texts.iter().map(String::as_str))
 }
 
 /// Names a unit by its files as they are now and by everything that shapes its rows.

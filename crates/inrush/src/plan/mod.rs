@@ -5,15 +5,18 @@
 
 mod bounds;
 mod build;
+mod column_words;
 mod columns;
 mod earlier;
 mod error;
+mod fields;
 mod flow;
 pub mod identity;
 mod limits;
 pub mod print;
 mod privileges;
 mod sniffed;
+pub mod statistics;
 pub mod switch_statements;
 mod target;
 pub mod units;
@@ -32,6 +35,7 @@ use crate::ledger::RunRecord;
 use crate::package::RunSettings;
 use crate::source::Shard;
 
+pub use bounds::key_text;
 pub use build::{PlanOptions, build};
 pub use error::PlanError;
 pub use limits::MemoryBound;

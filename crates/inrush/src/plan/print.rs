@@ -2,7 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use super::{Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, switch_statements};
+use super::{
+    Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, column_words, statistics,
+    switch_statements,
+};
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging;
 
@@ -33,11 +36,8 @@ impl Plan {
             ));
         }
         statements.push("COMMIT".to_owned());
-        if self.settings.analyze {
-            for flow in &self.flows {
-                statements.push(format!("ANALYZE {}", flow.target()));
-            }
-        }
+        let analyze = |flow| statistics::of_target(self, flow);
+        statements.extend(self.flows.iter().filter_map(analyze));
         statements
     }
 }
@@ -65,6 +65,7 @@ fn unit_statements(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<String>
         ));
     }
     statements.extend(unit.ready.iter().cloned());
+    statements.extend(statistics::of_unit(plan, flow, unit));
     statements.push("COMMIT".to_owned());
     statements
 }
@@ -202,6 +203,9 @@ impl Plan {
             columns.insert_str(at, &format!("{} ", identifier(&column.name)));
         }
         writeln!(f, "  columns: {columns}")?;
+        for line in column_words::lines(&flow.columns, flow.field_count) {
+            writeln!(f, "    {line}")?;
+        }
         for unit in flow.units.iter().take(UNITS_SHOWN) {
             self.fmt_unit(f, flow, unit)?;
         }
@@ -279,7 +283,7 @@ fn plural(count: usize) -> &'static str {
 
 fn dialect(flow: &FlowPlan) -> String {
     let dialect = &flow.dialect;
-    let mut text = format!("delimiter {:?}", char::from(dialect.delimiter));
+    let mut text = format!("delimiter {}", dialect.delimiter);
     if dialect.trailing_delimiter {
         text.push_str(" (also at the end of records)");
     }
@@ -294,11 +298,12 @@ fn dialect(flow: &FlowPlan) -> String {
     } else {
         ", no header"
     });
-    match &dialect.null {
-        Some(null) => {
-            let _ = write!(text, ", NULL is {null:?}");
+    match dialect.nulls.as_slice() {
+        [] => text.push_str(", nothing is NULL"),
+        nulls => {
+            let shown: Vec<_> = nulls.iter().map(|null| format!("{null:?}")).collect();
+            let _ = write!(text, ", NULL is {}", shown.join(" or "));
         }
-        None => text.push_str(", nothing is NULL"),
     }
     text
 }

@@ -159,7 +159,7 @@ fn unit(
 fn work_bytes(shard: &Shard) -> u64 {
     match shard.file.compression {
         Compression::None => shard.size_bytes(),
-        Compression::Gzip | Compression::Zstd => shard.size_bytes().saturating_mul(4),
+        _ => shard.size_bytes().saturating_mul(4),
     }
 }
 

@@ -104,7 +104,7 @@ fn header_line(names: &[String], dialect: &Dialect) -> Vec<u8> {
     let mut line = Vec::new();
     for (index, name) in names.iter().enumerate() {
         if index > 0 {
-            line.push(dialect.delimiter);
+            line.extend(dialect.delimiter.as_bytes());
         }
         match dialect.quote {
             Some(quote) => {
@@ -124,7 +124,7 @@ fn header_line(names: &[String], dialect: &Dialect) -> Vec<u8> {
         }
     }
     if dialect.trailing_delimiter {
-        line.push(dialect.delimiter);
+        line.extend(dialect.delimiter.as_bytes());
     }
     line.push(b'\n');
     line

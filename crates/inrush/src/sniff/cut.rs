@@ -64,6 +64,7 @@ pub(super) fn cut(sample: &Sample, form: &Form, field_count: usize) -> Option<Cu
             byte_offset: sample.byte_offset + start as u64,
             line_offset: 0,
             invalid_utf8,
+            places: None,
         },
         records,
         starts_file: sample.starts_file,

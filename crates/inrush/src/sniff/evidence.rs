@@ -302,10 +302,7 @@ fn block_rows(records: &Records, rows: &[usize]) -> usize {
 }
 
 fn is_null(dialect: &Dialect, written: &[u8]) -> bool {
-    dialect
-        .null
-        .as_ref()
-        .is_some_and(|null| null.as_bytes() == written)
+    dialect.is_null(written)
 }
 
 fn place(cut: &Cut, index: usize) -> Place {
@@ -327,5 +324,8 @@ fn fault_words(kind: FaultKind) -> &'static str {
         FaultKind::UnclosedQuote => "a quote that is not closed",
         FaultKind::DanglingEscape => "an escape at their end",
         FaultKind::TrailingDelimiterMissing => "no delimiter at their end",
+        FaultKind::BareCarriageReturn => "a carriage return without a line feed",
+        FaultKind::EndMarker => "COPY's end-of-data marker",
+        FaultKind::RecordLength => "another length than declared",
     }
 }

@@ -1,12 +1,14 @@
 //! The only place where guesses become the terms of the other steps: a scanner's dialect, a
 //! package's format and columns. What those cannot say yet is decided here too.
 
-use inrush_scan::{Dialect, Escape};
+use inrush_scan::{Dialect, Escape, ShortText};
 
 use super::form::{Form, FormEscape};
 use super::guess::ColumnGuess;
 use crate::column::Column;
-use crate::package::{ColumnDetail, ColumnSpec, Compression, Format, NullMarker, Preset};
+use crate::package::{
+    ColumnDetail, ColumnSpec, Compression, Format, NullMarker, OneOrMany, Preset,
+};
 
 /// Whether a dialect can pass over lines that begin with a comment's sign.
 pub(super) const HAS_COMMENTS: bool = false;
@@ -17,7 +19,7 @@ pub(super) const HAS_TITLE_LINES: bool = false;
 /// The dialect of a form.
 pub(super) fn dialect(form: &Form) -> Dialect {
     Dialect {
-        delimiter: form.delimiter[0],
+        delimiter: ShortText::new(&form.delimiter).unwrap_or(ShortText::byte(b',')),
         quote: form.quote,
         escape: match form.escape {
             FormEscape::None => Escape::None,
@@ -27,16 +29,16 @@ pub(super) fn dialect(form: &Form) -> Dialect {
         },
         trailing_delimiter: form.trailing_delimiter,
         header: form.header,
-        null: form.nulls.first().cloned(),
+        nulls: form.nulls.iter().take(1).cloned().collect(),
         blank_lines_are_records: form.is_single_column && !form.trailing_delimiter,
-        record_bytes_max: RECORD_BYTES_MAX,
+        ..Dialect::tbl()
     }
 }
 
 /// The form of a dialect that somebody declared, or that a preset has.
 pub(super) fn form_of(dialect: &Dialect) -> Form {
     Form {
-        delimiter: vec![dialect.delimiter],
+        delimiter: dialect.delimiter.as_bytes().to_vec(),
         quote: dialect.quote,
         escape: match dialect.escape {
             Escape::None => FormEscape::None,
@@ -46,7 +48,7 @@ pub(super) fn form_of(dialect: &Dialect) -> Form {
         },
         trailing_delimiter: dialect.trailing_delimiter,
         header: dialect.header,
-        nulls: dialect.null.iter().cloned().collect(),
+        nulls: dialect.nulls.clone(),
         comment: None,
         title_lines: 0,
         is_single_column: false,
@@ -56,19 +58,16 @@ pub(super) fn form_of(dialect: &Dialect) -> Form {
 /// What the samples are read with before anything is known: lines, and nothing special in them.
 pub(super) fn lines_dialect() -> Dialect {
     Dialect {
-        delimiter: 0x1f,
+        delimiter: ShortText::byte(0x1f),
         quote: None,
         escape: Escape::None,
         trailing_delimiter: false,
         header: false,
-        null: None,
+        nulls: Vec::new(),
         blank_lines_are_records: true,
-        record_bytes_max: RECORD_BYTES_MAX,
+        ..Dialect::tbl()
     }
 }
-
-/// As the presets have it.
-const RECORD_BYTES_MAX: usize = 16 << 20;
 
 /// The format that says a form, all of it, so that nothing depends on a file's name.
 pub(super) fn format(form: &Form, compression: Option<Compression>) -> Format {
@@ -79,7 +78,8 @@ pub(super) fn format(form: &Form, compression: Option<Compression>) -> Format {
     let changes = |is_changed: bool| is_changed.then_some(());
     Format {
         preset: Some(preset),
-        delimiter: changes(wanted.delimiter != usual.delimiter).map(|()| text(wanted.delimiter)),
+        delimiter: changes(wanted.delimiter != usual.delimiter)
+            .map(|()| String::from_utf8_lossy(wanted.delimiter.as_bytes()).into_owned()),
         quote: changes(wanted.quote != usual.quote)
             .map(|()| wanted.quote.map(text).unwrap_or_default()),
         escape: changes(wanted.escape != implied_escape(&usual, wanted.quote)).map(
@@ -92,7 +92,7 @@ pub(super) fn format(form: &Form, compression: Option<Compression>) -> Format {
         trailing_delimiter: changes(wanted.trailing_delimiter != usual.trailing_delimiter)
             .map(|()| wanted.trailing_delimiter),
         header: Some(wanted.header),
-        null: changes(wanted.null != usual.null).map(|()| match &wanted.null {
+        null: changes(wanted.nulls != usual.nulls).map(|()| match wanted.nulls.first() {
             Some(marker) => NullMarker::Text(marker.clone()),
             None => NullMarker::Never(false),
         }),
@@ -130,13 +130,14 @@ pub(super) fn column_name(column: &ColumnGuess) -> &str {
 /// The column of a package.
 pub(super) fn column_spec(column: &ColumnGuess) -> ColumnSpec {
     let detail = ColumnDetail {
-        name: column_name(column).to_owned(),
         type_name: Some(column.column_type.sql()),
-        nullable: true,
-        format: column.column_type.format().map(str::to_owned),
-        zone: None,
+        format: column
+            .column_type
+            .format()
+            .map(|format| OneOrMany::One(format.to_owned())),
+        ..ColumnDetail::named(column_name(column))
     };
-    ColumnSpec::short(&detail).unwrap_or(ColumnSpec::Long(detail))
+    ColumnSpec::short(&detail).unwrap_or_else(|| ColumnSpec::Long(Box::new(detail)))
 }
 
 /// The column that the converters are given.
@@ -146,11 +147,11 @@ pub(super) fn column(
     field_index: usize,
 ) -> Column {
     Column {
-        name: name.to_owned(),
-        column_type: column_type.column_type(),
-        nullable: true,
-        field_index,
-        format: column_type.format().map(str::to_owned),
-        zone: None,
+        formats: column_type
+            .format()
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
+        ..Column::new(name, column_type.column_type(), field_index)
     }
 }

@@ -11,12 +11,27 @@ use crate::chunk::CHUNK_PADDING_BYTES;
 const SPARE_MAX: usize = 4;
 
 /// Buffers that wait to be filled. It goes from one shard's reader to the next one's.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct BufferPool {
     spare: Vec<Vec<u8>>,
+    spare_max: usize,
+}
+
+impl Default for BufferPool {
+    fn default() -> BufferPool {
+        BufferPool::with_spare_max(SPARE_MAX)
+    }
 }
 
 impl BufferPool {
+    /// A pool that keeps so many buffers at most.
+    pub(super) fn with_spare_max(spare_max: usize) -> BufferPool {
+        BufferPool {
+            spare: Vec::new(),
+            spare_max,
+        }
+    }
+
     /// A buffer of at least `text_bytes` and the padding behind them.
     pub(super) fn take(&mut self, text_bytes: usize) -> Vec<u8> {
         let mut bytes = self.spare.pop().unwrap_or_default();
@@ -39,7 +54,7 @@ impl BufferPool {
     /// back to the system.
     pub(super) fn put(&mut self, bytes: Vec<u8>, text_bytes_max: usize) {
         let is_usual = bytes.capacity() <= text_bytes_max + CHUNK_PADDING_BYTES;
-        if is_usual && !bytes.is_empty() && self.spare.len() < SPARE_MAX {
+        if is_usual && !bytes.is_empty() && self.spare.len() < self.spare_max {
             self.spare.push(bytes);
         }
     }

@@ -1,26 +1,27 @@
 //! How a file is compressed, by its name, and the decompressors.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
+use bzip2::bufread::MultiBzDecoder;
+use flate2::bufread::{DeflateDecoder, MultiGzDecoder};
+use lzma_rust2::XzReader;
 
-use super::error::SourceError;
-use super::input::StoredFile;
+use super::archive::MemberMethod;
+use super::stored::StoredFile;
 use crate::package::Compression;
 
 /// Compressed bytes that are read at a time.
 const COMPRESSED_READ_BYTES: usize = 128 << 10;
 
-/// The compression that a file's name tells.
+/// The greatest dictionary of an xz file: eight times what `xz -9` takes.
+const XZ_MEMORY_KIB_MAX: u32 = 512 << 10;
+
+/// The compression that a file's name tells, part numbers looked through.
 pub fn compression_of(path: &Path) -> Compression {
-    let extension = path
-        .extension()
-        .map(|name| name.to_string_lossy().to_lowercase());
-    match extension.as_deref() {
-        Some("gz" | "gzip") => Compression::Gzip,
-        Some("zst" | "zstd") => Compression::Zstd,
-        _ => Compression::None,
+    match path.file_name() {
+        Some(name) => Compression::of_file(&name.to_string_lossy()),
+        None => Compression::None,
     }
 }
 
@@ -30,76 +31,119 @@ pub(super) fn words(compression: Compression) -> (&'static str, &'static str) {
         Compression::None => ("plain", "cat"),
         Compression::Gzip => ("gzip", "gzip -t"),
         Compression::Zstd => ("zstd", "zstd -t"),
+        Compression::Bzip2 => ("bzip2", "bzip2 -t"),
+        Compression::Xz => ("xz", "xz -t"),
+        Compression::Zip => ("zip", "unzip -t"),
     }
 }
 
-/// Why a decompressor could not be made.
-pub(super) enum DecompressorError {
-    /// The file could not be read.
-    Read(io::Error),
-    /// The first bytes were refused.
-    Refused(SourceError),
-}
-
-impl From<io::Error> for DecompressorError {
-    fn from(error: io::Error) -> DecompressorError {
-        DecompressorError::Read(error)
+/// What a file of a compression begins with.
+pub(super) fn signature(compression: Compression) -> &'static [u8] {
+    match compression {
+        Compression::None | Compression::Zip => b"",
+        Compression::Gzip => &[0x1f, 0x8b],
+        Compression::Zstd => &[0x28, 0xb5, 0x2f, 0xfd],
+        Compression::Bzip2 => b"BZh",
+        Compression::Xz => &[0xfd, b'7', b'z', b'X', b'Z', 0],
     }
 }
 
-impl From<SourceError> for DecompressorError {
-    fn from(error: SourceError) -> DecompressorError {
-        DecompressorError::Refused(error)
+/// The compression that the first bytes of a file tell.
+pub(super) fn compression_by_signature(first: &[u8]) -> Compression {
+    use super::signature::binary_kind;
+    match binary_kind(first) {
+        Some("gzip") => Compression::Gzip,
+        Some("zstd") => Compression::Zstd,
+        Some("bzip2") => Compression::Bzip2,
+        Some("xz") => Compression::Xz,
+        _ => Compression::None,
     }
 }
 
-/// The text of a stored file. Members of a gzip file, and frames of a zstd file, follow each
-/// other as if they were one.
+/// The text of a stored file. Members of a gzip file, frames of a zstd file, and streams of a
+/// bzip2 or xz file follow each other as if they were one.
 pub(super) enum Decompressor {
     /// As it is stored.
     None(StoredFile),
     /// gzip.
     Gzip(Box<MultiGzDecoder<BufReader<StoredFile>>>),
+    /// Deflate without gzip's frame, in a zip archive.
+    Deflate(Box<DeflateDecoder<BufReader<StoredFile>>>),
     /// Zstandard.
     Zstd(Box<zstd::Decoder<'static, BufReader<StoredFile>>>),
+    /// bzip2.
+    Bzip2(Box<MultiBzDecoder<BufReader<StoredFile>>>),
+    /// xz.
+    Xz(Box<XzReader<BufReader<StoredFile>>>),
 }
 
 impl Decompressor {
-    /// `look` sees the first bytes of a compressed file before a decompressor does; a plain
-    /// file's bytes are seen anyway.
-    pub(super) fn new(
-        file: StoredFile,
-        compression: Compression,
-        look: impl FnOnce(&[u8]) -> Result<(), SourceError>,
-    ) -> Result<Decompressor, DecompressorError> {
-        if compression == Compression::None {
-            return Ok(Decompressor::None(file));
-        }
-        let mut file = BufReader::with_capacity(COMPRESSED_READ_BYTES, file);
-        look(file.fill_buf()?)?;
-        Ok(match compression {
-            Compression::Zstd => Decompressor::Zstd(Box::new(zstd::Decoder::with_buffer(file)?)),
-            _ => Decompressor::Gzip(Box::new(MultiGzDecoder::new(file))),
+    pub(super) fn new(file: StoredFile, compression: Compression) -> io::Result<Decompressor> {
+        let method = match compression {
+            Compression::None | Compression::Zip => MemberMethod::Stored,
+            Compression::Gzip => {
+                return Ok(Decompressor::Gzip(Box::new(MultiGzDecoder::new(buffered(
+                    file,
+                )))));
+            }
+            Compression::Zstd => MemberMethod::Zstd,
+            Compression::Bzip2 => MemberMethod::Bzip2,
+            Compression::Xz => MemberMethod::Xz,
+        };
+        Decompressor::of_member(file, method)
+    }
+
+    /// For a member of a zip archive.
+    pub(super) fn of_member(file: StoredFile, method: MemberMethod) -> io::Result<Decompressor> {
+        Ok(match method {
+            MemberMethod::Stored => Decompressor::None(file),
+            MemberMethod::Deflate => {
+                Decompressor::Deflate(Box::new(DeflateDecoder::new(buffered(file))))
+            }
+            MemberMethod::Bzip2 => {
+                Decompressor::Bzip2(Box::new(MultiBzDecoder::new(buffered(file))))
+            }
+            MemberMethod::Zstd => {
+                Decompressor::Zstd(Box::new(zstd::Decoder::with_buffer(buffered(file))?))
+            }
+            MemberMethod::Xz => Decompressor::Xz(Box::new(XzReader::new_mem_limit(
+                buffered(file),
+                true,
+                XZ_MEMORY_KIB_MAX,
+            ))),
         })
     }
 
     pub(super) fn file(&self) -> &StoredFile {
-        match self {
-            Decompressor::None(file) => file,
-            Decompressor::Gzip(decoder) => decoder.get_ref().get_ref(),
-            Decompressor::Zstd(decoder) => decoder.get_ref().get_ref(),
+        match self.buffer() {
+            Ok(buffer) => buffer.get_ref(),
+            Err(file) => file,
         }
     }
 
     /// Bytes of the stored file that were used.
     pub(super) fn used_bytes(&self) -> u64 {
-        let ahead = match self {
-            Decompressor::None(_) => 0,
-            Decompressor::Gzip(decoder) => decoder.get_ref().buffer().len(),
-            Decompressor::Zstd(decoder) => decoder.get_ref().buffer().len(),
+        let (file, ahead) = match self.buffer() {
+            Ok(buffer) => (buffer.get_ref(), buffer.buffer().len()),
+            Err(file) => (file, 0),
         };
-        self.file().bytes_read() - ahead as u64
+        file.bytes_read - (ahead + file.peeked_bytes()) as u64
     }
+
+    fn buffer(&self) -> Result<&BufReader<StoredFile>, &StoredFile> {
+        match self {
+            Decompressor::None(file) => Err(file),
+            Decompressor::Gzip(decoder) => Ok(decoder.get_ref()),
+            Decompressor::Deflate(decoder) => Ok(decoder.get_ref()),
+            Decompressor::Zstd(decoder) => Ok(decoder.get_ref()),
+            Decompressor::Bzip2(decoder) => Ok(decoder.get_ref()),
+            Decompressor::Xz(decoder) => Ok(decoder.inner()),
+        }
+    }
+}
+
+fn buffered(file: StoredFile) -> BufReader<StoredFile> {
+    BufReader::with_capacity(COMPRESSED_READ_BYTES, file)
 }
 
 impl Read for Decompressor {
@@ -107,7 +151,10 @@ impl Read for Decompressor {
         match self {
             Decompressor::None(file) => file.read(bytes),
             Decompressor::Gzip(decoder) => decoder.read(bytes),
+            Decompressor::Deflate(decoder) => decoder.read(bytes),
             Decompressor::Zstd(decoder) => decoder.read(bytes),
+            Decompressor::Bzip2(decoder) => decoder.read(bytes),
+            Decompressor::Xz(decoder) => decoder.read(bytes),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What can go wrong with files, each with its place and its mend.
 
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -44,13 +45,77 @@ pub enum SourceError {
         /// The path.
         path: PathBuf,
     },
-    /// A named pipe, socket or device.
-    #[error("{}: a {kind}, not a regular file; it cannot be read a second time after a stop, so write it to a file first", path.display())]
+    /// A socket or device.
+    #[error("{}: a {kind}, neither a file nor a pipe; write it to a file first", path.display())]
     NotRegular {
         /// The path.
         path: PathBuf,
         /// What it is.
         kind: &'static str,
+    },
+    /// Standard input is a terminal.
+    #[error(
+        "-: standard input is a terminal; send it a file or another command's output (COMMAND | inrush ...)"
+    )]
+    Terminal,
+    /// Two readers of one pipe.
+    #[error("{}: flow `{reader}` reads it already, and a pipe can be read only once; write it to a file first, or name it in one flow only", path.display())]
+    PipeTaken {
+        /// The path.
+        path: PathBuf,
+        /// Who has it.
+        reader: String,
+    },
+    /// A pipe was to be read again.
+    #[error("{}: a pipe can be read only once, and it was; write it to a file first", path.display())]
+    PipeReadTwice {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A stop was asked for while a pipe was waited for.
+    #[error("{}: stopped while waiting for it", path.display())]
+    Stopped {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A zip archive whose directory cannot be read.
+    #[error("{}: the zip archive cannot be read: {reason}; it is likely not written or copied to its end: make it again, and test it with unzip -t", path.display())]
+    Archive {
+        /// The archive.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A member of a zip archive that cannot be read.
+    #[error("{}: the member {reason}, which is not read; make the archive again with deflate (zip -9), or unpack it first", path.display())]
+    Member {
+        /// The archive and the member.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// No thread for reading.
+    #[error("{}: no thread could be started to read it: {cause}; likely the limit of processes (ulimit -u) is reached", path.display())]
+    Thread {
+        /// The path.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+    /// Another stream was told why.
+    #[error("{}: reading failed, as another stream has told", path.display())]
+    FeedFailed {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Ranges that were loaded do not fit the file's.
+    #[error("{}: bytes {} to {} were loaded by an earlier run, and the file is not cut there now; settings have changed since: load anew with --again", path.display(), range.start, range.end)]
+    RangesDiffer {
+        /// The path.
+        path: PathBuf,
+        /// The range that was loaded.
+        range: Range<u64>,
     },
     /// A file or folder cannot be opened.
     #[error("{}: cannot be opened: {cause}; {}", path.display(), open_mend(cause))]
@@ -140,9 +205,27 @@ pub enum SourceError {
         /// What to do.
         mend: String,
     },
-    /// The text is in another encoding than UTF-8.
-    #[error("{}: the text is {encoding}, and only UTF-8 is read; write it again with: iconv -f {encoding} -t UTF-8", path.display())]
-    Encoding {
+    /// The text looks like UTF-16, and nothing says so.
+    #[error("{}: the text looks like {encoding} without a byte order mark; if it is, declare it: format.encoding = \"{encoding}\"", path.display())]
+    EncodingUndeclared {
+        /// The path.
+        path: PathBuf,
+        /// The encoding.
+        encoding: &'static str,
+    },
+    /// The mark at the beginning is of another encoding than the declared one.
+    #[error("{}: format.encoding is {declared}, but the file begins with the byte order mark of {found}; leave the setting away, or set it to {found}", path.display())]
+    EncodingContradicted {
+        /// The path.
+        path: PathBuf,
+        /// What the format declares.
+        declared: &'static str,
+        /// What the mark says.
+        found: &'static str,
+    },
+    /// The text is in an encoding that is not read.
+    #[error("{}: the text is {encoding}, which is not read; write it again with: iconv -f {encoding} -t UTF-8", path.display())]
+    EncodingUnread {
         /// The path.
         path: PathBuf,
         /// The encoding, as iconv knows it.

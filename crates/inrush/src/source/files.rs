@@ -3,7 +3,8 @@
 //! Each pattern's files come in natural order, and the patterns in the order in which they are
 //! given. A glob matches files only, never folders, and passes over names that begin with a dot
 //! unless it says the dot, as a shell does. A file that two patterns match is taken once; two
-//! names of one file (links) are refused.
+//! names of one file (links) are refused. A zip archive stands for the files in it; a pattern
+//! that goes on behind its name chooses among them (`orders.zip/part*.csv`).
 
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
@@ -11,40 +12,154 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::archive::{self, ZipMember};
 use super::compression::compression_of;
 use super::error::SourceError;
 use super::expand::{expand, is_glob};
+use super::lines::LineCounts;
 use super::natural::compare_paths;
 use super::nearest;
+use super::pipe::{Pipe, Pipes, STANDARD_INPUT};
+use super::signature::{Beginning, SIGNATURE_BYTES, beginning};
+use super::stored::{Purpose, StoredFile};
+use crate::encoding::TextEncoding;
 use crate::package::Compression;
 
 /// A file to load, as it was when it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// The path: the base folder and what the user wrote.
+    /// The path: the base folder and what the user wrote; of a member of an archive with its
+    /// name there.
     pub path: Arc<PathBuf>,
-    /// Bytes as it is stored.
+    /// Bytes as it is stored; 0 for a pipe, which has no size.
     pub size_bytes: u64,
-    /// When it was last written, in nanoseconds since 1970.
+    /// When it, or its archive, was last written, in nanoseconds since 1970.
     pub modified_ns: i64,
     /// How it is compressed.
     pub compression: Compression,
+    /// Whether the first bytes may tell another compression: of a pipe for which none is
+    /// declared.
+    pub(super) compression_by_signature: bool,
+    /// The encoding that is declared for its text.
+    pub encoding: Option<TextEncoding>,
+    /// Where its bytes come from.
+    pub origin: Origin,
+    /// The line ends that were counted in it.
+    pub(super) lines: Arc<LineCounts>,
 }
+
+/// Where the bytes of a file come from.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// A file by itself.
+    File,
+    /// A zip archive.
+    ZipMember(Arc<ZipMember>),
+    /// Standard input, a named pipe or a process substitution.
+    Pipe(Arc<Pipe>),
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, other: &Origin) -> bool {
+        match (self, other) {
+            (Origin::File, Origin::File) => true,
+            (Origin::ZipMember(left), Origin::ZipMember(right)) => left == right,
+            (Origin::Pipe(left), Origin::Pipe(right)) => left.identity() == right.identity(),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Origin {}
 
 impl SourceFile {
     /// One file, with the compression that its name tells. What cannot be read is refused.
     pub fn open(path: PathBuf) -> Result<SourceFile, SourceError> {
         let compression = compression_of(&path);
         let metadata = inspect(&path)?;
-        Ok(SourceFile::new(path, &metadata, compression))
+        Ok(SourceFile::new(path, &metadata, compression, None))
     }
 
-    fn new(path: PathBuf, metadata: &Metadata, compression: Compression) -> SourceFile {
+    fn new(
+        path: PathBuf,
+        metadata: &Metadata,
+        compression: Compression,
+        encoding: Option<TextEncoding>,
+    ) -> SourceFile {
         SourceFile {
             path: Arc::new(path),
             size_bytes: metadata.len(),
             modified_ns: modified_ns(metadata),
             compression,
+            compression_by_signature: false,
+            encoding,
+            origin: Origin::File,
+            lines: Arc::default(),
+        }
+    }
+
+    fn of_member(member: Arc<ZipMember>, encoding: Option<TextEncoding>) -> SourceFile {
+        SourceFile {
+            path: Arc::new(member.path()),
+            size_bytes: member.stored_bytes,
+            modified_ns: member.modified_ns,
+            compression: Compression::Zip,
+            compression_by_signature: false,
+            encoding,
+            origin: Origin::ZipMember(member),
+            lines: Arc::default(),
+        }
+    }
+
+    /// Whether it can be read only once, and has neither size nor time.
+    pub fn is_pipe(&self) -> bool {
+        matches!(self.origin, Origin::Pipe(_))
+    }
+
+    /// Bytes of the file that holds it: of the archive, where it is a member of one.
+    pub(super) fn container_bytes(&self) -> u64 {
+        match &self.origin {
+            Origin::ZipMember(member) => member.archive_bytes,
+            Origin::File | Origin::Pipe(_) => self.size_bytes,
+        }
+    }
+
+    /// Texts that name it beside its size and time: the same file is the same wherever the
+    /// command is given, and however its path is written. A pipe is never the same again.
+    pub fn identity(&self) -> Vec<String> {
+        let canonical = |path: &Path| {
+            let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+            path.to_string_lossy().into_owned()
+        };
+        match &self.origin {
+            Origin::File => vec![canonical(&self.path)],
+            Origin::ZipMember(member) => vec![
+                canonical(&member.archive),
+                member.archive_bytes.to_string(),
+                member.name.clone(),
+                format!("{:08x}", member.crc32),
+            ],
+            Origin::Pipe(pipe) => vec![pipe.identity().to_owned()],
+        }
+    }
+
+    /// Whether byte ranges of it can be read by themselves: it is neither compressed, nor a
+    /// pipe, nor in another encoding than UTF-8. What cannot goes through a
+    /// [`Feed`](super::Feed).
+    pub fn reads_in_ranges(&self) -> Result<bool, SourceError> {
+        let is_plain = self.origin == Origin::File && self.compression == Compression::None;
+        match self.encoding {
+            _ if !is_plain => Ok(false),
+            Some(encoding) => Ok(encoding == TextEncoding::Utf8),
+            None => {
+                let mut file = StoredFile::open(self, Purpose::Look, 0)?;
+                let first = file
+                    .peek(SIGNATURE_BYTES)
+                    .map_err(|cause| SourceError::read(&self.path, 0, cause))?;
+                // What is refused there is refused by whoever reads it, with its reason.
+                Ok(!matches!(beginning(first), Beginning::Marked(encoding, _)
+                    if encoding != TextEncoding::Utf8))
+            }
         }
     }
 }
@@ -57,43 +172,127 @@ pub(super) fn modified_ns(metadata: &Metadata) -> i64 {
         .saturating_add(metadata.mtime_nsec())
 }
 
-/// Finds the files that `patterns` name, each a path or a glob: one file at least. Relative
-/// ones start at `base`.
-pub fn resolve(patterns: &[String], base: &Path) -> Result<Vec<SourceFile>, SourceError> {
-    resolve_as(patterns, base, None)
+/// How files are to be found, beside their patterns.
+#[derive(Clone, Debug, Default)]
+pub struct ResolveOptions<'a> {
+    /// A compression that is declared and not taken from the names.
+    pub compression: Option<Compression>,
+    /// An encoding that is declared.
+    pub encoding: Option<TextEncoding>,
+    /// The pipes of the run.
+    pub pipes: Pipes,
+    /// Who reads them: a flow.
+    pub reader: &'a str,
 }
 
-/// As [`resolve`], with a compression that is declared and not taken from the names.
+/// Finds the files that `patterns` name, each a path or a glob: one file at least. Relative
+/// ones start at `base`; `-` is standard input.
+pub fn resolve(patterns: &[String], base: &Path) -> Result<Vec<SourceFile>, SourceError> {
+    resolve_as(patterns, base, &ResolveOptions::default())
+}
+
+/// As [`resolve`], with more said.
 pub fn resolve_as(
     patterns: &[String],
     base: &Path,
-    compression: Option<Compression>,
+    options: &ResolveOptions<'_>,
 ) -> Result<Vec<SourceFile>, SourceError> {
     if patterns.is_empty() {
         return Err(SourceError::NoPattern);
     }
     let mut files = Vec::new();
-    let mut names: HashMap<(u64, u64), PathBuf> = HashMap::new();
+    let mut names: HashMap<(u64, u64, Option<String>), PathBuf> = HashMap::new();
     for pattern in patterns {
-        for path in paths_of(pattern, base)? {
-            let metadata = inspect(&path)?;
-            let identity = (metadata.dev(), metadata.ino());
-            match names.get(&identity) {
-                None => {}
-                Some(first) if is_same_path(first, &path) => continue,
-                Some(first) => {
-                    return Err(SourceError::LinkedTwice {
-                        first: first.clone(),
-                        second: path,
-                    });
+        for found in paths_of(pattern, base, options.compression)? {
+            for file in files_of(found, options)? {
+                let (identity, file) = file;
+                match names.get(&identity) {
+                    None => {}
+                    Some(first) if is_same_path(first, &file.path) => continue,
+                    Some(first) => {
+                        return Err(SourceError::LinkedTwice {
+                            first: first.clone(),
+                            second: file.path.to_path_buf(),
+                        });
+                    }
                 }
+                names.insert(identity, file.path.to_path_buf());
+                files.push(file);
             }
-            names.insert(identity, path.clone());
-            let compression = compression.unwrap_or_else(|| compression_of(&path));
-            files.push(SourceFile::new(path, &metadata, compression));
         }
     }
     Ok(files)
+}
+
+/// The system's name for a file, with a member's name in its archive.
+type Identity = (u64, u64, Option<String>);
+
+/// The files that a path stands for: one, or those in an archive.
+fn files_of(
+    found: Found,
+    options: &ResolveOptions<'_>,
+) -> Result<Vec<(Identity, SourceFile)>, SourceError> {
+    let Found { path, members } = found;
+    let is_standard_input = path == Path::new(STANDARD_INPUT);
+    if is_standard_input || is_pipe(&path) {
+        let pipe = options.pipes.open(&path, options.reader)?;
+        let name = pipe.identity().to_owned();
+        let named = match is_standard_input {
+            true => Compression::None,
+            false => compression_of(&path),
+        };
+        let compression = options.compression.unwrap_or(named);
+        if compression == Compression::Zip {
+            return Err(SourceError::Archive {
+                path,
+                reason: "an archive's directory stands at its end, and this is a pipe".to_owned(),
+            });
+        }
+        let file = SourceFile {
+            path: Arc::new(path),
+            size_bytes: 0,
+            modified_ns: 0,
+            compression,
+            compression_by_signature: options.compression.is_none(),
+            encoding: options.encoding,
+            origin: Origin::Pipe(pipe),
+            lines: Arc::default(),
+        };
+        // Two names of one pipe are one pipe, whatever the descriptors are.
+        return Ok(vec![((0, 0, Some(name)), file)]);
+    }
+    let metadata = inspect(&path)?;
+    let compression = options.compression.unwrap_or_else(|| compression_of(&path));
+    if members.is_none() && compression != Compression::Zip {
+        let identity = (metadata.dev(), metadata.ino(), None);
+        let file = SourceFile::new(path, &metadata, compression, options.encoding);
+        return Ok(vec![(identity, file)]);
+    }
+    let mut files: Vec<_> = archive::select(&path, &metadata, members.as_deref())?
+        .into_iter()
+        .map(|member| {
+            let identity = (metadata.dev(), metadata.ino(), Some(member.name.clone()));
+            (identity, SourceFile::of_member(member, options.encoding))
+        })
+        .collect();
+    files.sort_by(|(_, left), (_, right)| compare_paths(&left.path, &right.path));
+    Ok(files)
+}
+
+/// A path that a pattern names.
+struct Found {
+    path: PathBuf,
+    /// The members that are meant, where it is an archive and the pattern goes on behind it.
+    members: Option<String>,
+}
+
+impl From<PathBuf> for Found {
+    fn from(path: PathBuf) -> Found {
+        Found {
+            path,
+            members: None,
+        }
+    }
 }
 
 /// Whether two paths that lead to one file are the same but for `.` and `//`.
@@ -106,11 +305,26 @@ fn is_same_path(left: &Path, right: &Path) -> bool {
 }
 
 /// The paths that a pattern names, in natural order, one at least.
-fn paths_of(pattern: &str, base: &Path) -> Result<Vec<PathBuf>, SourceError> {
+fn paths_of(
+    pattern: &str,
+    base: &Path,
+    compression: Option<Compression>,
+) -> Result<Vec<Found>, SourceError> {
+    if pattern == STANDARD_INPUT {
+        return Ok(vec![PathBuf::from(STANDARD_INPUT).into()]);
+    }
     let literal = base.join(pattern);
     // A name may hold `[` or `?` itself.
-    if !is_glob(pattern) || literal.symlink_metadata().is_ok() {
-        return Ok(vec![literal]);
+    if literal.symlink_metadata().is_ok() {
+        return Ok(vec![literal.into()]);
+    }
+    if matches!(compression, None | Some(Compression::Zip))
+        && let Some(found) = in_archives(pattern, base)?
+    {
+        return Ok(found);
+    }
+    if !is_glob(pattern) {
+        return Ok(vec![literal.into()]);
     }
     let mut paths = expand(pattern, base)?;
     let mut folder = None;
@@ -135,7 +349,47 @@ fn paths_of(pattern: &str, base: &Path) -> Result<Vec<PathBuf>, SourceError> {
         });
     }
     paths.sort_by(|left, right| compare_paths(left, right));
-    Ok(paths)
+    Ok(paths.into_iter().map(Found::from).collect())
+}
+
+/// The archives that a pattern goes through (`orders.zip/part*.csv`), with what it names in
+/// them; nothing where no part of it names a zip file.
+fn in_archives(pattern: &str, base: &Path) -> Result<Option<Vec<Found>>, SourceError> {
+    for (at, _) in pattern.match_indices('/') {
+        let (head, members) = (&pattern[..at], &pattern[at + 1..]);
+        if members.is_empty() || !archive::is_archive_name(head) {
+            continue;
+        }
+        let literal = base.join(head);
+        let mut paths = if literal.is_file() || !is_glob(head) {
+            vec![literal]
+        } else {
+            expand(head, base)?
+        };
+        let has_folders = paths.iter().any(|path| path.is_dir());
+        paths.retain(|path| path.is_file());
+        if paths.is_empty() {
+            continue;
+        }
+        let in_archive = |path| Found {
+            path,
+            members: Some(members.to_owned()),
+        };
+        let mut found: Vec<Found> = paths.into_iter().map(in_archive).collect();
+        if has_folders {
+            // A folder may be called like an archive.
+            let files = expand(pattern, base)?.into_iter();
+            found.extend(files.filter(|path| path.is_file()).map(Found::from));
+        }
+        found.sort_by(|left, right| compare_paths(&left.path, &right.path));
+        return Ok(Some(found));
+    }
+    Ok(None)
+}
+
+/// Whether a path leads to a named pipe, or to one that a shell made for a process.
+fn is_pipe(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
 }
 
 /// Makes sure that `path` is a regular file that can be opened.
@@ -170,8 +424,6 @@ fn inspect(path: &Path) -> Result<Metadata, SourceError> {
         return Err(SourceError::Folder {
             path: path.to_path_buf(),
         });
-    } else if file_type.is_fifo() {
-        Some("named pipe")
     } else if file_type.is_socket() {
         Some("socket")
     } else if file_type.is_char_device() || file_type.is_block_device() {
@@ -185,7 +437,6 @@ fn inspect(path: &Path) -> Result<Metadata, SourceError> {
             kind,
         });
     }
-    // Opening a pipe would wait for its writer, so it is tried only now.
     File::open(path).map_err(unreadable)?;
     Ok(metadata)
 }

@@ -18,11 +18,16 @@ pub(super) fn parse(
         .filter(|fault| fault.record_index == 0);
     let what = match fault.map(|fault| fault.kind) {
         // Only the rows under the header need it: its names are clear without.
-        None | Some(FaultKind::TrailingDelimiterMissing) => None,
+        None | Some(FaultKind::TrailingDelimiterMissing | FaultKind::RecordLength) => None,
         Some(FaultKind::StrayQuote) => Some("has a quote inside an unquoted name"),
         Some(FaultKind::TextAfterQuote) => Some("has text after a closing quote"),
         Some(FaultKind::UnclosedQuote) => Some("has a quote that is not closed"),
         Some(FaultKind::DanglingEscape) => Some("ends with an escape"),
+        Some(FaultKind::BareCarriageReturn) => Some(
+            "has a carriage return without a line feed behind it (where lines end so, set \
+             terminator = \"cr\" in the format)",
+        ),
+        Some(FaultKind::EndMarker) => Some("is COPY's end-of-data marker"),
     };
     if let Some(what) = what {
         return Err(SourceError::Header { location, what });

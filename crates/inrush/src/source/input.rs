@@ -1,81 +1,88 @@
 //! The bytes of one file: opened, metered, decompressed, and held against what was planned.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::advise::advise_sequential;
-use super::compression::{Decompressor, DecompressorError, words};
+use flate2::Crc;
+
+use super::archive::ZipMember;
+use super::compression::{Decompressor, compression_by_signature, signature, words};
 use super::error::SourceError;
-use super::files::{SourceFile, modified_ns};
+use super::files::{Origin, SourceFile};
 use super::meter::nanoseconds_since;
-use super::signature::binary_kind;
+use super::signature::{SIGNATURE_BYTES, binary_kind};
+use super::stored::{Purpose, StoredFile, changed};
 use crate::package::Compression;
 
-/// A file as it is stored, with what reading it has cost.
-pub(super) struct StoredFile {
-    file: File,
-    bytes_read: u64,
-    read_ns: u64,
-}
-
-impl StoredFile {
-    pub(super) fn bytes_read(&self) -> u64 {
-        self.bytes_read
-    }
-}
-
-impl Read for StoredFile {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let start = Instant::now();
-        let result = loop {
-            match self.file.read(bytes) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => break result,
-            }
-        };
-        self.read_ns += nanoseconds_since(start);
-        self.bytes_read += *result.as_ref().unwrap_or(&0) as u64;
-        result
-    }
-}
-
-/// The text of one file.
+/// The decompressed bytes of one file.
 pub(super) struct Input {
     decompressor: Decompressor,
+    compression: Compression,
     planned: Arc<SourceFile>,
+    /// Where in the file it began.
+    start: u64,
     text_bytes: u64,
     /// In reads of a compressed file, the system's own included.
     decompressor_ns: u64,
+    /// In the system's reads before there was a decompressor.
+    peek_ns: u64,
+    /// Of the text of an archive's member.
+    checksum: Option<(Crc, Arc<ZipMember>)>,
 }
 
 impl Input {
-    pub(super) fn open(planned: &Arc<SourceFile>) -> Result<Input, SourceError> {
+    /// Opens a file, a plain one from byte `start` on.
+    pub(super) fn open(
+        planned: &Arc<SourceFile>,
+        purpose: Purpose,
+        start: u64,
+    ) -> Result<Input, SourceError> {
         let path = &planned.path;
-        let file = File::open(path.as_path()).map_err(|cause| SourceError::Unreadable {
-            path: path.to_path_buf(),
-            cause,
-        })?;
-        advise_sequential(&file);
-        check_unchanged(&file, planned)?;
-        let file = StoredFile {
-            file,
-            bytes_read: 0,
-            read_ns: 0,
+        let mut file = StoredFile::open(planned, purpose, start)?;
+        let compression = match (&planned.origin, planned.compression) {
+            (Origin::Pipe(_), Compression::None) if planned.compression_by_signature => {
+                let first = peek(&mut file, planned)?;
+                compression_by_signature(&first)
+            }
+            (_, compression) => compression,
         };
-        let look = |first: &[u8]| check_compressed_kind(first, planned);
-        let decompressor = match Decompressor::new(file, planned.compression, look) {
-            Ok(decompressor) => decompressor,
-            Err(DecompressorError::Read(cause)) => return Err(SourceError::read(path, 0, cause)),
-            Err(DecompressorError::Refused(error)) => return Err(error),
+        let is_member = matches!(planned.origin, Origin::ZipMember(_));
+        if compression != Compression::None && !is_member {
+            let first = peek(&mut file, planned)?;
+            check_compressed_kind(&first, planned, compression)?;
+        }
+        let peek_ns = file.read_ns;
+        let made = match &planned.origin {
+            Origin::ZipMember(member) => match &member.method {
+                Ok(method) => Decompressor::of_member(file, *method),
+                Err(reason) => {
+                    return Err(SourceError::Member {
+                        path: path.to_path_buf(),
+                        reason: reason.clone(),
+                    });
+                }
+            },
+            _ => Decompressor::new(file, compression),
         };
         Ok(Input {
-            decompressor,
+            decompressor: made.map_err(|cause| SourceError::read(path, 0, cause))?,
+            compression,
             planned: Arc::clone(planned),
+            start,
             text_bytes: 0,
             decompressor_ns: 0,
+            peek_ns,
+            checksum: match &planned.origin {
+                Origin::ZipMember(member) => Some((Crc::new(), Arc::clone(member))),
+                _ => None,
+            },
         })
+    }
+
+    /// How the file is compressed, if only its first bytes told.
+    pub(super) fn compression(&self) -> Compression {
+        self.compression
     }
 
     pub(super) fn text_bytes(&self) -> u64 {
@@ -90,10 +97,15 @@ impl Input {
         self.decompressor.file().read_ns
     }
 
+    /// Reading and decompressing.
+    pub(super) fn reading_ns(&self) -> u64 {
+        self.decompressor_ns
+    }
+
     pub(super) fn decompress_ns(&self) -> u64 {
-        match self.planned.compression {
+        match self.compression {
             Compression::None => 0,
-            _ => self.decompressor_ns.saturating_sub(self.read_ns()),
+            _ => (self.decompressor_ns + self.peek_ns).saturating_sub(self.read_ns()),
         }
     }
 
@@ -102,47 +114,92 @@ impl Input {
         let start = Instant::now();
         let result = self.decompressor.read(bytes);
         self.decompressor_ns += nanoseconds_since(start);
-        match result {
-            Ok(count) => {
-                self.text_bytes += count as u64;
-                let stored = self.stored_bytes();
-                if count == 0 || stored > self.planned.size_bytes {
-                    self.check_read_bytes()?;
-                    check_unchanged(&self.decompressor.file().file, &self.planned)?;
-                }
-                Ok(count)
+        let count = result.map_err(|cause| self.failure(cause))?;
+        self.text_bytes += count as u64;
+        if let Some((checksum, member)) = &mut self.checksum {
+            checksum.update(&bytes[..count]);
+            if self.text_bytes > member.text_bytes || count == 0 {
+                self.check_member()?;
             }
-            Err(cause) => Err(self.failure(cause)),
         }
+        let is_known = matches!(self.planned.origin, Origin::File);
+        let is_over = is_known && self.start + self.stored_bytes() > self.planned.size_bytes;
+        if count == 0 || is_over {
+            self.check_read_bytes()?;
+            self.check_unchanged()?;
+        }
+        Ok(count)
+    }
+
+    /// Whether the file is still as it was planned.
+    pub(super) fn check_unchanged(&self) -> Result<(), SourceError> {
+        self.decompressor.file().check_unchanged(&self.planned)
     }
 
     fn failure(&self, cause: io::Error) -> SourceError {
         let path = &self.planned.path;
+        if self.decompressor.file().is_stopped() {
+            return SourceError::Stopped {
+                path: path.to_path_buf(),
+            };
+        }
         // Errors of the system have a number, those of the decompressors have none.
         if cause.raw_os_error().is_some() {
             return SourceError::read(path, self.stored_bytes(), cause);
         }
         // A file that is still being written looks like a truncated one.
-        if let Err(changed) = check_unchanged(&self.decompressor.file().file, &self.planned) {
+        if let Err(changed) = self.check_unchanged() {
             return changed;
         }
         let compressed_offset = self.decompressor.used_bytes();
-        if cause.kind() == io::ErrorKind::UnexpectedEof {
-            return truncated(&self.planned, compressed_offset, self.text_bytes);
+        // Of a second xz stream that ends within its first bytes the decoder says only that.
+        let is_cut =
+            self.compression == Compression::Xz && cause.to_string() == "incomplete XZ magic bytes";
+        if cause.kind() == io::ErrorKind::UnexpectedEof || is_cut {
+            return truncated(
+                &self.planned,
+                self.compression,
+                compressed_offset,
+                self.text_bytes,
+            );
         }
-        let (format, test) = words(self.planned.compression);
+        self.corrupt(cause)
+    }
+
+    fn corrupt(&self, cause: io::Error) -> SourceError {
+        let (format, test) = words(self.compression);
         SourceError::Corrupt {
-            path: path.to_path_buf(),
+            path: self.planned.path.to_path_buf(),
             format,
             test,
-            compressed_offset,
+            compressed_offset: self.decompressor.used_bytes(),
             text_offset: self.text_bytes,
             cause,
         }
     }
 
+    /// Holds the text of an archive's member against the archive's directory.
+    fn check_member(&self) -> Result<(), SourceError> {
+        let Some((checksum, member)) = &self.checksum else {
+            return Ok(());
+        };
+        let what = if self.text_bytes != member.text_bytes {
+            self.check_unchanged()?;
+            format!("the archive says that it has {} bytes", member.text_bytes)
+        } else if checksum.sum() != member.crc32 {
+            self.check_unchanged()?;
+            "its checksum is not the archive's".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(self.corrupt(io::Error::new(io::ErrorKind::InvalidData, what)))
+    }
+
     fn check_read_bytes(&self) -> Result<(), SourceError> {
-        let (read, planned) = (self.stored_bytes(), self.planned.size_bytes);
+        if !matches!(self.planned.origin, Origin::File) {
+            return Ok(());
+        }
+        let (read, planned) = (self.start + self.stored_bytes(), self.planned.size_bytes);
         if read == planned {
             return Ok(());
         }
@@ -151,30 +208,24 @@ impl Input {
     }
 }
 
-fn check_unchanged(file: &File, planned: &SourceFile) -> Result<(), SourceError> {
-    let metadata = file
-        .metadata()
-        .map_err(|cause| SourceError::read(&planned.path, 0, cause))?;
-    let (size, planned_size) = (metadata.len(), planned.size_bytes);
-    if size != planned_size {
-        let what = format!("it had {planned_size} bytes and has {size}");
-        return Err(changed(planned, what));
-    }
-    if modified_ns(&metadata) != planned.modified_ns {
-        return Err(changed(planned, "it was written again".to_owned()));
-    }
-    Ok(())
-}
-
-fn changed(planned: &SourceFile, what: String) -> SourceError {
-    SourceError::Changed {
-        path: planned.path.to_path_buf(),
-        what,
+fn peek(file: &mut StoredFile, planned: &SourceFile) -> Result<Vec<u8>, SourceError> {
+    let first = file.peek(SIGNATURE_BYTES).map(<[u8]>::to_vec);
+    match first {
+        Ok(first) => Ok(first),
+        Err(_) if file.is_stopped() => Err(SourceError::Stopped {
+            path: planned.path.to_path_buf(),
+        }),
+        Err(cause) => Err(SourceError::read(&planned.path, 0, cause)),
     }
 }
 
-fn truncated(planned: &SourceFile, compressed_offset: u64, text_offset: u64) -> SourceError {
-    let (format, test) = words(planned.compression);
+fn truncated(
+    planned: &SourceFile,
+    compression: Compression,
+    compressed_offset: u64,
+    text_offset: u64,
+) -> SourceError {
+    let (format, test) = words(compression);
     SourceError::Truncated {
         path: planned.path.to_path_buf(),
         format,
@@ -185,31 +236,33 @@ fn truncated(planned: &SourceFile, compressed_offset: u64, text_offset: u64) -> 
 }
 
 /// A compressed file begins as its compression says: a wrong name is not taken for damage.
-fn check_compressed_kind(first: &[u8], planned: &SourceFile) -> Result<(), SourceError> {
-    let (expected, _) = words(planned.compression);
-    let signature: &[u8] = match planned.compression {
-        Compression::Zstd => &[0x28, 0xb5, 0x2f, 0xfd],
-        _ => &[0x1f, 0x8b],
-    };
-    let found = binary_kind(first);
+fn check_compressed_kind(
+    first: &[u8],
+    planned: &SourceFile,
+    compression: Compression,
+) -> Result<(), SourceError> {
+    let (expected, _) = words(compression);
+    let signature = signature(compression);
     // A zstd file may begin with a frame that is to be passed over.
-    let is_skippable = expected == "zstd" && matches!(first, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
-    if found == Some(expected) || is_skippable {
+    let is_skippable =
+        compression == Compression::Zstd && matches!(first, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
+    if first.starts_with(signature) || is_skippable {
         return Ok(());
     }
     // Not even a whole signature; an empty text would have one.
     if signature.starts_with(first) {
-        return Err(truncated(planned, first.len() as u64, 0));
+        return Err(truncated(planned, compression, first.len() as u64, 0));
     }
+    let found = binary_kind(first);
     Err(SourceError::KindMismatch {
         path: planned.path.to_path_buf(),
         expected,
         found: found.unwrap_or("plain text"),
         mend: match found {
-            Some(found @ ("gzip" | "zstd")) => {
+            Some(found @ ("gzip" | "zstd" | "bzip2" | "xz")) => {
                 format!("declare it: format.compression = {found:?}")
             }
-            Some(_) => "make it again as text, gzip or zstd".to_owned(),
+            Some(_) => "make it again as text, gzip, zstd, bzip2 or xz".to_owned(),
             None => "rename it, or declare it: format.compression = \"none\"".to_owned(),
         },
     })

@@ -6,29 +6,45 @@
 //! chunks of whole records, decompressed, with its places kept.
 
 mod advise;
+mod archive;
 mod buffers;
+mod chunks;
 mod compression;
+mod cut;
 mod error;
 mod expand;
+mod feed;
 mod files;
 mod header;
 mod input;
+mod last_record;
+mod lines;
 mod meter;
 mod natural;
 mod nearest;
+mod pipe;
 mod preview;
 mod reader;
 mod shard;
 mod signature;
+mod stored;
+mod text;
+mod transcode;
+mod window;
 
+pub use archive::ZipMember;
 pub use buffers::BufferPool;
+pub use chunks::Chunks;
 pub use compression::compression_of;
 pub use error::SourceError;
-pub use files::{SourceFile, resolve, resolve_as};
+pub use feed::{Feed, FeedRange, FeedSettings};
+pub use files::{Origin, ResolveOptions, SourceFile, resolve, resolve_as};
+pub use last_record::last_field;
 pub use meter::SourceMeter;
+pub use pipe::{Pipe, Pipes};
 pub use preview::{Preview, PreviewRecord};
 pub use reader::ShardReader;
-pub use shard::Shard;
+pub use shard::{RecordStart, Shard};
 
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,8 @@ use super::error::SourceError;
 use super::files::SourceFile;
 use super::reader::ShardReader;
 use super::shard::Shard;
+use super::stored::Purpose;
+use crate::encoding::TextEncoding;
 use crate::location::Location;
 
 /// Bytes that are read: enough for many rows, and cheap for many files.
@@ -21,6 +23,8 @@ pub struct Preview {
     pub header: Option<Vec<String>>,
     /// Its first records, headers not counted; none where the file has no rows.
     pub records: Vec<PreviewRecord>,
+    /// The encoding that only its byte order mark tells, if that is not UTF-8.
+    pub encoding_found: Option<TextEncoding>,
 }
 
 /// A record that was looked at.
@@ -46,7 +50,13 @@ impl Preview {
         records_max: usize,
     ) -> Result<Preview, SourceError> {
         let shard = Shard::whole(Arc::clone(file));
-        let mut reader = ShardReader::open(shard, dialect, PREVIEW_BYTES, BufferPool::default())?;
+        let mut reader = ShardReader::open_for(
+            Purpose::Look,
+            shard,
+            dialect,
+            PREVIEW_BYTES,
+            BufferPool::default(),
+        )?;
         let mut records = Records::default();
         let mut found = Vec::new();
         let mut scratch = Vec::new();
@@ -76,6 +86,7 @@ impl Preview {
         Ok(Preview {
             header: reader.header().map(<[String]>::to_vec),
             records: found,
+            encoding_found: reader.encoding_found(),
         })
     }
 }

@@ -4,88 +4,198 @@
 //! follows is carried over to the next buffer. A record that no buffer holds makes the buffer
 //! grow, up to `record_bytes_max` and a chunk. The file's places (bytes, lines) are counted in
 //! the decompressed text, the byte order mark and the header included.
+//!
+//! A range of a file is read up to its nominal end; the last record that begins before it is
+//! finished behind it, and nothing more is taken there.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use arrow_buffer::Buffer;
-use inrush_scan::{Dialect, Records, ScanError, Scanner};
+use inrush_scan::{Dialect, Records, Scanner, TextEnd};
 
-use super::buffers::{BufferPool, grow};
+use super::buffers::BufferPool;
+use super::cut::{first_line_bytes, is_line_based};
 use super::error::SourceError;
-use super::header;
-use super::input::Input;
+use super::files::Origin;
+use super::lines::RangePlaces;
 use super::meter::{SourceMeter, nanoseconds_since};
 use super::shard::Shard;
-use super::signature::{SIGNATURE_BYTES, binary_kind, foreign_encoding, utf8_mark_bytes};
-use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
-use crate::location::Location;
+use super::signature::SIGNATURE_BYTES;
+use super::stored::Purpose;
+use super::text::Text;
+use super::window::{Window, invalid_records};
+use crate::chunk::Chunk;
+use crate::encoding::TextEncoding;
 use crate::package::Compression;
+
+/// Bytes that are read at a time to finish a record behind a range's end.
+const FINISH_BYTES: usize = 4 << 10;
 
 /// Reads a shard in chunks of whole records.
 pub struct ShardReader {
     shard: Shard,
     dialect: Dialect,
     scanner: Scanner,
-    input: Input,
+    window: Window,
     chunk_bytes: usize,
     pool: BufferPool,
-    /// Text that no chunk has yet, at the front, and room behind it.
-    buffer: Vec<u8>,
-    /// How much of the buffer is text.
-    filled_bytes: usize,
-    /// Bytes of the file before the buffer's text.
-    byte_offset: u64,
-    /// Lines of the file before the buffer's text.
-    line_offset: u64,
-    at_end: bool,
+    /// Where the records of others begin; nowhere in a whole file.
+    end: Option<u64>,
+    /// Where its own text begins.
+    begin: u64,
     is_done: bool,
     header: Option<Vec<String>>,
     meter: SourceMeter,
 }
 
 impl ShardReader {
-    /// Opens the file and reads its beginning: what its first bytes say, and the header.
-    /// Chunks will have about `chunk_bytes` of text; `pool` comes from the reader before this
-    /// one ([`close`](ShardReader::close)) or is empty.
+    /// Opens the file and reads its beginning: what its first bytes say, and the header, which
+    /// only a shard from the file's beginning has. Chunks will have about `chunk_bytes` of text;
+    /// `pool` comes from the reader before this one ([`close`](ShardReader::close)) or is empty.
+    ///
+    /// # Panics
+    ///
+    /// If the shard is a range of a file that cannot be read in ranges
+    /// ([`SourceFile::reads_in_ranges`](super::SourceFile::reads_in_ranges)), or one that begins
+    /// in the middle, in a dialect with quotes or escapes, and does not say where its first
+    /// record begins.
     pub fn open(
         shard: Shard,
         dialect: &Dialect,
         chunk_bytes: usize,
         pool: BufferPool,
     ) -> Result<ShardReader, SourceError> {
-        assert!(shard.is_whole(), "pieces of files are not cut yet");
+        ShardReader::open_for(Purpose::Load, shard, dialect, chunk_bytes, pool)
+    }
+
+    pub(super) fn open_for(
+        purpose: Purpose,
+        shard: Shard,
+        dialect: &Dialect,
+        chunk_bytes: usize,
+        pool: BufferPool,
+    ) -> Result<ShardReader, SourceError> {
         assert!(chunk_bytes > 0, "a chunk holds something");
         dialect.check().map_err(|cause| SourceError::Dialect {
             path: shard.file.path.to_path_buf(),
             cause,
         })?;
-        let mut reader = ShardReader {
-            input: Input::open(&shard.file)?,
-            scanner: Scanner::new(dialect),
-            dialect: dialect.clone(),
+        let is_whole = shard.is_whole();
+        if !is_whole {
+            let can_be_cut = shard.file.reads_in_ranges()?;
+            assert!(can_be_cut, "what cannot be read in ranges is read whole");
+        }
+        if shard.byte_range.start == 0 {
+            ShardReader::open_beginning(purpose, shard, dialect, chunk_bytes, pool, is_whole)
+        } else {
+            ShardReader::open_middle(shard, dialect, chunk_bytes, pool)
+        }
+    }
+
+    fn open_beginning(
+        purpose: Purpose,
+        shard: Shard,
+        dialect: &Dialect,
+        chunk_bytes: usize,
+        mut pool: BufferPool,
+        is_whole: bool,
+    ) -> Result<ShardReader, SourceError> {
+        let text = Text::open(&shard.file, purpose)?;
+        // A small file needs no whole chunk, but one byte more to see its end.
+        let is_plain =
+            shard.file.origin == Origin::File && shard.file.compression == Compression::None;
+        let expected = match is_plain {
+            true => usize::try_from(shard.size_bytes() + 1).unwrap_or(chunk_bytes),
+            false => chunk_bytes,
+        };
+        let first_bytes = chunk_bytes.min(expected).max(SIGNATURE_BYTES);
+        let buffer = pool.take(first_bytes);
+        let usual_bytes = usual_bytes(chunk_bytes);
+        let mut window = Window::new(Arc::clone(&shard.file), text, buffer, usual_bytes);
+        window.fill(first_bytes)?;
+        let mut scanner = Scanner::new(dialect);
+        let mut meter = SourceMeter::default();
+        let header = match dialect.header {
+            true => window.read_header(dialect, &mut scanner, &mut meter.skipped_line_count)?,
+            false => None,
+        };
+        // The first line begins at byte 0, even behind a byte order mark.
+        let least_end = match header {
+            None if shard.byte_range.end > 0 => window.text.start() + 1,
+            _ => 0,
+        };
+        let end = (!is_whole).then(|| shard.byte_range.end.max(least_end));
+        let is_done = end.is_some_and(|end| window.byte_offset >= end);
+        Ok(ShardReader {
             shard,
+            dialect: dialect.clone(),
+            scanner,
+            window,
             chunk_bytes,
             pool,
-            buffer: Vec::new(),
-            filled_bytes: 0,
-            byte_offset: 0,
-            line_offset: 0,
-            at_end: false,
+            end,
+            begin: 0,
+            is_done,
+            header,
+            meter,
+        })
+    }
+
+    /// Opens a range that begins in the middle of its file, at its first record.
+    fn open_middle(
+        shard: Shard,
+        dialect: &Dialect,
+        chunk_bytes: usize,
+        mut pool: BufferPool,
+    ) -> Result<ShardReader, SourceError> {
+        let file = Arc::clone(&shard.file);
+        let nominal = match (shard.first_record, dialect.header) {
+            (Some(first), _) => first.byte_offset,
+            // Lines before the end of the header are not this range's, wherever it begins.
+            (None, true) => shard.byte_range.start.max(header_end(&shard, dialect)?),
+            (None, false) => shard.byte_range.start,
+        };
+        let end = shard.byte_range.end.min(file.size_bytes);
+        // One byte earlier stands the terminator of the record before, if one starts here.
+        let search_from = match shard.first_record {
+            Some(_) => nominal,
+            None => nominal - 1,
+        };
+        let text = Text::open_at(&file, search_from.min(file.size_bytes))?;
+        let buffer = pool.take(usual_bytes(chunk_bytes));
+        let mut window = Window::new(Arc::clone(&file), text, buffer, usual_bytes(chunk_bytes));
+        match shard.first_record {
+            Some(first) => window.line_offset = first.line - 1,
+            None => {
+                assert!(
+                    is_line_based(dialect),
+                    "with quotes or escapes a range says where its first record begins"
+                );
+                pass_over_line(&mut window, end)?;
+                window.line_offset = 0;
+                window.range_places = Some(Arc::new(RangePlaces {
+                    path: Arc::clone(&file.path),
+                    lines: Arc::clone(&file.lines),
+                    byte_offset: window.byte_offset,
+                }));
+            }
+        }
+        let begin = window.byte_offset;
+        let mut reader = ShardReader {
+            shard,
+            dialect: dialect.clone(),
+            scanner: Scanner::new(dialect),
+            window,
+            chunk_bytes,
+            pool,
+            end: Some(end),
+            begin,
             is_done: false,
             header: None,
             meter: SourceMeter::default(),
         };
-        // A small file needs no whole chunk, but one byte more to see its end.
-        let expected = match reader.shard.file.compression {
-            Compression::None => usize::try_from(reader.shard.size_bytes() + 1),
-            Compression::Gzip | Compression::Zstd => Ok(chunk_bytes),
-        };
-        let first_bytes = chunk_bytes.min(expected.unwrap_or(chunk_bytes));
-        reader.buffer = reader.pool.take(first_bytes.max(SIGNATURE_BYTES));
-        reader.fill(first_bytes.max(SIGNATURE_BYTES))?;
-        reader.check_signature()?;
-        if reader.dialect.header {
-            reader.read_header()?;
+        if begin >= end {
+            reader.is_done = true;
         }
         Ok(reader)
     }
@@ -95,20 +205,26 @@ impl ShardReader {
         &self.shard
     }
 
-    /// The names in the file's header; nothing where the dialect has none or the file is empty.
+    /// The names in the file's header; nothing where the dialect has none, the file is empty, or
+    /// the shard does not begin where the file does.
     pub fn header(&self) -> Option<&[String]> {
         self.header.as_deref()
     }
 
-    /// What has been read so far, and what it cost.
+    /// The encoding that a byte order mark told, where none was declared and it is not UTF-8.
+    pub fn encoding_found(&self) -> Option<TextEncoding> {
+        self.window.text.encoding_found()
+    }
+
+    /// What has been read so far, and what it cost. Of a range only its own text is counted.
     pub fn meter(&self) -> SourceMeter {
-        SourceMeter {
-            stored_bytes: self.input.stored_bytes(),
-            text_bytes: self.input.text_bytes(),
-            read_ns: self.input.read_ns(),
-            decompress_ns: self.input.decompress_ns(),
-            ..self.meter
+        let mut meter = self.meter;
+        self.window.text.add_to(&mut meter);
+        if self.end.is_some() {
+            meter.text_bytes = self.window.byte_offset - self.begin;
+            meter.stored_bytes = meter.text_bytes;
         }
+        meter
     }
 
     /// The next whole records, in `records` by their positions in the chunk; nothing at the end.
@@ -124,196 +240,172 @@ impl ShardReader {
         }
         let mut wanted_bytes = self.chunk_bytes;
         let consumed = loop {
-            self.fill(wanted_bytes)?;
+            self.window.fill(wanted_bytes.min(self.bytes_to_end()))?;
             let consumed = self.scan(records)?;
-            if consumed > 0 || self.at_end {
+            if consumed > 0 || self.sees_file_end() {
                 break consumed;
             }
-            wanted_bytes = self.more_than(wanted_bytes);
+            if self.own_bytes() == self.bytes_to_end() {
+                break self.finish_last(records)?;
+            }
+            wanted_bytes = self.window.more_than(wanted_bytes, &self.dialect);
         };
-        self.is_done = self.at_end && consumed == self.filled_bytes;
+        let sees_all = self.sees_file_end() && consumed == self.window.bytes().len();
+        self.is_done = sees_all || consumed >= self.bytes_to_end();
         self.meter.record_count += records.len() as u64;
-        self.meter.blank_line_count += records.blank_count;
-        if consumed == 0 {
-            return Ok(None);
+        self.meter.skipped_line_count += records.skipped_count();
+        let chunk = (consumed > 0).then(|| self.take(consumed, records));
+        if self.is_done {
+            self.finish()?;
         }
+        Ok(chunk)
+    }
+
+    fn take(&mut self, consumed: usize, records: &Records) -> Chunk {
         let start = Instant::now();
-        let invalid_utf8 = invalid_records(&self.buffer[..consumed], records);
+        let invalid_utf8 = invalid_records(&self.window.bytes()[..consumed], records);
         self.meter.scan_ns += nanoseconds_since(start);
-        let bytes = self.split_off(consumed);
-        let chunk = Chunk {
-            bytes: Buffer::from_vec(bytes),
-            bytes_count: consumed,
-            file: self.shard.file.path.clone(),
-            byte_offset: self.byte_offset,
-            line_offset: self.line_offset,
-            invalid_utf8,
-        };
-        self.byte_offset += consumed as u64;
-        self.line_offset += u64::from(records.line_count);
+        let line_ends = u64::from(records.line_count);
+        let mut chunk = self
+            .window
+            .take(consumed, line_ends, &mut self.pool, self.is_done);
+        chunk.invalid_utf8 = invalid_utf8;
         self.meter.chunk_count += 1;
-        Ok(Some(chunk))
+        chunk
     }
 
     /// Takes back the memory of a chunk. Where something still holds a part of it, the memory
     /// stays with that, and a new buffer is made when one is needed.
     pub fn recycle(&mut self, chunk: Chunk) {
-        if !self.pool.recycle(chunk.bytes, self.usual_bytes()) {
+        if !self
+            .pool
+            .recycle(chunk.bytes, usual_bytes(self.chunk_bytes))
+        {
             self.meter.buffer_lost_count += 1;
         }
     }
 
     /// Ends reading; the buffers are for the next reader.
     pub fn close(mut self) -> BufferPool {
-        let usual_bytes = self.usual_bytes();
-        self.pool.put(self.buffer, usual_bytes);
+        let usual_bytes = usual_bytes(self.chunk_bytes);
+        self.pool.put(self.window.into_buffer(), usual_bytes);
         self.pool
     }
 
-    /// The text of a buffer that no long record has made grow.
-    fn usual_bytes(&self) -> usize {
-        self.chunk_bytes.max(SIGNATURE_BYTES)
-    }
-
-    /// Reads until the buffer holds `wanted_bytes` of text, or all that is left.
-    fn fill(&mut self, wanted_bytes: usize) -> Result<(), SourceError> {
-        grow(&mut self.buffer, wanted_bytes);
-        while self.filled_bytes < wanted_bytes && !self.at_end {
-            let room = &mut self.buffer[self.filled_bytes..wanted_bytes];
-            let count = self.input.read(room)?;
-            self.filled_bytes += count;
-            self.at_end = count == 0;
+    /// Bytes from the window's front to the range's end.
+    fn bytes_to_end(&self) -> usize {
+        match self.end {
+            None => usize::MAX,
+            Some(end) => {
+                usize::try_from(end.saturating_sub(self.window.byte_offset)).unwrap_or(usize::MAX)
+            }
         }
-        Ok(())
     }
 
-    /// How much to hold where `wanted_bytes` hold no whole record.
-    fn more_than(&self, wanted_bytes: usize) -> usize {
-        // With more than `record_bytes_max` the scanner finds an end or gives up.
-        let limit = self.dialect.record_bytes_max + self.chunk_bytes.max(2);
-        (wanted_bytes.max(self.filled_bytes) * 2).min(limit)
+    /// How much of the window's text lies before the range's end.
+    fn own_bytes(&self) -> usize {
+        self.window.bytes().len().min(self.bytes_to_end())
     }
 
-    /// Scans the buffer's text. Returns how much of it is whole records and blank lines.
+    /// Whether the file's end comes before the range's, and is in the window.
+    fn sees_file_end(&self) -> bool {
+        self.window.at_end && self.own_bytes() == self.window.bytes().len()
+    }
+
+    /// Scans the window's own text. Returns how much of it is whole records and blank lines.
     fn scan(&mut self, records: &mut Records) -> Result<usize, SourceError> {
         let start = Instant::now();
-        let text = &self.buffer[..self.filled_bytes];
-        let result = self.scanner.scan(text, self.at_end, records);
+        let text = &self.window.bytes()[..self.own_bytes()];
+        let result = self.scanner.scan(text, self.sees_file_end(), records);
         self.meter.scan_ns += nanoseconds_since(start);
         match result {
             Ok(scan) => Ok(scan.bytes_consumed),
-            Err(cause) => {
-                let ScanError::RecordTooLong { start, line, .. } = cause;
-                let location = self.location(start, line);
-                Err(SourceError::Scan { location, cause })
-            }
+            Err(cause) => Err(self.window.scan_error(cause)),
         }
     }
 
-    fn location(&self, position: u32, line: u32) -> Location {
-        Location {
-            file: self.shard.file.path.clone(),
-            line: self.line_offset + u64::from(line) + 1,
-            byte_offset: self.byte_offset + u64::from(position),
-        }
-    }
-
-    /// Hands out the buffer with `consumed` bytes of text and the padding; what follows them
-    /// goes to a new buffer.
-    fn split_off(&mut self, consumed: usize) -> Vec<u8> {
-        let tail = consumed..self.filled_bytes;
-        let mut next = if self.is_done {
-            Vec::new()
-        } else {
-            self.pool.take(self.usual_bytes().max(tail.len()))
-        };
-        next[..tail.len()].copy_from_slice(&self.buffer[tail.clone()]);
-        self.filled_bytes = tail.len();
-        let mut bytes = std::mem::replace(&mut self.buffer, next);
-        bytes[consumed..consumed + CHUNK_PADDING_BYTES].fill(0);
-        bytes
-    }
-
-    /// Looks at the file's first bytes.
-    fn check_signature(&mut self) -> Result<(), SourceError> {
-        let text = &self.buffer[..self.filled_bytes];
-        let path = || self.shard.file.path.to_path_buf();
-        if let Some(encoding) = foreign_encoding(text) {
-            return Err(SourceError::Encoding {
-                path: path(),
-                encoding,
-            });
-        }
-        if let Some(found) = binary_kind(text) {
-            return Err(SourceError::KindMismatch {
-                path: path(),
-                expected: "text",
-                found,
-                mend: match (self.shard.file.compression, found) {
-                    (Compression::None, "gzip" | "zstd") => {
-                        format!("declare it: format.compression = {found:?}")
-                    }
-                    _ => "make it again as text".to_owned(),
-                },
-            });
-        }
-        self.drop_front(utf8_mark_bytes(text), 0);
-        Ok(())
-    }
-
-    /// Takes the header off the buffer's front.
-    fn read_header(&mut self) -> Result<(), SourceError> {
-        let mut records = Records::default();
+    /// The one line that begins before the range's end and ends behind it. Returns its bytes.
+    fn finish_last(&mut self, records: &mut Records) -> Result<usize, SourceError> {
+        let mut wanted_bytes = self.window.bytes().len() + FINISH_BYTES;
         loop {
-            let consumed = self.scan(&mut records)?;
-            if !records.is_empty() {
-                break;
+            self.window.fill(wanted_bytes)?;
+            let start = Instant::now();
+            let text = self.window.bytes();
+            let at_end = self.window.at_end;
+            let scanner = &mut self.scanner;
+            let first = first_line_bytes(&self.dialect, scanner, text, at_end, records);
+            let scanned = first.and_then(|bytes| match bytes {
+                None => Ok(None),
+                Some(bytes) => {
+                    let end = if at_end && bytes == text.len() {
+                        TextEnd::File
+                    } else {
+                        TextEnd::MoreRecords
+                    };
+                    scanner.scan(&text[..bytes], end, records)?;
+                    Ok(Some(bytes))
+                }
+            });
+            self.meter.scan_ns += nanoseconds_since(start);
+            match scanned {
+                Ok(Some(bytes)) => return Ok(bytes),
+                Ok(None) => wanted_bytes = self.window.more_than(wanted_bytes, &self.dialect),
+                Err(cause) => return Err(self.window.scan_error(cause)),
             }
-            self.meter.blank_line_count += records.blank_count;
-            self.drop_front(consumed, u64::from(records.line_count));
-            if self.at_end {
-                return Ok(());
-            }
-            self.fill(self.more_than(self.chunk_bytes))?;
         }
-        let record = records.records[0];
-        let location = self.location(record.start, record.line);
-        let text = &self.buffer[..self.filled_bytes];
-        self.header = Some(header::parse(text, &records, &self.dialect, location)?);
-        let end = record.end as usize;
-        let terminator_bytes = match &text[end..] {
-            [b'\r', b'\n', ..] => 2,
-            [b'\n', ..] => 1,
-            _ => 0,
-        };
-        let end = end + terminator_bytes;
-        let line_count = text[..end].iter().filter(|byte| **byte == b'\n').count();
-        // What stands before the header is blank lines, one line end each.
-        self.meter.blank_line_count += u64::from(record.line);
-        self.drop_front(end, line_count as u64);
+    }
+
+    /// At the end of a range the file must still be as it was planned, as it must at its own
+    /// end; and the lines of a plain file are noted for the ranges behind it.
+    fn finish(&mut self) -> Result<(), SourceError> {
+        if self.end.is_none() {
+            return Ok(());
+        }
+        self.window.text.check_unchanged()?;
+        let end = self.window.byte_offset;
+        let line_ends = self.window.line_offset - self.lines_at_begin();
+        self.shard.file.lines.note(self.begin, end, line_ends);
         Ok(())
     }
 
-    /// Passes over text at the buffer's front.
-    fn drop_front(&mut self, bytes: usize, lines: u64) {
-        if bytes > 0 {
-            self.buffer.copy_within(bytes..self.filled_bytes, 0);
-            self.filled_bytes -= bytes;
-            self.byte_offset += bytes as u64;
-            self.line_offset += lines;
+    fn lines_at_begin(&self) -> u64 {
+        match (self.begin, self.shard.first_record) {
+            (0, _) | (_, None) => 0,
+            (_, Some(first)) => first.line - 1,
         }
     }
 }
 
-/// The records that are not valid UTF-8. A chunk is asked as a whole first, which costs next
-/// to nothing; a record ends between characters, since its terminator is one.
-fn invalid_records(text: &[u8], records: &Records) -> Vec<u32> {
-    if simdutf8::basic::from_utf8(text).is_ok() {
-        return Vec::new();
+/// The text of a buffer that no long record has made grow.
+fn usual_bytes(chunk_bytes: usize) -> usize {
+    chunk_bytes.max(SIGNATURE_BYTES)
+}
+
+/// Where the header of a file ends.
+fn header_end(shard: &Shard, dialect: &Dialect) -> Result<u64, SourceError> {
+    let beginning = Shard::range(Arc::clone(&shard.file), 0..1, None);
+    let reader = ShardReader::open(beginning, dialect, FINISH_BYTES, BufferPool::default())?;
+    Ok(match reader.header() {
+        Some(_) => reader.window.byte_offset,
+        // Nothing but blank lines: they all belong to the file's beginning.
+        None => shard.file.size_bytes,
+    })
+}
+
+/// Passes over the window's text up to its first line end, or to byte `end` of the file.
+fn pass_over_line(window: &mut Window, end: u64) -> Result<(), SourceError> {
+    while window.byte_offset < end {
+        window.fill(FINISH_BYTES)?;
+        if window.bytes().is_empty() {
+            return Ok(());
+        }
+        match memchr::memchr(b'\n', window.bytes()) {
+            Some(at) => {
+                window.drop_front(at + 1, 0);
+                return Ok(());
+            }
+            None => window.drop_front(window.bytes().len(), 0),
+        }
     }
-    let is_invalid = |index: &u32| {
-        let record = &records.records[*index as usize];
-        simdutf8::basic::from_utf8(&text[record.start as usize..record.end as usize]).is_err()
-    };
-    (0..records.len() as u32).filter(is_invalid).collect()
+    Ok(())
 }

@@ -6,20 +6,52 @@ use std::sync::Arc;
 use super::SourceFile;
 use crate::location::Location;
 
-/// A piece of a file that one stream loads. For now it is always a whole file.
+/// Where a record, or a blank line, begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordStart {
+    /// Bytes of the file before it.
+    pub byte_offset: u64,
+    /// Its line, counted from 1.
+    pub line: u64,
+}
+
+/// A piece of a file that one stream loads: the records (and blank lines) whose first byte lies
+/// in its range. The first line of a file begins at its byte 0, whatever mark stands before it;
+/// the header belongs to the range that begins there, as far as it may go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// The file.
     pub file: Arc<SourceFile>,
     /// Which bytes of the file as it is stored.
     pub byte_range: Range<u64>,
+    /// Where the first line at or after the range's start begins. Known only where the file was
+    /// looked through; it must be where the dialect has quotes or escapes, since a line end
+    /// there may stand within a record. In others the reader finds it.
+    pub first_record: Option<RecordStart>,
 }
 
 impl Shard {
     /// All of a file.
     pub fn whole(file: Arc<SourceFile>) -> Shard {
         let byte_range = 0..file.size_bytes;
-        Shard { file, byte_range }
+        Shard {
+            file,
+            byte_range,
+            first_record: None,
+        }
+    }
+
+    /// The records of a plain file that begin in a range of its bytes.
+    pub fn range(
+        file: Arc<SourceFile>,
+        byte_range: Range<u64>,
+        first_record: Option<RecordStart>,
+    ) -> Shard {
+        Shard {
+            file,
+            byte_range,
+            first_record,
+        }
     }
 
     /// Bytes as they are stored: how much work it is, as far as that is known beforehand.
@@ -27,11 +59,11 @@ impl Shard {
         self.byte_range.end - self.byte_range.start
     }
 
-    /// Where it begins.
+    /// Where it begins, as far as that is known beforehand.
     pub fn location(&self) -> Location {
         Location {
             file: Arc::clone(&self.file.path),
-            line: 1,
+            line: self.first_record.map_or(1, |first| first.line),
             byte_offset: self.byte_range.start,
         }
     }

@@ -1,32 +1,42 @@
 //! What the first bytes of a file say: a byte order mark, another encoding, another kind of
 //! file.
 
-/// The mark that some programs put before UTF-8.
-const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+use encoding_rs::{GB18030, UTF_16BE, UTF_16LE};
+
+use crate::encoding::TextEncoding;
 
 /// First bytes that are looked at.
 pub(super) const SIGNATURE_BYTES: usize = 10;
 
-/// How many bytes of a mark the text begins with.
-pub(super) fn utf8_mark_bytes(text: &[u8]) -> usize {
-    if text.starts_with(UTF8_MARK) {
-        UTF8_MARK.len()
-    } else {
-        0
-    }
+/// What the first bytes of a text say of its encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// Nothing.
+    Unmarked,
+    /// A byte order mark of so many bytes.
+    Marked(TextEncoding, usize),
+    /// No mark, but ASCII characters in two bytes each.
+    LikeUtf16(TextEncoding),
+    /// Four bytes a character, which is not read.
+    Utf32(&'static str),
 }
 
-/// The encoding that is not UTF-8, where the first bytes tell one.
-pub(super) fn foreign_encoding(text: &[u8]) -> Option<&'static str> {
+/// Looks at the first bytes of a text.
+pub(super) fn beginning(text: &[u8]) -> Beginning {
     match text {
-        [0xff, 0xfe, 0, 0, ..] => Some("UTF-32LE"),
-        [0, 0, 0xfe, 0xff, ..] => Some("UTF-32BE"),
-        [0xff, 0xfe, ..] => Some("UTF-16LE"),
-        [0xfe, 0xff, ..] => Some("UTF-16BE"),
-        // Two ASCII characters of UTF-16 without a mark.
-        [a, 0, b, 0, ..] if *a != 0 && *b != 0 => Some("UTF-16LE"),
-        [0, a, 0, b, ..] if *a != 0 && *b != 0 => Some("UTF-16BE"),
-        _ => None,
+        [0xff, 0xfe, 0, 0, ..] => Beginning::Utf32("UTF-32LE"),
+        [0, 0, 0xfe, 0xff, ..] => Beginning::Utf32("UTF-32BE"),
+        [0xef, 0xbb, 0xbf, ..] => Beginning::Marked(TextEncoding::Utf8, 3),
+        [0xff, 0xfe, ..] => Beginning::Marked(TextEncoding::Table(UTF_16LE), 2),
+        [0xfe, 0xff, ..] => Beginning::Marked(TextEncoding::Table(UTF_16BE), 2),
+        [0x84, 0x31, 0x95, 0x33, ..] => Beginning::Marked(TextEncoding::Table(GB18030), 4),
+        [a, 0, b, 0, ..] if *a != 0 && *b != 0 => {
+            Beginning::LikeUtf16(TextEncoding::Table(UTF_16LE))
+        }
+        [0, a, 0, b, ..] if *a != 0 && *b != 0 => {
+            Beginning::LikeUtf16(TextEncoding::Table(UTF_16BE))
+        }
+        _ => Beginning::Unmarked,
     }
 }
 

@@ -14,7 +14,8 @@ pub(super) fn find<const SPECIALS: usize>(
     masks: &mut [Masks],
 ) {
     let delimiter = _mm256_set1_epi8(needles.delimiter as i8);
-    let newline = _mm256_set1_epi8(b'\n' as i8);
+    let newline = _mm256_set1_epi8(needles.newline as i8);
+    let carriage_return = _mm256_set1_epi8(b'\r' as i8);
     let special_a = _mm256_set1_epi8(needles.special[0] as i8);
     let special_b = _mm256_set1_epi8(needles.special[1] as i8);
     for (block, mask) in blocks.iter().zip(masks) {
@@ -30,6 +31,10 @@ pub(super) fn find<const SPECIALS: usize>(
         mask.newlines = bits(
             _mm256_cmpeq_epi8(low, newline),
             _mm256_cmpeq_epi8(high, newline),
+        );
+        mask.returns = bits(
+            _mm256_cmpeq_epi8(low, carriage_return),
+            _mm256_cmpeq_epi8(high, carriage_return),
         );
         mask.specials = match SPECIALS {
             0 => 0,

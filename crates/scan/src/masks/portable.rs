@@ -13,7 +13,8 @@ pub(super) fn find<const SPECIALS: usize>(
             let word = u64::from_le_bytes(*bytes);
             let shift = index * 8;
             mask.delimiters |= equal_bytes(word, needles.delimiter) << shift;
-            mask.newlines |= equal_bytes(word, b'\n') << shift;
+            mask.newlines |= equal_bytes(word, needles.newline) << shift;
+            mask.returns |= equal_bytes(word, b'\r') << shift;
             for special in &needles.special[..SPECIALS] {
                 mask.specials |= equal_bytes(word, *special) << shift;
             }

@@ -13,7 +13,8 @@ pub(super) fn find<const SPECIALS: usize>(
     masks: &mut [Masks],
 ) {
     let delimiter = _mm_set1_epi8(needles.delimiter as i8);
-    let newline = _mm_set1_epi8(b'\n' as i8);
+    let newline = _mm_set1_epi8(needles.newline as i8);
+    let carriage_return = _mm_set1_epi8(b'\r' as i8);
     let special_a = _mm_set1_epi8(needles.special[0] as i8);
     let special_b = _mm_set1_epi8(needles.special[1] as i8);
     for (block, mask) in blocks.iter().zip(masks) {
@@ -24,6 +25,7 @@ pub(super) fn find<const SPECIALS: usize>(
             let shift = index * 16;
             mask.delimiters |= bits(_mm_cmpeq_epi8(bytes, delimiter)) << shift;
             mask.newlines |= bits(_mm_cmpeq_epi8(bytes, newline)) << shift;
+            mask.returns |= bits(_mm_cmpeq_epi8(bytes, carriage_return)) << shift;
             let special = match SPECIALS {
                 0 => continue,
                 1 => _mm_cmpeq_epi8(bytes, special_a),

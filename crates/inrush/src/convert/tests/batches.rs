@@ -250,7 +250,7 @@ fn views_of_every_length() {
     let columns = [column("a", 0, text(100))];
     let (batch, _) = converted(
         &Dialect {
-            null: None,
+            nulls: Vec::new(),
             ..dialect
         },
         &columns,

@@ -2,6 +2,7 @@
 
 mod batches;
 mod one_value;
+mod policies;
 mod rejects;
 mod splits;
 
@@ -19,14 +20,7 @@ use crate::reject::Reject;
 
 /// A nullable column for field `field_index`.
 fn column(name: &str, field_index: usize, column_type: ColumnType) -> Column {
-    Column {
-        name: name.to_owned(),
-        column_type,
-        nullable: true,
-        field_index,
-        format: None,
-        zone: None,
-    }
+    Column::new(name, column_type, field_index)
 }
 
 fn text(characters_max: u32) -> ColumnType {
@@ -58,6 +52,7 @@ fn scanned(dialect: &Dialect, text: &[u8]) -> (Chunk, Records) {
         byte_offset: 1_000,
         line_offset: 10,
         invalid_utf8,
+        places: None,
     };
     (chunk, records)
 }

@@ -1,6 +1,7 @@
 //! Single values for the planner, and columns that cannot be converted at all.
 
 use super::*;
+use crate::column_policy::ValueSource;
 use crate::convert::{ConvertError, KeyValue, convert_one};
 use crate::reject::RejectCode;
 
@@ -45,7 +46,10 @@ fn refused(change: impl FnOnce(&mut Column), column_type: ColumnType) -> Convert
 
 #[test]
 fn columns_that_cannot_be_converted() {
-    let error = refused(|column| column.field_index = 1, ColumnType::Int32);
+    let error = refused(
+        |column| column.source = ValueSource::Field(1),
+        ColumnType::Int32,
+    );
     assert_eq!(
         error.to_string(),
         "column \"c\" takes field 2, but a record has 1; let `columns` list the file's fields in \
@@ -56,7 +60,7 @@ fn columns_that_cannot_be_converted() {
     assert!(matches!(error, ConvertError::ZoneUnknown { .. }), "{error}");
     let error = refused(zone, ColumnType::Timestamp { fraction_digits: 6 });
     assert!(matches!(error, ConvertError::ZoneNotUsed { .. }), "{error}");
-    let format = |column: &mut Column| column.format = Some("%Y".to_owned());
+    let format = |column: &mut Column| column.formats = vec!["%Y".to_owned()];
     let error = refused(format, ColumnType::Int32);
     assert!(
         matches!(error, ConvertError::FormatNotUsed { .. }),

@@ -59,7 +59,7 @@ rejects! {
     dangling_escape: Dialect::tsv(), OPAQUE, "1\ta\tc\\"
         => DanglingEscape, None, None, "cut off";
     latin_1: csv(), OPAQUE, b"1,M\xfcnchen,c\n"
-        => InvalidUtf8, None, None, "byte 4 of the record (0xfc)", "iconv -f LATIN1";
+        => InvalidUtf8, None, None, "byte 4 of the record (0xfc)", "format.encoding";
     escaped_latin_1: Dialect::tsv(), OPAQUE, "1\tM\\xFCnchen\tc\n"
         => InvalidUtf8, Some("name"), Some("M\\xFCnchen"), "escapes undone";
     nul_byte: csv(), OPAQUE, "1,a\0b,c\n"

@@ -6,6 +6,10 @@ use arrow_array::{Array, ArrayRef};
 use proptest::prelude::*;
 
 use super::*;
+use crate::column_policy::{
+    DefaultFor, FieldDefault, NanPolicy, NegativeForm, NumberForm, OnTruncate, Rounding, Trim,
+    ValueSource,
+};
 
 /// All types over four fields.
 fn columns() -> Vec<Column> {
@@ -48,6 +52,7 @@ fn columns() -> Vec<Column> {
             nullable: index % 3 != 0,
             ..column(&format!("c{index}"), index % 4, column_type)
         })
+        .chain(policies())
         .collect()
 }
 
@@ -59,6 +64,57 @@ fn rendered(array: &ArrayRef) -> Vec<String> {
             _ => format!("{:?}", array.slice(row, 1)),
         })
         .collect()
+}
+
+/// Columns that are read in another way, or are no field at all.
+fn policies() -> Vec<Column> {
+    let with = |name: &str, column_type, change: fn(&mut Column)| {
+        let mut column = column(name, name.len() % 4, column_type);
+        change(&mut column);
+        column
+    };
+    let money = ColumnType::Decimal {
+        precision: 9,
+        scale: 2,
+    };
+    vec![
+        with("trimmed", text(30), |column| {
+            column.policies.trim = Trim::Both;
+            column.policies.trim_quoted = true;
+            column.policies.null = Some(vec!["-".to_owned(), "1".to_owned()]);
+            column.nullable = false;
+        }),
+        with("cut", text(2), |column| {
+            column.policies.on_truncate = OnTruncate::Truncate;
+            column.policies.default = Some(FieldDefault {
+                text: "ab".to_owned(),
+                applies_to: DefaultFor::Null,
+            });
+        }),
+        with("rounded", money.clone(), |column| {
+            column.policies.round = Rounding::HalfEven;
+            column.policies.nan = NanPolicy::Null;
+        }),
+        with("grouped", money, |column| {
+            column.policies.numbers = NumberForm {
+                decimal_separator: Some(' '),
+                group_separator: Some('.'),
+                negative: NegativeForm::Trailing,
+            };
+        }),
+        with("whole", ColumnType::Int16, |column| {
+            column.policies.round = Rounding::HalfUp;
+        }),
+        with("line", ColumnType::Int64, |column| {
+            column.source = ValueSource::Line;
+        }),
+        with("file", text(30), |column| {
+            column.source = ValueSource::File;
+        }),
+        with("constant", ColumnType::Json, |column| {
+            column.source = ValueSource::Constant("{\"a\": \"a text of some length\"}".to_owned());
+        }),
+    ]
 }
 
 fn all_batches(

@@ -130,6 +130,15 @@ pub fn add_bounds_check(schema: &str, name: &str, bounds: &UnitBounds) -> String
     )
 }
 
+/// Takes the CHECK of a unit's bounds away.
+pub fn drop_bounds_check(schema: &str, name: &str) -> String {
+    format!(
+        "ALTER TABLE {} DROP CONSTRAINT {}",
+        qualified(schema, name),
+        identifier(BOUNDS_CHECK)
+    )
+}
+
 /// `COPY ... FROM STDIN` into a staging table.
 pub fn copy_in(schema: &str, name: &str, columns: &[&str], binary: bool, freeze: bool) -> String {
     let columns: Vec<String> = columns.iter().map(|name| identifier(name)).collect();

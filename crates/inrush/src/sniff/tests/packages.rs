@@ -59,16 +59,19 @@ fn converted(path: &Path, guess: &Guess, package: &Package) -> (usize, Vec<Strin
     };
     // The types as the catalog would resolve them are those that the guess means.
     let columns: Vec<Column> = guess.converter_columns();
-    let details: Vec<Option<String>> = flow
+    let details: Vec<Vec<String>> = flow
         .column_details()
         .expect("they were checked")
         .into_iter()
-        .map(|detail| detail.format)
+        .map(|detail| {
+            let formats = detail.format.as_ref().map(OneOrMany::patterns);
+            formats.unwrap_or_default().to_vec()
+        })
         .collect();
     assert_eq!(
         columns
             .iter()
-            .map(|column| column.format.clone())
+            .map(|column| column.formats.clone())
             .collect::<Vec<_>>(),
         details
     );

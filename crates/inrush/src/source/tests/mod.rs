@@ -1,9 +1,14 @@
 //! Files on a real disk, read in every way.
 
+mod archives;
 mod changed;
 mod compressed;
+mod encodings;
+mod feeds;
 mod finding;
+mod pipes;
 mod previews;
+mod ranges;
 mod reading;
 
 use std::fs;
@@ -13,7 +18,7 @@ use std::sync::Arc;
 use inrush_scan::{Dialect, FaultKind, Records};
 
 use super::{BufferPool, Shard, ShardReader, SourceError, SourceFile, SourceMeter};
-use crate::chunk::CHUNK_PADDING_BYTES;
+use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
 use crate::location::Location;
 
 /// A stream may go on in another thread than it began in.
@@ -25,7 +30,7 @@ const _: () = is_send::<ShardReader>();
 struct Read {
     header: Option<Vec<String>>,
     records: Vec<ReadRecord>,
-    blank_line_count: u64,
+    skipped_line_count: u64,
 }
 
 #[derive(Debug, PartialEq)]
@@ -58,6 +63,17 @@ fn read_metered(
     chunk_bytes: usize,
 ) -> Result<(Read, SourceMeter), SourceError> {
     let shard = Shard::whole(Arc::clone(file));
+    let (found, meter) = read_shard(shard, dialect, chunk_bytes)?;
+    assert_eq!(meter.stored_bytes, file.size_bytes);
+    Ok((found, meter))
+}
+
+/// Reads a shard, and checks on the way what every chunk must keep.
+fn read_shard(
+    shard: Shard,
+    dialect: &Dialect,
+    chunk_bytes: usize,
+) -> Result<(Read, SourceMeter), SourceError> {
     let mut reader = ShardReader::open(shard, dialect, chunk_bytes, BufferPool::default())?;
     let mut records = Records::default();
     let mut found = Read {
@@ -66,30 +82,10 @@ fn read_metered(
     };
     let mut next_byte = None;
     while let Some(chunk) = reader.next_chunk(&mut records)? {
-        assert!(chunk.bytes_count > 0);
-        let padding = &chunk.bytes[chunk.bytes_count..][..CHUNK_PADDING_BYTES];
-        assert_eq!(padding, [0; CHUNK_PADDING_BYTES]);
         let expected = next_byte.unwrap_or(chunk.byte_offset);
         assert_eq!(chunk.byte_offset, expected, "chunks follow each other");
-        next_byte = Some(chunk.byte_offset + chunk.bytes_count as u64);
-        let text = chunk.text();
-        for (index, record) in records.records.iter().enumerate() {
-            let Location {
-                line, byte_offset, ..
-            } = chunk.location(record.start, record.line);
-            let field = |at| text[records.field(index, at)].to_vec();
-            let fault = records
-                .faults
-                .iter()
-                .find(|f| f.record_index as usize == index);
-            found.records.push(ReadRecord {
-                line,
-                byte_offset,
-                fields: (0..records.field_count(index)).map(field).collect(),
-                fault: fault.map(|f| (f.kind, chunk.byte_offset + u64::from(f.position))),
-                is_utf8: !chunk.invalid_utf8.contains(&(index as u32)),
-            });
-        }
+        next_byte = Some(chunk.location(chunk.bytes_count as u32, 0).byte_offset);
+        add_chunk(&mut found, &chunk, &records);
         reader.recycle(chunk);
     }
     assert!(
@@ -98,10 +94,34 @@ fn read_metered(
     );
     let meter = reader.meter();
     assert_eq!(meter.record_count, found.records.len() as u64);
-    assert_eq!(meter.stored_bytes, file.size_bytes);
     assert_eq!(meter.buffer_lost_count, 0);
-    found.blank_line_count = meter.blank_line_count;
+    found.skipped_line_count = meter.skipped_line_count;
     Ok((found, meter))
+}
+
+/// Adds the records of a chunk, and checks what every chunk must keep.
+fn add_chunk(found: &mut Read, chunk: &Chunk, records: &Records) {
+    assert!(chunk.bytes_count > 0);
+    let padding = &chunk.bytes[chunk.bytes_count..][..CHUNK_PADDING_BYTES];
+    assert_eq!(padding, [0; CHUNK_PADDING_BYTES]);
+    let text = chunk.text();
+    for (index, record) in records.records.iter().enumerate() {
+        let Location {
+            line, byte_offset, ..
+        } = chunk.location(record.start, record.line);
+        let field = |at| text[records.field(index, at)].to_vec();
+        let fault = records
+            .faults
+            .iter()
+            .find(|f| f.record_index as usize == index);
+        found.records.push(ReadRecord {
+            line,
+            byte_offset,
+            fields: (0..records.field_count(index)).map(field).collect(),
+            fault: fault.map(|f| (f.kind, chunk.location(f.position, 0).byte_offset)),
+            is_utf8: !chunk.invalid_utf8.contains(&(index as u32)),
+        });
+    }
 }
 
 /// Fields joined with `·`, one text for each record.

@@ -56,7 +56,7 @@ fn every_chunk_size_finds_the_same() {
     let is_utf8: Vec<_> = whole.records.iter().map(|r| r.is_utf8).collect();
     assert_eq!(is_utf8, [true, true, false, true, true, true, true]);
     assert_eq!(whole.records[3].fault, Some((FaultKind::StrayQuote, 39)));
-    assert_eq!(whole.blank_line_count, 5);
+    assert_eq!(whole.skipped_line_count, 5);
     for chunk_bytes in 1..=MIXED.len() + 2 {
         let split = read(&file, &Dialect::csv(), chunk_bytes).expect("readable");
         assert_eq!(split, whole, "chunks of {chunk_bytes} bytes");
@@ -119,7 +119,7 @@ fn empty_files_have_no_rows() {
             let found = read(&file, &dialect, 2).expect("readable");
             assert_eq!(found.header, None);
             assert_eq!(found.records, []);
-            assert_eq!(found.blank_line_count, text.matches('\n').count() as u64);
+            assert_eq!(found.skipped_line_count, text.matches('\n').count() as u64);
         }
     }
 }
@@ -163,7 +163,7 @@ fn a_great_run_of_blank_lines_needs_no_great_buffer() {
     ];
     let file = write(folder.path(), "file.csv", text.concat());
     let found = read(&file, &Dialect::csv(), 1000).expect("readable");
-    assert_eq!(found.blank_line_count, 200_000);
+    assert_eq!(found.skipped_line_count, 200_000);
     assert_eq!(
         (found.records[0].line, found.records[0].byte_offset),
         (200_002, 200_004)
@@ -188,8 +188,9 @@ fn long_records_make_the_buffer_grow_up_to_the_limit() {
         assert_eq!(
             message(error, folder.path()),
             "FOLDER/long:2 (byte 2): a record is longer than record_bytes_max (5000 bytes); \
-             the file likely does not end its records with a line feed, or is no text at all; \
-             if records are that long, raise record_bytes_max"
+             the file likely does not end its records as the format's `terminator` says (old \
+             Macs wrote lone carriage returns: terminator = \"cr\"), or is no text at all; if \
+             records are that long, raise record_bytes_max"
         );
     }
     let file = write(
@@ -315,24 +316,19 @@ macro_rules! refuses {
 }
 
 refuses! {
-    utf16_little, b"\xff\xfea\0,\0b\0\n\0",
-        "FOLDER/file.csv: the text is UTF-16LE, and only UTF-8 is read; write it again with: \
-         iconv -f UTF-16LE -t UTF-8";
-    utf16_big, b"\xfe\xff\0a\0,\0b\0\n",
-        "FOLDER/file.csv: the text is UTF-16BE, and only UTF-8 is read; write it again with: \
-         iconv -f UTF-16BE -t UTF-8";
     utf32_little, b"\xff\xfe\0\0a\0\0\0",
-        "FOLDER/file.csv: the text is UTF-32LE, and only UTF-8 is read; write it again with: \
+        "FOLDER/file.csv: the text is UTF-32LE, which is not read; write it again with: \
          iconv -f UTF-32LE -t UTF-8";
     utf16_without_mark, b"a\0,\0b\0\n\0",
-        "FOLDER/file.csv: the text is UTF-16LE, and only UTF-8 is read; write it again with: \
-         iconv -f UTF-16LE -t UTF-8";
+        "FOLDER/file.csv: the text looks like UTF-16LE without a byte order mark; if it is, \
+         declare it: format.encoding = \"UTF-16LE\"";
     gzip_without_its_name, b"\x1f\x8b\x08\0\0\0",
         "FOLDER/file.csv: expected text, but the file begins like gzip; declare it: \
          format.compression = \"gzip\"";
     zip, b"PK\x03\x04\x14\0",
         "FOLDER/file.csv: expected text, but the file begins like zip (or an Excel workbook); \
-         make it again as text";
+         if it is an archive of texts, declare it: format.compression = \"zip\"; else make it \
+         again as text";
     unclosed_header, b"\na,\"b\n1,2\n",
         "FOLDER/file.csv:2 (byte 1): the header has a quote that is not closed; mend the first \
          record, or set header = false if the file has none";
@@ -346,7 +342,7 @@ fn a_wrong_dialect_is_refused() {
     let folder = tempdir().expect("a folder");
     let file = write(folder.path(), "file.csv", "");
     let dialect = Dialect {
-        delimiter: b'"',
+        delimiter: b'"'.into(),
         ..Dialect::csv()
     };
     let error = read(&file, &dialect, 100).expect_err("refused");

@@ -1,0 +1,234 @@
+//! Policies of a column: what its package says of reading it beyond what its type says.
+//!
+//! Nothing here is a default that changes a value: a column without policies takes exactly what
+//! its type holds, and rejects the rest.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where the values of a column come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueSource {
+    /// This field of a record, counted from 0.
+    Field(usize),
+    /// The path of the file, as the user named it.
+    File,
+    /// The line where the record begins, counted from 1.
+    Line,
+    /// The bytes before the record in the (uncompressed) file.
+    ByteOffset,
+    /// When the run began: one value for the whole run.
+    LoadTime,
+    /// The run's number, as the ledger has it.
+    Run,
+    /// This text, read as a field of the column would be.
+    Constant(String),
+}
+
+impl ValueSource {
+    /// The field of a record that it is, if it is one.
+    pub fn field_index(&self) -> Option<usize> {
+        match self {
+            ValueSource::Field(index) => Some(*index),
+            _ => None,
+        }
+    }
+
+    /// Its word in a package.
+    pub fn word(&self) -> &'static str {
+        match self {
+            ValueSource::Field(_) => "field",
+            ValueSource::File => "file",
+            ValueSource::Line => "line",
+            ValueSource::ByteOffset => "byte_offset",
+            ValueSource::LoadTime => "load_time",
+            ValueSource::Run => "run",
+            ValueSource::Constant(_) => "constant",
+        }
+    }
+}
+
+/// How the fields of a column are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnPolicies {
+    /// Where blanks and tabs are cut off.
+    pub trim: Trim,
+    /// They are cut off inside of quotes too.
+    pub trim_quoted: bool,
+    /// The texts that stand for NULL, in place of the format's own; no text does where the list
+    /// is empty.
+    pub null: Option<Vec<String>>,
+    /// What stands for a field that is missing.
+    pub default: Option<FieldDefault>,
+    /// How numbers are written.
+    pub numbers: NumberForm,
+    /// What becomes of `NaN`.
+    pub nan: NanPolicy,
+    /// The words of a boolean, in place of PostgreSQL's.
+    pub words: Option<BooleanWords>,
+    /// The first year that two digits stand for.
+    pub year_pivot: Option<u16>,
+    /// What becomes of a text that is too long.
+    pub on_truncate: OnTruncate,
+    /// What becomes of digits that the column does not keep.
+    pub round: Rounding,
+}
+
+/// What stands for a field that is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldDefault {
+    /// Its text, written as in the file.
+    pub text: String,
+    /// For which fields.
+    pub applies_to: DefaultFor,
+}
+
+/// How numbers are written, where that is not as in SQL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NumberForm {
+    /// Stands between whole part and fraction; a point where it is not set.
+    pub decimal_separator: Option<char>,
+    /// Stands between groups of three digits.
+    pub group_separator: Option<char>,
+    /// How a minus may be written besides `-12`.
+    pub negative: NegativeForm,
+}
+
+/// The words of a boolean, taken in any case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BooleanWords {
+    /// Those for true.
+    pub true_words: Vec<String>,
+    /// Those for false.
+    pub false_words: Vec<String>,
+}
+
+/// Where blanks and tabs are cut off a field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Trim {
+    /// Nowhere.
+    #[default]
+    None,
+    /// At the field's start.
+    Start,
+    /// At the field's end.
+    End,
+    /// At both.
+    Both,
+}
+
+impl Trim {
+    /// Whether it cuts at the start, and whether it cuts at the end.
+    pub fn ends(self) -> (bool, bool) {
+        match self {
+            Trim::None => (false, false),
+            Trim::Start => (true, false),
+            Trim::End => (false, true),
+            Trim::Both => (true, true),
+        }
+    }
+}
+
+/// For which fields a default stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DefaultFor {
+    /// Those that a record lacks at its end.
+    #[default]
+    Missing,
+    /// Those, and those that are NULL.
+    Null,
+}
+
+/// How a minus may be written besides `-12`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NegativeForm {
+    /// In no other way.
+    #[default]
+    Leading,
+    /// `(12)`, as accountants do.
+    Parentheses,
+    /// `12-`, as mainframes do.
+    Trailing,
+}
+
+/// What becomes of `NaN` in a column of numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NanPolicy {
+    /// What the type says: floats and `numeric` without digits hold it, others reject it.
+    #[default]
+    Keep,
+    /// NULL.
+    Null,
+}
+
+/// What becomes of a text that has more characters than the column holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnTruncate {
+    /// Its row is a reject.
+    #[default]
+    Reject,
+    /// The characters past the end are cut off.
+    Truncate,
+}
+
+/// What becomes of digits after the point that the column does not keep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Rounding {
+    /// Their row is a reject, where they are not zeros.
+    #[default]
+    Reject,
+    /// To the nearest value; a half away from zero, as `round(numeric)` does in PostgreSQL.
+    HalfUp,
+    /// To the nearest value; a half to the even neighbour, as banks do.
+    HalfEven,
+    /// Toward zero: they are cut off.
+    Down,
+}
+
+impl Rounding {
+    /// Whether the digits that are kept go up by one; nothing where nothing is rounded.
+    ///
+    /// `last_is_odd` tells of the last digit kept, `rest` how the dropped part compares with one
+    /// half of its place.
+    pub fn goes_up(self, last_is_odd: bool, rest: std::cmp::Ordering) -> bool {
+        match self {
+            Rounding::Reject | Rounding::Down => false,
+            Rounding::HalfUp => rest.is_ge(),
+            Rounding::HalfEven => rest.is_gt() || rest.is_eq() && last_is_odd,
+        }
+    }
+}
+
+/// How many values of a column became others, as its policies allow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ColumnChanges {
+    /// Texts that were cut off at the column's length (`on_truncate`).
+    pub truncated: u64,
+    /// Numbers and times that lost digits other than zero (`round`).
+    pub rounded: u64,
+    /// Fields that the default stands for (`default`).
+    pub defaulted: u64,
+    /// `NaN` that became NULL (`nan`).
+    pub nulled: u64,
+}
+
+impl ColumnChanges {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.truncated + self.rounded + self.defaulted + self.nulled
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: &ColumnChanges) {
+        self.truncated += other.truncated;
+        self.rounded += other.rounded;
+        self.defaulted += other.defaulted;
+        self.nulled += other.nulled;
+    }
+}

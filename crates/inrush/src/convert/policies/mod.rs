@@ -1,0 +1,412 @@
+//! Policies that change how a field is read before its type's kernel sees it: trimming, null
+//! markers of the column's own, defaults, forms of numbers, cutting and rounding.
+//!
+//! A column that has none of them never comes here: which way its fields are gathered is chosen
+//! when the converter is made. Policies that are the kernel's own (formats of dates, the words of
+//! a boolean, rounding of seconds) are in the kernels.
+
+mod gather;
+mod number_form;
+mod round;
+
+use inrush_scan::{Dialect, Escape};
+
+use self::number_form::{NumberRewriter, Rewritten};
+use super::column_converter::ColumnConverter;
+use super::error::{ConvertError, ValueError};
+use crate::column::{Column, ColumnType};
+use crate::column_policy::{
+    ColumnPolicies, DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding,
+};
+use crate::reject::RejectCode;
+
+pub(crate) use self::number_form::is_separator;
+
+/// How the fields of one column are read where that is not the usual way.
+pub(super) struct FieldPolicy {
+    /// The dialect without its own null marker.
+    dialect: Dialect,
+    null_markers: Vec<Box<[u8]>>,
+    trim_ends: (bool, bool),
+    trim_quoted: bool,
+    rewrite: Rewrite,
+    /// The default as the kernel reads it.
+    default: Option<(Vec<u8>, DefaultFor)>,
+    /// What means NULL here, for a reject.
+    null_words: String,
+}
+
+/// How the text of a field is written anew.
+enum Rewrite {
+    Nothing,
+    Number(NumberRewriter),
+    /// At most this many characters stay.
+    Cut {
+        characters_max: usize,
+        /// Blanks past them do not count, and the kernel cuts them off.
+        blank_padded: bool,
+    },
+}
+
+impl FieldPolicy {
+    /// The policy of a column, where its fields are not read in the usual way.
+    pub fn of(column: &Column, dialect: &Dialect) -> Result<Option<FieldPolicy>, ConvertError> {
+        let policies = &column.policies;
+        let rewrite = Rewrite::of(column)?;
+        let is_usual = policies.trim.ends() == (false, false)
+            && policies.null.is_none()
+            && policies.default.is_none()
+            && matches!(rewrite, Rewrite::Nothing);
+        if is_usual {
+            return Ok(None);
+        }
+        let markers: Vec<String> = match &policies.null {
+            Some(markers) => markers.clone(),
+            None => dialect.nulls.clone(),
+        };
+        if policies.null.is_some() {
+            for marker in &markers {
+                check_marker(marker, policies, dialect).map_err(|reason| {
+                    ConvertError::PolicyInvalid {
+                        column: column.name.clone(),
+                        setting: "null",
+                        reason,
+                    }
+                })?;
+            }
+        }
+        let mut policy = FieldPolicy {
+            dialect: Dialect {
+                nulls: Vec::new(),
+                ..dialect.clone()
+            },
+            null_words: null_words(&markers, policies),
+            null_markers: markers
+                .into_iter()
+                .map(|marker| marker.into_bytes().into_boxed_slice())
+                .collect(),
+            trim_ends: policies.trim.ends(),
+            trim_quoted: policies.trim_quoted,
+            rewrite,
+            default: None,
+        };
+        if let Some(default) = &policies.default {
+            let text =
+                policy
+                    .rewritten(&default.text)
+                    .map_err(|error| ConvertError::TextInvalid {
+                        column: column.name.clone(),
+                        setting: "default",
+                        text: default.text.clone(),
+                        reason: error.reason,
+                    })?;
+            policy.default = Some((text, default.applies_to));
+        }
+        Ok(Some(policy))
+    }
+
+    /// Refuses a default that the column cannot hold.
+    pub fn check_default(
+        &self,
+        column: &Column,
+        converter: &ColumnConverter,
+    ) -> Result<(), ConvertError> {
+        let Some((text, _)) = &self.default else {
+            return Ok(());
+        };
+        converter
+            .check_text(text)
+            .map_err(|error| ConvertError::TextInvalid {
+                column: column.name.clone(),
+                setting: "default",
+                text: String::from_utf8_lossy(text).into_owned(),
+                reason: error.reason,
+            })
+    }
+
+    /// A text of the package as the kernel reads it.
+    pub fn rewritten(&self, text: &str) -> Result<Vec<u8>, ValueError> {
+        let mut out = Vec::new();
+        let text = text.as_bytes();
+        match &self.rewrite {
+            Rewrite::Nothing => {}
+            Rewrite::Number(number) => match number.rewrite(text, &mut out)? {
+                Rewritten::Built { .. } => return Ok(out),
+                Rewritten::AsWritten => {}
+                Rewritten::Null => {
+                    return Err(ValueError::syntax(
+                        "it means NULL (nan = \"null\"); write a number",
+                    ));
+                }
+            },
+            // A text of the package that is too long was hardly meant so.
+            Rewrite::Cut { .. } => {}
+        }
+        Ok(text.to_vec())
+    }
+
+    /// The text of a field outside of the file's rows (a key that the planner looks at), as the
+    /// kernel reads it; nothing for NULL.
+    pub fn single(&self, text: Option<&str>) -> Result<Option<Vec<u8>>, ValueError> {
+        let default = || match &self.default {
+            Some((text, DefaultFor::Null)) => Some(text.clone()),
+            _ => None,
+        };
+        let Some(text) = text else {
+            return Ok(default());
+        };
+        let trimmed = trimmed(text.as_bytes(), self.trim_ends);
+        if self.is_null(trimmed) {
+            return Ok(default());
+        }
+        let mut out = Vec::new();
+        Ok(match &self.rewrite {
+            Rewrite::Nothing => Some(trimmed.to_vec()),
+            Rewrite::Number(number) => match number.rewrite(trimmed, &mut out)? {
+                Rewritten::Built { .. } => Some(out),
+                Rewritten::AsWritten => Some(trimmed.to_vec()),
+                Rewritten::Null => default(),
+            },
+            Rewrite::Cut {
+                characters_max,
+                blank_padded,
+            } => Some(cut(trimmed, *characters_max, *blank_padded).to_vec()),
+        })
+    }
+
+    /// The error for NULL where the column allows none.
+    pub fn null_error(&self) -> ValueError {
+        ValueError::new(
+            RejectCode::NullNotAllowed,
+            format!(
+                "the field means NULL ({}), and the column allows none; mend the row, declare \
+                 another `null` or a `default` with default_for = \"null\" for the column, or let \
+                 the column be nullable",
+                self.null_words
+            ),
+        )
+    }
+
+    fn is_null(&self, text: &[u8]) -> bool {
+        self.null_markers.iter().any(|marker| **marker == *text)
+    }
+
+    /// Whether a field is written in quotes.
+    fn is_quoted(&self, written: &[u8]) -> bool {
+        self.dialect.quote.is_some() && written.first().copied() == self.dialect.quote
+    }
+
+    /// An unquoted field as it is written, without the blanks and tabs that are cut off. One that
+    /// is escaped stays.
+    fn trimmed_as_written<'a>(&self, written: &'a [u8]) -> &'a [u8] {
+        let rest = trimmed(written, self.trim_ends);
+        let Escape::Byte(escape) = self.dialect.escape else {
+            return rest;
+        };
+        let start = rest.as_ptr().addr() - written.as_ptr().addr();
+        let escapes = rest
+            .iter()
+            .rev()
+            .take_while(|byte| **byte == escape)
+            .count();
+        let is_cut = start + rest.len() < written.len();
+        if self.dialect.quote.is_none() && is_cut && escapes % 2 == 1 {
+            return &written[start..=start + rest.len()];
+        }
+        rest
+    }
+}
+
+impl Rewrite {
+    fn of(column: &Column) -> Result<Rewrite, ConvertError> {
+        let policies = &column.policies;
+        Ok(match &column.column_type {
+            ColumnType::Int16
+            | ColumnType::Int32
+            | ColumnType::Int64
+            | ColumnType::Float32
+            | ColumnType::Float64
+            | ColumnType::Decimal { .. }
+            | ColumnType::DecimalText { .. } => match NumberRewriter::of(column)? {
+                Some(number) => Rewrite::Number(number),
+                None => Rewrite::Nothing,
+            },
+            ColumnType::Text {
+                characters_max: Some(characters_max),
+                blank_padded,
+            } if policies.on_truncate == OnTruncate::Truncate => Rewrite::Cut {
+                characters_max: *characters_max as usize,
+                blank_padded: *blank_padded,
+            },
+            _ => Rewrite::Nothing,
+        })
+    }
+}
+
+/// The first characters of a text; all of it where only blanks that do not count stand behind.
+fn cut(text: &[u8], characters_max: usize, blank_padded: bool) -> &[u8] {
+    if text.len() <= characters_max {
+        return text;
+    }
+    let end = text
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte & 0xC0 != 0x80)
+        .nth(characters_max)
+        .map_or(text.len(), |(at, _)| at);
+    if blank_padded && text[end..].iter().all(|byte| *byte == b' ') {
+        return text;
+    }
+    &text[..end]
+}
+
+/// A text without blanks and tabs at its ends, where they are cut off.
+fn trimmed(text: &[u8], (at_start, at_end): (bool, bool)) -> &[u8] {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let mut rest = text;
+    while let ([first, after @ ..], true) = (rest, at_start)
+        && is_blank(first)
+    {
+        rest = after;
+    }
+    while let ([before @ .., last], true) = (rest, at_end)
+        && is_blank(last)
+    {
+        rest = before;
+    }
+    rest
+}
+
+/// A marker that no field can be written as would never be found, silently.
+fn check_marker(marker: &str, policies: &ColumnPolicies, dialect: &Dialect) -> Result<(), String> {
+    let bytes = marker.as_bytes();
+    if dialect.quote.is_some_and(|quote| bytes.contains(&quote)) {
+        return Err(format!(
+            "{marker:?} holds the quote, and a quoted field is never NULL; write the marker \
+             without quotes"
+        ));
+    }
+    let delimiter = dialect.delimiter.as_bytes();
+    let cannot_stand = |byte: &u8| [b'\n', b'\r', 0].contains(byte);
+    if bytes.windows(delimiter.len()).any(|part| part == delimiter)
+        || bytes.iter().any(cannot_stand)
+    {
+        return Err(format!(
+            "{marker:?} holds a delimiter, a line end or a NUL byte, which no field can; take a \
+             marker without them"
+        ));
+    }
+    if trimmed(bytes, policies.trim.ends()).len() < bytes.len() {
+        return Err(format!(
+            "{marker:?} has blanks at its ends, and `trim` cuts them off the fields; write it \
+             without"
+        ));
+    }
+    Ok(())
+}
+
+/// What means NULL in a column, in words.
+fn null_words(markers: &[String], policies: &ColumnPolicies) -> String {
+    let mut words: Vec<String> = markers
+        .iter()
+        .map(|marker| match marker.as_str() {
+            "" => "an empty unquoted field".to_owned(),
+            marker => format!("{marker:?}"),
+        })
+        .collect();
+    if policies.nan == NanPolicy::Null {
+        words.push("NaN".to_owned());
+    }
+    words.push("a field that is missing".to_owned());
+    words.join(", or ")
+}
+
+/// Refuses a policy that nothing would look at: its author expects something of it.
+pub(super) fn refuse_unused(column: &Column) -> Result<(), ConvertError> {
+    let policies = &column.policies;
+    let column_type = &column.column_type;
+    let is_integer = matches!(
+        column_type,
+        ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64
+    );
+    let is_float = matches!(column_type, ColumnType::Float32 | ColumnType::Float64);
+    let is_decimal = matches!(
+        column_type,
+        ColumnType::Decimal { .. } | ColumnType::DecimalText { .. }
+    );
+    let is_number = is_integer || is_float || is_decimal;
+    let has_seconds = matches!(
+        column_type,
+        ColumnType::Time { .. } | ColumnType::Timestamp { .. } | ColumnType::TimestampTz { .. }
+    );
+    let has_scale = !is_float && *column_type != (ColumnType::DecimalText { limit: None });
+    let has_length = matches!(
+        column_type,
+        ColumnType::Text {
+            characters_max: Some(_),
+            ..
+        }
+    );
+    let numbers = &policies.numbers;
+    let checks = [
+        (
+            "decimal_separator",
+            numbers.decimal_separator.is_some(),
+            is_number,
+            "only numbers take one",
+        ),
+        (
+            "group_separator",
+            numbers.group_separator.is_some(),
+            is_number,
+            "only numbers take one",
+        ),
+        (
+            "negative",
+            numbers.negative != NegativeForm::Leading,
+            is_number,
+            "only numbers take it",
+        ),
+        (
+            "nan",
+            policies.nan != NanPolicy::Keep,
+            is_number,
+            "only numbers take it",
+        ),
+        (
+            "true_words and false_words",
+            policies.words.is_some(),
+            *column_type == ColumnType::Bool,
+            "only booleans take them",
+        ),
+        (
+            "year_pivot",
+            policies.year_pivot.is_some(),
+            !column.formats.is_empty(),
+            "only a `format` with two digits of the year (%y) takes it",
+        ),
+        (
+            "on_truncate",
+            policies.on_truncate != OnTruncate::Reject,
+            has_length,
+            "only texts with a length, such as varchar(10), are ever too long",
+        ),
+        (
+            "round",
+            policies.round != Rounding::Reject,
+            (is_integer || is_decimal) && has_scale || has_seconds,
+            "only integers, numeric with digits, times and timestamps are rounded: floats always \
+             take the nearest value, and dates and intervals never lose a part",
+        ),
+    ];
+    for (setting, is_set, is_used, takes) in checks {
+        if is_set && !is_used {
+            return Err(ConvertError::PolicyNotUsed {
+                column: column.name.clone(),
+                setting,
+                takes,
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! Columns that take no field: where a row came from, when it was loaded and by which run, or
+//! one text of the package for all rows.
+
+use std::sync::Arc;
+
+use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{ArrayRef, PrimitiveArray};
+
+use super::column_converter::{ColumnConverter, Output};
+use super::error::{ConvertError, ValueError};
+use super::fields::{GatherInput, Gatherer};
+use super::kernel::Fault;
+use super::policies::FieldPolicy;
+use super::rows::Row;
+use crate::chunk::Chunk;
+use crate::column::{Column, ColumnType};
+use crate::column_policy::{ColumnPolicies, ValueSource};
+
+/// What a run says of itself in the columns `load_time` and `run`: the same in all its streams,
+/// and after it was taken up again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunStamp {
+    /// Its number in the ledger.
+    pub run_id: i64,
+    /// When it began, in microseconds since 1970-01-01T00:00:00Z.
+    pub started_at_microseconds: i64,
+}
+
+/// What fills a column that takes no field.
+pub(super) enum Provenance {
+    File,
+    Line,
+    ByteOffset,
+    LoadTime {
+        /// Digits of the second's fraction that the column keeps.
+        fraction_digits: u8,
+    },
+    Run,
+    /// As the kernel reads it.
+    Constant(Vec<u8>),
+}
+
+/// What the rows of a batch have in common.
+pub(super) struct Origin<'a> {
+    pub chunk: &'a Chunk,
+    pub stamp: Option<RunStamp>,
+}
+
+impl Provenance {
+    /// What fills a column, where it is no field. Its type must be able to hold it.
+    pub fn of(
+        column: &Column,
+        converter: &ColumnConverter,
+        policy: Option<&FieldPolicy>,
+    ) -> Result<Option<Provenance>, ConvertError> {
+        let is_text = matches!(column.column_type, ColumnType::Text { .. });
+        let is_count = matches!(column.column_type, ColumnType::Int32 | ColumnType::Int64);
+        let (provenance, is_right, reason) = match &column.source {
+            ValueSource::Field(_) => return Ok(None),
+            ValueSource::Constant(text) => {
+                return constant(column, text, converter, policy).map(Some);
+            }
+            ValueSource::File => (
+                Provenance::File,
+                is_text,
+                "the path of a file is a text: let the column be text",
+            ),
+            ValueSource::Line => (
+                Provenance::Line,
+                is_count,
+                "lines are counted: let the column be bigint, or integer for files below \
+                 2147483648 lines",
+            ),
+            ValueSource::ByteOffset => (
+                Provenance::ByteOffset,
+                is_count,
+                "bytes are counted: let the column be bigint, or integer for files below 2 GiB",
+            ),
+            ValueSource::LoadTime => (
+                Provenance::LoadTime {
+                    fraction_digits: match column.column_type {
+                        ColumnType::TimestampTz { fraction_digits } => fraction_digits,
+                        _ => 0,
+                    },
+                },
+                matches!(column.column_type, ColumnType::TimestampTz { .. }),
+                "it is a point in time: let the column be timestamptz",
+            ),
+            ValueSource::Run => (
+                Provenance::Run,
+                column.column_type == ColumnType::Int64,
+                "a run is known by its number in the ledger: let the column be bigint",
+            ),
+        };
+        if !is_right {
+            return Err(ConvertError::SourceType {
+                column: column.name.clone(),
+                source_word: column.source.word(),
+                reason,
+            });
+        }
+        if column.policies != ColumnPolicies::default()
+            || !column.formats.is_empty()
+            || column.zone.is_some()
+        {
+            return Err(ConvertError::PolicyInvalid {
+                column: column.name.clone(),
+                setting: "source",
+                reason: format!(
+                    "{:?} is no field, so nothing can be said of how it is read; remove the other \
+                     settings",
+                    column.source.word()
+                ),
+            });
+        }
+        Ok(Some(provenance))
+    }
+
+    /// The array of a column over the rows of a batch.
+    pub fn output(
+        &self,
+        converter: &ColumnConverter,
+        gatherer: &mut Gatherer,
+        input: &GatherInput<'_>,
+        origin: &Origin<'_>,
+        faults: &mut Vec<Fault>,
+    ) -> Output {
+        let stamp = || {
+            origin
+                .stamp
+                .expect("a converter with columns of its run was given the run")
+        };
+        match self {
+            Provenance::Constant(text) => {
+                let fields = gatherer.repeat(input, text);
+                converter.array(&fields, faults)
+            }
+            Provenance::File => {
+                let path = origin.chunk.file.to_string_lossy();
+                let fields = gatherer.repeat(input, path.as_bytes());
+                converter.array(&fields, faults)
+            }
+            Provenance::Line => counts(converter, input, "line", faults, |row| {
+                line(origin.chunk, input, row)
+            }),
+            Provenance::ByteOffset => counts(converter, input, "byte offset", faults, |row| {
+                let start = input.records.records[row.record as usize].start;
+                origin.chunk.byte_offset + u64::from(start)
+            }),
+            Provenance::Run => {
+                let run_ids = vec![stamp().run_id; input.rows.len()];
+                Output::Array(Arc::new(PrimitiveArray::<Int64Type>::new(
+                    run_ids.into(),
+                    None,
+                )))
+            }
+            Provenance::LoadTime { fraction_digits } => {
+                // Cut off, not rounded: no row is loaded before its run begins.
+                let step = 10i64.pow(6 - u32::from((*fraction_digits).min(6)));
+                let time = stamp().started_at_microseconds.div_euclid(step) * step;
+                let times = vec![time; input.rows.len()];
+                let array = PrimitiveArray::<TimestampMicrosecondType>::new(times.into(), None);
+                Output::Array(Arc::new(array.with_timezone("UTC")))
+            }
+        }
+    }
+}
+
+/// The line where a row begins, counted from 1. This is the only place that asks for it.
+fn line(chunk: &Chunk, input: &GatherInput<'_>, row: &Row) -> u64 {
+    chunk.line_offset + u64::from(input.records.records[row.record as usize].line) + 1
+}
+
+fn constant(
+    column: &Column,
+    text: &str,
+    converter: &ColumnConverter,
+    policy: Option<&FieldPolicy>,
+) -> Result<Provenance, ConvertError> {
+    let invalid = |error: ValueError| ConvertError::TextInvalid {
+        column: column.name.clone(),
+        setting: "value",
+        text: text.to_owned(),
+        reason: error.reason,
+    };
+    let text = match policy {
+        Some(policy) => policy.rewritten(text).map_err(invalid)?,
+        None => text.as_bytes().to_vec(),
+    };
+    converter.check_text(&text).map_err(invalid)?;
+    Ok(Provenance::Constant(text))
+}
+
+/// Numbers of the rows, in the width of their column.
+fn counts(
+    converter: &ColumnConverter,
+    input: &GatherInput<'_>,
+    what: &str,
+    faults: &mut Vec<Fault>,
+    count: impl Fn(&Row) -> u64,
+) -> Output {
+    let mut limited = |row: usize, max: u64| {
+        let count = count(&input.rows[row]);
+        if count > max {
+            faults.push(Fault {
+                row,
+                error: ValueError::out_of_range(format!(
+                    "the {what} of the row, {count}, is past the end of the column's type; let the \
+                     column be bigint"
+                )),
+            });
+            return 0;
+        }
+        count
+    };
+    let rows = 0..input.rows.len();
+    Output::Array(match converter {
+        ColumnConverter::Int32(_) => {
+            let values: Vec<i32> = rows
+                .map(|row| limited(row, i32::MAX as u64) as i32)
+                .collect();
+            Arc::new(PrimitiveArray::<Int32Type>::new(values.into(), None)) as ArrayRef
+        }
+        _ => {
+            let values: Vec<i64> = rows
+                .map(|row| limited(row, i64::MAX as u64) as i64)
+                .collect();
+            Arc::new(PrimitiveArray::<Int64Type>::new(values.into(), None))
+        }
+    })
+}

@@ -1,0 +1,132 @@
+//! Rows on their way into one table: batches encoded into blocks, blocks sent by COPY.
+
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+
+use super::encoder::Encoder;
+use crate::cancel::Stop;
+use crate::destination::postgres::Session;
+use crate::destination::postgres::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
+use crate::error::Error;
+use crate::meter::{Meter, nanoseconds};
+use crate::plan::FlowPlan;
+
+/// A COPY under way, with the block that is being filled.
+pub struct Copying<'a> {
+    session: &'a Session,
+    statement: &'a str,
+    stop: Stop,
+    doing: String,
+    pool: BlockPool,
+    encoder: Encoder,
+    writer: CopyWriter<'a>,
+    block: Vec<u8>,
+    /// Rows that the server counted in COPYs that are ended.
+    counted: u64,
+    sent: u64,
+}
+
+impl<'a> Copying<'a> {
+    /// Begins a COPY; `doing` says whence and whither, for errors.
+    pub async fn begin(
+        session: &'a Session,
+        flow: &FlowPlan,
+        statement: &'a str,
+        pool: BlockPool,
+        stop: Stop,
+        doing: String,
+    ) -> Result<Copying<'a>, Error> {
+        let encoder = Encoder::new(&flow.wire);
+        encoder.check(flow)?;
+        let writer = CopyWriter::begin(
+            session,
+            statement,
+            pool.clone(),
+            stop.clone(),
+            doing.clone(),
+        )
+        .await?;
+        let mut block = pool.take();
+        encoder.begin(&mut block);
+        Ok(Copying {
+            session,
+            statement,
+            stop,
+            doing,
+            pool,
+            encoder,
+            writer,
+            block,
+            counted: 0,
+            sent: 0,
+        })
+    }
+
+    /// Sends the rows of a batch.
+    pub async fn send(&mut self, batch: &RecordBatch, meter: &mut Meter) -> Result<(), Error> {
+        let started = Instant::now();
+        self.encoder.encode(batch, &mut self.block)?;
+        meter.encode_ns += nanoseconds(started.elapsed());
+        self.sent += batch.num_rows() as u64;
+        if self.block.len() >= BLOCK_BYTES {
+            let block = std::mem::take(&mut self.block);
+            self.block = self.writer.send(block).await.map_err(stopped)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the COPY and runs a statement before the rest goes by another one.
+    pub async fn interrupt(
+        mut self,
+        statement: &str,
+        meter: &mut Meter,
+    ) -> Result<Copying<'a>, Error> {
+        self.counted += end(self.writer, &self.encoder, self.block, meter).await?;
+        self.session.execute(statement, &self.doing).await?;
+        let (pool, stop) = (self.pool.clone(), self.stop.clone());
+        self.writer =
+            CopyWriter::begin(self.session, self.statement, pool, stop, self.doing.clone()).await?;
+        self.block = self.pool.take();
+        self.encoder.begin(&mut self.block);
+        Ok(self)
+    }
+
+    /// Ends the COPY. The server must have counted what was sent.
+    pub async fn end(self, meter: &mut Meter) -> Result<(), Error> {
+        let counted = self.counted + end(self.writer, &self.encoder, self.block, meter).await?;
+        if counted != self.sent {
+            return Err(Error::Verification {
+                what: format!("the COPY for {}", self.doing),
+                counted,
+                sent: self.sent,
+            });
+        }
+        Ok(())
+    }
+}
+
+async fn end(
+    mut writer: CopyWriter<'_>,
+    encoder: &Encoder,
+    mut block: Vec<u8>,
+    meter: &mut Meter,
+) -> Result<u64, Error> {
+    encoder.end(&mut block);
+    if !block.is_empty() {
+        writer.send(block).await.map_err(stopped)?;
+    }
+    meter.send_wait_ns += nanoseconds(writer.wait_time);
+    meter.sent_bytes += writer.bytes_count;
+    let waiting = Instant::now();
+    let counted = writer.finish().await.map_err(stopped)?;
+    meter.send_wait_ns += nanoseconds(waiting.elapsed());
+    Ok(counted)
+}
+
+fn stopped(stop: CopyStop) -> Error {
+    match stop {
+        CopyStop::Asked => Error::Interrupted,
+        CopyStop::Failed(error) => Error::Destination(error),
+    }
+}

@@ -1,0 +1,451 @@
+//! Which field of a record fills which column: by the names of a header, else by place.
+//!
+//! Every field is spoken for. One that no column takes must be skipped by name, or all others
+//! together by `"* skip"`: a column that was forgotten, or a file that got one more, is told
+//! instead of loaded one field to the left.
+
+use super::error::PlanError;
+use crate::column_policy::ValueSource;
+use crate::package::{
+    ALL_OTHERS, ColumnDetail, FieldChoice, SourceWord, quoted_where_needed, suggestion,
+};
+
+/// A column and what fills it.
+pub struct Assigned {
+    /// The column.
+    pub detail: ColumnDetail,
+    /// What fills it.
+    pub source: ValueSource,
+}
+
+/// The columns of a flow in the package's order, and how many fields a record has.
+pub struct Assignment {
+    /// The columns that are loaded.
+    pub columns: Vec<Assigned>,
+    /// Fields of a record.
+    pub field_count: usize,
+}
+
+/// Why fields and columns do not match.
+pub struct Mismatch {
+    /// What is wrong.
+    pub what: String,
+    /// How it is mended.
+    pub hint: String,
+}
+
+impl Mismatch {
+    fn new(what: String, hint: impl Into<String>) -> Mismatch {
+        Mismatch {
+            what,
+            hint: hint.into(),
+        }
+    }
+
+    /// The error of a flow.
+    pub fn of_flow(self, flow: &str) -> PlanError {
+        PlanError::Mismatch {
+            flow: flow.to_owned(),
+            what: self.what,
+            hint: self.hint,
+        }
+    }
+}
+
+/// Matches listed columns with the names of a header.
+pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignment, Mismatch> {
+    let mut fields = Fields::new(header.len());
+    let mut columns = Vec::new();
+    for (at, detail) in details.iter().enumerate() {
+        let source = match special(detail) {
+            Special::Others => continue,
+            Special::Made(source) => source,
+            Special::Field => {
+                let index = match &detail.field {
+                    Some(FieldChoice::Number(number)) => {
+                        numbered(detail, *number, header.len(), "the header has")?
+                    }
+                    Some(FieldChoice::Name(name)) => named(detail, name, header)?,
+                    None => named(detail, &detail.name, header)?,
+                };
+                // One field may fill a second column that asks for it.
+                fields.take(index, at, details, |one, other| {
+                    one.field.is_some() || other.field.is_some()
+                })?;
+                ValueSource::Field(index)
+            }
+        };
+        add(&mut columns, detail, source);
+    }
+    let free = fields.free();
+    if !free.is_empty() && !skips_others(details) {
+        let names: Vec<String> = free
+            .iter()
+            .map(|index| format!("`{}`", header[*index].trim()))
+            .collect();
+        let example = quoted_where_needed(header[free[0]].trim());
+        return Err(Mismatch::new(
+            format!(
+                "the header names {}, which no column takes (the header: {})",
+                names.join(", "),
+                header.join(", ")
+            ),
+            format!(
+                "list every field; one that is not loaded as {:?}, all others as \"* skip\". Set \
+                 header = false if the first record is data",
+                format!("{example} skip")
+            ),
+        ));
+    }
+    assignment(columns, header.len())
+}
+
+/// Places listed columns one after the other. `first_count` is how many fields the first record
+/// has, where that is known.
+pub fn by_place(
+    details: &[ColumnDetail],
+    first_count: Option<usize>,
+) -> Result<Assignment, Mismatch> {
+    let mut fields = Fields::new(0);
+    let mut columns = Vec::new();
+    let mut next = 0;
+    for (at, detail) in details.iter().enumerate() {
+        let source = match special(detail) {
+            Special::Others => continue,
+            Special::Made(source) => source,
+            Special::Field => {
+                let index = match &detail.field {
+                    None => next,
+                    Some(FieldChoice::Number(number)) => match first_count {
+                        Some(count) => numbered(detail, *number, count, "the first record has")?,
+                        None => numbered(detail, *number, usize::MAX, "a record has")?,
+                    },
+                    Some(FieldChoice::Name(name)) => {
+                        return Err(Mismatch::new(
+                            format!(
+                                "column `{}` takes the field {name:?}, and the files have no header",
+                                detail.name
+                            ),
+                            "write the field's number, counted from 1: field = 3; or set header = \
+                             true in the format",
+                        ));
+                    }
+                };
+                next = index + 1;
+                fields.take(index, at, details, |one, other| {
+                    one.field.is_some() && other.field.is_some()
+                })?;
+                ValueSource::Field(index)
+            }
+        };
+        add(&mut columns, detail, source);
+    }
+    if skips_others(details) {
+        let field_count = first_count.unwrap_or(0).max(fields.taken.len());
+        return assignment(columns, field_count);
+    }
+    if let Some(first) = fields.free().first() {
+        return Err(Mismatch::new(
+            format!("no column takes field {} of the records", first + 1),
+            format!(
+                "list every field; one that is not loaded as {{ name = \"unused\", field = {}, \
+                 skip = true }}, all others as \"* skip\"",
+                first + 1
+            ),
+        ));
+    }
+    assignment(columns, fields.taken.len())
+}
+
+/// What a listed column is.
+enum Special {
+    /// It takes, or skips, one field.
+    Field,
+    /// It takes none.
+    Made(ValueSource),
+    /// It stands for all fields that are not listed.
+    Others,
+}
+
+fn special(detail: &ColumnDetail) -> Special {
+    if detail.skip && detail.name == ALL_OTHERS {
+        return Special::Others;
+    }
+    Special::Made(match detail.source {
+        None => return Special::Field,
+        Some(SourceWord::File) => ValueSource::File,
+        Some(SourceWord::Line) => ValueSource::Line,
+        Some(SourceWord::ByteOffset) => ValueSource::ByteOffset,
+        Some(SourceWord::LoadTime) => ValueSource::LoadTime,
+        Some(SourceWord::Run) => ValueSource::Run,
+        Some(SourceWord::Constant) => {
+            ValueSource::Constant(detail.value.clone().unwrap_or_default())
+        }
+    })
+}
+
+fn skips_others(details: &[ColumnDetail]) -> bool {
+    details
+        .iter()
+        .any(|detail| matches!(special(detail), Special::Others))
+}
+
+fn add(columns: &mut Vec<Assigned>, detail: &ColumnDetail, source: ValueSource) {
+    if !detail.skip {
+        columns.push(Assigned {
+            detail: detail.clone(),
+            source,
+        });
+    }
+}
+
+fn assignment(columns: Vec<Assigned>, field_count: usize) -> Result<Assignment, Mismatch> {
+    let takes_field = |column: &Assigned| column.source.field_index().is_some();
+    if !columns.iter().any(takes_field) {
+        return Err(Mismatch::new(
+            "no column takes a field of the files".to_owned(),
+            "list at least one column that is loaded",
+        ));
+    }
+    Ok(Assignment {
+        columns,
+        field_count,
+    })
+}
+
+/// Which fields are spoken for, and by which of the listed columns.
+struct Fields {
+    /// For each field the place in the list of the first column that takes it.
+    taken: Vec<Option<usize>>,
+}
+
+impl Fields {
+    fn new(count: usize) -> Fields {
+        Fields {
+            taken: vec![None; count],
+        }
+    }
+
+    /// Notes that the column at a place of the list takes a field. A second one may take it too where neither skips it
+    /// and `may_share` says so of the two.
+    fn take(
+        &mut self,
+        index: usize,
+        at: usize,
+        details: &[ColumnDetail],
+        may_share: impl Fn(&ColumnDetail, &ColumnDetail) -> bool,
+    ) -> Result<(), Mismatch> {
+        if self.taken.len() <= index {
+            self.taken.resize(index + 1, None);
+        }
+        let Some(before) = self.taken[index] else {
+            self.taken[index] = Some(at);
+            return Ok(());
+        };
+        let (before, detail) = (&details[before], &details[at]);
+        if !before.skip && !detail.skip && may_share(before, detail) {
+            return Ok(());
+        }
+        Err(Mismatch::new(
+            format!(
+                "field {} of the records is listed twice, as `{}` and as `{}`",
+                index + 1,
+                before.name,
+                detail.name
+            ),
+            "let each column take a field of its own; say `field` of both where one field is \
+             meant to fill both",
+        ))
+    }
+
+    fn free(&self) -> Vec<usize> {
+        (0..self.taken.len())
+            .filter(|index| self.taken[*index].is_none())
+            .collect()
+    }
+}
+
+fn numbered(
+    detail: &ColumnDetail,
+    number: u32,
+    count: usize,
+    who_has: &str,
+) -> Result<usize, Mismatch> {
+    // More fields than a record can have would be counted in vain.
+    const FIELDS_MAX: usize = 1 << 20;
+    let index = (number as usize).checked_sub(1);
+    match index {
+        Some(index) if index < count.min(FIELDS_MAX) => Ok(index),
+        _ => Err(Mismatch::new(
+            format!(
+                "column `{}` takes field {number}, and {who_has} {}",
+                detail.name,
+                count.min(FIELDS_MAX)
+            ),
+            "count the fields from 1",
+        )),
+    }
+}
+
+/// The place of a name in the header: the same one, or the only one but for its case.
+fn named(detail: &ColumnDetail, name: &str, header: &[String]) -> Result<usize, Mismatch> {
+    let places = |is_meant: &dyn Fn(&str) -> bool| -> Vec<usize> {
+        (0..header.len())
+            .filter(|index| is_meant(header[*index].trim()))
+            .collect()
+    };
+    let name = name.trim();
+    let mut found = places(&|field| field == name);
+    if found.is_empty() {
+        let folded = name.to_lowercase();
+        found = places(&|field| field.to_lowercase() == folded);
+    }
+    match found.as_slice() {
+        [index] => Ok(*index),
+        [] => {
+            let near = suggestion(name, header.iter().map(|field| field.trim()));
+            let hint = match near {
+                Some(near) => format!(
+                    "did you mean {near:?}? Where the name in the header is another than the \
+                     column's, say so: {{ name = {:?}, field = {near:?} }}",
+                    detail.name
+                ),
+                None => format!(
+                    "where the name in the header is another than the column's, say so: {{ name = \
+                     {:?}, field = \"NAME IN HEADER\" }}; set header = false if the first record is \
+                     data",
+                    detail.name
+                ),
+            };
+            Err(Mismatch::new(
+                format!(
+                    "the header has no field {name:?} for column `{}`; it names {}",
+                    detail.name,
+                    header.join(", ")
+                ),
+                hint,
+            ))
+        }
+        [first, second, ..] => Err(Mismatch::new(
+            format!(
+                "the header names {name:?} more than once, in fields {} and {}",
+                first + 1,
+                second + 1
+            ),
+            format!(
+                "say which by its number: {{ name = {:?}, field = {} }}",
+                detail.name,
+                first + 1
+            ),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::package::ColumnSpec;
+
+    /// `x=3 type` and `x="Name"` stand for a column with a `field`.
+    fn details(columns: &[&str]) -> Vec<ColumnDetail> {
+        columns
+            .iter()
+            .map(|text| match text.split_once('=') {
+                None => ColumnSpec::Short((*text).to_owned())
+                    .detail()
+                    .expect("right"),
+                Some((name, field)) => ColumnDetail {
+                    field: Some(match field.parse() {
+                        Ok(number) => FieldChoice::Number(number),
+                        Err(_) => FieldChoice::Name(field.to_owned()),
+                    }),
+                    skip: name.starts_with('!'),
+                    ..ColumnDetail::named(name.trim_start_matches('!'))
+                },
+            })
+            .collect()
+    }
+
+    fn shown(assignment: Result<Assignment, Mismatch>) -> Result<String, String> {
+        match assignment {
+            Ok(assignment) => Ok(assignment
+                .columns
+                .iter()
+                .map(|column| {
+                    let field = column.source.field_index().map_or(0, |index| index + 1);
+                    format!("{}={field}", column.detail.name)
+                })
+                .chain([format!("of {}", assignment.field_count)])
+                .collect::<Vec<_>>()
+                .join(" ")),
+            Err(mismatch) => Err(format!("{}; {}", mismatch.what, mismatch.hint)),
+        }
+    }
+
+    fn check(found: Result<String, String>, expected: Result<&str, &str>) {
+        match (&found, expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+            (Err(found), Err(part)) => assert!(found.contains(part), "{found}"),
+            _ => panic!("{found:?}"),
+        }
+    }
+
+    macro_rules! headers {
+        ($($name:ident: [$($column:expr),*], $header:expr => $expected:expr;)*) => {$(
+            #[test]
+            fn $name() {
+                let header: Vec<String> = $header.split(',').map(str::to_owned).collect();
+                check(shown(by_header(&details(&[$($column),*]), &header)), $expected);
+            }
+        )*};
+    }
+
+    headers! {
+        same_order: ["a", "b"], "a,b" => Ok("a=1 b=2 of 2");
+        another_order: ["b", "a"], "a,b" => Ok("b=2 a=1 of 2");
+        any_case: ["b", "a"], "A, B " => Ok("b=2 a=1 of 2");
+        the_exact_name_first: ["a", "x=A"], "A,a" => Ok("a=2 x=1 of 2");
+        renamed: ["x=First Name", "b"], "b,First Name" => Ok("x=2 b=1 of 2");
+        by_number: ["x=2", "b"], "b,b " => Err("more than once, in fields 1 and 2");
+        twice_by_number: ["x=2", "y=1"], "b,b" => Ok("x=2 y=1 of 2");
+        skipped: ["b", "a skip"], "a,b" => Ok("b=2 of 2");
+        others_skipped: ["b", "* skip"], "a,b,c" => Ok("b=2 of 3");
+        nothing_for_the_others: ["a", "* skip"], "a" => Ok("a=1 of 1");
+        forgotten: ["b"], "a,b,c" => Err("names `a`, `c`, which no column takes");
+        forgotten_hint: ["b"], "Odd Name,b" => Err(r#""\"Odd Name\" skip""#);
+        not_there: ["a", "prise"], "a,price" => Err("did you mean \"price\"");
+        number_past: ["a=3"], "a,b" => Err("takes field 3, and the header has 2");
+        one_field_for_two: ["a", "raw=a"], "a" => Ok("a=1 raw=1 of 1");
+        one_field_twice: ["a", "A"], "a" => Err("listed twice");
+        taken_and_skipped: ["a", "!x=a"], "a" => Err("listed twice");
+        skipped_under_a_name_of_another: ["a=b", "a skip"], "a,b" => Ok("a=2 of 2");
+        nothing_left: ["a skip"], "a" => Err("no column takes a field");
+    }
+
+    macro_rules! places {
+        ($($name:ident: [$($column:expr),*], $count:expr => $expected:expr;)*) => {$(
+            #[test]
+            fn $name() {
+                check(shown(by_place(&details(&[$($column),*]), $count)), $expected);
+            }
+        )*};
+    }
+
+    places! {
+        in_order: ["a", "b"], None => Ok("a=1 b=2 of 2");
+        with_a_gap: ["a", "x skip", "b"], None => Ok("a=1 b=3 of 3");
+        skipped_by_one_name: ["x skip", "a", "x skip", "b"], None => Ok("a=2 b=4 of 4");
+        last_skipped: ["a", "x skip"], None => Ok("a=1 of 2");
+        rest_skipped: ["a", "b", "* skip"], Some(5) => Ok("a=1 b=2 of 5");
+        rest_skipped_in_no_file: ["a", "b", "* skip"], None => Ok("a=1 b=2 of 2");
+        numbered_in_any_order: ["b=2", "a=1"], None => Ok("b=2 a=1 of 2");
+        numbers_go_on: ["a=2", "b", "c=1"], None => Ok("a=2 b=3 c=1 of 3");
+        numbered_and_the_rest: ["b=7", "* skip"], Some(10) => Ok("b=7 of 10");
+        hole: ["a=1", "b=3"], None => Err("no column takes field 2");
+        number_past_the_record: ["a=3", "* skip"], Some(2) => Err("the first record has 2");
+        enormous_number: ["a=4000000000"], None => Err("takes field 4000000000");
+        named_without_header: ["a=Name"], None => Err("the files have no header");
+        place_listed_twice: ["a", "b", "c=2"], None => Err("field 2 of the records is listed twice");
+        place_asked_for_twice: ["a=1", "b=1"], None => Ok("a=1 b=1 of 1");
+    }
+}

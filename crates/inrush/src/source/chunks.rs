@@ -1,0 +1,34 @@
+//! What a stream reads from, whatever it is.
+
+use inrush_scan::Records;
+
+use super::error::SourceError;
+use super::meter::SourceMeter;
+use super::reader::ShardReader;
+use crate::chunk::Chunk;
+
+/// A source of chunks of whole records.
+pub trait Chunks {
+    /// The next whole records, in `records` by their positions in the chunk; nothing at the end.
+    fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError>;
+
+    /// Takes back the memory of a chunk.
+    fn recycle(&mut self, chunk: Chunk);
+
+    /// What has been read so far, and what it cost.
+    fn meter(&self) -> SourceMeter;
+}
+
+impl Chunks for ShardReader {
+    fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
+        ShardReader::next_chunk(self, records)
+    }
+
+    fn recycle(&mut self, chunk: Chunk) {
+        ShardReader::recycle(self, chunk);
+    }
+
+    fn meter(&self) -> SourceMeter {
+        ShardReader::meter(self)
+    }
+}

@@ -1,0 +1,97 @@
+//! Where records end, for those who cut text and do not look into it.
+//!
+//! In a dialect without quotes and escapes every line end ends a record, so one look from the
+//! back is enough. In all others the scanner says. What finds boundaries in pieces of text in
+//! parallel takes its place here.
+
+use inrush_scan::{Dialect, Escape, RecordEnd, Records, ScanError, Scanner, Terminator};
+
+use super::lines::count_line_ends;
+
+/// Whether every line end of a text is the end of a record (or of a blank line), whatever stands
+/// before it.
+pub(super) fn is_line_based(dialect: &Dialect) -> bool {
+    dialect.quote.is_none()
+        && dialect.escape == Escape::None
+        && matches!(dialect.terminator, Terminator::Any | Terminator::Lf)
+        && dialect
+            .fixed
+            .as_ref()
+            .is_none_or(|fixed| matches!(fixed.record, RecordEnd::Line { .. }))
+}
+
+/// Finds the last end of a record in pieces of text that follow each other.
+pub(super) struct Cutter {
+    scanner: Scanner,
+    is_line_based: bool,
+    record_bytes_max: usize,
+    records: Records,
+}
+
+/// The whole records at the beginning of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// Their bytes, with the blank lines behind them.
+    pub(super) bytes: usize,
+    /// The line ends in them.
+    pub(super) line_ends: u64,
+}
+
+impl Cutter {
+    pub(super) fn new(dialect: &Dialect) -> Cutter {
+        Cutter {
+            scanner: Scanner::new(dialect),
+            is_line_based: is_line_based(dialect),
+            record_bytes_max: dialect.record_bytes_max,
+            records: Records::default(),
+        }
+    }
+
+    /// The whole records of `text`, which starts where a record starts. With `at_end` it is the
+    /// last text, and all of it is whole.
+    pub(super) fn cut(&mut self, text: &[u8], at_end: bool) -> Result<Cut, ScanError> {
+        if self.is_line_based {
+            let bytes = match memchr::memrchr(b'\n', text) {
+                _ if at_end => Some(text.len()),
+                Some(at) => Some(at + 1),
+                None if text.len() <= self.record_bytes_max => Some(0),
+                // Too long: the scanner says it in its own words.
+                None => None,
+            };
+            if let Some(bytes) = bytes {
+                let line_ends = count_line_ends(&text[..bytes]);
+                return Ok(Cut { bytes, line_ends });
+            }
+        }
+        let scan = self.scanner.scan(text, at_end, &mut self.records)?;
+        Ok(Cut {
+            bytes: scan.bytes_consumed,
+            line_ends: u64::from(self.records.line_count),
+        })
+    }
+}
+
+/// The bytes of the first line of `text`, a whole record or one that is passed over; nothing where it
+/// does not end in the text. `records` is for the work only.
+pub(super) fn first_line_bytes(
+    dialect: &Dialect,
+    scanner: &mut Scanner,
+    text: &[u8],
+    at_end: bool,
+    records: &mut Records,
+) -> Result<Option<usize>, ScanError> {
+    let consumed = scanner.scan(text, at_end, records)?.bytes_consumed;
+    if consumed == 0 {
+        return Ok(None);
+    }
+    let record_end = match records.records.first() {
+        Some(record) if record.start == 0 => record.end as usize,
+        // A line that is passed over: nothing in it hides its terminator.
+        _ => (0..consumed)
+            .find(|at| dialect.terminator_bytes_at(&text[*at..]) > 0)
+            .unwrap_or(consumed),
+    };
+    Ok(Some(
+        record_end + dialect.terminator_bytes_at(&text[record_end..]),
+    ))
+}

@@ -1,0 +1,46 @@
+//! A guess at a file's last record, from its end alone.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use inrush_scan::{Dialect, Records, Scanner, decode_field};
+
+use super::files::SourceFile;
+use crate::package::Compression;
+
+/// Bytes of the end that are looked at.
+const END_BYTES: u64 = 16 << 10;
+
+/// The text of one field of a file's last record, as far as its last bytes show it. It is a guess:
+/// a quoted field may have begun before them. Nothing where there is none, where the field is
+/// NULL, or where the file's end cannot be read without its beginning.
+pub fn last_field(file: &SourceFile, dialect: &Dialect, field: usize) -> Option<String> {
+    if file.compression != Compression::None {
+        return None;
+    }
+    let start = file.size_bytes.saturating_sub(END_BYTES);
+    let mut end = Vec::new();
+    let mut stored = File::open(file.path.as_path()).ok()?;
+    stored.seek(SeekFrom::Start(start)).ok()?;
+    stored.take(END_BYTES).read_to_end(&mut end).ok()?;
+    // The first line began before; of a whole file it may be the header.
+    let skipped = end.iter().position(|byte| *byte == b'\n')? + 1;
+    let text = if start > 0 || dialect.header {
+        &end[skipped..]
+    } else {
+        &end[..]
+    };
+    let mut records = Records::default();
+    Scanner::new(dialect).scan(text, true, &mut records).ok()?;
+    let last = records.len().checked_sub(1)?;
+    if field >= records.field_count(last) {
+        return None;
+    }
+    let mut scratch = Vec::new();
+    let written = &text[records.field(last, field)];
+    let field = decode_field(written, dialect, &mut scratch);
+    field
+        .text()
+        .and_then(|text| std::str::from_utf8(text).ok())
+        .map(str::to_owned)
+}

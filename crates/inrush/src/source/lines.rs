@@ -1,0 +1,152 @@
+//! The line ends of a file before a place of it, counted when somebody asks.
+//!
+//! Whoever reads a range of a file knows the line ends in it, but not those before it, which
+//! only an error or a reject needs. What ranges know is noted; what nobody has read is counted
+//! in the file itself, and never twice.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::chunk::Places;
+
+/// Bytes that are read at a time.
+const COUNT_BYTES: usize = 1 << 20;
+
+/// Line ends in a text.
+pub(super) fn count_line_ends(text: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', text).count() as u64
+}
+
+/// What is known of the line ends of one file.
+#[derive(Debug, Default)]
+pub(super) struct LineCounts {
+    /// By the first byte of a piece, its end and the line ends in it. Pieces do not overlap.
+    pieces: Mutex<BTreeMap<u64, (u64, u64)>>,
+}
+
+/// It is a memory of the file, and makes no difference between files.
+impl PartialEq for LineCounts {
+    fn eq(&self, _: &LineCounts) -> bool {
+        true
+    }
+}
+
+impl Eq for LineCounts {}
+
+impl LineCounts {
+    /// Notes that the bytes from `start` to `end` have so many line ends.
+    pub(super) fn note(&self, start: u64, end: u64, line_ends: u64) {
+        if start >= end {
+            return;
+        }
+        let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = pieces.range(..end).next_back();
+        let is_new = before.is_none_or(|(_, (known_end, _))| *known_end <= start);
+        if is_new {
+            pieces.insert(start, (end, line_ends));
+        }
+    }
+
+    /// The line ends of a file before `end`. What is read of the file is noted.
+    pub(super) fn before(&self, path: &Path, end: u64) -> io::Result<u64> {
+        let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = None;
+        let mut at = 0;
+        let mut line_ends = 0;
+        while at < end {
+            if let Some((piece_end, count)) = pieces.get(&at)
+                && *piece_end <= end
+            {
+                (at, line_ends) = (*piece_end, line_ends + count);
+                continue;
+            }
+            let next = pieces.range(at + 1..).next().map(|(start, _)| *start);
+            let gap_end = next.unwrap_or(end).min(end);
+            let file = match &file {
+                Some(file) => file,
+                None => file.insert(File::open(path)?),
+            };
+            let count = count_in(file, at, gap_end)?;
+            // A piece that goes past the end stays as it is.
+            pieces.entry(at).or_insert((gap_end, count));
+            (at, line_ends) = (gap_end, line_ends + count);
+        }
+        Ok(line_ends)
+    }
+}
+
+/// Counts the line ends of a file from `start` to `end`.
+fn count_in(file: &File, start: u64, end: u64) -> io::Result<u64> {
+    let mut bytes = vec![0; COUNT_BYTES.min((end - start) as usize)];
+    let mut at = start;
+    let mut line_ends = 0;
+    while at < end {
+        let most = bytes.len().min((end - at) as usize);
+        match file.read_at(&mut bytes[..most], at)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => {
+                line_ends += count_line_ends(&bytes[..count]);
+                at += count as u64;
+            }
+        }
+    }
+    Ok(line_ends)
+}
+
+/// The places of a range whose line is not known beforehand.
+#[derive(Debug)]
+pub(super) struct RangePlaces {
+    /// The file.
+    pub(super) path: Arc<PathBuf>,
+    /// What is known of it.
+    pub(super) lines: Arc<LineCounts>,
+    /// Where the range's first record begins.
+    pub(super) byte_offset: u64,
+}
+
+impl Places for RangePlaces {
+    fn lines_before(&self) -> u64 {
+        // A file that cannot be read again fails by its own error elsewhere; a reject is still
+        // told by its byte.
+        self.lines
+            .before(&self.path, self.byte_offset)
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_noted_is_not_counted_wrong(
+            text in "[ab\n]{0,60}",
+            notes in prop::collection::vec((0usize..60, 0usize..60), 0..6),
+            asks in prop::collection::vec(0usize..60, 1..6),
+        ) {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("file");
+            std::fs::write(&path, &text).expect("can be written");
+            let lines = LineCounts::default();
+            let text = text.as_bytes();
+            for (start, end) in notes {
+                let (start, end) = (start.min(text.len()), end.min(text.len()));
+                if start < end {
+                    lines.note(start as u64, end as u64, count_line_ends(&text[start..end]));
+                }
+            }
+            for end in asks {
+                let end = end.min(text.len());
+                let found = lines.before(&path, end as u64).expect("readable");
+                prop_assert_eq!(found, count_line_ends(&text[..end]));
+            }
+        }
+    }
+}

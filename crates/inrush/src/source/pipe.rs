@@ -1,0 +1,319 @@
+//! Standard input, named pipes and process substitution: what can be read only once.
+//!
+//! The planner looks at a pipe's first bytes; they are kept, and the load reads them again from
+//! memory before it goes on with the pipe. A pipe has no size and no time of change, so it is
+//! never the same as another one, or as itself in an earlier run. A writer that goes away in
+//! the middle looks like one that is done: nothing in a pipe tells them apart.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::error::SourceError;
+use crate::cancel::{Stop, StopReason};
+
+/// The word for standard input among files.
+pub(super) const STANDARD_INPUT: &str = "-";
+
+/// The pipes of a run: one that is named again, by a second plan of the same run, is the same
+/// one, with what was read of it. Clones are the same pipes.
+#[derive(Clone, Debug, Default)]
+pub struct Pipes {
+    known: Arc<Mutex<HashMap<(u64, u64), Known>>>,
+    stop: Stop,
+}
+
+#[derive(Debug)]
+struct Known {
+    pipe: Arc<Pipe>,
+    reader: String,
+}
+
+impl Pipes {
+    /// No pipes yet; waiting for one ends when `stop` is asked for.
+    pub fn new(stop: Stop) -> Pipes {
+        Pipes {
+            known: Arc::default(),
+            stop,
+        }
+    }
+
+    /// The pipe at `path`, for `reader` (a flow): nobody else may read it.
+    pub(super) fn open(&self, path: &Path, reader: &str) -> Result<Arc<Pipe>, SourceError> {
+        let unreadable = |cause| SourceError::Unreadable {
+            path: path.to_path_buf(),
+            cause,
+        };
+        let is_standard_input = path == Path::new(STANDARD_INPUT);
+        let file = if is_standard_input {
+            let input = io::stdin();
+            if input.is_terminal() {
+                return Err(SourceError::Terminal);
+            }
+            File::from(input.as_fd().try_clone_to_owned().map_err(unreadable)?)
+        } else {
+            // Without the flag, opening waits for a writer, and a stop would wait with it.
+            let mut options = OpenOptions::new();
+            options.read(true).custom_flags(libc::O_NONBLOCK);
+            options.open(path).map_err(unreadable)?
+        };
+        let metadata = file.metadata().map_err(unreadable)?;
+        if metadata.is_dir() {
+            return Err(SourceError::Folder {
+                path: path.to_path_buf(),
+            });
+        }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.get(&(metadata.dev(), metadata.ino())) {
+            Some(found) if found.reader == reader => return Ok(Arc::clone(&found.pipe)),
+            Some(found) => {
+                return Err(SourceError::PipeTaken {
+                    path: path.to_path_buf(),
+                    reader: found.reader.clone(),
+                });
+            }
+            None => {}
+        }
+        let pipe = Arc::new(Pipe {
+            path: path.to_path_buf(),
+            identity: new_identity(),
+            state: Mutex::new(State {
+                file: Some(file),
+                kept: Vec::new(),
+                at_end: false,
+            }),
+            stop: self.stop.clone(),
+            abandoned: Stop::default(),
+        });
+        let entry = Known {
+            pipe: Arc::clone(&pipe),
+            reader: reader.to_owned(),
+        };
+        known.insert((metadata.dev(), metadata.ino()), entry);
+        Ok(pipe)
+    }
+}
+
+/// A text that no other pipe, and no other run, has.
+fn new_identity() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    format!(
+        "pipe {} {} {}",
+        std::process::id(),
+        now.unwrap_or_default().as_nanos(),
+        COUNT.fetch_add(1, Ordering::Relaxed)
+    )
+}
+
+/// What can be read only once: looked at by the planner, then loaded.
+#[derive(Debug)]
+pub struct Pipe {
+    path: PathBuf,
+    identity: String,
+    state: Mutex<State>,
+    /// Ends waiting for it: the run's.
+    stop: Stop,
+    /// Ends waiting for it: its reader's owner is gone.
+    abandoned: Stop,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Nothing once the load has it.
+    file: Option<File>,
+    /// What was looked at, from the beginning.
+    kept: Vec<u8>,
+    at_end: bool,
+}
+
+impl Pipe {
+    /// A text that no other pipe, and no other run, has.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// Why nothing is read of it any more: a stop was asked for.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.asked().is_some() || self.abandoned.asked().is_some()
+    }
+
+    /// Ends a read that waits for the pipe, now or later.
+    pub(super) fn abandon(&self) {
+        self.abandoned.ask(StopReason::Failed);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads from the pipe itself, which ends early when a stop is asked for.
+    fn read(&self, file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
+        loop {
+            wait_readable(file.as_fd(), self.stop.bell()?, self.abandoned.bell()?)?;
+            match file.read(bytes) {
+                // Another reader of the same pipe was faster.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+}
+
+/// Reads a pipe from its beginning.
+#[derive(Debug)]
+pub(super) enum PipeReader {
+    /// For the planner: what it reads is kept.
+    Look {
+        /// The pipe.
+        pipe: Arc<Pipe>,
+        /// What was read by this reader.
+        at: usize,
+    },
+    /// For the load: what was kept first, then the rest.
+    Load {
+        /// The pipe.
+        pipe: Arc<Pipe>,
+        /// The pipe's own descriptor.
+        file: File,
+        /// What was kept.
+        kept: Vec<u8>,
+        /// How much of it was read.
+        at: usize,
+        /// Whether the pipe's end was seen already.
+        at_end: bool,
+    },
+}
+
+impl PipeReader {
+    /// Looks at the beginning; to load is for another time.
+    pub(super) fn look(pipe: &Arc<Pipe>) -> Result<PipeReader, SourceError> {
+        pipe.require_unread()?;
+        Ok(PipeReader::Look {
+            pipe: Arc::clone(pipe),
+            at: 0,
+        })
+    }
+
+    /// Reads all of it, once.
+    pub(super) fn load(pipe: &Arc<Pipe>) -> Result<PipeReader, SourceError> {
+        let mut state = pipe.state();
+        let Some(file) = state.file.take() else {
+            drop(state);
+            return Err(pipe.read_already());
+        };
+        Ok(PipeReader::Load {
+            pipe: Arc::clone(pipe),
+            file,
+            kept: std::mem::take(&mut state.kept),
+            at: 0,
+            at_end: state.at_end,
+        })
+    }
+
+    pub(super) fn pipe(&self) -> &Arc<Pipe> {
+        match self {
+            PipeReader::Look { pipe, .. } | PipeReader::Load { pipe, .. } => pipe,
+        }
+    }
+}
+
+impl Pipe {
+    fn read_already(&self) -> SourceError {
+        SourceError::PipeReadTwice {
+            path: self.path.clone(),
+        }
+    }
+
+    fn require_unread(&self) -> Result<(), SourceError> {
+        match self.state().file {
+            Some(_) => Ok(()),
+            None => Err(self.read_already()),
+        }
+    }
+}
+
+impl Read for PipeReader {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            PipeReader::Look { pipe, at } => {
+                let mut state = pipe.state();
+                if *at == state.kept.len() && !state.at_end {
+                    let mut file = state.file.take().ok_or(io::ErrorKind::NotFound)?;
+                    let result = pipe.read(&mut file, bytes);
+                    state.file = Some(file);
+                    let count = result?;
+                    state.at_end = count == 0;
+                    state.kept.extend_from_slice(&bytes[..count]);
+                    *at += count;
+                    return Ok(count);
+                }
+                Ok(copy_kept(&state.kept, at, bytes))
+            }
+            PipeReader::Load {
+                pipe,
+                file,
+                kept,
+                at,
+                at_end,
+            } => {
+                if *at < kept.len() {
+                    return Ok(copy_kept(kept, at, bytes));
+                }
+                // Its memory is of no more use.
+                *kept = Vec::new();
+                *at = 0;
+                if *at_end {
+                    return Ok(0);
+                }
+                let count = pipe.read(file, bytes)?;
+                *at_end = count == 0;
+                Ok(count)
+            }
+        }
+    }
+}
+
+fn copy_kept(kept: &[u8], at: &mut usize, bytes: &mut [u8]) -> usize {
+    let left = &kept[*at..];
+    let count = left.len().min(bytes.len());
+    bytes[..count].copy_from_slice(&left[..count]);
+    *at += count;
+    count
+}
+
+/// Waits until something can be read, or the end be seen; an error once a bell rings.
+fn wait_readable(
+    file: BorrowedFd<'_>,
+    stop: BorrowedFd<'_>,
+    abandoned: BorrowedFd<'_>,
+) -> io::Result<()> {
+    let wish = |descriptor: BorrowedFd<'_>| libc::pollfd {
+        fd: descriptor.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let mut wishes = [wish(file), wish(stop), wish(abandoned)];
+    loop {
+        // SAFETY: the array has as many entries as are told, and outlives the call.
+        let count = unsafe { libc::poll(wishes.as_mut_ptr(), wishes.len() as libc::nfds_t, -1) };
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() == io::ErrorKind::Interrupted {
+                continue;
+            }
+            return Err(error);
+        }
+        if wishes[1].revents != 0 || wishes[2].revents != 0 {
+            return Err(io::Error::other("asked to stop while waiting for the pipe"));
+        }
+        return Ok(());
+    }
+}

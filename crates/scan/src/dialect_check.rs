@@ -1,0 +1,318 @@
+//! Whether a scanner can tell the parts of a file in a dialect apart.
+
+use crate::dialect::{
+    Dialect, DialectError, Escape, RECORD_BYTES_MAX_GREATEST, RECORD_BYTES_MAX_LEAST,
+};
+use crate::fixed_width::{FixedWidth, PositionUnit, RecordEnd};
+use crate::terminator::Terminator;
+
+impl Dialect {
+    /// Whether a scanner can tell the parts of such a file apart.
+    pub fn check(&self) -> Result<(), DialectError> {
+        let escape = self.escape_byte();
+        let specials = [
+            ("quote", self.quote),
+            ("escape", escape),
+            ("comment", self.comment),
+        ];
+        for (setting, byte) in specials {
+            check_byte(setting, byte)?;
+        }
+        self.check_terminator()?;
+        match &self.fixed {
+            Some(fixed) => self.check_fixed(fixed)?,
+            None => {
+                self.check_delimiter()?;
+                self.check_quoting(escape)?;
+            }
+        }
+        self.check_comment(escape)?;
+        for null in &self.nulls {
+            self.check_null(null)?;
+        }
+        let sane = RECORD_BYTES_MAX_LEAST..=RECORD_BYTES_MAX_GREATEST;
+        if !sane.contains(&self.record_bytes_max) {
+            return Err(refusal(
+                "record_bytes_max",
+                format!("{} is out of range", self.record_bytes_max),
+                "set it between 1024 (1 KiB) and 1073741824 (1 GiB)",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_terminator(&self) -> Result<(), DialectError> {
+        let Terminator::Text(text) = self.terminator else {
+            return Ok(());
+        };
+        let bytes = text.as_bytes();
+        if bytes.contains(&0) {
+            return Err(refusal(
+                "terminator",
+                "a NUL byte cannot stand here".to_owned(),
+                "take another text",
+            ));
+        }
+        if str::from_utf8(bytes).is_err() {
+            return Err(refusal(
+                "terminator",
+                format!("{text} is not UTF-8"),
+                "write it as the characters that it has in UTF-8",
+            ));
+        }
+        for (what, special) in [("quote", self.quote), ("escape", self.escape_byte())] {
+            if let Some(byte) = special.filter(|byte| bytes.contains(byte)) {
+                return Err(refusal(
+                    "terminator",
+                    format!("{text} holds {}, which is the {what}", shown(byte)),
+                    "take another text, or another byte for the other",
+                ));
+            }
+        }
+        if self.fixed.is_none() && self.delimiter.as_bytes().starts_with(bytes) {
+            return Err(refusal(
+                "terminator",
+                format!("the delimiter {} begins with it", self.delimiter),
+                "take another text for one of them",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_delimiter(&self) -> Result<(), DialectError> {
+        let bytes = self.delimiter.as_bytes();
+        if let Some(byte) = bytes.iter().find(|byte| matches!(byte, b'\n' | b'\r')) {
+            return Err(match self.delimiter.only_byte() {
+                Some(_) => refusal(
+                    "delimiter",
+                    format!("{} ends a record", shown(*byte)),
+                    "take another byte",
+                ),
+                None => refusal(
+                    "delimiter",
+                    format!("{} holds {}, a line end", self.delimiter, shown(*byte)),
+                    "take a text without line ends",
+                ),
+            });
+        }
+        if bytes.contains(&0) {
+            return Err(refusal(
+                "delimiter",
+                "a NUL byte cannot stand here".to_owned(),
+                "take another text",
+            ));
+        }
+        if str::from_utf8(bytes).is_err() {
+            return Err(refusal(
+                "delimiter",
+                format!("{} is not UTF-8", self.delimiter),
+                "write it as the characters that it has in UTF-8: files in other encodings are \
+                 translated before they are read",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_quoting(&self, escape: Option<u8>) -> Result<(), DialectError> {
+        let delimiter = self.delimiter.as_bytes();
+        for (setting, byte) in [("quote", self.quote), ("escape", escape)] {
+            if let Some(byte) = byte.filter(|byte| delimiter.contains(byte)) {
+                let relation = match delimiter.len() {
+                    1 => "is the delimiter too",
+                    _ => "stands in the delimiter too",
+                };
+                return Err(refusal(
+                    setting,
+                    format!("{} {relation}", shown(byte)),
+                    match setting {
+                        "quote" => {
+                            "take another byte for one of them, or set the quote to \"\" for none"
+                        }
+                        _ => {
+                            "take another byte for one of them, or set the escape to \"\" for none"
+                        }
+                    },
+                ));
+            }
+        }
+        match (self.quote, self.escape) {
+            (None, Escape::DoubledQuote) => Err(refusal(
+                "escape",
+                "doubled quotes need a quote, and there is none".to_owned(),
+                "set a quote, or set the escape to \"\" for none",
+            )),
+            (Some(quote), Escape::Byte(byte)) if quote == byte => Err(refusal(
+                "escape",
+                format!("{} is the quote too", shown(byte)),
+                "declare the escape as doubled quotes",
+            )),
+            (None, Escape::Byte(byte)) => {
+                // `\n` would mean a line end and an escaped delimiter at once. The server's
+                // COPY refuses these too.
+                for (setting, byte) in [("delimiter", self.delimiter.first()), ("escape", byte)] {
+                    if byte.is_ascii_alphanumeric() || byte == b'.' {
+                        return Err(refusal(
+                            setting,
+                            format!("{} has a meaning of its own after an escape", shown(byte)),
+                            "take a byte that is neither a letter nor a digit nor a full stop",
+                        ));
+                    }
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_comment(&self, escape: Option<u8>) -> Result<(), DialectError> {
+        let Some(comment) = self.comment else {
+            return Ok(());
+        };
+        let is_delimiter = self.fixed.is_none() && self.delimiter.first() == comment;
+        let taken = [
+            ("the quote", self.quote == Some(comment)),
+            ("the escape", escape == Some(comment)),
+            ("the beginning of the delimiter", is_delimiter),
+            ("a part of the terminator", self.terminator.holds(comment)),
+        ];
+        if let Some((what, _)) = taken.into_iter().find(|(_, taken)| *taken) {
+            return Err(refusal(
+                "comment",
+                format!("{} is {what} too", shown(comment)),
+                "take another byte, or set it to \"\" for none",
+            ));
+        }
+        Ok(())
+    }
+
+    /// A marker that no field can be written as would never be found, silently.
+    fn check_null(&self, null: &str) -> Result<(), DialectError> {
+        let bytes = null.as_bytes();
+        if self.quote.is_some_and(|quote| bytes.contains(&quote)) {
+            return Err(refusal(
+                "null",
+                format!("{null:?} holds the quote, and markers are compared without quotes"),
+                "write the marker without quotes; null_quoted = true makes quoted ones NULL too",
+            ));
+        }
+        let delimiter = self.delimiter.as_bytes();
+        let mut windows = bytes.windows(delimiter.len());
+        if self.fixed.is_none() && windows.any(|window| window == delimiter) {
+            return Err(refusal(
+                "null",
+                format!("{null:?} holds {}, which no field can", self.delimiter),
+                "take a marker without delimiters, line ends and NUL bytes",
+            ));
+        }
+        let cannot_stand = |byte: &&u8| matches!(byte, b'\n' | b'\r' | 0);
+        if let Some(byte) = bytes.iter().find(cannot_stand) {
+            return Err(refusal(
+                "null",
+                format!("{null:?} holds {}, which no field can", shown(*byte)),
+                "take a marker without delimiters, line ends and NUL bytes",
+            ));
+        }
+        if self.trimmed(bytes).len() < bytes.len() {
+            return Err(refusal(
+                "null",
+                format!("{null:?} has blanks that `trim` takes off before it is compared"),
+                "write the marker without them",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_fixed(&self, fixed: &FixedWidth) -> Result<(), DialectError> {
+        let fault = |what: String, mend: &str| Err(refusal("fixed", what, mend));
+        if self.quote.is_some() || self.escape != Escape::None || self.trailing_delimiter {
+            return fault(
+                "fields at fixed positions have no quotes, escapes and delimiters".to_owned(),
+                "take away `fixed`, or quote, escape and trailing_delimiter",
+            );
+        }
+        if fixed.fields.is_empty() {
+            return fault(
+                "it lists no field".to_owned(),
+                "write the first position and the length of each field",
+            );
+        }
+        let length = fixed.record_length();
+        for (index, field) in fixed.fields.iter().enumerate() {
+            if field.length == 0 {
+                return fault(
+                    format!("field {} has the length 0", index + 1),
+                    "write how many positions it takes",
+                );
+            }
+            if field.end() > length {
+                return fault(
+                    format!(
+                        "field {} ends at position {}, and a record has {length}",
+                        index + 1,
+                        field.end()
+                    ),
+                    "mend the position, or the length of the record",
+                );
+            }
+        }
+        if length > self.record_bytes_max as u64 {
+            return fault(
+                format!(
+                    "its records are longer than record_bytes_max ({})",
+                    self.record_bytes_max
+                ),
+                "mend the positions, or raise record_bytes_max",
+            );
+        }
+        if let RecordEnd::Bytes(_) = fixed.record {
+            if fixed.unit == PositionUnit::Characters {
+                return fault(
+                    "records without line ends are told apart by their bytes, and positions in \
+                     them count bytes too"
+                        .to_owned(),
+                    "set fixed_unit = \"bytes\", or leave record_bytes out where each record is \
+                     a line",
+                );
+            }
+            if self.comment.is_some() {
+                return fault(
+                    "records without line ends leave no room for comments".to_owned(),
+                    "take away `comment`, or record_bytes where each record is a line",
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_byte(setting: &'static str, byte: Option<u8>) -> Result<(), DialectError> {
+    match byte {
+        Some(byte @ (b'\n' | b'\r')) => Err(refusal(
+            setting,
+            format!("{} ends a record", shown(byte)),
+            "take another byte",
+        )),
+        Some(0) => Err(refusal(
+            setting,
+            "a NUL byte cannot stand here".to_owned(),
+            "take another byte",
+        )),
+        Some(byte) if !byte.is_ascii() => Err(refusal(
+            setting,
+            format!("byte {byte:#04x} is not ASCII"),
+            "take one ASCII character: others are more than one byte in UTF-8",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn refusal(setting: &'static str, what: String, mend: &str) -> DialectError {
+    DialectError {
+        setting,
+        reason: format!("{what}; {mend}"),
+    }
+}
+
+fn shown(byte: u8) -> String {
+    format!("{:?}", char::from(byte))
+}

@@ -1,0 +1,70 @@
+//! Files whose fields stand at declared positions, as mainframes write them.
+
+/// Where the fields of a fixed-width file stand.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FixedWidth {
+    /// The fields, in the order of the columns. They may leave gaps, overlap, and stand in any
+    /// order.
+    pub fields: Vec<FieldPosition>,
+    /// What positions count.
+    pub unit: PositionUnit,
+    /// How records end.
+    pub record: RecordEnd,
+}
+
+/// Where a field stands in its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FieldPosition {
+    /// Units before it.
+    pub start: u32,
+    /// Units of it, one at least.
+    pub length: u32,
+}
+
+/// What positions count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PositionUnit {
+    /// Bytes.
+    #[default]
+    Bytes,
+    /// Characters of UTF-8.
+    Characters,
+}
+
+/// How the records of a fixed-width file end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RecordEnd {
+    /// With the dialect's terminator.
+    Line {
+        /// Units of every record; up to the end of the last field where it is not declared.
+        length: Option<u32>,
+    },
+    /// Not at all: each has this many bytes.
+    Bytes(u32),
+}
+
+impl FieldPosition {
+    /// One past its last unit.
+    pub fn end(&self) -> u64 {
+        u64::from(self.start) + u64::from(self.length)
+    }
+}
+
+impl FixedWidth {
+    /// Units that every record has.
+    pub fn record_length(&self) -> u64 {
+        match self.record {
+            RecordEnd::Line {
+                length: Some(length),
+            } => u64::from(length),
+            RecordEnd::Bytes(bytes) => u64::from(bytes),
+            RecordEnd::Line { length: None } => self.last_end(),
+        }
+    }
+
+    /// One past the last unit of the field that ends last.
+    pub(crate) fn last_end(&self) -> u64 {
+        let ends = self.fields.iter().map(FieldPosition::end);
+        ends.max().unwrap_or(0)
+    }
+}
