@@ -14,6 +14,7 @@ use inrush::source::{self, ResolveOptions};
 
 use crate::arguments::{InitArguments, parse_format};
 use crate::errors::CommandError;
+use crate::numbers::counted;
 use crate::{credentials, load_package, output, package_file, signals};
 
 /// Points that are shown; the package has all of them.
@@ -172,11 +173,14 @@ fn summary(guess: &Guess, path: Option<&Path>) -> String {
     for seen in &guess.seen {
         text.push_str(&format!("  {seen}\n"));
     }
-    text.push_str(&format!("{} columns\n", guess.columns.len()));
+    text.push_str(&format!(
+        "{}\n",
+        counted(guess.columns.len() as u64, "column")
+    ));
     let width = guess
         .columns
         .iter()
-        .map(|column| column.name.chars().count())
+        .map(|column| column.name_in_package().chars().count())
         .max()
         .unwrap_or(0)
         .min(30);
@@ -187,7 +191,7 @@ fn summary(guess: &Guess, path: Option<&Path>) -> String {
             .map_or(String::new(), |format| format!(" ({format})"));
         text.push_str(&format!(
             "  {:width$}  {}{format}\n",
-            column.name,
+            column.name_in_package(),
             column.column_type.sql()
         ));
     }
@@ -215,4 +219,143 @@ fn summary(guess: &Guess, path: Option<&Path>) -> String {
         ));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::demo::generate::generate;
+    use crate::{Surroundings, main};
+
+    fn init_of(words: &[&str]) -> u8 {
+        let words = ["init", "--quiet"].iter().chain(words);
+        main(words.map(OsString::from).collect(), Surroundings::default())
+    }
+
+    #[test]
+    fn a_package_is_written_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::write(at("sales.csv"), "id,name\n1,Ann\n2,Bob\n3,Cy\n").expect("a file");
+        let (file, saved) = (at("sales.csv"), at("saved.toml"));
+        let to = "postgresql://etl@dw/x";
+        assert_eq!(init_of(&[&file, "--to", to, "--save", &saved]), 0);
+        let text = std::fs::read_to_string(&saved).expect("it was written");
+        for part in [
+            "table = \"sales\"",
+            "\"id integer\"",
+            "header = true",
+            to,
+            "# no NULL in 3 rows",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+        // The package reads back, and its file is found from anywhere.
+        let package = Package::read(Path::new(&saved)).expect(&text);
+        assert_eq!(package.flows[0].files.patterns(), [file.as_str()]);
+        package.check().expect(&text);
+        // It may have been edited.
+        std::fs::write(&saved, "name = 1").expect("it can be edited");
+        assert_eq!(init_of(&[&file, "--to", to, "--save", &saved]), 2);
+        assert_eq!(
+            std::fs::read_to_string(&saved).expect("it is there"),
+            "name = 1"
+        );
+        assert_eq!(
+            init_of(&[&file, "--to", to, "--save", &saved, "--force", "--all"]),
+            0
+        );
+        assert_eq!(std::fs::read_to_string(&saved).expect("it is there"), text);
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::write(at("empty.csv"), "").expect("a file");
+        let saved = at("p.toml");
+        for (words, status) in [
+            (vec![at("none.csv")], 1),
+            (vec![at("empty.csv")], 1),
+            (
+                vec![at("empty.csv"), "--format".to_owned(), "cvs".to_owned()],
+                2,
+            ),
+            (
+                vec![at("empty.csv"), "--table".to_owned(), "a;b".to_owned()],
+                2,
+            ),
+            (
+                vec![
+                    at("empty.csv"),
+                    "--to".to_owned(),
+                    "postgresql://u:p@h/d".to_owned(),
+                ],
+                2,
+            ),
+        ] {
+            let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+            words.extend(["--save", &saved]);
+            assert_eq!(init_of(&words), status, "{words:?}");
+            assert!(!Path::new(&saved).exists());
+        }
+    }
+
+    #[test]
+    fn types_of_tpch() {
+        let folder = tempfile::tempdir().expect("a folder");
+        generate(folder.path(), 0.001, 2, 2, &|_, _| ()).expect("they can be made");
+        for (pattern, types) in [
+            (
+                "lineitem.tbl.*",
+                "integer integer integer integer integer numeric(15,2) numeric(15,2) numeric(15,2) \
+                 text text date date date text text text",
+            ),
+            (
+                "orders.tbl.*",
+                "integer integer text numeric(15,2) date text text integer text",
+            ),
+            (
+                "partsupp.tbl.*",
+                "integer integer integer numeric(15,2) text",
+            ),
+            (
+                "part.tbl.*",
+                "integer text text text text integer text numeric(15,2) text",
+            ),
+            (
+                "customer.tbl.*",
+                "integer text text integer text numeric(15,2) text text",
+            ),
+            (
+                "supplier.tbl.*",
+                "integer text text integer text numeric(15,2) text",
+            ),
+            ("nation.tbl", "integer text integer text"),
+            ("region.tbl", "integer text text"),
+        ] {
+            let files: Vec<Arc<source::SourceFile>> =
+                source::resolve(&[pattern.to_owned()], folder.path())
+                    .expect(pattern)
+                    .into_iter()
+                    .map(Arc::new)
+                    .collect();
+            let guess = sniff(&files, &SniffOptions::default()).expect(pattern);
+            let guessed: Vec<String> = guess
+                .columns
+                .iter()
+                .map(|column| column.column_type.sql())
+                .collect();
+            assert_eq!(guessed.join(" "), types, "{pattern}");
+            assert_eq!(guess.form.delimiter, b"|", "{pattern}");
+            assert!(
+                guess.form.trailing_delimiter && !guess.form.header,
+                "{pattern}"
+            );
+            assert_eq!(guess.form.quote, None, "{pattern}");
+            assert_eq!(guess.all_unsure(), Vec::<String>::new(), "{pattern}");
+        }
+    }
 }

@@ -8,6 +8,7 @@ use super::dates;
 use super::kinds::TypeGuess;
 use super::mapping;
 use super::place::Place;
+use super::words::shortened;
 use crate::convert::{Probe, Values};
 
 /// A type that a column may have.
@@ -128,15 +129,4 @@ fn has_shape(guess: &TypeGuess, value: &[u8]) -> bool {
         | TypeGuess::TimestampTz { .. }
         | TypeGuess::Text => true,
     }
-}
-
-/// A value as a message quotes it.
-pub(super) fn shortened(value: &[u8]) -> String {
-    const CHARACTERS_MAX: usize = 40;
-    let text = String::from_utf8_lossy(value);
-    let mut shown: String = text.chars().take(CHARACTERS_MAX).collect();
-    if shown.len() < text.len() {
-        shown.push('\u{2026}');
-    }
-    shown
 }

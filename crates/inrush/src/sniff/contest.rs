@@ -12,6 +12,7 @@ use super::form::{Form, FormEscape, Quoting, shown};
 use super::mapping;
 use super::sample::{Sample, Samples};
 use super::tally::{Tally, tally};
+use super::words::counted;
 use crate::package::Preset;
 
 /// What is looked at of each sample.
@@ -259,8 +260,8 @@ fn several_columns(entries: &[Entry], preset: Option<&Form>) -> Verdict {
     match (best.form.quote, best.form.escape) {
         (Some(quote), escape) if best.tally.quoted > 0 => {
             verdict.seen.push(format!(
-                "{} fields stand in {}{}",
-                best.tally.quoted,
+                "{} in {}{}",
+                counted(best.tally.quoted, "field"),
                 shown(&[quote]),
                 match escape {
                     FormEscape::Backslash => ", with a backslash before quotes inside",
@@ -275,14 +276,16 @@ fn several_columns(entries: &[Entry], preset: Option<&Form>) -> Verdict {
         (None, FormEscape::Backslash | FormEscape::Other(_)) => verdict
             .seen
             .push("backslashes are escapes, as COPY and MySQL write them".to_owned()),
-        (None, FormEscape::None | FormEscape::DoubledQuote) => verdict.seen.push(if best.tally.stray_quotes > 0 {
-            format!(
-                "quotes stand inside of {} fields and around none: they are ordinary characters",
-                best.tally.stray_quotes
-            )
-        } else {
-            "no field stands in quotes, and none is looked for".to_owned()
-        }),
+        (None, FormEscape::None | FormEscape::DoubledQuote) => {
+            verdict.seen.push(if best.tally.stray_quotes > 0 {
+                format!(
+                    "quotes stand inside of {} and around none: they are ordinary characters",
+                    counted(best.tally.stray_quotes, "field")
+                )
+            } else {
+                "no field stands in quotes, and none is looked for".to_owned()
+            })
+        }
     }
     if best.form.escape == FormEscape::Backslash
         && best.form.quote.is_none()
@@ -303,8 +306,8 @@ fn several_columns(entries: &[Entry], preset: Option<&Form>) -> Verdict {
     if best.tally.null_marks > 0 {
         verdict.form.nulls = vec!["\\N".to_owned()];
         verdict.seen.push(format!(
-            "`\\N` stands for NULL in {} fields",
-            best.tally.null_marks
+            "`\\N` stands for NULL in {}",
+            counted(best.tally.null_marks, "field")
         ));
     } else if let Some(preset) = preset
         && preset.delimiter == verdict.form.delimiter

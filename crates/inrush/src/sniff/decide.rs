@@ -4,6 +4,7 @@ use super::candidates::{Candidate, Refusal};
 use super::dates::other_order;
 use super::facts::ColumnFacts;
 use super::kinds::TypeGuess;
+use super::words::counted;
 
 /// The precision of decimals where their digits do not ask for more: a wider one costs nothing.
 const PRECISION_USUAL: usize = 15;
@@ -32,9 +33,16 @@ pub(super) struct Decision {
 
 /// Decides the type of a column.
 pub(super) fn decide(facts: &ColumnFacts, rows: u64, is_everything: bool) -> Decision {
+    let mut decision = reasons(facts, is_everything);
+    decision.seen = seen(facts, &decision.column_type, rows);
+    decision
+}
+
+/// The type and why it is that.
+fn reasons(facts: &ColumnFacts, is_everything: bool) -> Decision {
     let mut decision = Decision {
         column_type: TypeGuess::Text,
-        seen: seen(facts, rows),
+        seen: String::new(),
         why: String::new(),
         unsure: Vec::new(),
     };
@@ -61,12 +69,14 @@ pub(super) fn decide(facts: &ColumnFacts, rows: u64, is_everything: bool) -> Dec
                     word => format!("`{word}`"),
                 };
                 decision.why = format!(
-                    "Text since {shown} stands in {count} rows (first: {place}); all else is {}.",
+                    "Text since {shown} stands in {} (first: {place}); all else is {}.",
+                    counted(count, "row"),
                     found.sql()
                 );
                 decision.unsure.push(format!(
-                    "text, since {shown} stands in {count} rows (first: {place}) and all else is \
-                     {}: where it means NULL, say so with `null` in the format and change the type",
+                    "text, since {shown} stands in {} (first: {place}) and all else is {}: where it \
+                     means NULL, say so with `null` in the format and change the type",
+                    counted(count, "row"),
                     found.sql()
                 ));
             }
@@ -343,11 +353,12 @@ fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
             candidate.guess.sql()
         );
         decision.unsure.push(format!(
-            "text, since `{}` ({}) is no {}; {} values before it are",
+            "text, since `{}` ({}) is no {}, and {} before it {}",
             refused.value,
             refused.place,
             candidate.guess.sql(),
-            refused.nth
+            counted(refused.nth, "value"),
+            if refused.nth == 1 { "is" } else { "are" }
         ));
     }
 }
@@ -378,16 +389,18 @@ fn mixed_orders(facts: &ColumnFacts) -> Option<(Refusal, Refusal)> {
 }
 
 /// What was seen, in one line.
-fn seen(facts: &ColumnFacts, rows: u64) -> String {
+fn seen(facts: &ColumnFacts, column_type: &TypeGuess, rows: u64) -> String {
+    let rows = counted(rows, "row");
     let mut parts = Vec::new();
     let nulls = match (facts.nulls, &facts.first_null) {
-        (0, _) => format!("no NULL in {rows} rows"),
-        (nulls, Some(place)) => format!("{nulls} NULL in {rows} rows, the first in {place}"),
-        (nulls, None) => format!("{nulls} NULL in {rows} rows"),
+        (0, _) => format!("no NULL in {rows}"),
+        (nulls, Some(place)) => format!("{nulls} NULL in {rows}, the first in {place}"),
+        (nulls, None) => format!("{nulls} NULL in {rows}"),
     };
     parts.push(nulls);
     let numbers = &facts.numbers;
     if let (Some(smallest), Some(largest)) = (numbers.smallest, numbers.largest)
+        && *column_type != TypeGuess::Text
         && numbers.number_like == facts.values
         && !numbers.has_point
     {
@@ -397,7 +410,7 @@ fn seen(facts: &ColumnFacts, rows: u64) -> String {
             .distinct
             .iter()
             .take(3)
-            .map(|value| format!("`{}`", super::candidates::shortened(value.as_bytes())))
+            .map(|value| format!("`{}`", super::words::shortened(value.as_bytes())))
             .collect();
         parts.push(format!("such as {}", examples.join(", ")));
         if let Some((characters, _)) = &facts.longest {

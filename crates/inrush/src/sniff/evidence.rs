@@ -192,7 +192,7 @@ impl Evidence {
                 } else if index < title {
                     self.title_records += 1;
                     if self.titles.len() < 3 {
-                        self.titles.push(super::candidates::shortened(written));
+                        self.titles.push(super::words::shortened(written));
                     }
                 } else {
                     self.add_bad(what, place);

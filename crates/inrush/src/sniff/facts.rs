@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::candidates::{Candidate, shortened};
+use super::candidates::Candidate;
 use super::dates::is_eight_digit_date;
 use super::numbers::NumberFacts;
 use super::place::Place;
+use super::words::shortened;
 use crate::convert::Values;
 
 /// Words that stand for no value in some files. They are not taken for NULL: they are told.

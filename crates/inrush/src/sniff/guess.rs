@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::form::Form;
 use super::kinds::TypeGuess;
 use super::mapping;
+use super::words::counted;
 use crate::column::Column;
 use crate::package::{ColumnSpec, Comments, Format};
 
@@ -52,6 +53,13 @@ pub struct ColumnGuess {
     pub unsure: Vec<String>,
 }
 
+impl ColumnGuess {
+    /// Its name in a package, which is the file's own where that is needed to find it.
+    pub fn name_in_package(&self) -> &str {
+        mapping::column_name(self)
+    }
+}
+
 impl Guess {
     /// The dialect that the files are read with.
     pub fn dialect(&self) -> inrush_scan::Dialect {
@@ -85,7 +93,7 @@ impl Guess {
             column
                 .unsure
                 .iter()
-                .map(|unsure| format!("column {}: {unsure}", column.name))
+                .map(|unsure| format!("column {}: {unsure}", column.name_in_package()))
         });
         self.unsure.iter().cloned().chain(of_columns).collect()
     }
@@ -97,10 +105,16 @@ impl Guess {
             count => format!("{count} files"),
         };
         match self.is_everything {
-            true => format!("all {} rows of {files} were looked at", self.rows),
+            true => format!(
+                "all of {files} was looked at, {}",
+                counted(self.rows, "row")
+            ),
             false => format!(
-                "{} rows at {} places of {files} were looked at, {} of {} bytes",
-                self.rows, self.places, self.bytes_read, self.bytes_stored
+                "{} at {} of {files} were looked at, {} of {} bytes",
+                counted(self.rows, "row"),
+                counted(self.places, "place"),
+                self.bytes_read,
+                self.bytes_stored
             ),
         }
     }
@@ -108,9 +122,9 @@ impl Guess {
     /// What a person who meets a reject should know of the types.
     pub fn reject_hint(&self) -> String {
         format!(
-            "the types were guessed from {} rows; `inrush init --all FILES...` looks at all of \
+            "the types were guessed from {}; `inrush init --all FILES...` looks at all of \
              them, and writes a package whose types can be changed",
-            self.rows
+            counted(self.rows, "row")
         )
     }
 

@@ -84,7 +84,7 @@ pub(super) fn guess(
         .fields
         .iter()
         .take(3)
-        .map(|field| format!("`{}`", super::candidates::shortened(field.as_bytes())))
+        .map(|field| format!("`{}`", super::words::shortened(field.as_bytes())))
         .collect();
     let shown = shown.join(", ");
     match has_header {

@@ -33,6 +33,7 @@ mod tally;
 mod text;
 mod unsure;
 mod verify;
+mod words;
 
 #[cfg(test)]
 mod tests;

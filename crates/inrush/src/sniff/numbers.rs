@@ -1,8 +1,8 @@
 //! The shape of a column's numbers: digits before and after the point, leading zeros, exponents.
 //! Whether they are numbers at all the converters say.
 
-use super::candidates::shortened;
 use super::place::Place;
+use super::words::shortened;
 
 /// The shape of the numbers of a column.
 #[derive(Default)]

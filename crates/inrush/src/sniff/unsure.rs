@@ -4,6 +4,7 @@ use super::evidence::Evidence;
 use super::form::{Form, shown};
 use super::mapping;
 use super::sample::Samples;
+use super::words::counted;
 
 /// What of the rows a person should know before a load.
 pub(super) fn of_rows(form: &Form, evidence: &Evidence) -> Vec<String> {
@@ -11,7 +12,7 @@ pub(super) fn of_rows(form: &Form, evidence: &Evidence) -> Vec<String> {
     for bad in &evidence.bad_rows {
         unsure.push(format!(
             "{} would be rejected: {} (first: {})",
-            rows(bad.count),
+            counted(bad.count, "row"),
             bad.what,
             bad.first
         ));
@@ -30,7 +31,7 @@ pub(super) fn of_rows(form: &Form, evidence: &Evidence) -> Vec<String> {
         unsure.push(format!(
             "the files begin with {} that are no rows ({}): take them out, for they would be \
              rejected or taken for the header",
-            lines(evidence.title_records),
+            counted(evidence.title_records, "line"),
             evidence
                 .titles
                 .iter()
@@ -45,7 +46,7 @@ pub(super) fn of_rows(form: &Form, evidence: &Evidence) -> Vec<String> {
         unsure.push(format!(
             "{} begin with {} and are likely comments (first: {first}): take them out, for they \
              would be rejected or taken for the header",
-            lines(evidence.comments),
+            counted(evidence.comments, "line"),
             shown(&[comment])
         ));
     }
@@ -93,18 +94,4 @@ pub(super) fn of_extent(file_count: usize, samples: &Samples, everything: bool) 
         )),
     }
     unsure
-}
-
-fn rows(count: u64) -> String {
-    match count {
-        1 => "1 row".to_owned(),
-        count => format!("{count} rows"),
-    }
-}
-
-fn lines(count: u64) -> String {
-    match count {
-        1 => "1 line".to_owned(),
-        count => format!("{count} lines"),
-    }
 }

@@ -66,11 +66,11 @@ types! {
     json: ["{\"a\": 1}", "[1, 2]", "{}"] => "json", [];
     scalars_are_no_json: ["1", "\"x\"", "{}"] => "text", ["`x` (a.txt line 3) is no bigint"];
     words: ["Ann", "Bob", "Cy"] => "text", [];
-    late_word: ["1", "2", "x"] => "text", ["`x` (a.txt line 4) is no bigint; 2 values before it are"];
+    late_word: ["1", "2", "x"] => "text", ["`x` (a.txt line 4) is no bigint, and 2 values before it are"];
     nulls: ["1", "", "3"] => "integer", [];
     late_nulls: ["1", "2", ""] => "integer", [];
     nothing: ["", "", ""] => "text", ["no value was seen"];
-    null_words: ["1", "NA", "3"] => "text", ["`NA` stands in 1 rows", "all else is integer"];
+    null_words: ["1", "NA", "3"] => "text", ["`NA` stands in 1 row", "all else is integer"];
     null_words_only: ["NULL", "NULL", "NULL"] => "text", ["nothing but NULL was seen"];
     hyphens: ["1.5", "-", "3.25"] => "text", ["all else is numeric(15,2)"];
     null_words_in_text: ["Ann", "NULL", "None"] => "text", [];
@@ -83,7 +83,7 @@ fn empty_texts_in_quotes_are_told() {
     assert_eq!(columns(&guess), "id integer, n text");
     assert_unsure(
         &guess,
-        &["an empty text stands in 1 rows", "all else is integer"],
+        &["an empty text stands in 1 row", "all else is integer"],
     );
 }
 
@@ -95,5 +95,5 @@ fn what_was_seen_is_told() {
         column.seen,
         "1 NULL in 3 rows, the first in a.txt line 3; -7 to 5"
     );
-    assert_eq!(guess.extent(), "all 3 rows of the file were looked at");
+    assert_eq!(guess.extent(), "all of the file was looked at, 3 rows");
 }
