@@ -173,6 +173,7 @@ impl Observer for Progress {
             Event::Finished { .. } => self.clear(&mut state),
             Event::Started { .. }
             | Event::UnitStarted { .. }
+            | Event::Splitting { .. }
             | Event::UnitCommitted { .. }
             | Event::Switched { .. } => {}
         }

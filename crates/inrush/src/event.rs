@@ -35,6 +35,15 @@ pub enum Event {
         /// Its folder.
         folder: String,
     },
+    /// A file is looked through, to find where the records of its ranges begin.
+    Splitting {
+        /// The flow.
+        flow: String,
+        /// The file.
+        file: String,
+        /// Its bytes.
+        bytes: u64,
+    },
     /// A stream took a piece of work.
     UnitStarted {
         /// The flow.

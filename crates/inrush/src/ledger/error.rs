@@ -49,7 +49,13 @@ impl LedgerError {
             LedgerError::TakenOver { .. } => {
                 Some("`inrush status` says which process holds it now".to_owned())
             }
-            LedgerError::Version { .. } => Some("use the newer Inrush".to_owned()),
+            LedgerError::Version { found, known, .. } if found > known => {
+                Some("use the newer Inrush".to_owned())
+            }
+            LedgerError::Version { schema, .. } => Some(format!(
+                "finish or clean up what it holds with the older Inrush, then drop the schema \
+                 {schema}, or give this one another with run.ledger_schema"
+            )),
         }
     }
 }

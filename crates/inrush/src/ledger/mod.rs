@@ -10,7 +10,7 @@ mod run;
 mod schema;
 
 pub use error::LedgerError;
-pub use record::{Account, ShardRecord, SwitchedRange, UnitRecord};
+pub use record::{Account, ShardRecord, SwitchedFile, UnitRecord};
 pub use run::{Fence, RunRecord, RunState};
 pub use schema::{exists, setup_statements};
 

@@ -81,6 +81,8 @@ pub struct ShardRecord {
     pub unit_key: String,
     /// Names the file and the range.
     pub shard_key: String,
+    /// Names the file.
+    pub file_key: String,
     /// The file.
     pub file: String,
     /// First byte of the range.
@@ -95,17 +97,17 @@ pub struct ShardRecord {
     pub account: Account,
 }
 
-/// A file range that a run has switched in.
+/// A file that a run has switched in, all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SwitchedRange {
+pub struct SwitchedFile {
     /// The run.
     pub run_id: i64,
     /// The tables that the run's targets were then.
     pub target_oids: Vec<u32>,
     /// The target, `schema.table`, quoted.
     pub target: String,
-    /// Names the file and the range.
-    pub shard_key: String,
+    /// Names the file.
+    pub file_key: String,
     /// The file's size then.
     pub file_bytes: u64,
     /// When the file had been changed last, in nanoseconds since 1970.
@@ -154,7 +156,7 @@ impl Ledger {
         run_id: i64,
     ) -> Result<Vec<ShardRecord>, LedgerError> {
         let sql = format!(
-            "SELECT unit_key, shard_key, file, byte_start, byte_end, file_bytes, \
+            "SELECT unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, \
                     file_modified_ns, rows_read, rows_loaded, rows_rejected, rows_skipped, \
                     bytes_read \
              FROM {} WHERE run_id = $1 ORDER BY unit_key, shard_key",
@@ -169,33 +171,38 @@ impl Ledger {
             .map(|row| ShardRecord {
                 unit_key: row.get(0),
                 shard_key: row.get(1),
-                file: row.get(2),
-                byte_start: count(row, 3),
-                byte_end: row.get::<_, Option<i64>>(4).map(|end| end as u64),
-                file_bytes: count(row, 5),
-                file_modified_ns: row.get(6),
+                file_key: row.get(2),
+                file: row.get(3),
+                byte_start: count(row, 4),
+                byte_end: row.get::<_, Option<i64>>(5).map(|end| end as u64),
+                file_bytes: count(row, 6),
+                file_modified_ns: row.get(7),
                 account: Account {
-                    rows_read: count(row, 7),
-                    rows_loaded: count(row, 8),
-                    rows_rejected: count(row, 9),
-                    rows_skipped: count(row, 10),
-                    bytes_read: count(row, 11),
+                    rows_read: count(row, 8),
+                    rows_loaded: count(row, 9),
+                    rows_rejected: count(row, 10),
+                    rows_skipped: count(row, 11),
+                    bytes_read: count(row, 12),
                 },
             })
             .collect())
     }
 
-    /// Every file range that runs with this key have switched in, newest run first.
-    pub async fn switched_ranges(
+    /// Every file that runs with this key have switched in, newest run first. A run that is
+    /// switched has all of each of its files.
+    pub async fn switched_files(
         &self,
         session: &Session,
         run_key: &str,
-    ) -> Result<Vec<SwitchedRange>, LedgerError> {
+    ) -> Result<Vec<SwitchedFile>, LedgerError> {
         let sql = format!(
-            "SELECT r.run_id, coalesce(r.target_oids, '{{}}'), u.target, s.shard_key, \
-                    s.file_bytes, s.file_modified_ns, s.rows_loaded \
+            "SELECT r.run_id, coalesce(r.target_oids, '{{}}'), u.target, s.file_key, \
+                    s.file_bytes, s.file_modified_ns, sum(s.rows_loaded)::int8 \
              FROM {} r JOIN {} u USING (run_id) JOIN {} s USING (run_id, unit_key) \
-             WHERE r.run_key = $1 AND r.state = 'switched' ORDER BY r.run_id DESC",
+             WHERE r.run_key = $1 AND r.state = 'switched' \
+             GROUP BY r.run_id, r.target_oids, u.target, s.file_key, s.file_bytes, \
+                      s.file_modified_ns \
+             ORDER BY r.run_id DESC",
             self.table("run"),
             self.table("unit"),
             self.table("shard")
@@ -205,11 +212,11 @@ impl Ledger {
             .await?;
         Ok(rows
             .iter()
-            .map(|row| SwitchedRange {
+            .map(|row| SwitchedFile {
                 run_id: row.get(0),
                 target_oids: row.get(1),
                 target: row.get(2),
-                shard_key: row.get(3),
+                file_key: row.get(3),
                 file_bytes: row.get::<_, i64>(4) as u64,
                 file_modified_ns: row.get(5),
                 rows_loaded: row.get::<_, i64>(6) as u64,
@@ -267,10 +274,10 @@ impl Ledger {
         shard: &ShardRecord,
     ) -> Result<(), LedgerError> {
         let sql = format!(
-            "INSERT INTO {} (run_id, epoch, unit_key, shard_key, file, byte_start, byte_end, \
-                             file_bytes, file_modified_ns, rows_read, rows_loaded, \
+            "INSERT INTO {} (run_id, epoch, unit_key, shard_key, file_key, file, byte_start, \
+                             byte_end, file_bytes, file_modified_ns, rows_read, rows_loaded, \
                              rows_rejected, rows_skipped, bytes_read) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
             self.table("shard")
         );
         let account = &shard.account;
@@ -282,6 +289,7 @@ impl Ledger {
                     &fence.epoch,
                     &shard.unit_key,
                     &shard.shard_key,
+                    &shard.file_key,
                     &shard.file,
                     &(shard.byte_start as i64),
                     &shard.byte_end.map(|end| end as i64),

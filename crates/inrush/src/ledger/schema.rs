@@ -5,7 +5,7 @@ use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::{identifier, literal, qualified};
 
 /// The form of the tables. A change of form raises it.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// The statements that make the ledger's schema and tables, and the staging schema, where they
 /// are missing.
@@ -55,6 +55,7 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              run_id bigint NOT NULL, \
              unit_key text NOT NULL, \
              shard_key text NOT NULL, \
+             file_key text NOT NULL, \
              file text NOT NULL, \
              byte_start int8 NOT NULL, \
              byte_end int8, \
@@ -100,7 +101,7 @@ pub async fn exists(session: &Session, ledger_schema: &str) -> Result<bool, Ledg
         .await?;
     let found: Option<i32> = rows[0].get(1);
     match found {
-        Some(found) if found > VERSION => Err(LedgerError::Version {
+        Some(found) if found != VERSION => Err(LedgerError::Version {
             schema: ledger_schema.to_owned(),
             found,
             known: VERSION,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::feeding::FedFile;
 use crate::cancel::Stop;
 use crate::destination::postgres::{Address, Session};
 use crate::error::Error;
@@ -37,6 +38,8 @@ pub struct PreparedRun {
     pub resumed: bool,
     /// Rejects of each flow so far.
     pub rejects: Vec<RejectCount>,
+    /// Files that streams take from one feed, by flow, unit and shard.
+    pub fed_files: BTreeMap<(usize, usize, usize), FedFile>,
     /// Shards of each shared unit that are still to be loaded, by flow and unit.
     pub shards_left: BTreeMap<(usize, usize), AtomicUsize>,
     /// The modes of the flows.

@@ -1,6 +1,7 @@
 //! What a stream does with a piece of work: a private unit, or a shard of a shared one, from
 //! file to COMMIT in one transaction.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use inrush_scan::Records;
@@ -8,6 +9,7 @@ use inrush_scan::Records;
 use super::context::Context;
 use super::copying::Copying;
 use super::expected_keys::ExpectedKeys;
+use super::feeding::FedFile;
 use super::ready::{make_ready, record};
 use super::results::{Loaded, StreamResult};
 use super::shared_unit;
@@ -24,21 +26,38 @@ use crate::plan::units::WorkItem;
 use crate::plan::{FlowPlan, UnitPlan, identity};
 use crate::reject::Reject;
 use crate::report::RejectFile;
-use crate::source::{BufferPool, Chunks, Shard, ShardReader};
+use crate::source::{BufferPool, Chunks, Feed, FeedRange, Shard, ShardReader, SourceMeter};
 
 /// Rejects of a piece of work that are told as events and stand in the report; all are in the
 /// run's folder.
 const REJECTS_TOLD: usize = 10;
 
-/// Loads a piece of work and commits it. Dropped before its end, or after an error, it leaves an
-/// open transaction behind: the session must then be abandoned.
+/// Text that a stream loads from a feed in one transaction: what a stop throws away.
+const FED_TRANSACTION_BYTES: u64 = 64 << 20;
+
+/// What is loaded in one transaction.
+enum Work<'a> {
+    /// File ranges, each by a COPY of its own.
+    Shards(&'a [Shard]),
+    /// Ranges of a file that is fed, as they come, by one COPY. The first one is at hand.
+    Fed {
+        file: &'a FedFile,
+        feed: &'a Feed,
+        shard: &'a Shard,
+        first: Box<FeedRange>,
+    },
+}
+
+/// Loads a piece of work and commits it; one that is fed in as many transactions as it takes.
+/// Dropped before its end, or after an error, it leaves an open transaction behind: the session
+/// must then be abandoned.
 pub async fn load(
     context: &Context<'_>,
     session: &Session,
     stream: usize,
     item: &WorkItem,
     result: &mut StreamResult,
-) -> Result<Loaded, Error> {
+) -> Result<(), Error> {
     let (flow, unit) = context.run.unit(item.flow, item.unit);
     let shards = &unit.shards[item.shards.clone()];
     context.notice(Event::UnitStarted {
@@ -50,69 +69,123 @@ pub async fn load(
             .map(|shard| shard.file.path.display().to_string())
             .unwrap_or_default(),
     });
-    let begun = Instant::now();
-    let mut piece = Piece {
+    let loader = Loader {
         context,
         session,
-        flow,
-        flow_index: item.flow,
-        unit,
-        expected: None,
-        rejects: reject_file(context, flow, unit, item)?,
-        pool: BlockPool::default(),
-        meter: Meter::default(),
-        told: Vec::new(),
+        stream,
+        item,
     };
-    let outcome = piece.transaction(shards).await;
-    result.rejects.append(&mut piece.told);
-    let mut meter = piece.meter;
-    let account = match outcome {
-        Ok(account) => account,
-        Err(error) => {
-            context.notice(Event::UnitAborted {
-                flow: flow.name.clone(),
-                unit: unit.number,
-                bytes: meter.stored_bytes,
-            });
-            return Err(error);
+    let place = (item.flow, item.unit, item.shards.start);
+    let Some(file) = context.run.fed_files.get(&place) else {
+        loader.transaction(Work::Shards(shards), "", result).await?;
+        if unit.shared {
+            shared_unit::shard_done(context, session, item.flow, item.unit).await?;
         }
+        return Ok(());
     };
-    fault::reach(context.fault, FaultPoint::AfterUnitCommit);
-    if unit.shared {
+    let shard = &shards[0];
+    let feed = file.feed(flow, shard)?;
+    check_header(flow, shard, feed.header())?;
+    while let Some(first) = file.next_range(&feed).await? {
+        let name = format!(".{}", first.text_range.start);
+        let work = Work::Fed {
+            file,
+            feed: &feed,
+            shard,
+            first: Box::new(first),
+        };
+        let ranges = loader.transaction(work, &name, result).await?;
+        file.committed(ranges);
+    }
+    if file.is_complete() {
         shared_unit::shard_done(context, session, item.flow, item.unit).await?;
     }
-    meter.busy_ns = nanoseconds(begun.elapsed());
-    context.notice(Event::UnitCommitted {
-        flow: flow.name.clone(),
-        unit: unit.number,
-        stream,
-        account,
-        stored_bytes: meter.stored_bytes,
-    });
-    Ok(Loaded {
-        flow: item.flow,
-        unit: item.unit,
-        meter,
-    })
+    Ok(())
 }
 
-fn reject_file(
-    context: &Context<'_>,
-    flow: &FlowPlan,
-    unit: &UnitPlan,
-    item: &WorkItem,
-) -> Result<RejectFile, Error> {
-    let name = if unit.shared {
-        format!("{}.{}.{}", flow.name, unit.number, item.shards.start + 1)
-    } else {
-        format!("{}.{}", flow.name, unit.number)
-    };
-    RejectFile::new(
-        &context.run.rejects_folder(),
-        &name,
-        &flow.dialect,
-        flow.header.as_deref(),
-    )
+/// A stream with a piece of work.
+struct Loader<'a> {
+    context: &'a Context<'a>,
+    session: &'a Session,
+    stream: usize,
+    item: &'a WorkItem,
+}
+
+impl Loader<'_> {
+    /// Loads and commits; the ranges that were.
+    async fn transaction(
+        &self,
+        work: Work<'_>,
+        name: &str,
+        result: &mut StreamResult,
+    ) -> Result<usize, Error> {
+        let Loader {
+            context,
+            session,
+            item,
+            ..
+        } = *self;
+        let (flow, unit) = context.run.unit(item.flow, item.unit);
+        let begun = Instant::now();
+        let mut piece = Piece {
+            context,
+            session,
+            flow,
+            flow_index: item.flow,
+            unit,
+            expected: None,
+            rejects: self.reject_file(name)?,
+            pool: BlockPool::default(),
+            meter: Meter::default(),
+            told: Vec::new(),
+        };
+        let outcome = piece.transaction(work).await;
+        result.rejects.append(&mut piece.told);
+        let mut meter = piece.meter;
+        let (account, ranges) = match outcome {
+            Ok(done) => done,
+            Err(error) => {
+                context.notice(Event::UnitAborted {
+                    flow: flow.name.clone(),
+                    unit: unit.number,
+                    bytes: meter.stored_bytes,
+                });
+                return Err(error);
+            }
+        };
+        fault::reach(context.fault, FaultPoint::AfterUnitCommit);
+        meter.busy_ns = nanoseconds(begun.elapsed());
+        context.notice(Event::UnitCommitted {
+            flow: flow.name.clone(),
+            unit: unit.number,
+            stream: self.stream,
+            account,
+            stored_bytes: meter.stored_bytes,
+        });
+        result.meter.add(&meter);
+        result.loaded.push(Loaded {
+            flow: item.flow,
+            unit: item.unit,
+            meter,
+        });
+        Ok(ranges)
+    }
+
+    fn reject_file(&self, suffix: &str) -> Result<RejectFile, Error> {
+        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+        let name = if unit.shared {
+            let shard = self.item.shards.start + 1;
+            format!("{}.{}.{shard}{suffix}", flow.name, unit.number)
+        } else {
+            format!("{}.{}", flow.name, unit.number)
+        };
+        Ok(RejectFile::new(
+            &self.context.run.rejects_folder(),
+            &name,
+            &flow.dialect,
+            flow.header.as_deref(),
+        )?)
+    }
 }
 
 /// A piece of work under way.
@@ -132,7 +205,7 @@ struct Piece<'a> {
 
 impl<'a> Piece<'a> {
     /// All of it, from BEGIN to COMMIT.
-    async fn transaction(&mut self, shards: &[Shard]) -> Result<Account, Error> {
+    async fn transaction(&mut self, work: Work<'_>) -> Result<(Account, usize), Error> {
         let run = self.context.run;
         let session = self.session;
         let doing = format!("loading {}", self.flow.target());
@@ -153,14 +226,18 @@ impl<'a> Piece<'a> {
             self.expect_keys().await?;
         }
         self.meter.server_wait_ns += nanoseconds(waiting.elapsed());
+        let records = match work {
+            Work::Shards(shards) => self.copy_shards(shards).await?,
+            Work::Fed {
+                file,
+                feed,
+                shard,
+                first,
+            } => self.copy_fed(file, feed, shard, *first).await?,
+        };
         let mut account = Account::default();
-        let mut records = Vec::with_capacity(shards.len());
-        let mut buffers = BufferPool::default();
-        for shard in shards {
-            let (loaded, pool) = self.copy_shard(shard, buffers).await?;
-            buffers = pool;
-            account.add(&loaded);
-            records.push(self.shard_record(shard, loaded));
+        for record in &records {
+            account.add(&record.account);
         }
         let waiting = Instant::now();
         if !self.unit.shared {
@@ -183,13 +260,14 @@ impl<'a> Piece<'a> {
         }
         session.execute("COMMIT", &doing).await?;
         self.meter.server_wait_ns += nanoseconds(waiting.elapsed());
-        Ok(account)
+        Ok((account, records.len()))
     }
 
     fn shard_record(&self, shard: &Shard, account: Account) -> ShardRecord {
         ShardRecord {
             unit_key: self.unit.key.clone(),
             shard_key: identity::shard_key(shard),
+            file_key: identity::file_key(&shard.file),
             file: shard.file.path.display().to_string(),
             byte_start: shard.byte_range.start,
             byte_end: Some(shard.byte_range.end),
@@ -252,6 +330,62 @@ impl<'a> Piece<'a> {
         })
     }
 
+    async fn copy_shards(&mut self, shards: &[Shard]) -> Result<Vec<ShardRecord>, Error> {
+        let mut records = Vec::with_capacity(shards.len());
+        let mut buffers = BufferPool::default();
+        for shard in shards {
+            let (loaded, pool) = self.copy_shard(shard, buffers).await?;
+            buffers = pool;
+            records.push(self.shard_record(shard, loaded));
+        }
+        Ok(records)
+    }
+
+    /// Ranges of a file that is fed, until they are enough for a transaction or none is left.
+    async fn copy_fed(
+        &mut self,
+        file: &FedFile,
+        feed: &Feed,
+        shard: &Shard,
+        first: FeedRange,
+    ) -> Result<Vec<ShardRecord>, Error> {
+        let path = shard.file.path.display().to_string();
+        let mut converter = self.converter()?;
+        let mut copying = self.begin_copy(&path).await?;
+        let mut records = Vec::new();
+        let mut text_bytes = 0;
+        let mut next = Some(first);
+        while let Some(mut range) = next {
+            let account;
+            (account, copying) = self
+                .send_rows(&mut range, &path, &mut converter, copying)
+                .await?;
+            self.note_cost(&file.new_cost(feed));
+            text_bytes += account.bytes_read;
+            let part = Shard::range(Arc::clone(&shard.file), range.text_range.clone(), None);
+            records.push(self.shard_record(&part, account));
+            next = match text_bytes < FED_TRANSACTION_BYTES {
+                true => file.next_range(feed).await?,
+                false => None,
+            };
+        }
+        copying.end(&mut self.meter).await?;
+        Ok(records)
+    }
+
+    /// What the feed has cost since somebody noted it last.
+    fn note_cost(&mut self, cost: &SourceMeter) {
+        self.context.observer.notice(&Event::Progress {
+            flow: self.flow.name.clone(),
+            rows: 0,
+            bytes: cost.stored_bytes,
+        });
+        self.meter.stored_bytes += cost.stored_bytes;
+        self.meter.read_ns += cost.read_ns;
+        self.meter.decompress_ns += cost.decompress_ns;
+        self.meter.scan_ns += cost.scan_ns;
+    }
+
     /// One file range: read, scanned, converted, encoded and sent by one COPY.
     async fn copy_shard(
         &mut self,
@@ -266,14 +400,9 @@ impl<'a> Piece<'a> {
             settings.chunk_bytes as usize,
             buffers,
         )?;
-        check_header(flow, shard, &reader)?;
+        check_header(flow, shard, reader.header())?;
         let file = shard.file.path.display().to_string();
-        let record = &self.context.run.record;
-        let stamp = RunStamp {
-            run_id: record.run_id,
-            started_at_microseconds: record.started_at_microseconds,
-        };
-        let mut converter = converter(flow, self.unit)?.with_run(stamp);
+        let mut converter = self.converter()?;
         let mut copying = self.begin_copy(&file).await?;
         let account;
         (account, copying) = self
@@ -281,6 +410,15 @@ impl<'a> Piece<'a> {
             .await?;
         copying.end(&mut self.meter).await?;
         Ok((account, reader.close()))
+    }
+
+    fn converter(&self) -> Result<Converter, Error> {
+        let record = &self.context.run.record;
+        let stamp = RunStamp {
+            run_id: record.run_id,
+            started_at_microseconds: record.started_at_microseconds,
+        };
+        Ok(converter(self.flow, self.unit)?.with_run(stamp))
     }
 
     async fn begin_copy(&self, file: &str) -> Result<Copying<'a>, Error> {
@@ -395,8 +533,8 @@ fn code_word(reject: &Reject) -> String {
 
 /// Each file has a header of its own, and they must be the same: columns were matched by the
 /// first one.
-fn check_header(flow: &FlowPlan, shard: &Shard, reader: &ShardReader) -> Result<(), Error> {
-    let (Some(found), Some(expected)) = (reader.header(), &flow.header) else {
+fn check_header(flow: &FlowPlan, shard: &Shard, found: Option<&[String]>) -> Result<(), Error> {
+    let (Some(found), Some(expected)) = (found, &flow.header) else {
         return Ok(());
     };
     if found == expected.as_slice() {

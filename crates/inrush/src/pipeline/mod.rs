@@ -9,11 +9,13 @@ mod context;
 mod copying;
 mod encoder;
 mod expected_keys;
+mod feeding;
 mod load;
 mod prepare;
 mod ready;
 mod results;
 mod shared_unit;
+mod splitting;
 mod streams;
 mod summary;
 
@@ -111,7 +113,7 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
             _ = options.stop.wait() => Err(Error::Interrupted),
         }
     })?;
-    let prepared = match prepared {
+    let mut prepared = match prepared {
         prepare::Prepared::AlreadyLoaded { plan, accounts } => {
             return Ok(already_loaded(&summary, &plan, &accounts, options));
         }
@@ -120,8 +122,11 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
     summary.planned(&prepared);
 
     let loading = Instant::now();
-    let mut error =
-        streams::run(&runtime, &prepared.context(&address, options), &mut summary).err();
+    let mut error = splitting::resolve(&mut prepared, options).err();
+    if error.is_none() {
+        let context = prepared.context(&address, options);
+        error = streams::run(&runtime, &context, &mut summary).err();
+    }
     summary.phases.load_s = loading.elapsed().as_secs_f64();
     if error.is_none() {
         fault::reach(options.fault.as_ref(), FaultPoint::BeforeSwitch);

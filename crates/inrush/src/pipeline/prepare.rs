@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::context::{PreparedRun, RejectCount};
+use super::feeding::FedFile;
 use super::{RunOptions, is_loaded, plan_options, shared_unit};
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Address, DestinationError, Session, catalog};
@@ -218,7 +219,7 @@ async fn finish_preparing(
             && !kept.finished
             && !unit.shared
         {
-            unit.share();
+            unit.share()?;
         }
     }
     let rejects = plan
@@ -253,7 +254,9 @@ async fn finish_preparing(
             shards_left.insert((flow_index, unit_index), AtomicUsize::new(left));
         }
     }
+    let fed_files = fed_files(&plan, &entered.shards_kept);
     let run = PreparedRun {
+        fed_files,
         modes: package.flows.iter().map(|flow| flow.mode).collect(),
         plan,
         record: entered.record,
@@ -277,6 +280,35 @@ async fn finish_preparing(
     options.observer.notice(&started);
     shared_unit::create_missing(&run).await?;
     Ok(Prepared::Run(Box::new(run)))
+}
+
+/// The files that streams take from feeds, with the ranges of them that are committed already.
+fn fed_files(
+    plan: &Plan,
+    kept: &BTreeMap<(String, String), ShardRecord>,
+) -> BTreeMap<(usize, usize, usize), FedFile> {
+    let mut found = BTreeMap::new();
+    for (flow_index, flow) in plan.flows.iter().enumerate() {
+        for (unit_index, unit) in flow.units.iter().enumerate() {
+            for (shard_index, shard) in unit.shards.iter().enumerate() {
+                if !shard.is_fed {
+                    continue;
+                }
+                let file_key = identity::file_key(&shard.file);
+                let is_of_file = |record: &&ShardRecord| {
+                    record.unit_key == unit.key && record.file_key == file_key
+                };
+                let finished = kept.values().filter(is_of_file);
+                let finished = finished
+                    .filter_map(|record| Some(record.byte_start..record.byte_end?))
+                    .collect();
+                let chunk_bytes = plan.settings.chunk_bytes as usize;
+                let fed = FedFile::new(chunk_bytes, plan.streams, finished);
+                found.insert((flow_index, unit_index, shard_index), fed);
+            }
+        }
+    }
+    found
 }
 
 fn tell_plan(plan: &Plan, options: &RunOptions<'_>) {

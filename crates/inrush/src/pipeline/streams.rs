@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::meter::nanoseconds;
 use crate::plan::identity;
 use crate::plan::units::{self, WorkItem};
+use crate::source::SourceError;
 
 /// Runs all streams to their ends. The first error stops the others; theirs are told only
 /// where there is no other.
@@ -85,7 +86,7 @@ async fn finish_shared(context: &Context<'_>) -> Result<(), Error> {
 /// Of two errors the one that tells the cause: a stream that was asked to stop is no cause.
 fn worse(first: Option<Error>, second: Option<Error>) -> Option<Error> {
     match (first, second) {
-        (Some(Error::Interrupted), Some(second)) => Some(second),
+        (Some(first), Some(second)) if is_consequence(&first) => Some(second),
         (Some(first), _) => Some(first),
         (None, second) => second,
     }
@@ -94,7 +95,7 @@ fn worse(first: Option<Error>, second: Option<Error>) -> Option<Error> {
 /// The work that no earlier attempt has committed.
 fn remaining_work(context: &Context<'_>) -> VecDeque<WorkItem> {
     let run = context.run;
-    units::work(&run.plan.flows)
+    units::work(&run.plan.flows, run.plan.streams)
         .into_iter()
         .filter(|item| {
             let (_, unit) = run.unit(item.flow, item.unit);
@@ -114,6 +115,14 @@ fn remaining_work(context: &Context<'_>) -> VecDeque<WorkItem> {
             })
         })
         .collect()
+}
+
+/// A stream that stopped since another one had failed.
+fn is_consequence(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Interrupted | Error::Source(SourceError::FeedFailed { .. })
+    )
 }
 
 async fn stream(
@@ -159,10 +168,7 @@ async fn work_off(
             _ = context.stop.wait() => Err(Error::Interrupted),
         };
         match loaded {
-            Ok(loaded) => {
-                result.meter.add(&loaded.meter);
-                result.loaded.push(loaded);
-            }
+            Ok(()) => {}
             Err(error) => {
                 session.abandon();
                 return Err(error);

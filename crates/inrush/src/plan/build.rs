@@ -78,8 +78,10 @@ pub async fn build(
         .streams
         .map_or(options.streams_default, usize::from)
         .max(1);
-    units::share_long_ones(&mut flows, streams_wanted);
-    let streams = streams_wanted.min(units::work(&flows).len()).max(1);
+    units::share_long_ones(&mut flows, streams_wanted)?;
+    let streams = streams_wanted
+        .min(units::work(&flows, streams_wanted).len())
+        .max(1);
     limits::check_connections(&server, streams)?;
     let locks_needed = limits::locks_needed(&flows);
     limits::check_locks(&server, locks_needed)?;

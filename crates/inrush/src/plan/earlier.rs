@@ -1,12 +1,13 @@
 //! What earlier runs of the same package did and left, and how much of it the plan can keep.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::error::PlanError;
 use super::{Earlier, FlowPlan, identity};
 use crate::destination::postgres::{Session, catalog};
-use crate::ledger::{self, Ledger, SwitchedRange};
-use crate::source::Shard;
+use crate::ledger::{self, Ledger, SwitchedFile};
+use crate::source::SourceFile;
 
 /// Looks the package up in the ledger.
 pub async fn find(
@@ -22,7 +23,7 @@ pub async fn find(
     }
     let book = Ledger::new(ledger_schema);
     if !again {
-        let switched = book.switched_ranges(session, run_key).await?;
+        let switched = book.switched_files(session, run_key).await?;
         if let Some(run_id) = loaded_by(flows, &switched)?
             && let Some(run) = book.run(session, run_id).await?
         {
@@ -63,18 +64,24 @@ pub async fn find(
 
 /// The run that has loaded all of the plan's files, as they are now. Some of them loaded and
 /// others not is refused: what is wanted cannot be told, and rows must not come in twice.
-fn loaded_by(flows: &[FlowPlan], switched: &[SwitchedRange]) -> Result<Option<i64>, PlanError> {
+fn loaded_by(flows: &[FlowPlan], switched: &[SwitchedFile]) -> Result<Option<i64>, PlanError> {
     let mut newest: Option<i64> = None;
     let mut loaded_files = Vec::new();
     let mut first_new = None;
     for flow in flows {
-        for shard in flow.units.iter().flat_map(|unit| &unit.shards) {
-            match switched.iter().find(|range| is_same(flow, shard, range)) {
-                Some(range) => {
-                    newest = newest.max(Some(range.run_id));
-                    loaded_files.push((flow, shard.file.path.display().to_string()));
+        let shards = flow.units.iter().flat_map(|unit| &unit.shards);
+        // The ranges of a file stand one after the other.
+        let mut files: Vec<&Arc<SourceFile>> = shards.map(|shard| &shard.file).collect();
+        files.dedup_by(|file, before| Arc::ptr_eq(file, before));
+        for file in files {
+            let key = identity::file_key(file);
+            let is_file = |known: &&SwitchedFile| is_same(flow, file, &key, known);
+            match switched.iter().find(is_file) {
+                Some(switched) => {
+                    newest = newest.max(Some(switched.run_id));
+                    loaded_files.push((flow, file.path.display().to_string()));
                 }
-                None => first_new = first_new.or(Some(shard)),
+                None => first_new = first_new.or(Some(file)),
             }
         }
     }
@@ -89,7 +96,7 @@ fn loaded_by(flows: &[FlowPlan], switched: &[SwitchedRange]) -> Result<Option<i6
              such as {}",
             names.len(),
             shortened(&names),
-            new.file.path.display()
+            new.path.display()
         ),
         hint: "name only the files that are new; or load all of them, those once more, with \
                --again"
@@ -97,18 +104,18 @@ fn loaded_by(flows: &[FlowPlan], switched: &[SwitchedRange]) -> Result<Option<i6
     })
 }
 
-/// Whether a range that was switched in is this one, its file unchanged and its rows still there.
-fn is_same(flow: &FlowPlan, shard: &Shard, range: &SwitchedRange) -> bool {
+/// Whether a file that was switched in is this one, its file unchanged and its rows still there.
+fn is_same(flow: &FlowPlan, file: &SourceFile, key: &str, switched: &SwitchedFile) -> bool {
     let Some(facts) = &flow.facts else {
         return false;
     };
-    range.target == flow.target()
-        && range.target_oids.contains(&facts.oid)
-        && range.shard_key == identity::shard_key(shard)
-        && range.file_bytes == shard.file.size_bytes
-        && range.file_modified_ns == shard.file.modified_ns
+    switched.target == flow.target()
+        && switched.target_oids.contains(&facts.oid)
+        && switched.file_key == key
+        && switched.file_bytes == file.size_bytes
+        && switched.file_modified_ns == file.modified_ns
         // A target that was emptied since has none of them.
-        && (range.rows_loaded == 0 || facts.has_rows)
+        && (switched.rows_loaded == 0 || facts.has_rows)
 }
 
 fn shortened(names: &[&str]) -> String {

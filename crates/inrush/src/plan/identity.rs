@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::source::Shard;
+use crate::source::{Shard, SourceFile};
 
 /// A digest of several texts; none can be mistaken for a part of its neighbour.
 pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
@@ -24,6 +24,11 @@ pub fn run_key(package: &str, targets: &[String]) -> String {
     let mut targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     targets.sort_unstable();
     digest(std::iter::once(package).chain(targets))
+}
+
+/// Names a file, however its path is written.
+pub fn file_key(file: &SourceFile) -> String {
+    digest(file.identity().iter().map(String::as_str))
 }
 
 /// Names a shard within its unit: the same file is the same wherever the command is given, and

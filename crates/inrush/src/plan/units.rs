@@ -11,7 +11,7 @@ use crate::column::Column;
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::staging::{self, Model};
 use crate::package::Compression;
-use crate::source::Shard;
+use crate::source::{self, Shard, SourceError};
 
 /// PostgreSQL cuts longer names off.
 const NAME_BYTES_MAX: usize = 63;
@@ -166,25 +166,44 @@ fn work_bytes(shard: &Shard) -> u64 {
 impl UnitPlan {
     /// Makes this unit one that several streams fill. Its table is committed before its rows, so
     /// COPY cannot FREEZE them.
-    pub fn share(&mut self) {
+    pub fn share(&mut self) -> Result<(), SourceError> {
         self.shared = true;
         self.copy = self.copy_shared.clone();
+        self.shards = self.pieces()?;
+        Ok(())
+    }
+
+    /// What several streams can load of it at the same time.
+    fn pieces(&self) -> Result<Vec<Shard>, SourceError> {
+        let mut found = Vec::with_capacity(self.shards.len());
+        for shard in &self.shards {
+            found.extend(source::pieces(shard)?);
+        }
+        Ok(found)
+    }
+
+    fn can_be_shared(&self) -> Result<bool, SourceError> {
+        let pieces = self.pieces()?;
+        Ok(pieces.len() > 1 || pieces.iter().any(|piece| piece.is_fed))
     }
 }
 
 /// Shares large units among streams, where there would be fewer units than streams: a unit with
 /// one writer would leave the others idle. It costs FREEZE and, under `wal_level = minimal`,
 /// WAL, so a unit is shared only if it holds more than a stream's part of all bytes.
-pub fn share_long_ones(flows: &mut [FlowPlan], streams: usize) {
+pub fn share_long_ones(flows: &mut [FlowPlan], streams: usize) -> Result<(), SourceError> {
     let units = flows.iter_mut().flat_map(|flow| &mut flow.units);
     let units: Vec<&mut UnitPlan> = units.collect();
     let total: u64 = units.iter().map(|unit| unit.bytes_count).sum();
     for unit in units {
         let too_long = unit.bytes_count.saturating_mul(streams as u64) > total;
-        if streams > 1 && unit.shards.len() > 1 && too_long {
-            unit.share();
+        // Nobody knows how long a pipe is.
+        let is_endless = unit.shards.iter().any(|shard| shard.file.is_pipe());
+        if streams > 1 && (too_long || is_endless) && unit.can_be_shared()? {
+            unit.share()?;
         }
     }
+    Ok(())
 }
 
 /// A piece of work of a stream: a private unit, or one shard of a shared one.
@@ -201,18 +220,22 @@ pub struct WorkItem {
 }
 
 /// All work of a plan, the largest first, so that no stream is left with a long piece at the end.
-pub fn work(flows: &[FlowPlan]) -> Vec<WorkItem> {
+///
+/// A shard that is fed stands there once for each stream: all of them take from it.
+pub fn work(flows: &[FlowPlan], streams: usize) -> Vec<WorkItem> {
     let mut items = Vec::new();
     for (flow_index, flow) in flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
             if unit.shared {
                 for (index, shard) in unit.shards.iter().enumerate() {
-                    items.push(WorkItem {
+                    let takers = if shard.is_fed { streams.max(1) } else { 1 };
+                    let item = WorkItem {
                         flow: flow_index,
                         unit: unit_index,
                         shards: index..index + 1,
-                        bytes_count: work_bytes(shard),
-                    });
+                        bytes_count: work_bytes(shard) / takers as u64,
+                    };
+                    items.extend(std::iter::repeat_n(item, takers));
                 }
             } else {
                 items.push(WorkItem {

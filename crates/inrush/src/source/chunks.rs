@@ -3,6 +3,7 @@
 use inrush_scan::Records;
 
 use super::error::SourceError;
+use super::feed::FeedRange;
 use super::meter::SourceMeter;
 use super::reader::ShardReader;
 use crate::chunk::Chunk;
@@ -30,5 +31,19 @@ impl Chunks for ShardReader {
 
     fn meter(&self) -> SourceMeter {
         ShardReader::meter(self)
+    }
+}
+
+impl Chunks for FeedRange {
+    fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
+        FeedRange::next_chunk(self, records)
+    }
+
+    fn recycle(&mut self, chunk: Chunk) {
+        FeedRange::recycle(self, chunk);
+    }
+
+    fn meter(&self) -> SourceMeter {
+        FeedRange::meter(self)
     }
 }

@@ -22,11 +22,13 @@ mod lines;
 mod meter;
 mod natural;
 mod nearest;
+mod pieces;
 mod pipe;
 mod preview;
 mod reader;
 mod shard;
 mod signature;
+mod split;
 mod stored;
 mod text;
 mod transcode;
@@ -41,10 +43,12 @@ pub use feed::{Feed, FeedRange, FeedSettings};
 pub use files::{Origin, ResolveOptions, SourceFile, resolve, resolve_as};
 pub use last_record::last_field;
 pub use meter::SourceMeter;
+pub use pieces::pieces;
 pub use pipe::{Pipe, Pipes};
 pub use preview::{Preview, PreviewRecord};
 pub use reader::ShardReader;
 pub use shard::{RecordStart, Shard};
+pub use split::{first_records, needs_pass};
 
 #[cfg(test)]
 mod tests;

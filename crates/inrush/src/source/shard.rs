@@ -28,6 +28,8 @@ pub struct Shard {
     /// looked through; it must be where the dialect has quotes or escapes, since a line end
     /// there may stand within a record. In others the reader finds it.
     pub first_record: Option<RecordStart>,
+    /// Several streams take it from a [`Feed`](super::Feed): it cannot be read from its middle.
+    pub is_fed: bool,
 }
 
 impl Shard {
@@ -38,6 +40,7 @@ impl Shard {
             file,
             byte_range,
             first_record: None,
+            is_fed: false,
         }
     }
 
@@ -51,6 +54,7 @@ impl Shard {
             file,
             byte_range,
             first_record,
+            is_fed: false,
         }
     }
 

@@ -1,0 +1,97 @@
+//! Files that several streams take from one feed: who has what, and when all of it is committed.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::plan::FlowPlan;
+use crate::source::{Feed, FeedRange, FeedSettings, Shard, SourceError, SourceMeter};
+
+/// Text of a range: small enough that all streams have one soon, large enough to hand over
+/// seldom.
+pub const RANGE_BYTES: usize = 4 << 20;
+
+/// A file that is fed. The feed begins with the first stream that asks.
+pub struct FedFile {
+    settings: FeedSettings,
+    /// Ranges that an earlier attempt has committed.
+    finished: Vec<Range<u64>>,
+    feed: Mutex<Option<Arc<Feed>>>,
+    /// Ranges in the hands of streams, and streams that may still ask.
+    open: AtomicUsize,
+    ended: AtomicBool,
+    told: AtomicBool,
+    /// What the feed had cost when a stream looked last.
+    noted: Mutex<SourceMeter>,
+}
+
+impl FedFile {
+    /// A file whose `finished` ranges are loaded already.
+    pub fn new(chunk_bytes: usize, streams: usize, finished: Vec<Range<u64>>) -> FedFile {
+        FedFile {
+            settings: FeedSettings {
+                range_bytes: RANGE_BYTES,
+                chunk_bytes,
+                streams,
+            },
+            finished,
+            feed: Mutex::default(),
+            open: AtomicUsize::new(0),
+            ended: AtomicBool::new(false),
+            told: AtomicBool::new(false),
+            noted: Mutex::default(),
+        }
+    }
+
+    /// The feed, begun where it is not yet. Waits for the first bytes of a pipe.
+    pub fn feed(&self, flow: &FlowPlan, shard: &Shard) -> Result<Arc<Feed>, SourceError> {
+        let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(feed) = &*feed {
+            return Ok(Arc::clone(feed));
+        }
+        let begun = Feed::start(&shard.file, &flow.dialect, self.settings, &self.finished)?;
+        let begun = Arc::new(begun);
+        *feed = Some(Arc::clone(&begun));
+        Ok(begun)
+    }
+
+    /// The next range, for a stream that will [commit](FedFile::committed) it.
+    pub async fn next_range(&self, feed: &Feed) -> Result<Option<FeedRange>, SourceError> {
+        self.open.fetch_add(1, Ordering::AcqRel);
+        let next = feed.next_range().await;
+        if !matches!(next, Ok(Some(_))) {
+            if matches!(next, Ok(None)) {
+                self.ended.store(true, Ordering::Release);
+            }
+            self.open.fetch_sub(1, Ordering::AcqRel);
+        }
+        next
+    }
+
+    /// Says that so many ranges are committed.
+    pub fn committed(&self, ranges: usize) {
+        self.open.fetch_sub(ranges, Ordering::AcqRel);
+    }
+
+    /// Whether all of the file is committed; says so to one stream only.
+    pub fn is_complete(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+            && self.open.load(Ordering::Acquire) == 0
+            && !self.told.swap(true, Ordering::AcqRel)
+    }
+
+    /// What reading has cost since a stream asked last.
+    pub fn new_cost(&self, feed: &Feed) -> SourceMeter {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let cost = feed.meter();
+        let new = SourceMeter {
+            stored_bytes: cost.stored_bytes - noted.stored_bytes,
+            read_ns: cost.read_ns - noted.read_ns,
+            decompress_ns: cost.decompress_ns - noted.decompress_ns,
+            scan_ns: cost.scan_ns - noted.scan_ns,
+            ..SourceMeter::default()
+        };
+        *noted = cost;
+        new
+    }
+}

@@ -1,0 +1,147 @@
+//! Where the records of a file's ranges begin: found by a pass over all of them at the same time,
+//! where the dialect can hide line ends.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use inrush_scan::Dialect;
+use inrush_scan::split::{Method, RangeScanner, RangeSummary, first_record_of_fixed, resolve};
+
+use super::cut::is_line_based;
+use super::error::SourceError;
+use super::files::SourceFile;
+use super::shard::RecordStart;
+use super::stored::Purpose;
+use super::text::Text;
+use crate::cancel::Stop;
+
+/// Bytes that are read at a time.
+const READ_BYTES: usize = 256 << 10;
+
+/// Whether the records of a range can be found only by a look at all that stands before it.
+pub fn needs_pass(dialect: &Dialect) -> bool {
+    !is_line_based(dialect) && !matches!(Method::of(dialect), Method::Arithmetic { .. })
+}
+
+/// Where the first record of each range begins, as far as its reader cannot tell by itself. The
+/// ranges follow each other from the file's first byte to its last. A range in which no record
+/// begins has its first one at its end.
+///
+/// Reads the whole file with so many threads where [`needs_pass`] says so; nothing comes back
+/// where `stop` was asked meanwhile.
+pub fn first_records(
+    file: &Arc<SourceFile>,
+    dialect: &Dialect,
+    ranges: &[Range<u64>],
+    threads: usize,
+    stop: &Stop,
+) -> Result<Option<Vec<Option<RecordStart>>>, SourceError> {
+    if is_line_based(dialect) {
+        return Ok(Some(vec![None; ranges.len()]));
+    }
+    // Records are counted from behind a byte order mark.
+    let begin = Text::open(file, Purpose::Load)?.start();
+    if let Method::Arithmetic { record_bytes } = Method::of(dialect) {
+        let starts = ranges.iter().map(|range| {
+            let offset = range.start.saturating_sub(begin);
+            let offset = first_record_of_fixed(record_bytes, offset);
+            Some(RecordStart {
+                byte_offset: (begin + offset).min(range.end.max(begin)),
+                line: offset / u64::from(record_bytes) + 1,
+            })
+        });
+        return Ok(Some(starts.collect()));
+    }
+    let summaries = summaries(file, dialect, ranges, begin, threads, stop)?;
+    let Some(summaries) = summaries else {
+        return Ok(None);
+    };
+    let starts = ranges
+        .iter()
+        .zip(resolve(&summaries))
+        .map(|(range, start)| {
+            Some(RecordStart {
+                byte_offset: start.first_record.map_or(range.end, |at| begin + at),
+                line: start.line + 1,
+            })
+        });
+    Ok(Some(starts.collect()))
+}
+
+/// The summaries of all ranges; nothing where a stop was asked.
+fn summaries(
+    file: &Arc<SourceFile>,
+    dialect: &Dialect,
+    ranges: &[Range<u64>],
+    begin: u64,
+    threads: usize,
+    stop: &Stop,
+) -> Result<Option<Vec<RangeSummary>>, SourceError> {
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<Vec<(usize, RangeSummary)>, SourceError> {
+        let mut found = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(range) = ranges.get(index) else {
+                return Ok(found);
+            };
+            let range = range.start.max(begin)..range.end.max(begin);
+            match summary(file, dialect, range, stop)? {
+                Some(summary) => found.push((index, summary)),
+                None => return Ok(found),
+            }
+        }
+    };
+    let mut found = Vec::with_capacity(ranges.len());
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(ranges.len()))
+            .map(|_| scope.spawn(work))
+            .collect();
+        let mut result = work().map(|own| found.extend(own));
+        for other in others {
+            let theirs = other
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let theirs = theirs.map(|theirs| found.extend(theirs));
+            result = result.and(theirs);
+        }
+        result
+    })?;
+    if stop.asked().is_some() {
+        return Ok(None);
+    }
+    found.sort_unstable_by_key(|(index, _)| *index);
+    Ok(Some(
+        found.into_iter().map(|(_, summary)| summary).collect(),
+    ))
+}
+
+fn summary(
+    file: &Arc<SourceFile>,
+    dialect: &Dialect,
+    range: Range<u64>,
+    stop: &Stop,
+) -> Result<Option<RangeSummary>, SourceError> {
+    let mut scanner = RangeScanner::new(dialect);
+    let mut left = range.end - range.start;
+    let mut text = Text::open_at(file, range.start)?;
+    let mut buffer = vec![0; READ_BYTES];
+    while left > 0 {
+        if stop.asked().is_some() {
+            return Ok(None);
+        }
+        let most = buffer
+            .len()
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
+        let count = text.read(&mut buffer[..most])?;
+        if count == 0 {
+            // Shorter than it was planned: `check_unchanged` says so.
+            break;
+        }
+        scanner.push(&buffer[..count]);
+        left -= count as u64;
+    }
+    text.check_unchanged()?;
+    Ok(Some(scanner.finish()))
+}
