@@ -173,7 +173,10 @@ impl<'a> Machine<'a> {
 
     #[inline]
     fn take_block(&mut self, base: u32, masks: &Masks) -> Result<(), ScanError> {
-        let (paired_returns, bare_returns) = self.sorted_returns(base, masks);
+        let (paired_returns, bare_returns) = match masks.returns {
+            0 => (0, 0),
+            _ => self.sorted_returns(base, masks),
+        };
         match self.settings.form {
             Form::Plain => {
                 let newlines = masks.newlines;
@@ -266,10 +269,11 @@ impl<'a> Machine<'a> {
     }
 
     /// The carriage returns that belong to the line feed behind them, and all others: none of
-    /// either where they have no meaning.
-    #[inline]
+    /// either where they have no meaning. Apart, so that blocks without any stay quick.
+    #[cold]
+    #[inline(never)]
     fn sorted_returns(&self, base: u32, masks: &Masks) -> (u64, u64) {
-        if masks.returns == 0 || !self.settings.strips_returns {
+        if !self.settings.strips_returns {
             return (0, 0);
         }
         let behind = self.text.get(base as usize + BLOCK_BYTES) == Some(&b'\n');
@@ -320,7 +324,7 @@ impl<'a> Machine<'a> {
         self.take_ends::<ESCAPES, true>(base, masks, delimiters, newlines, escaped, bare_returns)
     }
 
-    #[inline]
+    #[inline(always)] // Once for each form: measured, a tenth quicker than one for all.
     fn take_ends<const ESCAPES: bool, const RETURNS: bool>(
         &mut self,
         base: u32,
