@@ -51,11 +51,20 @@ pub struct Feed {
     header: Option<Vec<String>>,
     encoding_found: Option<TextEncoding>,
     ranges: AsyncMutex<mpsc::Receiver<Result<Sent, SourceError>>>,
-    /// What the first one to meet an error was told; the others are told that there was one.
-    failed: Mutex<bool>,
+    /// An error is told once; those who ask later are told that there was one.
+    state: Mutex<FeedState>,
     shared: Arc<Shared>,
     dialect: Dialect,
     thread: Option<JoinHandle<()>>,
+}
+
+/// How far a feed is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FeedState {
+    Reading,
+    /// The whole file was handed out.
+    Ended,
+    Failed,
 }
 
 #[derive(Debug)]
@@ -66,9 +75,16 @@ struct Shared {
     usual_bytes: usize,
 }
 
+/// What the thread sends. The end is said: a thread that fell is not taken for one that is done.
+#[derive(Debug)]
+enum Sent {
+    Range(SentRange),
+    End,
+}
+
 /// A range on its way to a stream.
 #[derive(Debug)]
-struct Sent {
+struct SentRange {
     text_range: Range<u64>,
     first_line: u64,
     header_skipped_count: u64,
@@ -140,7 +156,7 @@ impl Feed {
             header,
             encoding_found,
             ranges: AsyncMutex::new(receiver),
-            failed: Mutex::new(false),
+            state: Mutex::new(FeedState::Reading),
             shared,
             dialect: dialect.clone(),
             thread: Some(thread),
@@ -162,27 +178,34 @@ impl Feed {
         self.encoding_found
     }
 
-    /// The next range; nothing at the end. An error reaches whoever asks next, and those who
+    /// The next range; nothing at the end, however often it is asked. An error reaches whoever asks next, and those who
     /// ask after it get [`SourceError::FeedFailed`]. To stop waiting, drop what this returns.
     pub async fn next_range(&self) -> Result<Option<FeedRange>, SourceError> {
-        let next = self.ranges.lock().await.recv().await;
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        if *failed {
-            return Err(SourceError::FeedFailed {
-                path: self.file.path.to_path_buf(),
-            });
-        }
-        match next {
-            None => Ok(None),
-            Some(Err(error)) => {
-                *failed = true;
-                Err(error)
-            }
-            Some(Ok(sent)) => Ok(Some(FeedRange::new(
+        // Held until the state is told, so that nobody sees what comes after it before.
+        let mut ranges = self.ranges.lock().await;
+        let next = ranges.recv().await;
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match (next, *state) {
+            (Some(Ok(Sent::Range(sent))), FeedState::Reading) => Ok(Some(FeedRange::new(
                 sent,
                 &self.dialect,
                 Arc::clone(&self.shared),
             ))),
+            (Some(Ok(Sent::End)), FeedState::Reading) => {
+                *state = FeedState::Ended;
+                Ok(None)
+            }
+            (Some(Err(error)), FeedState::Reading) => {
+                *state = FeedState::Failed;
+                Err(error)
+            }
+            (None, FeedState::Ended) => Ok(None),
+            _ => {
+                *state = FeedState::Failed;
+                Err(SourceError::FeedFailed {
+                    path: self.file.path.to_path_buf(),
+                })
+            }
         }
     }
 
@@ -236,7 +259,7 @@ impl Feeder {
             self.note_cost();
             let sent = match next {
                 Ok(Some(sent)) => match self.is_finished(&sent.text_range) {
-                    Ok(false) => Ok(sent),
+                    Ok(false) => Ok(Sent::Range(sent)),
                     Ok(true) => {
                         self.recycle(sent.chunks);
                         continue;
@@ -246,11 +269,11 @@ impl Feeder {
                 Ok(None) => match self.finished.pop_front() {
                     // Loaded by an earlier run, and not there now.
                     Some(range) => Err(self.ranges_differ(range)),
-                    None => return,
+                    None => Ok(Sent::End),
                 },
                 Err(error) => Err(error),
             };
-            let is_last = sent.is_err();
+            let is_last = !matches!(sent, Ok(Sent::Range(_)));
             // Refused where nobody takes ranges any more.
             if sender.blocking_send(sent).is_err() || is_last {
                 return;
@@ -261,7 +284,7 @@ impl Feeder {
     /// Cuts the next range off the text. Where it ends depends on nothing but the text and
     /// `range_bytes`: at the last record end that is not past them, or at the end of its first
     /// record.
-    fn next_range(&mut self) -> Result<Option<Sent>, SourceError> {
+    fn next_range(&mut self) -> Result<Option<SentRange>, SourceError> {
         let start = self.next_start;
         let first_line = match start {
             0 => 1,
@@ -303,7 +326,7 @@ impl Feeder {
             return Ok(None);
         }
         self.next_start = end;
-        Ok(Some(Sent {
+        Ok(Some(SentRange {
             text_range: start..end,
             first_line,
             header_skipped_count: std::mem::take(&mut self.header_skipped_count),
@@ -415,7 +438,7 @@ pub struct FeedRange {
 }
 
 impl FeedRange {
-    fn new(sent: Sent, dialect: &Dialect, shared: Arc<Shared>) -> FeedRange {
+    fn new(sent: SentRange, dialect: &Dialect, shared: Arc<Shared>) -> FeedRange {
         FeedRange {
             first_line: sent.first_line,
             chunks: sent.chunks,

@@ -35,6 +35,10 @@ fn ranges(
         let read = read_range(&mut range)?;
         found.push((range.text_range.clone(), read));
     }
+    for _ in 0..2 {
+        let end = runtime().block_on(feed.next_range())?;
+        assert!(end.is_none(), "the end stays the end");
+    }
     let meter = feed.meter();
     if finished.is_empty() {
         let end = found.last().map_or(0, |(range, _)| range.end);
@@ -184,6 +188,34 @@ fn memory_is_bounded_by_the_ranges() {
         }
     }
     assert!(addresses.len() <= 3 * 10, "{} buffers", addresses.len());
+}
+
+#[test]
+fn several_streams_share_the_ranges() {
+    let folder = tempdir().expect("a folder");
+    let file = gzip_file(folder.path(), 20_000);
+    let expected = read(&file, &Dialect::tbl(), 1 << 20).expect("readable");
+    for _ in 0..20 {
+        let feed = Feed::start(&file, &Dialect::tbl(), settings(5000, 1000), &[]).expect("opens");
+        let mut all: Vec<(Range<u64>, Read)> = std::thread::scope(|scope| {
+            let stream = || {
+                let runtime = runtime();
+                let mut own = Vec::new();
+                while let Some(mut range) = runtime.block_on(feed.next_range()).expect("readable") {
+                    let read = read_range(&mut range).expect("readable");
+                    own.push((range.text_range.clone(), read));
+                }
+                own
+            };
+            let streams: Vec<_> = (0..4).map(|_| scope.spawn(stream)).collect();
+            let own = streams
+                .into_iter()
+                .map(|stream| stream.join().expect("it ends"));
+            own.flatten().collect()
+        });
+        all.sort_by_key(|(range, _)| range.start);
+        assert_eq!(together(all), expected);
+    }
 }
 
 #[test]
