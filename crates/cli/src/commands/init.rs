@@ -180,7 +180,7 @@ fn summary(guess: &Guess, path: Option<&Path>) -> String {
     let width = guess
         .columns
         .iter()
-        .map(|column| column.name_in_package().chars().count())
+        .map(|column| column.name.chars().count())
         .max()
         .unwrap_or(0)
         .min(30);
@@ -191,7 +191,7 @@ fn summary(guess: &Guess, path: Option<&Path>) -> String {
             .map_or(String::new(), |format| format!(" ({format})"));
         text.push_str(&format!(
             "  {:width$}  {}{format}\n",
-            column.name_in_package(),
+            column.name,
             column.column_type.sql()
         ));
     }

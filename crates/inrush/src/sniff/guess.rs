@@ -14,8 +14,8 @@ use crate::package::{ColumnSpec, Comments, Format};
 pub struct Guess {
     /// How they are written.
     pub form: Form,
-    /// How they are compressed, where that was declared.
-    pub(super) compression: Option<crate::package::Compression>,
+    /// What was declared of the format.
+    pub(super) declared: Format,
     /// Their columns.
     pub columns: Vec<ColumnGuess>,
     /// Rows that were looked at.
@@ -53,13 +53,6 @@ pub struct ColumnGuess {
     pub unsure: Vec<String>,
 }
 
-impl ColumnGuess {
-    /// Its name in a package, which is the file's own where that is needed to find it.
-    pub fn name_in_package(&self) -> &str {
-        mapping::column_name(self)
-    }
-}
-
 impl Guess {
     /// The dialect that the files are read with.
     pub fn dialect(&self) -> inrush_scan::Dialect {
@@ -68,12 +61,12 @@ impl Guess {
 
     /// The format of a package.
     pub fn format(&self) -> Format {
-        mapping::format(&self.form, self.compression)
+        mapping::format(&self.form, &self.declared)
     }
 
     /// The columns of a package.
     pub fn columns(&self) -> Vec<ColumnSpec> {
-        self.columns.iter().map(mapping::column_spec).collect()
+        mapping::column_specs(&self.columns)
     }
 
     /// The columns as the converters are given them.
@@ -81,9 +74,7 @@ impl Guess {
         self.columns
             .iter()
             .enumerate()
-            .map(|(index, column)| {
-                mapping::column(mapping::column_name(column), &column.column_type, index)
-            })
+            .map(|(index, column)| mapping::column(&column.name, &column.column_type, index))
             .collect()
     }
 
@@ -93,7 +84,7 @@ impl Guess {
             column
                 .unsure
                 .iter()
-                .map(|unsure| format!("column {}: {unsure}", column.name_in_package()))
+                .map(|unsure| format!("column {}: {unsure}", column.name))
         });
         self.unsure.iter().cloned().chain(of_columns).collect()
     }

@@ -7,7 +7,7 @@ use super::form::{Form, FormEscape};
 use super::guess::ColumnGuess;
 use crate::column::Column;
 use crate::package::{
-    ColumnDetail, ColumnSpec, Compression, Format, NullMarker, OneOrMany, Preset,
+    ColumnDetail, ColumnSpec, FieldChoice, Format, NAME_BYTES_MAX, NullMarker, OneOrMany, Preset,
 };
 
 /// Whether a dialect can pass over lines that begin with a comment's sign.
@@ -70,7 +70,7 @@ pub(super) fn lines_dialect() -> Dialect {
 }
 
 /// The format that says a form, all of it, so that nothing depends on a file's name.
-pub(super) fn format(form: &Form, compression: Option<Compression>) -> Format {
+pub(super) fn format(form: &Form, declared: &Format) -> Format {
     let preset = nearest_preset(form);
     let usual = preset.dialect();
     let wanted = dialect(form);
@@ -96,7 +96,8 @@ pub(super) fn format(form: &Form, compression: Option<Compression>) -> Format {
             Some(marker) => NullMarker::Text(marker.clone()),
             None => NullMarker::Never(false),
         }),
-        compression,
+        compression: declared.compression,
+        encoding: declared.encoding.clone(),
         ..Format::default()
     }
 }
@@ -118,26 +119,52 @@ fn nearest_preset(form: &Form) -> Preset {
     }
 }
 
-/// The name of a column in a package. The planner finds the columns of a header by their names,
-/// so a name that differs from the file's by more than its case cannot be given yet.
-pub(super) fn column_name(column: &ColumnGuess) -> &str {
-    match &column.field {
-        Some(field) if field.trim().to_lowercase() != column.name => field.trim(),
-        _ => &column.name,
-    }
+/// The columns of a package.
+pub(super) fn column_specs(columns: &[ColumnGuess]) -> Vec<ColumnSpec> {
+    columns
+        .iter()
+        .enumerate()
+        .map(|(index, column)| {
+            let detail = ColumnDetail {
+                type_name: Some(column.column_type.sql()),
+                field: field_choice(columns, index),
+                format: column
+                    .column_type
+                    .format()
+                    .map(|format| OneOrMany::One(format.to_owned())),
+                ..ColumnDetail::named(&column.name)
+            };
+            ColumnSpec::short(&detail).unwrap_or_else(|| ColumnSpec::Long(Box::new(detail)))
+        })
+        .collect()
 }
 
-/// The column of a package.
-pub(super) fn column_spec(column: &ColumnGuess) -> ColumnSpec {
-    let detail = ColumnDetail {
-        type_name: Some(column.column_type.sql()),
-        format: column
-            .column_type
-            .format()
-            .map(|format| OneOrMany::One(format.to_owned())),
-        ..ColumnDetail::named(column_name(column))
+/// The field of a column, where its name does not tell it: by the header's name, or by its place
+/// where that name is not there once only, or cannot be written as it is.
+fn field_choice(columns: &[ColumnGuess], index: usize) -> Option<FieldChoice> {
+    let name = |column: &ColumnGuess| {
+        let field = column.field.as_deref()?;
+        Some(field.trim().to_lowercase())
     };
-    ColumnSpec::short(&detail).unwrap_or_else(|| ColumnSpec::Long(Box::new(detail)))
+    let column = &columns[index];
+    let wanted = name(column)?;
+    let is_unique = columns
+        .iter()
+        .filter(|other| name(other).as_ref() == Some(&wanted))
+        .nth(1)
+        .is_none();
+    if is_unique && wanted == column.name {
+        return None;
+    }
+    let text = column.field.as_deref().unwrap_or_default().trim();
+    let is_writable = !text.is_empty()
+        && text.len() <= NAME_BYTES_MAX
+        // Braces stand for parameters in a package.
+        && !text.contains(|c: char| c.is_control() || c == '{' || c == '}');
+    Some(match is_unique && is_writable {
+        true => FieldChoice::Name(text.to_owned()),
+        false => FieldChoice::Number(u32::try_from(index + 1).unwrap_or(u32::MAX)),
+    })
 }
 
 /// The column that the converters are given.

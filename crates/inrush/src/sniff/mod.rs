@@ -59,7 +59,7 @@ use sample::{Extent, Samples};
 /// What is to be guessed.
 #[derive(Clone, Debug, Default)]
 pub struct SniffOptions {
-    /// What is declared of the format. Where anything but the compression is, all of it is taken
+    /// What is declared of the format. Where anything but compression and encoding is, it is taken
     /// as declared and nothing of it guessed.
     pub format: Format,
     /// Look at all rows of all files, and not at samples.
@@ -104,7 +104,7 @@ fn sniff_within(
     unsure.extend(unsure::of_extent(files.len(), &samples, options.everything));
     Ok(Guess {
         form: verdict.form,
-        compression: options.format.compression,
+        declared: options.format.clone(),
         columns,
         rows: evidence.rows,
         bytes_read: samples.bytes_count(),
@@ -117,10 +117,11 @@ fn sniff_within(
     })
 }
 
-/// Whether anything but the compression is declared.
+/// Whether anything but compression and encoding is declared.
 pub fn is_declared(format: &Format) -> bool {
     Format {
         compression: None,
+        encoding: None,
         ..format.clone()
     } != Format::default()
 }

@@ -2,6 +2,7 @@
 //! depends on the files' sizes alone, so that two looks at the same files see the same.
 
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use inrush_scan::Records;
 use super::error::SniffError;
 use super::mapping;
 use crate::package::Compression;
-use crate::source::{BufferPool, Shard, ShardReader, SourceError, SourceFile};
+use crate::source::{BufferPool, Origin, Shard, ShardReader, SourceError, SourceFile};
 
 /// How much is read.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +61,7 @@ pub(super) struct Samples {
     pub is_everything: bool,
     /// Files that were looked at.
     pub files_sampled: usize,
-    /// Compressed files of which only the beginning was read.
+    /// Files that are compressed, or not UTF-8, of which only the beginning was read.
     pub beginning_only: usize,
 }
 
@@ -115,7 +116,14 @@ fn take_of(
     extent: &Extent,
     samples: &mut Samples,
 ) -> Result<(), SniffError> {
-    let is_plain = file.compression == Compression::None;
+    if matches!(file.origin, Origin::Pipe(_)) {
+        return Err(SniffError::Records {
+            path: file.path.to_path_buf(),
+            what: "a pipe cannot be looked at before it is loaded".to_owned(),
+            mend: "declare how it is written and its columns: --format and --columns".to_owned(),
+        });
+    }
+    let is_plain = is_plain(file)?;
     let is_small = is_plain && file.size_bytes <= bytes_max;
     let wanted = match (is_plain, is_small) {
         (_, true) => file.size_bytes,
@@ -123,7 +131,7 @@ fn take_of(
         // Nothing else of it will be read.
         (false, _) => bytes_max,
     };
-    let beginning = beginning(file, wanted)?;
+    let beginning = beginning(file, wanted, is_plain)?;
     let is_whole = beginning.ends_file;
     let end = beginning.byte_offset + beginning.bytes.len() as u64;
     samples.samples.push(beginning);
@@ -166,9 +174,32 @@ fn take_of(
     Ok(())
 }
 
+/// Whether the bytes of a file are its text as they are stored, so that any place of it can be
+/// read by itself: not compressed, and nothing but UTF-8 by declaration or byte order mark.
+fn is_plain(file: &SourceFile) -> Result<bool, SniffError> {
+    if file.compression != Compression::None || file.encoding.is_some() {
+        return Ok(false);
+    }
+    let mut mark = Vec::new();
+    File::open(file.path.as_path())
+        .and_then(|opened| opened.take(2).read_to_end(&mut mark))
+        .map_err(|cause| SourceError::Unreadable {
+            path: file.path.to_path_buf(),
+            cause,
+        })?;
+    Ok(!matches!(
+        mark.as_slice(),
+        [0xff, 0xfe] | [0xfe, 0xff] | [0, 0]
+    ))
+}
+
 /// Reads the beginning of a file as the load reads it: decompressed, its first bytes checked, its
 /// byte order mark passed over. It ends with a line.
-fn beginning(file: &Arc<SourceFile>, bytes_wanted: u64) -> Result<Sample, SniffError> {
+fn beginning(
+    file: &Arc<SourceFile>,
+    bytes_wanted: u64,
+    is_plain: bool,
+) -> Result<Sample, SniffError> {
     let shard = Shard::whole(Arc::clone(file));
     let dialect = mapping::lines_dialect();
     const CHUNK_BYTES_MAX: u64 = 1 << 20;
@@ -194,7 +225,7 @@ fn beginning(file: &Arc<SourceFile>, bytes_wanted: u64) -> Result<Sample, SniffE
         reader.recycle(chunk);
     }
     let read_bytes = sample.byte_offset + sample.bytes.len() as u64;
-    if file.compression == Compression::None && read_bytes >= file.size_bytes {
+    if is_plain && read_bytes >= file.size_bytes {
         sample.ends_file = true;
     }
     Ok(sample)

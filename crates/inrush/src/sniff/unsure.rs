@@ -86,11 +86,11 @@ pub(super) fn of_extent(file_count: usize, samples: &Samples, everything: bool) 
     }
     match samples.beginning_only {
         0 => {}
-        1 if file_count == 1 => {
-            unsure.push("the file is compressed, so only its beginning was looked at".to_owned())
-        }
+        1 if file_count == 1 => unsure.push(
+            "the file is compressed or not UTF-8, so only its beginning was looked at".to_owned(),
+        ),
         count => unsure.push(format!(
-            "of {count} compressed files only the beginnings were looked at"
+            "of {count} files, compressed or not UTF-8, only the beginnings were looked at"
         )),
     }
     unsure

@@ -99,3 +99,18 @@ fn large_keys_of_a_sample_leave_room() {
     let guess = sampled("a.csv", text.as_bytes(), false);
     assert_eq!(columns(&guess), "column_1 bigint, column_2 integer");
 }
+
+#[test]
+fn of_a_file_in_utf16_the_beginning_is_looked_at() {
+    let text = large(BYTES, |index| format!("{index},\u{dc},{}\n", index % 7));
+    let bytes: Vec<u8> = std::iter::once(0xfeff)
+        .chain(text.encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let guess = sampled("a.csv", &bytes, false);
+    assert_eq!(
+        columns(&guess),
+        "column_1 integer, column_2 text, column_3 integer"
+    );
+    assert_unsure(&guess, &["only its beginning was looked at"]);
+}

@@ -112,6 +112,28 @@ fn comments_say_what_was_seen() {
     }
 }
 
+#[test]
+fn fields_are_found_by_what_the_header_calls_them() {
+    let guess = sniffed(
+        "a.csv",
+        b"ID,Order ID,,x,X,a{b}\n1,2,3,4,5,6\n7,8,9,0,1,2\n2,2,2,2,2,2\n",
+    );
+    let (text, _) = read_back(&guess);
+    for column in [
+        "\"id integer\"",
+        "{ name = \"order_id\", type = \"integer\", field = \"Order ID\" }",
+        "{ name = \"column_3\", type = \"integer\", field = 3 }",
+        "{ name = \"x\", type = \"integer\", field = 4 }",
+        "{ name = \"x_2\", type = \"integer\", field = 5 }",
+        "{ name = \"a_b\", type = \"integer\", field = 6 }",
+    ] {
+        assert!(
+            text.contains(&format!("    {column},\n")),
+            "{column} is not in\n{text}"
+        );
+    }
+}
+
 /// The values of a column of one kind, each as text; nothing is NULL.
 #[derive(Clone, Debug)]
 enum Kind {
