@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import random
+from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
@@ -35,15 +36,34 @@ FAULTS = {
 DECEPTION = '""\n1,a,b\r\n2,"",c"",d\n\n3,,""""\n'
 
 
+DIALECTS = {
+    "doubled_quotes": Dialect(),
+    "escapes": Dialect(delimiter=";", quote="'", escape="\\"),
+}
+
+
+def in_dialect(text: str, dialect: Dialect) -> str:
+    """Return a text of RFC 4180 as another dialect writes it."""
+    for pair in (
+        (",", dialect.delimiter),
+        ('""', dialect.escape + dialect.quote),
+        ('"', dialect.quote),
+    ):
+        text = text.replace(*pair)
+    return text
+
+
 @dataclass
 class LargeFile:
     """A file, its rows in a table, and the places of its rejects in bytes of each encoding."""
 
     database: Database
+    dialect: Dialect
     text: str = ""
     good_rows: int = 0
     blank_lines: int = 0
     rejects: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
+    rejected_text: str = ""
 
     def encoded(self, encoding: str) -> bytes:
         """Return its bytes, with a byte order mark where it is UTF-16."""
@@ -51,21 +71,24 @@ class LargeFile:
         return (mark + self.text).encode(encoding)
 
 
-def make(numbers: random.Random, database: Database) -> LargeFile:
+def make(numbers: random.Random, database: Database, dialect: Dialect) -> LargeFile:
     """Make the file, and a table of its rows with COPY."""
-    made = LargeFile(database)
-    writer = Writer(numbers, Dialect())
+    made = LargeFile(database, dialect)
+    writer = Writer(numbers, dialect)
+    comma = dialect.delimiter
     pool: list[tuple[str, str | None]] = [
-        (f",{writer.quoted(counts=(20, 40))},{writer.quoted()}", None) for _ in range(1000)
+        (f"{comma}{writer.quoted(counts=(20, 40))}{comma}{writer.quoted()}", None)
+        for _ in range(1000)
     ]
-    pool += FAULTS.items()
+    pool += [(in_dialect(tail, dialect), code) for tail, code in FAULTS.items()]
     sizes = {
         tail: {encoding: len(tail.encode(encoding)) for encoding in ("utf-8", "utf-16-le")}
         for tail, _ in pool
     }
-    deception = DECEPTION * (20 * MIB // len(DECEPTION))
+    deception = in_dialect(DECEPTION, dialect) * (20 * MIB // len(DECEPTION))
     pieces: list[str] = []
     good: list[str] = []
+    bad: list[str] = []
     offsets = {"utf-8": 0, "utf-16-le": 2}
     made.rejects = {encoding: [] for encoding in offsets}
     line = 1
@@ -82,38 +105,44 @@ def make(numbers: random.Random, database: Database) -> LargeFile:
         number += 1
         tail, code = numbers.choice(pool)
         if number == 50_000:
-            tail, code = f',"{deception}",', None
+            tail, code = in_dialect(',"', dialect) + deception + in_dialect('",', dialect), None
             sizes[tail] = {"utf-8": len(tail), "utf-16-le": 2 * len(tail)}
+        line_end = numbers.choice(("\n", "\n", "\r\n"))
         if code is None:
             good.append(f"{number}{tail}\n")
         else:
             for encoding, offset in offsets.items():
                 made.rejects[encoding].append((line, offset, code))
+            # A return before the line feed is a part of the line end.
+            bad.append(f"{number}{tail}{line_end}".removesuffix("\n").removesuffix("\r") + "\n")
         put(str(number))
         put(tail, utf8=sizes[tail]["utf-8"], utf16=sizes[tail]["utf-16-le"])
-        put(numbers.choice(("\n", "\n", "\r\n")))
+        put(line_end)
         if numbers.random() < 0.01:
             made.blank_lines += 1
             put("\r\n")
     # The last line ends with the file, inside a quoted field.
     for encoding, offset in offsets.items():
         made.rejects[encoding].append((line, offset, "unclosed_quote"))
-    put('0,"never closed,\n')
+    unclosed = in_dialect('0,"never closed,\n', dialect)
+    put(unclosed)
+    made.rejected_text = "".join([*bad, unclosed, "\n"])
     made.text = "".join(pieces)
     made.good_rows = len(good)
     database.execute("CREATE TABLE expected (id int, a text, b text)")
-    statement = "COPY expected FROM STDIN (FORMAT csv)"
-    with database.connect() as connection, connection.cursor().copy(statement) as copy:
+    statement = f"COPY expected FROM STDIN ({dialect.copy_options})"
+    with database.connect() as connection, connection.cursor().copy(statement.encode()) as copy:
         copy.write("".join(good))
     return made
 
 
-@pytest.fixture(scope="module")
-def large_file(newest_server: Server) -> LargeFile:
-    """Return the file, made once."""
+@pytest.fixture(scope="module", params=DIALECTS)
+def large_file(request: pytest.FixtureRequest, newest_server: Server) -> LargeFile:
+    """Return the file in each dialect, made once."""
     print(f"INRUSH_TEST_SEED={seed()}")
-    numbers = random.Random(f"{seed()} large")  # noqa: S311
-    return make(numbers, newest_server.create_database("one_large_file"))
+    numbers = random.Random(f"{seed()} {request.param}")  # noqa: S311
+    database = newest_server.create_database(f"one_large_file_{request.param}")
+    return make(numbers, database, DIALECTS[request.param])
 
 
 @pytest.mark.parametrize(
@@ -138,7 +167,7 @@ def test_every_way_reads_the_same(
             table,
             name,
             columns=["id int", "a text", "b text"],
-            format={"preset": "csv", "header": False, "record_bytes_max": 64 * MIB},
+            format=large_file.dialect.inrush_format | {"record_bytes_max": 64 * MIB},
             rejects={"rows_max": 1_000_000},
         ),
         name=table,
@@ -148,6 +177,9 @@ def test_every_way_reads_the_same(
     outcome.expect(LOADED_WITH_REJECTS)
     rejects = [(one["line"], one["byte_offset"], one["code"]) for one in outcome.rejects()]
     assert sorted(rejects, key=lambda one: one[1]) == large_file.rejects[encoding]
+    folder = outcome.run_folders()[-1] / "rejects"
+    kept = b"".join(path.read_bytes() for path in folder.glob("*.rejects")).decode()
+    assert Counter(kept.split("\n")) == Counter(large_file.rejected_text.split("\n"))
     account = outcome.report["account"]
     assert account["rows_loaded"] == large_file.good_rows
     assert account["rows_rejected"] == len(rejects)
