@@ -45,9 +45,7 @@ def test_init_writes_a_package_that_runs(newest_database: Database, inrush: Inru
     assert newest_database.rows("SELECT * FROM people ORDER BY id") == ROWS
 
 
-def test_a_reject_says_that_its_type_was_guessed(
-    newest_database: Database, inrush: Inrush
-) -> None:
+def test_a_reject_says_that_its_type_was_guessed(newest_database: Database, inrush: Inrush) -> None:
     text = "".join(f"{number},{number % 7}\n" for number in range(4_000_000))
     # Between the last two places that are looked at.
     end = text.index("\n", len(text) - 400_000)

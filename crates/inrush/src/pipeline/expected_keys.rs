@@ -40,6 +40,10 @@ impl ExpectedKeys {
         if unit.shared || unit.bounds.is_some() {
             return None;
         }
+        // What is no plain file has no end that can be looked at, or no beginning twice.
+        if !shard.file.reads_in_ranges().unwrap_or(false) {
+            return None;
+        }
         let column = &flow.columns[key.column_index];
         let first = Preview::read(&shard.file, &flow.dialect, 1).ok()?;
         let first = first.records.first()?;
