@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 import os
-import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ ROWS = 220_000
 BAD_ROW = 201_000
 STREAMS = 3
 # Text that does not shrink to nothing when it is compressed.
-NOISE = "".join(random.Random(3).choices("0123456789abcdefghijklmnopqrstuvwxyz", k=100_000))
+NOISE = "".join(sha256(str(number).encode()).hexdigest() for number in range(1_600))
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ def load(
     streams: int = STREAMS,
     **more: Value,
 ) -> Outcome:
-    columns = 'columns = ["id int not null", "note text", { name = "line", type = "int", source = "line" }]\n'
+    line_column = '{ name = "line", type = "int", source = "line" }'
+    columns = f'columns = ["id int not null", "note text", {line_column}]\n'
     written = flow("loaded", file, format=kind.format, **more)
     text = package(database.url, written.rstrip("\n") + "\n" + columns, streams=streams)
     if fault is None:

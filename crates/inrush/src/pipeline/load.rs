@@ -184,12 +184,12 @@ impl Loader<'_> {
         } else {
             format!("{}.{}", flow.name, unit.number)
         };
-        Ok(RejectFile::new(
+        RejectFile::new(
             &self.context.run.rejects_folder(),
             &name,
             &flow.dialect,
             flow.header.as_deref(),
-        )?)
+        )
     }
 }
 
