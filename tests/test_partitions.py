@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from command import CLEAN, FAILED, LOADED_WITH_REJECTS, Inrush
+from command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, USAGE, Inrush
 from contents import assert_same_rows, state
 from packages import Value, flow, package
 from servers import Database
@@ -225,6 +225,58 @@ def test_a_key_outside_all_bounds_is_a_reject(newest_database: Database, inrush:
     write_parts(inrush, "rows", [["1", "99"]])
     text = package(newest_database.url, flow("loaded", "rows.tbl.*", **declared([0, 10])))
     inrush("run", inrush.write("package.toml", text)).expect(4, "rows.tbl.1:2", "99")
+    assert state(newest_database) == []
+
+
+PART_COLUMNS = ["id int not null", "k int not null", "note text"]
+
+
+@pytest.mark.parametrize("quoted", [False, True], ids=["lines", "quoted"])
+def test_one_file_is_cut_into_parts_where_the_key_changes(
+    newest_database: Database, inrush: Inrush, quoted: bool
+) -> None:
+    # Runs of 37 rows with one key: no cut may part them.
+    rows = [(number, number // 37, f"note {number}") for number in range(20_000)]
+    if quoted:
+        rows = [(number, key, f'{note},\n"5"\n') for number, key, note in rows]
+        quote = [note.replace('"', '""') for _, _, note in rows]
+        lines = [f'{row[0]},{row[1]},"{note}"' for row, note in zip(rows, quote, strict=True)]
+    else:
+        lines = [f"{number},{key},{note}" for number, key, note in rows]
+    inrush.write("rows.csv", "\n".join(lines) + "\n")
+    settings: dict[str, Value] = {"columns": PART_COLUMNS, "partition_by": "k"}
+    settings |= {"format": {"header": False}, "bounds": {"parts": 5}}
+    text = package(newest_database.url, flow("loaded", "rows.csv", **settings))
+    outcome = inrush("run", inrush.write("package.toml", text)).expect(CLEAN)
+    assert newest_database.rows("SELECT id, k, note FROM loaded ORDER BY id") == rows
+    counts = rows_by_partition(newest_database, "loaded")
+    assert len(counts) == 5
+    assert max(counts) - min(counts) < 1_000
+    keys = "SELECT count(*) FROM (SELECT k FROM loaded GROUP BY k HAVING count(*) <> 37) AS odd"
+    assert newest_database.value(keys) == 1  # the last one
+    assert newest_database.value(
+        "SELECT count(*) FROM (SELECT k FROM loaded GROUP BY k "
+        "HAVING count(DISTINCT tableoid) > 1) AS parted"
+    ) == 0  # fmt: skip
+    # Each by one stream, with FREEZE.
+    assert not any(unit["shared"] for unit in outcome.report["units"])
+    inrush("run", "package.toml").expect(CLEAN, "already loaded")
+
+
+def test_rows_that_are_not_in_the_order_of_their_parts_are_rejects(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    keys = [*range(10_000), 3, *range(10_000, 20_000)]
+    lines = [f"{number},{key},x" for number, key in enumerate(keys, 1)]
+    inrush.write("rows.csv", "\n".join(lines) + "\n")
+    settings: dict[str, Value] = {"columns": PART_COLUMNS, "partition_by": "k"}
+    settings |= {"format": {"header": False}, "bounds": {"parts": 4}}
+    text = package(newest_database.url, flow("loaded", "rows.csv", **settings))
+    outcome = inrush("run", inrush.write("package.toml", text))
+    outcome.expect(REJECT_LIMIT, "rows.csv:10001", "in their order")
+    assert state(newest_database) == []
+    inrush.write("rows.csv", "\n".join(reversed(lines)) + "\n")
+    inrush("run", "package.toml").expect(USAGE, "not in the order of its key")
     assert state(newest_database) == []
 
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use inrush::column_policy::ColumnChanges;
 use inrush::report::{Outcome, RunReport};
 
 use crate::names::readable;
@@ -10,6 +11,21 @@ use crate::numbers::{bytes, count, counted, seconds};
 
 /// Notes that are printed; all of them are in the report.
 const NOTES_MAX: usize = 5;
+
+/// What was changed in a column, in words.
+fn changes(changes: &ColumnChanges) -> String {
+    [
+        (changes.truncated, "cut off"),
+        (changes.rounded, "rounded"),
+        (changes.defaulted, "filled by the default"),
+        (changes.nulled, "made NULL"),
+    ]
+    .iter()
+    .filter(|(number, _)| *number > 0)
+    .map(|(number, what)| format!("{} {what}", count(*number)))
+    .collect::<Vec<_>>()
+    .join(", ")
+}
 
 /// The account of a run, as a table.
 pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
@@ -51,6 +67,16 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
         seconds(report.phases.switch_s),
         seconds(report.phases.analyze_s),
     ));
+    for table in &report.tables {
+        for column in &table.changes {
+            line(format!(
+                "changed as declared: {}.{}: {}",
+                readable(&table.target),
+                column.column,
+                changes(&column.changes)
+            ));
+        }
+    }
     for note in report.notes.iter().take(NOTES_MAX) {
         line(format!("note: {note}"));
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use inrush::package::{
-    BoundValue, Bounds, BoundsEvery, BoundsWord, ColumnSpec, Connection, Flow, Mode, OneOrMany,
-    Origin, Package, RejectLimit, RunSettings, escape_braces, split_columns,
+    BoundValue, Bounds, BoundsEvery, BoundsParts, BoundsWord, ColumnSpec, Connection, Flow, Mode,
+    OneOrMany, Origin, Package, RejectLimit, RunSettings, escape_braces, split_columns,
 };
 
 use crate::arguments::{LoadArguments, LoadMode, parse_format};
@@ -109,7 +109,7 @@ pub fn to_save(package: &Package, path: &Path) -> Result<Package, CommandError> 
     Ok(package)
 }
 
-/// `data`, `every 1 month`, or values with commas between them.
+/// `data`, `every 1 month`, `8 parts`, or values with commas between them.
 fn bounds(text: &str) -> Bounds {
     let text = text.trim();
     if text == "data" {
@@ -121,6 +121,11 @@ fn bounds(text: &str) -> Bounds {
         return Bounds::Every(BoundsEvery {
             every: value(every.trim_start_matches(['=', ' ']), true),
         });
+    }
+    if let Some(parts) = text.strip_suffix("parts")
+        && let Ok(parts) = parts.trim().parse()
+    {
+        return Bounds::Parts(BoundsParts { parts });
     }
     let values: Vec<&str> = text.split(',').map(str::trim).collect();
     let are_numbers = values.iter().all(|value| value.parse::<i64>().is_ok());

@@ -69,10 +69,13 @@ impl Dialect {
                 ));
             }
         }
-        if self.fixed.is_none() && self.delimiter.as_bytes().starts_with(bytes) {
+        // Not only at its beginning: in `a;x` with `a;b` and `;` the record would end before it
+        // is known.
+        let delimiter = self.delimiter.as_bytes();
+        if self.fixed.is_none() && delimiter.windows(bytes.len()).any(|part| part == bytes) {
             return Err(refusal(
                 "terminator",
-                format!("the delimiter {} begins with it", self.delimiter),
+                format!("the delimiter {} holds it", self.delimiter),
                 "take another text for one of them",
             ));
         }

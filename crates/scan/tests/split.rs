@@ -209,3 +209,28 @@ fn fixed(record: RecordEnd) -> FixedWidth {
         record,
     }
 }
+
+/// Else a record would begin before it is known that it does: in `a;x`, only the `x` tells that
+/// `a;b` does not stand there.
+#[test]
+fn delimiters_that_hold_the_terminator_are_refused() {
+    for (delimiter, terminator, is_right) in [
+        (b"a;b".as_slice(), b";".as_slice(), false),
+        (b"a;b", b"a;", false),
+        (b"a;b", b";b", false),
+        (b"a;b", b"b;", true),
+        (b";", b";;", true),
+        (b"a;", b";b", true),
+    ] {
+        let dialect = Dialect {
+            delimiter: text(delimiter),
+            terminator: Terminator::Text(text(terminator)),
+            ..Dialect::csv()
+        };
+        assert_eq!(dialect.check().is_ok(), is_right, "{dialect:?}");
+        if is_right {
+            let text = b"a;bb;\";a;b;;x\"b;;ba;;;b";
+            Whole::new(&dialect, text).check_all_cuts(2);
+        }
+    }
+}

@@ -22,7 +22,9 @@ Give the same command again after a stop, and it goes on where it stopped.",
     after_long_help = LOAD_HELP
 )]
 pub struct LoadArguments {
-    /// Files, or globs in quotes; .gz and .zst are decompressed on the way
+    /// Files, or globs in quotes; `-` is the standard input
+    ///
+    /// .gz, .zst, .bz2, .xz and the members of .zip (`orders.zip/*.csv`) are decompressed on the way.
     #[arg(required = true, value_name = "FILES")]
     pub files: Vec<String>,
 
@@ -42,10 +44,13 @@ pub struct LoadArguments {
     ///
     /// Presets are `tbl` (dbgen's: | with a trailing delimiter), `csv` (RFC 4180 with a header)
     /// and `tsv` (COPY's text form); without one, the files' names tell (.tbl, .csv, .tsv), else
-    /// it is csv. Settings are delimiter, quote, escape, null, decimal_separator, group_separator,
-    /// record_bytes_max and compression (none, gzip, zstd) with a value, and header, no_header, trailing_delimiter,
-    /// no_trailing_delimiter and no_null without one. `\t` stands for a tab; an empty quote or
-    /// escape for none.
+    /// it is csv. Settings with a value are delimiter, quote, escape, terminator (any, lf, crlf, cr, or a
+    /// text), comment, null, trim (none, start, end, both), missing_fields (reject, null),
+    /// extra_fields (reject, ignore), decimal_separator, group_separator, record_bytes_max,
+    /// compression (none, gzip, zstd, bzip2, xz, zip) and encoding; without one header, no_header,
+    /// trailing_delimiter, no_trailing_delimiter, null_quoted and no_null. `\t` stands for a tab;
+    /// an empty quote or escape for none. A package can say more (fixed width, several NULL
+    /// markers); docs/flat-files.md says what each means.
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
 
@@ -66,7 +71,8 @@ pub struct LoadArguments {
     /// `data`: each file is a partition, from its own smallest key to its own largest (the
     /// default). `every 1 month` (or hours, days, weeks, years; or a number of keys): partitions
     /// of that width. A list of values, `1992-01-01, 1995-01-01, 1999-01-01`: N + 1 values bound
-    /// N partitions. The rows of a file must all lie within one partition; those that do not are
+    /// N partitions. `8 parts`: a large file in the order of its key is cut into partitions of
+    /// about the same size. Else the rows of a file must all lie within one partition; those that do not are
     /// rejected.
     #[arg(long, value_name = "BOUNDS", requires = "partition_by")]
     pub bounds: Option<String>,

@@ -9,6 +9,7 @@ mod init;
 mod load;
 mod run;
 mod status;
+mod verify;
 
 use clap::{Parser, Subcommand};
 
@@ -21,6 +22,7 @@ pub use init::InitArguments;
 pub use load::{LoadArguments, LoadMode};
 pub use run::RunCommandArguments;
 pub use status::StatusArguments;
+pub use verify::VerifyArguments;
 
 /// Loads very large sets of flat files into a partitioned database.
 #[derive(Debug, Parser)]
@@ -53,6 +55,7 @@ pub enum Command {
     Init(InitArguments),
     Run(RunCommandArguments),
     Check(CheckArguments),
+    Verify(VerifyArguments),
     Status(StatusArguments),
     Cleanup(CleanupArguments),
     Demo(DemoArguments),

@@ -7,6 +7,7 @@ mod init;
 mod load;
 mod run;
 mod status;
+mod verify;
 
 use crate::Surroundings;
 use crate::arguments::{Arguments, Command};
@@ -20,6 +21,7 @@ pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<u8, Comm
         Command::Init(arguments) => init::init(&arguments),
         Command::Run(arguments) => run::run(&arguments, surroundings),
         Command::Check(arguments) => check::check(&arguments, surroundings),
+        Command::Verify(arguments) => verify::verify(&arguments),
         Command::Status(arguments) => status::status(&arguments, surroundings),
         Command::Cleanup(arguments) => cleanup::cleanup(&arguments, surroundings),
         Command::Demo(arguments) => demo::demo(&arguments, surroundings),

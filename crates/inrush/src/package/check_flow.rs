@@ -196,6 +196,16 @@ fn check_partitions(
             }
         }
         Bounds::List(values) => check_bounds_list(values, at, faults),
+        Bounds::Parts(parts) => {
+            if !(1..=10_000).contains(&parts.parts) {
+                faults.value(
+                    &at("bounds.parts"),
+                    &parts.parts.to_string(),
+                    "it is no sensible number of partitions",
+                    "write a number from 1 to 10000",
+                );
+            }
+        }
     }
 }
 

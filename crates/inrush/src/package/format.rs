@@ -178,7 +178,20 @@ impl Format {
         if let Some(record_bytes_max) = self.record_bytes_max {
             dialect.record_bytes_max = record_bytes_max as usize;
         }
-        self.text_encoding_checked()?;
+        let encoding = self.text_encoding_checked()?;
+        let counts_bytes = |fixed: &FixedWidth| fixed.unit == PositionUnit::Bytes;
+        if let (Some(name), Some(encoding)) = (&self.encoding, encoding)
+            && encoding != TextEncoding::Utf8
+            && dialect.fixed.as_ref().is_some_and(counts_bytes)
+        {
+            return Err(refused(
+                "encoding",
+                name,
+                "positions count the bytes of the text once it is UTF-8, not those of the file",
+                "set fixed_unit = \"characters\" (and leave out record_bytes): in an encoding of \
+                 one byte per character it is the same",
+            ));
+        }
         dialect.check().map_err(|error| FormatFault {
             setting: error.setting,
             kind: Box::new(PackageFaultKind::Format {
@@ -480,6 +493,7 @@ mod tests {
             "fixed = [[1, 10]]\nrecord_length = 9",
             "fixed = [[1, 10]]\nrecord_bytes = 10\nrecord_length = 10",
             "fixed = [[1, 10]]\nrecord_bytes = 10\nfixed_unit = 'characters'",
+            "fixed = [[1, 10]]\nencoding = 'latin1'",
             "fixed = [[1, 10]]\ndelimiter = ','",
             "record_bytes = 10",
             "delimiter = '\\t'",

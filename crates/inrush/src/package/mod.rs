@@ -26,6 +26,8 @@ mod walk;
 mod write;
 
 #[cfg(test)]
+mod flat_files_page_test;
+#[cfg(test)]
 mod sample_tests;
 #[cfg(test)]
 mod write_tests;

@@ -203,7 +203,7 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
             visit(&at("partition_by"), Kind::Other, column);
         }
         match &mut flow.bounds {
-            Bounds::Word(_) => {}
+            Bounds::Word(_) | Bounds::Parts(_) => {}
             Bounds::Every(every) => {
                 if let BoundValue::Text(text) = &mut every.every {
                     visit(&at("bounds.every"), Kind::Other, text);

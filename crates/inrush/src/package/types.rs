@@ -529,6 +529,9 @@ pub enum Bounds {
     List(Vec<BoundValue>),
     /// A partition for every step of this width: `{ every = "1 month" }`.
     Every(BoundsEvery),
+    /// Large files are cut into partitions of about the same size, at changes of the key:
+    /// `{ parts = 8 }`.
+    Parts(BoundsParts),
 }
 
 impl Default for Bounds {
@@ -552,6 +555,16 @@ pub struct BoundsEvery {
     /// A whole number for integer keys; `"N hours"`, `"N days"`, `"N weeks"`, `"N months"` or
     /// `"N years"` for dates and timestamps.
     pub every: BoundValue,
+}
+
+/// Parts of files that are in the order of their key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BoundsParts {
+    /// How many partitions all files together become, 1 to 10000; at least one for each file.
+    /// Every file must be in the order of its key: rows that are not are rejects.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub parts: u32,
 }
 
 /// A value of a partition key, as it is written in the file or as a number.

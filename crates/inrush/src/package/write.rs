@@ -163,6 +163,7 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
             "bounds",
             &format!("{{ every = {} }}", bound(&every.every)),
         ),
+        Bounds::Parts(parts) => setting(out, "bounds", &format!("{{ parts = {} }}", parts.parts)),
         Bounds::List(values) => setting(out, "bounds", &list(values.iter().map(bound).collect())),
     }
     let mode = match flow.mode {

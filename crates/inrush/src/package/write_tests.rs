@@ -201,6 +201,7 @@ fn flow() -> impl Strategy<Value = Flow> {
         Just(Bounds::default()),
         bound().prop_map(|every| Bounds::Every(BoundsEvery { every })),
         vec(bound(), 0..8).prop_map(Bounds::List),
+        (1_u32..=10_000).prop_map(|parts| Bounds::Parts(BoundsParts { parts })),
     ];
     let files = prop_oneof![
         text().prop_map(OneOrMany::One),

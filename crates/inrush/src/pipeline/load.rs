@@ -1,6 +1,7 @@
 //! What a stream does with a piece of work: a private unit, or a shard of a shared one, from
 //! file to COMMIT in one transaction.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,6 +14,7 @@ use super::feeding::FedFile;
 use super::ready::{make_ready, record};
 use super::results::{Loaded, StreamResult};
 use super::shared_unit;
+use crate::column_policy::ColumnChanges;
 use crate::convert::{Converter, RunStamp};
 use crate::destination::postgres::copy::BlockPool;
 use crate::destination::postgres::unit::{self, Measured};
@@ -137,11 +139,13 @@ impl Loader<'_> {
             rejects: self.reject_file(name)?,
             pool: BlockPool::default(),
             meter: Meter::default(),
+            changes: BTreeMap::new(),
             told: Vec::new(),
         };
         let outcome = piece.transaction(work).await;
         result.rejects.append(&mut piece.told);
         let mut meter = piece.meter;
+        let changes = std::mem::take(&mut piece.changes);
         let (account, ranges) = match outcome {
             Ok(done) => done,
             Err(error) => {
@@ -167,6 +171,7 @@ impl Loader<'_> {
             flow: item.flow,
             unit: item.unit,
             meter,
+            changes,
         });
         Ok(ranges)
     }
@@ -179,12 +184,12 @@ impl Loader<'_> {
         } else {
             format!("{}.{}", flow.name, unit.number)
         };
-        Ok(RejectFile::new(
+        RejectFile::new(
             &self.context.run.rejects_folder(),
             &name,
             &flow.dialect,
             flow.header.as_deref(),
-        )?)
+        )
     }
 }
 
@@ -200,6 +205,7 @@ struct Piece<'a> {
     rejects: RejectFile,
     pool: BlockPool,
     meter: Meter,
+    changes: BTreeMap<String, ColumnChanges>,
     told: Vec<Reject>,
 }
 
@@ -370,6 +376,7 @@ impl<'a> Piece<'a> {
             };
         }
         copying.end(&mut self.meter).await?;
+        self.note_changes(&converter);
         Ok(records)
     }
 
@@ -409,7 +416,18 @@ impl<'a> Piece<'a> {
             .send_rows(&mut reader, &file, &mut converter, copying)
             .await?;
         copying.end(&mut self.meter).await?;
+        self.note_changes(&converter);
         Ok((account, reader.close()))
+    }
+
+    /// Adds up what a converter has changed.
+    fn note_changes(&mut self, converter: &Converter) {
+        for (column, changes) in converter.changes() {
+            if changes.total() > 0 {
+                let sum = self.changes.entry(column.to_owned()).or_default();
+                sum.add(&changes);
+            }
+        }
     }
 
     fn converter(&self) -> Result<Converter, Error> {

@@ -1,5 +1,8 @@
 //! What streams hand back.
 
+use std::collections::BTreeMap;
+
+use crate::column_policy::ColumnChanges;
 use crate::error::Error;
 use crate::meter::Meter;
 use crate::reject::Reject;
@@ -28,4 +31,6 @@ pub struct Loaded {
     pub unit: usize,
     /// Where the time went.
     pub meter: Meter,
+    /// Values that were changed, by column.
+    pub changes: BTreeMap<String, ColumnChanges>,
 }

@@ -6,13 +6,14 @@ use std::time::Instant;
 use super::RunOptions;
 use super::context::PreparedRun;
 use super::results::StreamResult;
+use crate::column_policy::ColumnChanges;
 use crate::error::Error;
 use crate::ledger::{Account, ShardRecord, UnitRecord};
 use crate::meter::Meter;
 use crate::plan::{Earlier, FlowPlan, Plan};
 use crate::report::{
-    self, Outcome, PartitionReport, Phases, REPORT_VERSION, RejectReport, RunReport, ServerReport,
-    StreamReport, TableReport, UnitReport,
+    self, ColumnChangesReport, Outcome, PartitionReport, Phases, REPORT_VERSION, RejectReport,
+    RunReport, ServerReport, StreamReport, TableReport, UnitReport,
 };
 use crate::switch::TargetTask;
 
@@ -30,6 +31,7 @@ pub struct Summary {
     rejects: Vec<RejectReport>,
     notes: Vec<String>,
     partitions: BTreeMap<usize, Vec<PartitionReport>>,
+    changes: BTreeMap<usize, BTreeMap<String, ColumnChanges>>,
 }
 
 impl Summary {
@@ -44,6 +46,7 @@ impl Summary {
             rejects: Vec::new(),
             notes: Vec::new(),
             partitions: BTreeMap::new(),
+            changes: BTreeMap::new(),
         }
     }
 
@@ -68,6 +71,10 @@ impl Summary {
                 .entry((loaded.flow, loaded.unit))
                 .or_default()
                 .add(&loaded.meter);
+            for (column, changes) in &loaded.changes {
+                let columns = self.changes.entry(loaded.flow).or_default();
+                columns.entry(column.clone()).or_default().add(changes);
+            }
         }
         self.streams.push(StreamReport {
             stream: self.streams.len() + 1,
@@ -268,7 +275,17 @@ impl Summary {
                     account.add(&unit.account);
                 }
                 let attached = self.partitions.get(&flow_index);
-                table_report(flow, account, attached.cloned().unwrap_or_default())
+                let partitions = attached.cloned().unwrap_or_default();
+                let changes = self.changes.get(&flow_index).into_iter().flatten();
+                TableReport {
+                    changes: changes
+                        .map(|(column, changes)| ColumnChangesReport {
+                            column: column.clone(),
+                            changes: *changes,
+                        })
+                        .collect(),
+                    ..table_report(flow, account, partitions)
+                }
             })
             .collect()
     }
@@ -290,6 +307,7 @@ fn table_report(
             .map(|shard| shard.size_bytes())
             .sum(),
         partitions,
+        changes: Vec::new(),
     }
 }
 

@@ -44,6 +44,10 @@ pub fn rule(bounds: &Bounds) -> String {
         Bounds::List(values) => {
             format!("{} partitions between the listed values", values.len() - 1)
         }
+        Bounds::Parts(parts) => format!(
+            "{} parts of about the same size, cut where the key changes",
+            parts.parts
+        ),
     }
 }
 
@@ -66,7 +70,7 @@ pub async fn place(
         hint: hint.to_owned(),
     };
     match bounds {
-        Bounds::Word(_) => Ok(Vec::new()),
+        Bounds::Word(_) | Bounds::Parts(_) => Ok(Vec::new()),
         Bounds::Every(every) => {
             let step = every.step().map_err(|fault| {
                 mismatch(

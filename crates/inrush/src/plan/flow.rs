@@ -9,7 +9,7 @@ use super::columns::{self, Known};
 use super::error::PlanError;
 use super::switch_statements::expression;
 use super::target::{self, Asked};
-use super::{FlowPlan, KeyKind, KeyPlan, bounds, sniffed, units};
+use super::{FlowPlan, KeyKind, KeyPlan, bounds, parts, sniffed, units};
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
 use crate::destination::postgres::quote::qualified;
@@ -129,7 +129,7 @@ impl FlowPlanner<'_> {
             .map(|file| file.path.display().to_string())
             .collect();
         let intervals = match &key {
-            Some(key) if !matches!(self.flow.bounds, Bounds::Word(_)) => {
+            Some(key) if matches!(self.flow.bounds, Bounds::List(_) | Bounds::Every(_)) => {
                 let column = &resolved.columns[key.column_index];
                 let first_keys = first_keys(&name, &files, &dialect, column)?;
                 bounds::place(
@@ -150,7 +150,19 @@ impl FlowPlanner<'_> {
         if let (Some(key), Some(facts)) = (&key, &facts) {
             self.refuse_overlap(key, facts, &intervals).await?;
         }
-        let shards: Vec<Shard> = files.into_iter().map(Shard::whole).collect();
+        let parts = match (&key, &self.flow.bounds) {
+            (Some(key), Bounds::Parts(asked)) => {
+                let column = &resolved.columns[key.column_index];
+                let stop = self.options.pipes.stop();
+                parts::cut(&name, &files, &dialect, column, asked.parts, stop)?
+            }
+            _ => Vec::new(),
+        };
+        let shards: Vec<Shard> = if parts.is_empty() {
+            files.into_iter().map(Shard::whole).collect()
+        } else {
+            parts.iter().map(|part| part.shard.clone()).collect()
+        };
         let shape = format!(
             "{dialect:?} {:?} {:?} {:?} {:?} {target} {:?} {:?}",
             self.flow.format.encoding,
@@ -164,7 +176,7 @@ impl FlowPlanner<'_> {
                 .map(|facts| (&facts.structure, &facts.indexes)),
         );
         let taken = catalog::relation_names(self.session, self.schema).await?;
-        let units = units::group(
+        let mut units = units::group(
             &units::Common {
                 flow: &name,
                 table: self.table,
@@ -183,6 +195,11 @@ impl FlowPlanner<'_> {
             shards,
             &intervals,
         )?;
+        if let Some(key) = &key {
+            for (unit, part) in units.iter_mut().zip(&parts) {
+                parts::bound(unit, key, part);
+            }
+        }
         Ok(FlowPlan {
             name,
             schema: self.schema.to_owned(),

@@ -13,6 +13,7 @@ mod fields;
 mod flow;
 pub mod identity;
 mod limits;
+mod parts;
 pub mod print;
 mod privileges;
 mod sniffed;

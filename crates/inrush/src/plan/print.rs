@@ -1,6 +1,7 @@
 //! The plan in words: what `inrush check` prints, and the statements that a run runs.
 
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use inrush_scan::{ExtraFields, MissingFields, PositionUnit, Terminator, Trim};
 
@@ -10,6 +11,7 @@ use super::{
 };
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging;
+use crate::source::Shard;
 
 /// Units of a flow that are printed whole; of more, the rest is counted.
 const UNITS_SHOWN: usize = 3;
@@ -164,7 +166,11 @@ impl fmt::Display for Plan {
 impl Plan {
     fn fmt_flow(&self, f: &mut fmt::Formatter<'_>, flow: &FlowPlan) -> fmt::Result {
         let total: u64 = flow.units.iter().map(|unit| unit.bytes_count).sum();
-        let file_count: usize = flow.units.iter().map(|unit| unit.shards.len()).sum();
+        let shards = flow.units.iter().flat_map(|unit| &unit.shards);
+        // The ranges of a file stand one after the other.
+        let mut files: Vec<_> = shards.map(|shard| &shard.file).collect();
+        files.dedup_by(|file, before| Arc::ptr_eq(file, before));
+        let file_count = files.len();
         writeln!(f, "\nFlow {} -> {}", flow.name, flow.target())?;
         writeln!(
             f,
@@ -242,19 +248,28 @@ impl Plan {
             bytes(unit.bytes_count)
         )?;
         for shard in unit.shards.iter().take(UNITS_SHOWN) {
-            writeln!(f, "    from {}", shard.file.path.display())?;
+            writeln!(f, "    from {}", shard_words(shard))?;
         }
         if unit.shards.len() > UNITS_SHOWN {
-            writeln!(
-                f,
-                "    ... and {} more files",
-                unit.shards.len() - UNITS_SHOWN
-            )?;
+            writeln!(f, "    ... and {} more", unit.shards.len() - UNITS_SHOWN)?;
         }
         for statement in shortened(&unit_statements(self, flow, unit)) {
             writeln!(f, "    {statement}")?;
         }
         Ok(())
+    }
+}
+
+/// A file, and which part of it where it is shared.
+fn shard_words(shard: &Shard) -> String {
+    let file = shard.file.path.display();
+    if shard.is_fed {
+        format!("{file}, fed to all streams")
+    } else if shard.is_whole() {
+        file.to_string()
+    } else {
+        let range = &shard.byte_range;
+        format!("{file}, bytes {} to {}", range.start, range.end)
     }
 }
 

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::machine::MachineReport;
+use crate::column_policy::ColumnChanges;
 use crate::ledger::Account;
 use crate::meter::Meter;
 
@@ -103,6 +104,20 @@ pub struct TableReport {
     pub stored_bytes: u64,
     /// Its partitions that this run attached.
     pub partitions: Vec<PartitionReport>,
+    /// Columns with values that were changed as their policies allow, in the rows that this
+    /// attempt committed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ColumnChangesReport>,
+}
+
+/// What was changed in a column, as its policies allow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ColumnChangesReport {
+    /// The column.
+    pub column: String,
+    /// How many values were changed, and how.
+    #[serde(flatten)]
+    pub changes: ColumnChanges,
 }
 
 /// A partition that was attached.

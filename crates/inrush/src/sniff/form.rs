@@ -1,6 +1,8 @@
 //! How a file seems to be written: the sniffer's own words for it. What they are in a package
 //! and for the scanner stands in `mapping`.
 
+use inrush_scan::Dialect;
+
 /// How a file seems to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
@@ -22,6 +24,8 @@ pub struct Form {
     pub title_lines: u64,
     /// A record is one field.
     pub is_single_column: bool,
+    /// What somebody declared: it holds for all that the sniffer has no words for.
+    pub declared: Option<Box<Dialect>>,
 }
 
 /// How special bytes are made ordinary.
@@ -90,6 +94,7 @@ impl Form {
             comment: None,
             title_lines: 0,
             is_single_column: false,
+            declared: None,
         }
     }
 

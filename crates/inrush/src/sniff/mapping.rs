@@ -10,14 +10,18 @@ use crate::package::{
     ColumnDetail, ColumnSpec, FieldChoice, Format, NAME_BYTES_MAX, NullMarker, OneOrMany, Preset,
 };
 
-/// Whether a dialect can pass over lines that begin with a comment's sign.
-pub(super) const HAS_COMMENTS: bool = false;
-
 /// Whether a dialect can pass over the first lines of a file.
 pub(super) const HAS_TITLE_LINES: bool = false;
 
 /// The dialect of a form.
 pub(super) fn dialect(form: &Form) -> Dialect {
+    if let Some(declared) = &form.declared {
+        return Dialect {
+            header: form.header,
+            blank_lines_are_records: form.is_single_column && !form.trailing_delimiter,
+            ..Dialect::clone(declared)
+        };
+    }
     Dialect {
         delimiter: ShortText::new(&form.delimiter).unwrap_or(ShortText::byte(b',')),
         quote: form.quote,
@@ -29,6 +33,7 @@ pub(super) fn dialect(form: &Form) -> Dialect {
         },
         trailing_delimiter: form.trailing_delimiter,
         header: form.header,
+        comment: form.comment,
         nulls: form.nulls.iter().take(1).cloned().collect(),
         blank_lines_are_records: form.is_single_column && !form.trailing_delimiter,
         ..Dialect::tbl()
@@ -49,9 +54,10 @@ pub(super) fn form_of(dialect: &Dialect) -> Form {
         trailing_delimiter: dialect.trailing_delimiter,
         header: dialect.header,
         nulls: dialect.nulls.clone(),
-        comment: None,
+        comment: dialect.comment,
         title_lines: 0,
         is_single_column: false,
+        declared: Some(Box::new(dialect.clone())),
     }
 }
 
@@ -71,6 +77,12 @@ pub(super) fn lines_dialect() -> Dialect {
 
 /// The format that says a form, all of it, so that nothing depends on a file's name.
 pub(super) fn format(form: &Form, declared: &Format) -> Format {
+    if form.declared.is_some() {
+        return Format {
+            header: Some(form.header),
+            ..declared.clone()
+        };
+    }
     let preset = nearest_preset(form);
     let usual = preset.dialect();
     let wanted = dialect(form);
@@ -92,6 +104,7 @@ pub(super) fn format(form: &Form, declared: &Format) -> Format {
         trailing_delimiter: changes(wanted.trailing_delimiter != usual.trailing_delimiter)
             .map(|()| wanted.trailing_delimiter),
         header: Some(wanted.header),
+        comment: wanted.comment.map(text),
         null: changes(wanted.nulls != usual.nulls).map(|()| match wanted.nulls.first() {
             Some(marker) => NullMarker::Text(marker.clone()),
             None => NullMarker::Never(false),

@@ -77,7 +77,7 @@ fn sniff_within(
     extent: &Extent,
 ) -> Result<Guess, SniffError> {
     let samples = sample::take(files, extent)?;
-    text::check(files, &samples)?;
+    text::check(files, &samples, options.format.terminator.is_some())?;
     let name = files
         .first()
         .map(|file| file.path.to_string_lossy().into_owned())

@@ -10,7 +10,11 @@ use crate::source::SourceFile;
 const CONTROLS_PER_THOUSAND_MAX: usize = 50;
 
 /// Refuses files without a byte, and those that are no text.
-pub(super) fn check(files: &[Arc<SourceFile>], samples: &Samples) -> Result<(), SniffError> {
+pub(super) fn check(
+    files: &[Arc<SourceFile>],
+    samples: &Samples,
+    terminator_is_declared: bool,
+) -> Result<(), SniffError> {
     if samples.samples.iter().all(|sample| sample.bytes.is_empty()) {
         return Err(SniffError::Empty {
             path: files
@@ -38,12 +42,14 @@ pub(super) fn check(files: &[Arc<SourceFile>], samples: &Samples) -> Result<(), 
             });
         }
         let returns = count(|byte| *byte == b'\r');
-        if sample.starts_file && returns > 0 && !bytes.contains(&b'\n') {
+        if !terminator_is_declared && sample.starts_file && returns > 0 && !bytes.contains(&b'\n') {
             return Err(SniffError::Records {
                 path: path(),
                 what: "its records end with a carriage return alone, as on an old Macintosh"
                     .to_owned(),
-                mend: "write it again: tr '\\r' '\\n' < FILE > NEW".to_owned(),
+                mend:
+                    "declare it: terminator = \"cr\" in the format, or --format csv,terminator=cr"
+                        .to_owned(),
             });
         }
     }

@@ -41,11 +41,14 @@ pub(super) fn of_rows(form: &Form, evidence: &Evidence) -> Vec<String> {
         ));
     }
     if let (Some(comment), Some(first)) = (form.comment, &evidence.first_comment)
-        && !mapping::HAS_COMMENTS
+        && form
+            .declared
+            .as_ref()
+            .is_some_and(|declared| declared.comment.is_none())
     {
         unsure.push(format!(
-            "{} begin with {} and are likely comments (first: {first}): take them out, for they \
-             would be rejected or taken for the header",
+            "{} begin with {} and are likely comments (first: {first}), and the declared \
+             format has none: add `comment` to it, or they are rejected or taken for the header",
             counted(evidence.comments, "line"),
             shown(&[comment])
         ));

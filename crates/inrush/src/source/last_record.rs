@@ -11,24 +11,25 @@ use crate::package::Compression;
 /// Bytes of the end that are looked at.
 const END_BYTES: u64 = 16 << 10;
 
-/// The text of one field of a file's last record, as far as its last bytes show it. It is a guess:
+/// The text of one field of a file's last record before byte `end`, as far as the bytes before
+/// it show. It is a guess:
 /// a quoted field may have begun before them. Nothing where there is none, where the field is
 /// NULL, or where the file's end cannot be read without its beginning.
-pub fn last_field(file: &SourceFile, dialect: &Dialect, field: usize) -> Option<String> {
+pub fn last_field(file: &SourceFile, dialect: &Dialect, end: u64, field: usize) -> Option<String> {
     if file.compression != Compression::None {
         return None;
     }
-    let start = file.size_bytes.saturating_sub(END_BYTES);
-    let mut end = Vec::new();
+    let start = end.saturating_sub(END_BYTES);
+    let mut bytes = Vec::new();
     let mut stored = File::open(file.path.as_path()).ok()?;
     stored.seek(SeekFrom::Start(start)).ok()?;
-    stored.take(END_BYTES).read_to_end(&mut end).ok()?;
+    stored.take(end - start).read_to_end(&mut bytes).ok()?;
     // The first line began before; of a whole file it may be the header.
-    let skipped = end.iter().position(|byte| *byte == b'\n')? + 1;
+    let skipped = bytes.iter().position(|byte| *byte == b'\n')? + 1;
     let text = if start > 0 || dialect.header {
-        &end[skipped..]
+        &bytes[skipped..]
     } else {
-        &end[..]
+        &bytes[..]
     };
     let mut records = Records::default();
     Scanner::new(dialect).scan(text, true, &mut records).ok()?;

@@ -29,6 +29,7 @@ mod reader;
 mod shard;
 mod signature;
 mod split;
+mod split_check;
 mod stored;
 mod text;
 mod transcode;
@@ -49,6 +50,7 @@ pub use preview::{Preview, PreviewRecord};
 pub use reader::ShardReader;
 pub use shard::{RecordStart, Shard};
 pub use split::{first_records, needs_pass};
+pub use split_check::{SplitCheck, SplitCheckSettings, SplitDifference, SplitMethod, check_split};
 
 #[cfg(test)]
 mod tests;

@@ -44,6 +44,11 @@ impl Pipes {
         }
     }
 
+    /// What ends the waiting.
+    pub fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
     /// The pipe at `path`, for `reader` (a flow): nobody else may read it.
     pub(super) fn open(&self, path: &Path, reader: &str) -> Result<Arc<Pipe>, SourceError> {
         let unreadable = |cause| SourceError::Unreadable {

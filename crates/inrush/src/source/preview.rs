@@ -49,7 +49,15 @@ impl Preview {
         dialect: &Dialect,
         records_max: usize,
     ) -> Result<Preview, SourceError> {
-        let shard = Shard::whole(Arc::clone(file));
+        Preview::read_shard(Shard::whole(Arc::clone(file)), dialect, records_max)
+    }
+
+    /// The same from the beginning of a shard.
+    pub fn read_shard(
+        shard: Shard,
+        dialect: &Dialect,
+        records_max: usize,
+    ) -> Result<Preview, SourceError> {
         let mut reader = ShardReader::open_for(
             Purpose::Look,
             shard,

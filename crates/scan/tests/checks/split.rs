@@ -5,7 +5,7 @@ use inrush_scan::reference::scan_reference;
 use inrush_scan::split::{
     Method, RangeScanner, RangeSummary, RecordFinder, State, first_record_of_fixed, resolve,
 };
-use inrush_scan::{Dialect, Records};
+use inrush_scan::{Dialect, Records, TextEnd};
 
 /// Where a record, a blank line or a comment begins, and the lines before it.
 pub type Begin = (u64, u64);
@@ -25,7 +25,9 @@ pub fn begins(dialect: &Dialect, text: &[u8]) -> Vec<Begin> {
         let rest = &text[start..];
         let mut records = Records::default();
         let mut consumed_of = |bytes: usize| {
-            let scan = scan_reference(&dialect, &rest[..bytes], false, &mut records);
+            // Not `More`: an end marker of COPY would wait for the record behind it.
+            let end = TextEnd::MoreRecords;
+            let scan = scan_reference(&dialect, &rest[..bytes], end, &mut records);
             scan.expect("a record has room").bytes_consumed
         };
         // The shortest text of which anything is consumed holds one record, and that is the

@@ -69,7 +69,7 @@ forms! {
     title_line: "a.csv", "Sales of 2024\n\nid,amount\n1,5\n2,6\n3,7\n"
         => ", \" header", "id integer, amount integer", ["1 line that are no rows (`Sales of 2024`)"];
     comments: "a.csv", "# made by x\n# at noon\nid,amount\n1,5\n2,6\n3,7\n"
-        => ", \" header", "id integer, amount integer", ["2 lines begin with `#` and are likely comments"];
+        => ", \" header", "id integer, amount integer", [];
     header_behind_a_hash: "a.csv", "#id,amount\n1,5\n2,6\n3,7\n"
         => ", \" header", "id integer, amount integer", [];
     header_without_the_trailing_delimiter: "a.tbl", "id|name\n1|Ann|\n2|Bob|\n3|Cy|\n"
@@ -98,4 +98,52 @@ fn a_declared_format_is_taken_as_it_is() {
     let guess =
         sniffed_files(&[("a.csv", b"x,1\ny,2;2;2\nz,3;2\n")], &options).expect("it can be read");
     assert_unsure(&guess, &["with the declared format only"]);
+}
+
+#[test]
+fn all_of_a_declared_format_holds() {
+    let sniffed_as = |text: &[u8], format: crate::package::Format| {
+        let options = SniffOptions {
+            format: format.clone(),
+            everything: false,
+        };
+        let guess = sniffed_files(&[("a.csv", text)], &options).expect("it can be read");
+        let header = guess.format().header;
+        assert_eq!(guess.format(), crate::package::Format { header, ..format });
+        (columns(&guess), guess)
+    };
+    let format = crate::package::Format::default;
+    let (found, _) = sniffed_as(
+        b"0001Ann  \n0002Bob  \n",
+        crate::package::Format {
+            fixed: Some(vec![vec![1, 4], vec![5, 5]]),
+            header: Some(false),
+            ..format()
+        },
+    );
+    assert_eq!(found, "column_1 text, column_2 text");
+    let (found, _) = sniffed_as(
+        b"id,amount\n1,NA\n2,5\n3,\n",
+        crate::package::Format {
+            null: Some(crate::package::NullMarker::Many(vec![
+                String::new(),
+                "NA".to_owned(),
+            ])),
+            header: Some(true),
+            ..format()
+        },
+    );
+    assert_eq!(found, "id integer, amount integer");
+    let (found, guess) = sniffed_as(
+        b"id,amount\r% no row\r1,4\r2\r",
+        crate::package::Format {
+            terminator: Some("cr".to_owned()),
+            comment: Some("%".to_owned()),
+            missing_fields: Some(crate::package::MissingFieldsRule::Null),
+            header: Some(true),
+            ..format()
+        },
+    );
+    assert_eq!(found, "id integer, amount integer");
+    assert_eq!(guess.dialect().comment, Some(b'%'));
 }

@@ -28,7 +28,7 @@ fn files_that_are_no_text_are_refused() {
     for (text, words) in [
         (binary.as_slice(), "not text"),
         (b"PK\x03\x04 and so on", "zip"),
-        (b"a\rb\rc\r", "carriage return alone"),
+        (b"a\rb\rc\r", "terminator"),
     ] {
         let error = refusal("a.csv", text);
         assert!(error.contains(words), "{error}");
