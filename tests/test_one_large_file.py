@@ -180,6 +180,8 @@ def test_every_way_reads_the_same(
     folder = outcome.run_folders()[-1] / "rejects"
     kept = b"".join(path.read_bytes() for path in folder.glob("*.rejects")).decode()
     assert Counter(kept.split("\n")) == Counter(large_file.rejected_text.split("\n"))
+    (unit,) = outcome.report["units"]
+    assert (len(unit["files"]) > 1) == (name == "cut.csv"), "ranges of the file"
     account = outcome.report["account"]
     assert account["rows_loaded"] == large_file.good_rows
     assert account["rows_rejected"] == len(rejects)
