@@ -163,7 +163,7 @@ def test_a_target_without_the_column(newest_database: Database, inrush: Inrush) 
 def test_a_target_that_is_not_there(newest_database: Database, inrush: Inrush) -> None:
     inrush.write("rows.csv", GOOD)
     words = ("load", "rows.csv", "--to", newest_database.url, "--table", "peple")
-    inrush(*words, "--mode", "append").expect(USAGE, "peple", "create")
+    inrush(*words, "--mode", "append").expect(FAILED, "peple", "create")
     assert state(newest_database) == []
 
 

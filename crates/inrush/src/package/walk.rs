@@ -59,9 +59,18 @@ impl<'a> Walk<'a> {
         }
         let fitting = match branches.as_slice() {
             [] => takes(schema, value.get_ref()).then_some(schema),
-            _ => branches
-                .into_iter()
-                .find(|branch| takes(branch, value.get_ref())),
+            _ => {
+                let mut fitting = branches
+                    .into_iter()
+                    .filter(|branch| takes(branch, value.get_ref()));
+                let first = fitting.next();
+                // Of several tables the one that the keys are most like.
+                let better = |best: &'static Value, other: &'static Value| {
+                    let [mine, others] = [best, other].map(|one| known_keys(one, value.get_ref()));
+                    if others > mine { other } else { best }
+                };
+                first.map(|first| fitting.fold(first, better))
+            }
         };
         let Some(fitting) = fitting else {
             return self.wrong_type(value, schema, path);
@@ -204,6 +213,18 @@ fn branches(schema: &'static Value) -> Vec<&'static Value> {
         .flatten()
         .map(target)
         .collect()
+}
+
+/// How many keys of a table a schema knows.
+fn known_keys(schema: &'static Value, value: &DeValue<'_>) -> usize {
+    let (DeValue::Table(table), Some(properties)) = (value, schema["properties"].as_object())
+    else {
+        return 0;
+    };
+    table
+        .keys()
+        .filter(|key| properties.contains_key(key.get_ref().as_ref()))
+        .count()
 }
 
 /// Whether a value has the type that a schema asks for; of the words of an enum any text.

@@ -59,8 +59,14 @@ impl RejectFile {
         let terminator = self.terminator.clone();
         let (rows, reasons) = self.opened()?;
         for reject in rejects {
+            // A carriage return at its end would be read as a part of the line end, and the row
+            // be mended unseen.
+            let terminator: &[u8] = match (reject.raw.as_slice(), terminator.as_slice()) {
+                ([.., b'\r'], b"\n") => b"\r\n",
+                (_, terminator) => terminator,
+            };
             rows.write_all(&reject.raw)
-                .and_then(|()| rows.write_all(&terminator))
+                .and_then(|()| rows.write_all(terminator))
                 .map_err(|source| failed(&rows_path, source))?;
             serde_json::to_writer(&mut *reasons, &RejectReport::from(reject))
                 .map_err(std::io::Error::from)
