@@ -113,8 +113,10 @@ def make(numbers: random.Random, database: Database, dialect: Dialect) -> LargeF
         else:
             for encoding, offset in offsets.items():
                 made.rejects[encoding].append((line, offset, code))
-            # A return before the line feed is a part of the line end.
-            bad.append(f"{number}{tail}{line_end}".removesuffix("\n").removesuffix("\r") + "\n")
+            # A return before the line feed is a part of the line end. One before that stays a fault
+            # when the row is read again, since its line end has a return of its own.
+            row = f"{number}{tail}{line_end}".removesuffix("\n").removesuffix("\r")
+            bad.append(row + ("\r\n" if row.endswith("\r") else "\n"))
         put(str(number))
         put(tail, utf8=sizes[tail]["utf-8"], utf16=sizes[tail]["utf-16-le"])
         put(line_end)

@@ -263,6 +263,19 @@ def test_one_file_is_cut_into_parts_where_the_key_changes(
     inrush("run", "package.toml").expect(CLEAN, "already loaded")
 
 
+@pytest.mark.parametrize("parts", [3, 8, 50])
+def test_no_cut_falls_into_a_record(newest_database: Database, inrush: Inrush, parts: int) -> None:
+    inner = "100,inner100\n" * 60
+    rows = [(1, "x"), (2, inner), *((key, f"t{key}") for key in range(1000, 1010))]
+    text = "".join(f'{key},"{note}"\n' if key == 2 else f"{key},{note}\n" for key, note in rows)
+    inrush.write("rows.csv", "id,note\n" + text)
+    settings: dict[str, Value] = {"columns": ["id int not null", "note text"]}
+    settings |= {"partition_by": "id", "bounds": {"parts": parts}}
+    written = package(newest_database.url, flow("loaded", "rows.csv", **settings))
+    inrush("run", inrush.write("package.toml", written)).expect(CLEAN)
+    assert newest_database.rows("SELECT id, note FROM loaded ORDER BY id") == rows
+
+
 def test_rows_that_are_not_in_the_order_of_their_parts_are_rejects(
     newest_database: Database, inrush: Inrush
 ) -> None:

@@ -115,6 +115,11 @@ fn cuts_of(
         {
             continue;
         }
+        // No record begins in the range: what its reader would be told is its end, which is in the
+        // middle of one.
+        if start.is_some_and(|start| start.byte_offset >= range.end) {
+            continue;
+        }
         match next_change(file, dialect, column, range.start, start)? {
             Some(cut) => cuts.push(cut),
             None => break,

@@ -64,12 +64,15 @@ pub fn of(
     if dialect == told.dialect || !is_understood(files, &dialect, facts) {
         return Ok(told);
     }
+    let mut notes = vec![format!(
+        "how the files are written was guessed, since as their names tell it they have none of the \
+         columns of the target: {}",
+        guess.seen.join("; ")
+    )];
+    let unsure = guess.all_unsure().into_iter().take(UNSURE_TOLD_MAX);
+    notes.extend(unsure.map(|unsure| format!("unsure: {unsure}")));
     Ok(Sniffed {
-        notes: vec![format!(
-            "how the files are written was guessed, since as their names tell it they have none \
-             of the columns of the target: {}",
-            guess.seen.join("; ")
-        )],
+        notes,
         dialect,
         ..told
     })

@@ -169,7 +169,11 @@ fn best_quoting(tallies: &[(Quoting, Tally)], usual: Quoting) -> (Quoting, Tally
         (Some(b'\''), _) => tally.quoted > 1,
         (Some(_), FormEscape::Backslash) => tally.escaped_quotes > 0,
         (Some(_), _) => tally.quoted > 0,
-        (None, FormEscape::Backslash) => tally.escapes > 0,
+        // Backslashes are ordinary characters in paths: they are escapes only where tabs or `\N`
+        // make it a dump of a database.
+        (None, FormEscape::Backslash) => {
+            tally.escapes > 0 && (tally.null_marks > 0 || *quoting == usual)
+        }
         (None, _) => false,
     };
     let is_common = |quoting: &Quoting| {
@@ -290,7 +294,6 @@ fn several_columns(entries: &[Entry], preset: Option<&Form>) -> Verdict {
     if best.form.escape == FormEscape::Backslash
         && best.form.quote.is_none()
         && best.tally.escapes > 0
-        && best.tally.null_marks == 0
     {
         verdict.unsure.push(
             "backslashes are taken as escapes; where they are ordinary characters (paths of \

@@ -121,6 +121,12 @@ fn choose(
     }
 }
 
+/// Digits that every double keeps.
+const DOUBLE_DIGITS: usize = 15;
+
+/// Digits with which programs print a double at most.
+const FLOAT_PRINTED_DIGITS: usize = 17;
+
 fn number(
     facts: &ColumnFacts,
     guess: &TypeGuess,
@@ -144,7 +150,15 @@ fn number(
             false => TypeGuess::BigInt,
         });
     }
+    let digits = numbers.integer_digits_max + numbers.fraction_digits_max;
     if let Some((value, place)) = &numbers.exponent {
+        if digits > DOUBLE_DIGITS {
+            decision.why = format!(
+                "Text since `{value}` ({place}) has an exponent, and others have up to {digits} \
+                 digits, which double precision would not keep; numeric without limits would."
+            );
+            return None;
+        }
         decision.why = format!("Double precision since `{value}` ({place}) has an exponent.");
         return Some(TypeGuess::Double);
     }
@@ -154,7 +168,7 @@ fn number(
     }
     let scale = numbers.fraction_digits_max;
     let varies = numbers.fraction_digits_min != Some(scale);
-    if scale > FRACTION_DIGITS_FLOAT && varies {
+    if scale > FRACTION_DIGITS_FLOAT && varies && digits <= FLOAT_PRINTED_DIGITS {
         decision.why = format!(
             "Double precision since the numbers have up to {scale} digits after the point, as \
              programs print floating point; numeric would keep them all."

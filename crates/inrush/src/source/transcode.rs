@@ -10,6 +10,7 @@
 //! characters that an encoding has twice.
 
 use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 
 use encoding_rs::mem::convert_latin1_to_utf8;
 use encoding_rs::{Decoder, DecoderResult, UTF_16LE};
@@ -230,6 +231,7 @@ impl Transcoder {
             encoding: self.encoding,
             measure: self.measure,
             marks,
+            last: Mutex::default(),
         };
         (bytes, places)
     }
@@ -288,10 +290,20 @@ pub(super) struct TranscodedPlaces {
     measure: Measure,
     /// Line beginnings: bytes from the chunk's first byte, in its text and in the file.
     marks: Vec<(u32, u64)>,
+    /// The position that was asked for last, with its distance: who asks for one record asks for
+    /// the next one too.
+    last: Mutex<(usize, u64)>,
 }
 
 impl Places for TranscodedPlaces {
     fn byte_distance(&self, text: &[u8], position: usize) -> u64 {
+        if self.marks.is_empty() {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let (from, before) = if last.0 <= position { *last } else { (0, 0) };
+            let distance = before + self.measure.bytes_of(&text[from..position]);
+            *last = (position, distance);
+            return distance;
+        }
         let after = self
             .marks
             .partition_point(|(in_text, _)| *in_text as usize <= position);
