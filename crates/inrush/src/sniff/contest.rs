@@ -294,6 +294,8 @@ fn several_columns(entries: &[Entry], preset: Option<&Form>) -> Verdict {
     if best.form.escape == FormEscape::Backslash
         && best.form.quote.is_none()
         && best.tally.escapes > 0
+        // Tabs and `\N` together are COPY's own text form.
+        && (best.tally.null_marks == 0 || best.form.delimiter != b"\t")
     {
         verdict.unsure.push(
             "backslashes are taken as escapes; where they are ordinary characters (paths of \
