@@ -46,6 +46,7 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
         table: escape_braces(&arguments.table),
         partition_by: arguments.partition_by.as_deref().map(escape_braces),
         bounds: arguments.bounds.as_deref().map(bounds).unwrap_or_default(),
+        routing: arguments.routing.then_some(true),
         mode: match arguments.mode {
             LoadMode::Create => Mode::Create,
             LoadMode::Append => Mode::Append,
@@ -74,6 +75,7 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
             ("flow[0].table", "--table"),
             ("flow[0].partition_by", "--partition-by"),
             ("flow[0].bounds", "--bounds"),
+            ("flow[0].routing", "--routing"),
             ("flow[0].rejects", "--max-rejects"),
         ]),
     })

@@ -77,6 +77,15 @@ pub struct LoadArguments {
     #[arg(long, value_name = "BOUNDS", requires = "partition_by")]
     pub bounds: Option<String>,
 
+    /// Each row goes to its own partition, whichever file it stands in
+    ///
+    /// For files that do not line up with partitions. Into a table that exists rows go to the
+    /// partitions that it has, and to those that --bounds adds; a new table needs --bounds
+    /// (`every ...` or a list). Tables partitioned by list, hash, several columns or an
+    /// expression, or with partitions of partitions, are always loaded so.
+    #[arg(long)]
+    pub routing: bool,
+
     /// What becomes of the table
     #[arg(long, value_name = "MODE", value_enum, default_value_t = LoadMode::Create)]
     pub mode: LoadMode,
@@ -123,6 +132,10 @@ Examples:
   A partition for every month:
       inrush load 'sales.*.csv' --to postgresql://etl@dw/shop --table sales \\
           --partition-by sold_on --bounds 'every 1 month'
+
+  The same from files whose rows stand in any order:
+      inrush load export.csv --to postgresql://etl@dw/shop --table sales \\
+          --partition-by sold_on --bounds 'every 1 month' --routing
 
   The same, written down to be edited and run every night:
       inrush load ... --save-package sales.toml

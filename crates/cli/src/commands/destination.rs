@@ -97,6 +97,7 @@ fn of_url(url: &str) -> Result<Ready, CommandError> {
             table: "none".to_owned(),
             partition_by: None,
             bounds: Bounds::default(),
+            routing: None,
             mode: Mode::default(),
             rejects: Default::default(),
         }],

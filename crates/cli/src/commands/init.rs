@@ -114,6 +114,7 @@ fn package(arguments: &InitArguments, table: &str) -> Package {
             table: escape_braces(table),
             partition_by: None,
             bounds: Bounds::default(),
+            routing: None,
             mode: Mode::Create,
             rejects: RejectLimit::default(),
         }],

@@ -38,6 +38,7 @@ pub fn package(made: &[GeneratedTable], url: &str, streams: Option<u16>) -> Pack
                 table: table.name.to_owned(),
                 partition_by: table.partition_by.map(str::to_owned),
                 bounds: Bounds::default(),
+                routing: None,
                 mode: Mode::Create,
                 rejects: RejectLimit::default(),
             })

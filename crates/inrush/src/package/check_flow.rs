@@ -24,6 +24,7 @@ pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
     );
     let columns = check_columns(flow, &at, faults);
     check_partitions(flow, columns.as_deref(), &at, faults);
+    check_routing(flow, &at, faults);
 }
 
 fn check_files(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
@@ -206,6 +207,24 @@ fn check_partitions(
                 );
             }
         }
+    }
+}
+
+/// Parts are cut from files in the order of their key, where each row stands in its part already.
+fn check_routing(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
+    if flow.routing == Some(true) && matches!(flow.bounds, Bounds::Parts(_)) {
+        faults.add(
+            &at("routing"),
+            PackageFaultKind::Conflict {
+                conflict: "`routing` is for rows in any order, and `bounds = { parts = N }` cuts \
+                           files that are in the order of their key"
+                    .to_owned(),
+                mend:
+                    "take one of them out, or say the partitions: bounds = { every = \"1 month\" } \
+                       or a list of values"
+                        .to_owned(),
+            },
+        );
     }
 }
 

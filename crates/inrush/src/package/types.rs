@@ -152,6 +152,12 @@ pub struct Flow {
     /// Where the partitions begin and end.
     #[serde(default)]
     pub bounds: Bounds,
+    /// Each row goes to its own partition, whichever file it stands in: `true` where files do not
+    /// line up with partitions, `false` where each file is to become one. Where it is not set,
+    /// rows are routed into targets whose partitions cannot be files: those by list, hash, several
+    /// columns or an expression, and those with partitions of partitions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routing: Option<bool>,
     /// What becomes of the target.
     #[serde(default)]
     pub mode: Mode,

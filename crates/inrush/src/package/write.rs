@@ -166,6 +166,9 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
         Bounds::Parts(parts) => setting(out, "bounds", &format!("{{ parts = {} }}", parts.parts)),
         Bounds::List(values) => setting(out, "bounds", &list(values.iter().map(bound).collect())),
     }
+    if let Some(routing) = flow.routing {
+        setting(out, "routing", if routing { "true" } else { "false" });
+    }
     let mode = match flow.mode {
         Mode::Create => "create",
         Mode::Append => "append",

@@ -209,7 +209,13 @@ fn flow() -> impl Strategy<Value = Flow> {
     ];
     (
         (option::of(text()), option::of(text()), files, format()),
-        (vec(column(), 0..6), text(), option::of(text()), bounds),
+        (
+            vec(column(), 0..6),
+            text(),
+            option::of(text()),
+            bounds,
+            option::of(any::<bool>()),
+        ),
         (
             select(vec![Mode::Create, Mode::Append]),
             0..=i64::MAX as u64,
@@ -218,7 +224,7 @@ fn flow() -> impl Strategy<Value = Flow> {
         .prop_map(
             |(
                 (name, connection, files, format),
-                (columns, table, partition_by, bounds),
+                (columns, table, partition_by, bounds, routing),
                 (mode, rows_max),
             )| Flow {
                 name,
@@ -229,6 +235,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 table,
                 partition_by,
                 bounds,
+                routing,
                 mode,
                 rejects: RejectLimit { rows_max },
             },
@@ -355,6 +362,7 @@ fn it_reads_well() {
             bounds: Bounds::Every(BoundsEvery {
                 every: BoundValue::Text("1 month".to_owned()),
             }),
+            routing: Some(true),
             mode: Mode::Append,
             rejects: RejectLimit { rows_max: 10 },
         }],

@@ -31,6 +31,7 @@ fn read_back(guess: &Guess) -> (String, Package) {
             table: "t".to_owned(),
             partition_by: None,
             bounds: Bounds::default(),
+            routing: None,
             mode: Mode::Create,
             rejects: RejectLimit::default(),
         }],
