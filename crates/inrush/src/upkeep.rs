@@ -90,8 +90,11 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error
             .collect();
         let rows = session
             .query(
-                "SELECT coalesce(sum(pg_total_relation_size(to_regclass(n)))::int8, 0) \
-                 FROM unnest($1::text[]) n",
+                // A routed unit's rows are in its partitions.
+                "SELECT coalesce(sum(pg_total_relation_size(t))::int8, 0) \
+                 FROM unnest($1::text[]) n, \
+                      LATERAL (SELECT to_regclass(n)::oid AS t UNION \
+                               SELECT relid::oid FROM pg_partition_tree(to_regclass(n))) parts",
                 &[&staging_tables],
                 "measuring staging tables",
             )

@@ -12,6 +12,7 @@ use super::error::{ConvertError, ValueError};
 use super::fields::{GatherInput, Gatherer};
 use super::kernel::Fault;
 use super::key::{self, KeyBounds};
+use super::key_set::{self, KeySet};
 use super::policies::FieldPolicy;
 use super::provenance::{Origin, Provenance, RunStamp};
 use super::rows::{self, PendingReject, Row, Selected};
@@ -28,6 +29,7 @@ pub struct Converter {
     dialect: Dialect,
     field_count: usize,
     key_bounds: Option<KeyBounds>,
+    key_set: Option<KeySet>,
     gatherer: Gatherer,
     rows: Vec<Row>,
     is_bad: Vec<bool>,
@@ -166,6 +168,7 @@ impl Converter {
             dialect: dialect.clone(),
             field_count,
             key_bounds: None,
+            key_set: None,
             gatherer: Gatherer::default(),
             rows: Vec::new(),
             is_bad: Vec::new(),
@@ -200,6 +203,12 @@ impl Converter {
             "the bounds of a key have the type of its column"
         );
         self.key_bounds = Some(bounds);
+        self
+    }
+
+    /// Rows whose key has no partition become rejects from now on.
+    pub fn with_key_set(mut self, set: KeySet) -> Converter {
+        self.key_set = Some(set);
         self
     }
 
@@ -273,6 +282,7 @@ impl Converter {
             columns,
             dialect,
             key_bounds,
+            key_set,
             gatherer,
             rows,
             is_bad,
@@ -303,6 +313,11 @@ impl Converter {
                 && bounds.column_index == column_index
             {
                 key::check_bounds(bounds, &array, &mut faults);
+            }
+            if let Some(set) = key_set
+                && set.column_index == column_index
+            {
+                key_set::check_set(set, &array, &mut faults);
             }
             for fault in faults.drain(..) {
                 if !std::mem::replace(&mut is_bad[fault.row], true) {

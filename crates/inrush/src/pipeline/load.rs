@@ -573,6 +573,10 @@ fn converter(flow: &FlowPlan, unit: &UnitPlan) -> Result<Converter, Error> {
                 source,
             }
         })?;
+    let converter = match &unit.key_set {
+        Some(set) => converter.with_key_set(set.clone()),
+        None => converter,
+    };
     Ok(match &unit.key_bounds {
         Some(bounds) => converter.with_key_bounds(bounds.clone()),
         None => converter,

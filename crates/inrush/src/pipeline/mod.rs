@@ -30,6 +30,7 @@ use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::{self, Fault, FaultPoint};
 use crate::package::Package;
+use crate::plan::routing::KeyScans;
 use crate::plan::{self, Earlier, Plan, PlanOptions};
 use crate::report::{EmbeddedReport, Outcome, RunReport};
 use crate::source::Pipes;
@@ -93,7 +94,8 @@ pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Plan, Error>
         let address = prepare::address(package, options)?;
         let session = Session::open(&address, "inrush check").await?;
         let pipes = Pipes::new(options.stop.clone());
-        let plan_options = plan_options(options, &pipes, false);
+        let key_scans = KeyScans::default();
+        let plan_options = plan_options(options, &pipes, &key_scans, false);
         let plan = plan::build(&session, &address, package, &plan_options).await?;
         session.close().await;
         Ok(plan)
@@ -199,10 +201,12 @@ fn outcome_word(outcome: Outcome) -> &'static str {
 fn plan_options<'a>(
     options: &'a RunOptions<'_>,
     pipes: &'a Pipes,
+    key_scans: &'a KeyScans,
     unlocked: bool,
 ) -> PlanOptions<'a> {
     PlanOptions {
         pipes,
+        key_scans,
         folder: &options.folder,
         streams_default: options.streams_default,
         again: options.again,

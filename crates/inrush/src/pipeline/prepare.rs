@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
 use crate::ledger::{Account, Fence, Ledger, RunRecord, ShardRecord, UnitRecord};
 use crate::package::Package;
+use crate::plan::routing::KeyScans;
 use crate::plan::{self, Earlier, Plan, identity};
 use crate::report::RunFolder;
 use crate::source::Pipes;
@@ -48,12 +49,14 @@ pub async fn prepare(
     let name = new_run_name(&package.name);
     // What the first plan reads of a pipe, the second one must see again.
     let pipes = Pipes::new(options.stop.clone());
+    // Nor are keys looked for twice.
+    let key_scans = KeyScans::default();
     let control = Session::open(address, "inrush plan").await?;
     let plan = plan::build(
         &control,
         address,
         package,
-        &plan_options(options, &pipes, true),
+        &plan_options(options, &pipes, &key_scans, true),
     )
     .await?;
     if is_loaded(&plan) {
@@ -72,7 +75,7 @@ pub async fn prepare(
         &control,
         address,
         package,
-        &plan_options(options, &pipes, false),
+        &plan_options(options, &pipes, &key_scans, false),
     )
     .await?;
     if is_loaded(&plan) {

@@ -116,6 +116,23 @@ pub async fn place(
     }
 }
 
+/// The partitions between the values of a list, without files.
+pub async fn listed(
+    session: &Session,
+    flow: &str,
+    key: &KeyPlan,
+    values: &[BoundValue],
+) -> Result<Vec<Interval>, PlanError> {
+    let values: Vec<String> = values.iter().map(text).collect();
+    check_list(session, flow, key, &values).await?;
+    let between = values.windows(2).map(|pair| Interval {
+        lower: pair[0].clone(),
+        upper: pair[1].clone(),
+        files: Vec::new(),
+    });
+    Ok(between.collect())
+}
+
 fn text(value: &BoundValue) -> String {
     match value {
         BoundValue::Integer(value) => value.to_string(),
@@ -265,7 +282,7 @@ pub fn unit_bounds(
 }
 
 /// The step of even width that a key lies in, as SQL texts.
-fn step_around(step: Step, key: &KeyValue, kind: KeyKind) -> Option<(String, String)> {
+pub(super) fn step_around(step: Step, key: &KeyValue, kind: KeyKind) -> Option<(String, String)> {
     match (step, key, kind) {
         (Step::Integer(width), KeyValue::Integer(value), _) => {
             let lower = value.div_euclid(width).checked_mul(width)?;

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::error::PlanError;
 use super::flow::FlowPlanner;
 use super::privileges::{self, SchemaNeed};
+use super::routing::KeyScans;
 use super::target::{self, Asked};
 use super::{Earlier, FlowPlan, Plan, earlier, identity, limits, units};
 use crate::destination::postgres::guests::ServerFacts;
@@ -22,6 +23,8 @@ pub struct PlanOptions<'a> {
     pub folder: &'a Path,
     /// Standard input and named pipes: the same ones for each plan of a run.
     pub pipes: &'a Pipes,
+    /// What passes over the files have found: the same for each plan of a run.
+    pub key_scans: &'a KeyScans,
     /// Streams where the package does not say; usually the number of cores.
     pub streams_default: usize,
     /// Load anew what a run has loaded already.
@@ -287,6 +290,7 @@ fn refuse_filled_targets(package: &Package, flows: &[FlowPlan]) -> Result<(), Pl
             table: &planned.table,
             mode: flow.mode,
             partition_by: None,
+            routed: false,
         };
         target::check_empty(&asked, planned.facts.as_ref())?;
     }

@@ -9,7 +9,7 @@ use super::columns::{self, Known};
 use super::error::PlanError;
 use super::switch_statements::expression;
 use super::target::{self, Asked};
-use super::{FlowPlan, KeyKind, KeyPlan, bounds, parts, sniffed, units};
+use super::{FlowPlan, KeyKind, KeyPlan, Publish, bounds, parts, routing, sniffed, units};
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
 use crate::destination::postgres::quote::qualified;
@@ -47,13 +47,20 @@ impl FlowPlanner<'_> {
             .unwrap_or_else(|| self.table.to_owned());
         let facts = catalog::target(self.session, self.schema, self.table).await?;
         let partition_by = self.flow.partition_column()?;
+        let tree = routing::tree(self.session, facts.as_ref()).await?;
+        let is_routed = routing::is_wanted(self.flow.routing, facts.as_ref(), tree.as_ref());
         let asked = Asked {
+            routed: is_routed,
             schema: self.schema,
             table: self.table,
             mode: self.flow.mode,
             partition_by: partition_by.as_deref(),
         };
         notes.extend(target::check(&asked, facts.as_ref())?);
+        if is_routed {
+            let target = qualified(self.schema, self.table);
+            routing::check(&target, &asked, facts.as_ref(), tree.as_ref(), notes)?;
+        }
 
         // Paths are shown as they were written: without a dot for the folder that one stands in.
         let folder = self.options.folder;
@@ -85,8 +92,11 @@ impl FlowPlanner<'_> {
         let key_name = facts
             .as_ref()
             .and_then(|facts| facts.partitioning.as_ref())
-            .and_then(|partitioning| partitioning.key.first().cloned().flatten())
-            .or(partition_by);
+            .and_then(|partitioning| match partitioning.key.as_slice() {
+                [Some(key)] if partitioning.strategy == 'r' => Some(key.clone()),
+                _ => None,
+            })
+            .or(partition_by.filter(|_| facts.is_none()));
         let mut details: Vec<ColumnDetail> = self.flow.column_details()?;
         details.extend(sniffed.columns);
         let target = qualified(self.schema, self.table);
@@ -98,7 +108,10 @@ impl FlowPlanner<'_> {
             first_field_count: first_field_count(&files, &dialect, &details)?,
             format: &self.flow.format,
             facts: facts.as_ref(),
-            key: key_name.as_deref(),
+            // A default partition takes rows without a key.
+            key: key_name
+                .as_deref()
+                .filter(|_| !is_routed || facts.is_none()),
         };
         let resolved = columns::resolve(self.session, &known).await?;
         // In a file of one column an empty line is an empty field, as COPY reads it.
@@ -111,7 +124,10 @@ impl FlowPlanner<'_> {
                 hint: "mend the column in `columns`".to_owned(),
             }
         })?;
+        let asks_bounds = matches!(self.flow.bounds, Bounds::List(_) | Bounds::Every(_));
         let key = match &key_name {
+            // Rows are routed into partitions that exist by any key.
+            Some(_) if is_routed && facts.is_some() && !asks_bounds => None,
             Some(column) => Some(self.key_plan(&name, column, &resolved, facts.as_ref())?),
             None => None,
         };
@@ -123,7 +139,29 @@ impl FlowPlanner<'_> {
             },
             None => Model::Columns(resolved.new_columns.clone()),
         };
-        let publish = target::publish(facts.as_ref(), key_name.as_deref(), resolved.new_columns);
+        let taken = catalog::relation_names(self.session, self.schema).await?;
+        let (key, made_key) = if is_routed { (None, key) } else { (key, None) };
+        let publish = if is_routed {
+            let asking = routing::Asking {
+                session: self.session,
+                options: self.options,
+                flow: &name,
+                schema: self.schema,
+                table: self.table,
+                facts: facts.as_ref(),
+                tree: tree.as_ref(),
+                bounds: &self.flow.bounds,
+                key: made_key.as_ref(),
+                columns: &resolved.columns,
+                field_count: resolved.field_count,
+                files: &files,
+                dialect: &dialect,
+            };
+            let mut names = units::PartitionNames::new(self.table, &taken);
+            Publish::Route(routing::route(&asking, &mut names, notes).await?)
+        } else {
+            target::publish(facts.as_ref(), key_name.as_deref(), resolved.new_columns)
+        };
         let file_names: Vec<String> = files
             .iter()
             .map(|file| file.path.display().to_string())
@@ -164,7 +202,7 @@ impl FlowPlanner<'_> {
             parts.iter().map(|part| part.shard.clone()).collect()
         };
         let shape = format!(
-            "{dialect:?} {:?} {:?} {:?} {:?} {target} {:?} {:?}",
+            "{dialect:?} {:?} {:?} {:?} {:?} {target} {:?} {:?} {:?}",
             self.flow.format.encoding,
             resolved.columns,
             resolved.type_sql,
@@ -174,27 +212,43 @@ impl FlowPlanner<'_> {
             facts
                 .as_ref()
                 .map(|facts| (&facts.structure, &facts.indexes)),
-        );
-        let taken = catalog::relation_names(self.session, self.schema).await?;
-        let mut units = units::group(
-            &units::Common {
-                flow: &name,
-                table: self.table,
-                run_key: self.run_key,
-                shape: &shape,
-                staging_schema: &self.package.run.staging_schema,
-                model: &model,
-                columns: &resolved.columns,
-                wire: &resolved.wire,
-                key: key.as_ref(),
-                facts: facts.as_ref(),
-                publish: &publish,
-                taken: &taken,
-                freeze: self.package.run.freeze,
+            // One that was made after other partitions has no place for some rows.
+            match &publish {
+                Publish::Route(route) => Some(route),
+                _ => None,
             },
-            shards,
-            &intervals,
-        )?;
+        );
+        let common = units::Common {
+            flow: &name,
+            table: self.table,
+            run_key: self.run_key,
+            shape: &shape,
+            staging_schema: &self.package.run.staging_schema,
+            model: &model,
+            columns: &resolved.columns,
+            wire: &resolved.wire,
+            key: key.as_ref(),
+            facts: facts.as_ref(),
+            publish: &publish,
+            taken: &taken,
+            freeze: self.package.run.freeze,
+        };
+        let mut units = units::group(&common, shards, &intervals)?;
+        if let Publish::Route(route) = &publish {
+            let set = routing::key_set(
+                self.session,
+                &target,
+                route,
+                facts.as_ref(),
+                made_key.as_ref(),
+                &resolved.columns,
+            )
+            .await?;
+            for unit in &mut units {
+                routing::apply(unit, &common, route);
+                unit.key_set.clone_from(&set);
+            }
+        }
         if let Some(key) = &key {
             for (unit, part) in units.iter_mut().zip(&parts) {
                 parts::bound(unit, key, part);

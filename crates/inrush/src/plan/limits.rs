@@ -81,10 +81,12 @@ pub fn locks_needed(flows: &[FlowPlan]) -> u64 {
     for flow in flows {
         let index_count = flow.facts.as_ref().map_or(0, |facts| facts.indexes.len()) as u64;
         let units = flow.units.len() as u64;
-        locks += match flow.publish {
+        locks += match &flow.publish {
             Publish::CreatePartitioned { .. } | Publish::Attach => {
                 10 + units * (4 + 2 * index_count)
             }
+            // Tables of staging and target, each with its TOAST table and its index.
+            Publish::Route(route) => 10 + route.all().len() as u64 * (8 + 2 * index_count),
             Publish::Rename | Publish::Insert => 10 + index_count,
         };
     }

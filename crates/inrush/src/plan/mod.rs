@@ -16,6 +16,7 @@ mod limits;
 mod parts;
 pub mod print;
 mod privileges;
+pub mod routing;
 mod sniffed;
 pub mod statistics;
 pub mod switch_statements;
@@ -28,7 +29,7 @@ use inrush_scan::Dialect;
 use inrush_wire::PgType;
 
 use crate::column::Column;
-use crate::convert::KeyBounds;
+use crate::convert::{KeyBounds, KeySet};
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::staging::{Model, NewColumn, UnitBounds};
@@ -41,6 +42,7 @@ pub use build::{PlanOptions, build};
 pub use error::PlanError;
 pub use limits::MemoryBound;
 pub use privileges::Privilege;
+pub use routing::RoutePlan;
 
 /// A package resolved against real files and the real catalog.
 #[derive(Clone, Debug)]
@@ -154,6 +156,9 @@ pub enum Publish {
     /// The one unit's rows are copied into the target that exists: the only switch that is not
     /// metadata alone.
     Insert,
+    /// The one unit is partitioned as the target is, so that the server routes each row while it
+    /// is loaded.
+    Route(RoutePlan),
 }
 
 /// How rows are sent.
@@ -232,6 +237,8 @@ pub struct UnitPlan {
     pub bounds: Option<UnitBounds>,
     /// The same bounds, checked while rows are converted.
     pub key_bounds: Option<KeyBounds>,
+    /// The keys that have a partition, checked while rows are converted, where rows are routed.
+    pub key_set: Option<KeySet>,
     /// Statements that make its staging table.
     pub create: Vec<String>,
     /// The COPY that fills it.

@@ -185,6 +185,13 @@ impl Plan {
             Publish::Attach => "the target exists; its partitions are attached",
             Publish::Rename => "the target is made: its staging table becomes it",
             Publish::Insert => "the target exists and is plain; rows are copied into it",
+            Publish::Route(route) if route.is_new => {
+                "the target is made: its staging table and the partitions of that become it"
+            }
+            Publish::Route(_) => {
+                "the target exists; the switch copies rows into the partitions that it has, and \
+                 attaches those that it has not"
+            }
         };
         writeln!(f, "  {becomes}")?;
         if let Some(key) = &flow.key {
@@ -195,6 +202,9 @@ impl Plan {
                 key.type_sql,
                 key.rule
             )?;
+        }
+        if let Publish::Route(route) = &flow.publish {
+            writeln!(f, "  {}", route.words())?;
         }
         match &flow.wire {
             WireForm::Binary(_) => writeln!(f, "  rows go by binary COPY")?,
@@ -236,6 +246,9 @@ impl Plan {
         let kind = if unit.shared {
             "shared by streams: its table is committed first, each shard in a transaction of its \
              own, without FREEZE"
+        } else if matches!(flow.publish, Publish::Route(_)) {
+            "private: made, filled and committed by one stream in one transaction; COPY into a \
+             partitioned table knows no FREEZE"
         } else if self.settings.freeze {
             "private: made, filled and committed by one stream in one transaction, with FREEZE"
         } else {

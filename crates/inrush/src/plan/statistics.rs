@@ -13,9 +13,10 @@ const ANALYZE_ONLY_VERSION: i32 = 180_000;
 
 /// The statement for a unit that is filled and has its indexes.
 pub fn of_unit(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Option<String> {
-    let is_worth_it = match flow.publish {
+    let is_worth_it = match &flow.publish {
         Publish::Rename => true,
         Publish::CreatePartitioned { .. } | Publish::Attach => parents_alone(plan),
+        Publish::Route(route) => route.is_new,
         Publish::Insert => false,
     };
     (plan.settings.analyze && is_worth_it).then(|| {
@@ -31,14 +32,16 @@ pub fn of_target(plan: &Plan, flow: &FlowPlan) -> Option<String> {
     if !plan.settings.analyze {
         return None;
     }
-    match flow.publish {
+    match &flow.publish {
         Publish::Rename => None,
+        Publish::Route(route) if route.is_new => None,
         Publish::CreatePartitioned { .. } | Publish::Attach if parents_alone(plan) => {
             Some(format!("ANALYZE ONLY {}", flow.target()))
         }
-        Publish::CreatePartitioned { .. } | Publish::Attach | Publish::Insert => {
-            Some(format!("ANALYZE {}", flow.target()))
-        }
+        Publish::CreatePartitioned { .. }
+        | Publish::Attach
+        | Publish::Insert
+        | Publish::Route(_) => Some(format!("ANALYZE {}", flow.target())),
     }
 }
 

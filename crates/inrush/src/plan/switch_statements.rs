@@ -1,6 +1,6 @@
 //! The statements of the switch: written by the plan, run by the switch.
 
-use super::{FlowPlan, Publish};
+use super::{FlowPlan, Publish, routing};
 use crate::destination::postgres::quote::{identifier, literal, qualified};
 use crate::destination::postgres::staging::{self, BOUNDS_CHECK, Upper};
 
@@ -86,6 +86,9 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
             )));
             statements
         }
+        Publish::Route(route) => {
+            routing::statements::switch(flow, route, staging_schema, &unit.staging_table)
+        }
         Publish::Rename => moved(&staging, schema, &unit.staging_table, table),
         Publish::Insert => {
             let columns: Vec<String> = flow
@@ -108,7 +111,7 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
 
 /// Moves a staging table into a schema, under a new name. The staging name is a digest that
 /// nothing else has, so it is not in the way there.
-fn moved(staging: &str, schema: &str, staging_table: &str, name: &str) -> Vec<SwitchStep> {
+pub fn moved(staging: &str, schema: &str, staging_table: &str, name: &str) -> Vec<SwitchStep> {
     vec![
         SwitchStep::Metadata(format!(
             "ALTER TABLE {staging} SET SCHEMA {}",

@@ -17,6 +17,8 @@ pub struct Asked<'a> {
     pub mode: Mode,
     /// The column to partition by.
     pub partition_by: Option<&'a str>,
+    /// Rows are routed to their partitions, whatever the key is.
+    pub routed: bool,
 }
 
 /// Refuses a target that cannot be loaded, and tells what should be known of one that can.
@@ -79,6 +81,9 @@ pub fn check(asked: &Asked<'_>, facts: Option<&TargetFacts>) -> Result<Vec<Strin
                 facts.publications.join(", ")
             ),
         );
+    }
+    if asked.routed {
+        return Ok(Vec::new());
     }
     check_partitioning(asked, facts, &target)?;
     Ok(notes(facts, &target))

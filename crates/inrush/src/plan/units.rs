@@ -151,6 +151,7 @@ fn unit(
         shards,
         bounds,
         key_bounds,
+        key_set: None,
     })
 }
 

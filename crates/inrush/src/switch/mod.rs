@@ -4,6 +4,7 @@
 //! [`tasks`] fills those in and refuses overlaps before anything is attached, [`run`] runs it.
 
 mod error;
+mod routed;
 mod run;
 mod tasks;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio_postgres::error::SqlState;
 
 use super::error::SwitchError;
+use super::routed;
 use super::tasks::TargetTask;
 use crate::destination::postgres::quote::literal;
 use crate::destination::postgres::{DestinationError, Session, catalog};
@@ -121,6 +122,9 @@ async fn publish(
     let flow = &task.plan.flows[target.flow];
     let name = flow.target();
     let doing = format!("switching {name}");
+    if let Publish::Route(route) = &flow.publish {
+        return routed::publish(session, task, target, route).await;
+    }
     if let Some(create) = switch_statements::create_target(flow) {
         session.execute(&create, &doing).await?;
     }

@@ -33,7 +33,7 @@ pub fn existing(facts: &TargetFacts) -> Vec<PartitionRange> {
 }
 
 /// Takes `FOR VALUES FROM (a) TO (b)` of one key column apart, as `pg_get_expr` writes it.
-fn parse(bound: &str) -> Option<(Option<String>, Option<String>)> {
+pub fn parse(bound: &str) -> Option<(Option<String>, Option<String>)> {
     let inside = bound.strip_prefix("FOR VALUES FROM (")?.strip_suffix(')')?;
     let mut quoted = false;
     let middle = inside.char_indices().find_map(|(at, character)| {
