@@ -1,6 +1,6 @@
 """Rows that go to their own partitions, whichever file they stand in.
 
-What must come out is what `\\copy` into the same target gives: PostgreSQL itself routes there.
+What must come out is what COPY into the same target gives: PostgreSQL itself routes there.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def row(number: int, chance: random.Random) -> list[str]:
 
 def lines(count: int = ROWS, seed: int = 7) -> list[str]:
     """Return rows in an order that has nothing to do with any key."""
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311
     rows = [",".join(row(number, chance)) for number in range(1, count + 1)]
     chance.shuffle(rows)
     return rows
@@ -224,9 +224,10 @@ def test_rows_go_where_copy_puts_them(
 def test_one_large_file_by_several_streams(
     newest_database: Database, inrush: Inrush, form: str
 ) -> None:
-    rows = lines(20_000)
-    filler = "x" * 900
-    wide = [f"{one[:-1]}{filler}" if one.endswith(",") else one for one in rows]
+    chance = random.Random(11)  # noqa: S311
+    wide = [
+        f"{one}{chance.randbytes(450).hex()}" if one.endswith(",") else one for one in lines(24_000)
+    ]
     text = "\n".join([",".join(FIELDS), *wide]) + "\n"
     name = "rows.csv" if form == "one file" else "rows.csv.gz"
     inrush.write(name, text if form == "one file" else gzip.compress(text.encode(), 1))
@@ -255,9 +256,7 @@ POINTS = [
 
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("shape", ["list, then range", "hash"])
-def test_killed_and_run_again(
-    database: Database, inrush: Inrush, shape: str, point: str
-) -> None:
+def test_killed_and_run_again(database: Database, inrush: Inrush, shape: str, point: str) -> None:
     rows = lines()
     files = write_files(inrush, rows)
     for name in ("loaded", "expected"):
@@ -282,7 +281,9 @@ def test_status_and_cleanup_know_the_partitions_of_staging(
     make(newest_database, "loaded", SHAPES["range, then hash"])
     before = state(newest_database)
     written = package(newest_database.url, flow("loaded", files), streams=2)
-    inrush("run", inrush.write("package.toml", written), environment={"INRUSH_FAULT": "before_switch"})
+    inrush(
+        "run", inrush.write("package.toml", written), environment={"INRUSH_FAULT": "before_switch"}
+    )
     said = inrush("status", "--to", newest_database.url).expect(CLEAN).said
     assert "0 B" not in said
     inrush("cleanup", "--to", newest_database.url).expect(CLEAN)
@@ -300,7 +301,9 @@ def test_a_target_that_got_a_partition_meanwhile_is_loaded_anew(
     written = inrush.write("package.toml", package(newest_database.url, flow("loaded", files)))
     inrush("run", written, environment={"INRUSH_FAULT": "before_switch"})
     for name in ("loaded", "expected"):
-        newest_database.execute(f"CREATE TABLE {name}_s PARTITION OF {name} FOR VALUES IN ('south')")
+        newest_database.execute(
+            f"CREATE TABLE {name}_s PARTITION OF {name} FOR VALUES IN ('south')"
+        )
     copy(newest_database, inrush, "expected", rows)
     inrush("run", written).expect(CLEAN)
     assert_same_partitions(newest_database, "loaded", "expected")
@@ -316,7 +319,10 @@ STRAYS = {
     ),
     "list of numbers": (Shape("LIST (k)", lists("t", {"a": "1, -5"})), {1: ["2", "", "0"]}),
     "timestamps": (
-        Shape("RANGE (at)", "CREATE TABLE t_a PARTITION OF t FOR VALUES FROM ('2024-01-01') TO ('infinity');"),
+        Shape(
+            "RANGE (at)",
+            "CREATE TABLE t_a PARTITION OF t FOR VALUES FROM ('2024-01-01') TO ('infinity');",
+        ),
         {3: ["2023-12-31 23:59:59.999999", "infinity"]},
     ),
 }  # fmt: skip
@@ -372,6 +378,7 @@ def test_rows_without_a_partition_go_to_the_default_one(
 def new_columns(key: str) -> list[str]:
     """Return the columns of a new table."""
     made = [column.strip() for column in COLUMNS.replace("(10,2)", "").split(", ")]
+    made = [column.removesuffix(" not null") for column in made]
     return [f"{column} not null" if column.split()[0] == key else column for column in made]
 
 
@@ -391,8 +398,7 @@ def test_new_targets_from_files_in_any_order(
     database: Database, inrush: Inrush, name: str, streams: int
 ) -> None:
     key, bounds, count = BOUNDS[name]
-    rows = [f'{one[:-1]},"row x"' if one.endswith(",") else one for one in lines()]
-    rows = [one.replace(',,"row x"', ',"row x"') for one in rows]
+    rows = [f"{one}row x" if one.endswith(",") else one for one in lines()]
     files = write_files(inrush, rows)
     settings: dict[str, Value] = {"partition_by": key, "bounds": bounds, "routing": True}
     settings["columns"] = new_columns(key)
@@ -433,9 +439,7 @@ def test_rows_outside_of_a_list_of_bounds_are_rejects(
     assert newest_database.rows("SELECT id, k FROM loaded ORDER BY 1") == [(1, 5), (4, 0)]
 
 
-def test_bounds_add_the_partitions_that_a_target_lacks(
-    database: Database, inrush: Inrush
-) -> None:
+def test_bounds_add_the_partitions_that_a_target_lacks(database: Database, inrush: Inrush) -> None:
     rows = lines()
     files = write_files(inrush, rows)
     columns = COLUMNS.replace("day date", "day date not null")
@@ -446,6 +450,7 @@ def test_bounds_add_the_partitions_that_a_target_lacks(
         database.execute(f"INSERT INTO {name} (id, day) VALUES (1000000, '2024-02-02')")
     copy(database, inrush, "expected", rows)
     settings: dict[str, Value] = {"mode": "append", "bounds": {"every": "1 month"}}
+    settings["partition_by"] = "day"
     written = package(database.url, flow("loaded", files, routing=True, **settings))
     outcome = inrush("run", inrush.write("package.toml", written)).expect(CLEAN)
     assert contents(database, "SELECT * FROM loaded ORDER BY id") == contents(
@@ -536,7 +541,9 @@ REFUSALS: dict[str, tuple[str, dict[str, Value], str]] = {
         "is partitioned by list",
     ),
     "no bounds": (
-        "", {"partition_by": "k", "routing": True, "columns": ["id int", "k int"]}, "`bounds` do not say",
+        "",
+        {"partition_by": "k", "routing": True, "columns": ["id int", "k int"]},
+        "`bounds` do not say",
     ),
     "no key": (
         "", {"routing": True, "columns": ["id int", "k int"]}, "nothing says how it is partitioned",
@@ -597,7 +604,7 @@ def test_a_switch_that_needs_more_locks_than_there_are_is_refused(
     )
     inrush.write("rows.csv", f"id,k\n1,1\n2,{room}\n")
     settings: dict[str, Value] = {"partition_by": "k", "columns": ["id int", "k int not null"]}
-    settings |= {"bounds": list(range(room // 8 + 2)), "routing": True}
+    settings |= {"bounds": list(range(room // 4 + 2)), "routing": True}
     written = package(newest_database.url, flow("loaded", "rows.csv", **settings))
     outcome = inrush("run", inrush.write("package.toml", written))
     outcome.expect(outcome.status, "max_locks_per_transaction")

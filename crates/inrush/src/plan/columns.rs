@@ -45,6 +45,8 @@ pub struct Known<'a> {
     pub format: &'a Format,
     /// The target, where it exists.
     pub facts: Option<&'a TargetFacts>,
+    /// Rows are copied into the partitions of the target, which numbers them there.
+    pub is_routed: bool,
     /// The partition key, which never is NULL.
     pub key: Option<&'a str>,
 }
@@ -290,7 +292,7 @@ fn check_missing(
         .iter()
         .filter(|column| column.not_null && !column.has_default && !column.generated)
         // A staging table numbers nothing; rows that are copied into a plain target get theirs.
-        .filter(|column| !column.identity || facts.partitioning.is_some())
+        .filter(|column| !column.identity || (facts.partitioning.is_some() && !known.is_routed))
         .map(|column| column.name.as_str())
         .filter(|name| columns.iter().all(|column| column.name != *name))
         .collect();

@@ -108,6 +108,7 @@ impl FlowPlanner<'_> {
             first_field_count: first_field_count(&files, &dialect, &details)?,
             format: &self.flow.format,
             facts: facts.as_ref(),
+            is_routed,
             // A default partition takes rows without a key.
             key: key_name
                 .as_deref()
