@@ -176,13 +176,8 @@ fn next_change(
 
 /// Keys at the cuts must ascend; texts are the server's to compare.
 fn check_order(flow: &str, file: &SourceFile, cuts: &[Cut]) -> Result<(), PlanError> {
-    let number = |key: &KeyValue| match key {
-        KeyValue::Integer(value) | KeyValue::Timestamp(value) => Some(*value),
-        KeyValue::Date(days) => Some(i64::from(*days)),
-        KeyValue::Text(_) => None,
-    };
     for pair in cuts.windows(2) {
-        if let (Some(first), Some(second)) = (number(&pair[0].key), number(&pair[1].key))
+        if let (Some(first), Some(second)) = (pair[0].key.number(), pair[1].key.number())
             && first >= second
         {
             let words = |key| key_text(key).unwrap_or_else(|| format!("{key:?}"));
