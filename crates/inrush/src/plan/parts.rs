@@ -15,7 +15,8 @@ use crate::cancel::Stop;
 use crate::column::Column;
 use crate::convert::{KeyBounds, KeyValue, convert_first};
 use crate::source::{
-    BufferPool, RecordStart, Shard, ShardReader, SourceError, SourceFile, first_records, needs_pass,
+    BufferPool, RecordStart, Shard, ShardReader, SourceError, SourceFile, first_records,
+    needs_place,
 };
 
 /// Bytes that are read at a time to find a change of the key.
@@ -69,7 +70,6 @@ pub fn cut(
                 upper: Some(cut.key),
             });
             start = cut.start.byte_offset;
-            // Where line ends say it, the reader finds the record, and its line when it is asked.
             first_record = needs_place(dialect).then_some(cut.start);
         }
         found.push(Part {
@@ -82,10 +82,6 @@ pub fn cut(
         });
     }
     Ok(found)
-}
-
-fn needs_place(dialect: &Dialect) -> bool {
-    needs_pass(dialect) || dialect.fixed.is_some()
 }
 
 fn cuts_of(

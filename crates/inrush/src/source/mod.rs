@@ -49,7 +49,7 @@ pub use pipe::{Pipe, Pipes};
 pub use preview::{Preview, PreviewRecord};
 pub use reader::ShardReader;
 pub use shard::{RecordStart, Shard};
-pub use split::{first_records, needs_pass};
+pub use split::{first_records, needs_place};
 pub use split_check::{SplitCheck, SplitCheckSettings, SplitDifference, SplitMethod, check_split};
 
 #[cfg(test)]

@@ -21,7 +21,13 @@ const READ_BYTES: usize = 256 << 10;
 
 /// Whether the records of a range can be found only by a look at all that stands before it.
 pub fn needs_pass(dialect: &Dialect) -> bool {
-    !is_line_based(dialect) && !matches!(Method::of(dialect), Method::Arithmetic { .. })
+    needs_place(dialect) && !matches!(Method::of(dialect), Method::Arithmetic { .. })
+}
+
+/// Whether the reader of a range is told where its first record begins. Else line ends say it,
+/// and the reader finds it, and its line when that is asked.
+pub fn needs_place(dialect: &Dialect) -> bool {
+    !is_line_based(dialect)
 }
 
 /// Where the first record of each range begins, as far as its reader cannot tell by itself. The
@@ -37,7 +43,7 @@ pub fn first_records(
     threads: usize,
     stop: &Stop,
 ) -> Result<Option<Vec<Option<RecordStart>>>, SourceError> {
-    if is_line_based(dialect) {
+    if !needs_place(dialect) {
         return Ok(Some(vec![None; ranges.len()]));
     }
     // Records are counted from behind a byte order mark.
