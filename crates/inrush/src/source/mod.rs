@@ -32,6 +32,7 @@ mod split;
 mod split_check;
 mod stored;
 mod text;
+mod threads;
 mod transcode;
 mod window;
 

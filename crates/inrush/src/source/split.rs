@@ -14,6 +14,7 @@ use super::files::SourceFile;
 use super::shard::RecordStart;
 use super::stored::Purpose;
 use super::text::Text;
+use super::threads::on_threads;
 use crate::cancel::Stop;
 
 /// Bytes that are read at a time.
@@ -99,21 +100,7 @@ fn summaries(
             }
         }
     };
-    let mut found = Vec::with_capacity(ranges.len());
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(ranges.len()))
-            .map(|_| scope.spawn(work))
-            .collect();
-        let mut result = work().map(|own| found.extend(own));
-        for other in others {
-            let theirs = other
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            let theirs = theirs.map(|theirs| found.extend(theirs));
-            result = result.and(theirs);
-        }
-        result
-    })?;
+    let mut found = on_threads(threads.min(ranges.len()), &work)?;
     if stop.asked().is_some() {
         return Ok(None);
     }
