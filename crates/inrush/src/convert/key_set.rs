@@ -89,19 +89,19 @@ fn check<T: ArrowPrimitiveType>(
 {
     let array = array.as_primitive::<T>();
     // Rows of one partition usually follow each other.
-    let mut last = ranges.first().cloned().unwrap_or(1..=0);
+    let mut last: Option<&RangeInclusive<i64>> = None;
     for (row, value) in array.values().iter().enumerate() {
         if array.is_null(row) {
             refuse_null(set, row, faults);
             continue;
         }
         let value: i64 = (*value).into();
-        if last.contains(&value) {
+        if last.is_some_and(|range| range.contains(&value)) {
             continue;
         }
         let after = ranges.partition_point(|range| *range.start() <= value);
         match after.checked_sub(1).map(|index| &ranges[index]) {
-            Some(range) if range.contains(&value) => last = range.clone(),
+            Some(range) if range.contains(&value) => last = Some(range),
             _ => faults.push(fault(set, row, "the key has no partition")),
         }
     }
@@ -149,7 +149,14 @@ mod tests {
 
     #[test]
     fn numbers_lie_in_a_range_or_have_no_partition() {
-        let values = || KeyValues::numbers(vec![20..=29, 0..=9, 40..=39, i64::MIN..=-100]);
+        let values = || {
+            KeyValues::numbers(vec![
+                20..=29,
+                0..=9,
+                RangeInclusive::new(40, 39),
+                i64::MIN..=-100,
+            ])
+        };
         let keys = [0, 9, 10, 19, 20, 29, 30, -99, -100, i64::MIN, i64::MAX, 5];
         let array: ArrayRef = Arc::new(Int64Array::from(keys.to_vec()));
         assert_eq!(refused(values(), false, array), [2, 3, 6, 7, 10]);

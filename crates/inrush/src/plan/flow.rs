@@ -140,7 +140,7 @@ impl FlowPlanner<'_> {
             },
             None => Model::Columns(resolved.new_columns.clone()),
         };
-        let taken = catalog::relation_names(self.session, self.schema).await?;
+        let taken = catalog::relation_names(self.session, self.schema, None).await?;
         let (key, made_key) = if is_routed { (None, key) } else { (key, None) };
         let publish = if is_routed {
             let asking = routing::Asking {

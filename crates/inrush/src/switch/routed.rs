@@ -89,7 +89,7 @@ async fn named(
     if route.new_partitions().next().is_none() {
         return Ok(route);
     }
-    let taken = catalog::relation_names(session, schema).await?;
+    let taken = catalog::relation_names(session, schema, None).await?;
     let given = route.new_partitions().map(|(_, name, _)| name.to_owned());
     let either = taken.iter().cloned().chain(given).collect();
     let mut names = PartitionNames::new(table, &either);

@@ -23,7 +23,8 @@ use crate::plan::bounds::{self, Interval};
 use crate::plan::error::PlanError;
 use crate::plan::{KeyKind, KeyPlan, identity};
 use crate::source::{
-    BufferPool, Shard, ShardReader, SourceError, SourceFile, first_records, needs_pass, pieces,
+    BufferPool, Shard, ShardReader, SourceError, SourceFile, first_records, needs_place,
+    on_threads, pieces,
 };
 
 /// More partitions than this are a mistake in the width, or in the files.
@@ -99,29 +100,17 @@ impl Scan<'_> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let shards = self.shards(threads)?;
         let next = AtomicUsize::new(0);
-        let work = || -> Result<Found, PlanError> {
+        let work = || -> Result<Vec<_>, PlanError> {
             let mut found = Found::new();
             while let Some(shard) = shards.get(next.fetch_add(1, Ordering::Relaxed)) {
                 self.read(shard, &mut found)?;
             }
-            Ok(found)
+            Ok(found.into_iter().collect())
         };
-        let results: Vec<Result<Found, PlanError>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..threads.min(shards.len()))
-                .map(|_| scope.spawn(work))
-                .collect();
-            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            threads.into_iter().map(join).collect()
-        });
-        let mut all = Found::new();
-        for result in results {
-            all.extend(result?);
-            self.refuse_too_many(&all)?;
-        }
+        let all: Found = on_threads(threads.min(shards.len()), &work)?
+            .into_iter()
+            .collect();
+        self.refuse_too_many(&all)?;
         Ok(all.into_values().map(|(_, interval)| interval).collect())
     }
 
@@ -166,8 +155,7 @@ impl Scan<'_> {
         let mut found = Vec::new();
         for file in self.files {
             let mut own = pieces(&Shard::whole(Arc::clone(file)))?;
-            let needs_places = needs_pass(self.dialect) || self.dialect.fixed.is_some();
-            if own.len() > 1 && needs_places {
+            if own.len() > 1 && needs_place(self.dialect) {
                 let ranges: Vec<_> = own.iter().map(|shard| shard.byte_range.clone()).collect();
                 let starts = first_records(file, self.dialect, &ranges, threads, self.stop)?
                     .ok_or_else(|| self.stopped(file))?;
@@ -239,7 +227,7 @@ impl Scan<'_> {
     {
         let keys = keys.as_primitive::<T>();
         // Rows of one partition often follow each other.
-        let mut last = 1..=0;
+        let mut last = 0..0;
         for (row, value) in keys.values().iter().enumerate() {
             let value: i64 = (*value).into();
             if last.contains(&value) || keys.is_null(row) {
@@ -248,14 +236,14 @@ impl Scan<'_> {
             if let Some((lower, (upper, _))) = found.range(..=value).next_back()
                 && value < *upper
             {
-                last = *lower..=*upper - 1;
+                last = *lower..*upper;
                 continue;
             }
             // Keys without an even width around them, such as infinities, have no partition.
             let Some((lower, upper, interval)) = self.around(value)? else {
                 continue;
             };
-            last = lower..=upper - 1;
+            last = lower..upper;
             found.insert(lower, (upper, interval));
             self.refuse_too_many(found)?;
         }
@@ -281,11 +269,7 @@ impl Scan<'_> {
             files: Vec::new(),
         };
         let (_, ends) = bounds::unit_bounds(self.flow, self.key, self.column, &interval)?;
-        let number = |value: Option<KeyValue>| match value {
-            Some(KeyValue::Integer(value) | KeyValue::Timestamp(value)) => Some(value),
-            Some(KeyValue::Date(days)) => Some(i64::from(days)),
-            _ => None,
-        };
+        let number = |value: Option<KeyValue>| value.and_then(|value| value.number());
         let Some(ends) = ends else { return Ok(None) };
         Ok(match (number(ends.lower), number(ends.upper)) {
             (Some(lower), Some(upper)) => Some((lower, upper, interval)),
