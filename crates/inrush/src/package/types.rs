@@ -155,6 +155,12 @@ pub struct Flow {
     /// What becomes of the target.
     #[serde(default)]
     pub mode: Mode,
+    /// Whether INSERT triggers of the target must fire.
+    #[serde(default, skip_serializing_if = "TriggerPolicy::is_default")]
+    pub triggers: TriggerPolicy,
+    /// What becomes of the indexes of a plain target that has rows.
+    #[serde(default, skip_serializing_if = "IndexPolicy::is_default")]
+    pub indexes: IndexPolicy,
     /// How many rows may be rejected.
     #[serde(default)]
     pub rejects: RejectLimit,
@@ -586,6 +592,41 @@ pub enum Mode {
     Create,
     /// Rows join those that it has.
     Append,
+}
+
+/// Whether INSERT triggers of the target must fire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TriggerPolicy {
+    /// They must: a partitioned target that has any is refused, since rows that are attached fire none.
+    #[default]
+    Fire,
+    /// The load may do without them.
+    Skip,
+}
+
+impl TriggerPolicy {
+    fn is_default(&self) -> bool {
+        *self == TriggerPolicy::default()
+    }
+}
+
+/// What becomes of the indexes of a plain target that has rows, while more are copied into it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IndexPolicy {
+    /// Each row goes into them as it comes.
+    #[default]
+    Keep,
+    /// Those that keep no row unique are dropped before and built again after, in the same transaction;
+    /// the table cannot be read meanwhile.
+    Rebuild,
+}
+
+impl IndexPolicy {
+    fn is_default(&self) -> bool {
+        *self == IndexPolicy::default()
+    }
 }
 
 /// How many rows may be rejected before the flow stops.

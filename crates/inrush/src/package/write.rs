@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::url::url_without_password;
 use super::{
     BoundValue, Bounds, BoundsWord, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, Flow,
-    Format, Mode, NullMarker, OneOrMany, Package, RejectLimit, RunSettings,
+    Format, IndexPolicy, Mode, NullMarker, OneOrMany, Package, RejectLimit, RunSettings,
+    TriggerPolicy,
 };
 
 /// Columns that are written in one line at most.
@@ -177,6 +178,12 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
             text(mode)
         ),
     );
+    if flow.triggers == TriggerPolicy::Skip {
+        setting(out, "triggers", &text("skip"));
+    }
+    if flow.indexes == IndexPolicy::Rebuild {
+        setting(out, "indexes", &text("rebuild"));
+    }
     if flow.rejects != RejectLimit::default() {
         setting(
             out,

@@ -212,6 +212,8 @@ fn flow() -> impl Strategy<Value = Flow> {
         (vec(column(), 0..6), text(), option::of(text()), bounds),
         (
             select(vec![Mode::Create, Mode::Append]),
+            select(vec![TriggerPolicy::Fire, TriggerPolicy::Skip]),
+            select(vec![IndexPolicy::Keep, IndexPolicy::Rebuild]),
             0..=i64::MAX as u64,
         ),
     )
@@ -219,7 +221,7 @@ fn flow() -> impl Strategy<Value = Flow> {
             |(
                 (name, connection, files, format),
                 (columns, table, partition_by, bounds),
-                (mode, rows_max),
+                (mode, triggers, indexes, rows_max),
             )| Flow {
                 name,
                 connection,
@@ -230,6 +232,8 @@ fn flow() -> impl Strategy<Value = Flow> {
                 partition_by,
                 bounds,
                 mode,
+                triggers,
+                indexes,
                 rejects: RejectLimit { rows_max },
             },
         )
@@ -331,12 +335,6 @@ fn it_reads_well() {
             ..RunSettings::default()
         },
         flows: vec![Flow {
-            name: None,
-            connection: None,
-            files: OneOrMany::Many(vec![
-                "data/orders.*.csv.gz".to_owned(),
-                "more.csv".to_owned(),
-            ]),
             format: Format {
                 delimiter: Some("\t".to_owned()),
                 null: Some(NullMarker::Never(false)),
@@ -350,13 +348,20 @@ fn it_reads_well() {
                     ..ColumnDetail::named("o_orderdate")
                 })),
             ],
-            table: "public.orders".to_owned(),
             partition_by: Some("o_orderdate".to_owned()),
             bounds: Bounds::Every(BoundsEvery {
                 every: BoundValue::Text("1 month".to_owned()),
             }),
             mode: Mode::Append,
+            triggers: TriggerPolicy::Skip,
             rejects: RejectLimit { rows_max: 10 },
+            ..Flow::new(
+                OneOrMany::Many(vec![
+                    "data/orders.*.csv.gz".to_owned(),
+                    "more.csv".to_owned(),
+                ]),
+                "public.orders",
+            )
         }],
         origin: Origin::default(),
     };

@@ -288,9 +288,9 @@ fn check_missing(
     let missing: Vec<&str> = facts
         .columns
         .iter()
-        .filter(|column| column.not_null && !column.has_default && !column.generated)
-        // A staging table numbers nothing; rows that are copied into a plain target get theirs.
-        .filter(|column| !column.identity || facts.partitioning.is_some())
+        .filter(|column| {
+            column.not_null && !column.has_default && !column.generated && !column.identity
+        })
         .map(|column| column.name.as_str())
         .filter(|name| columns.iter().all(|column| column.name != *name))
         .collect();

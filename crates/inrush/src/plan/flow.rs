@@ -14,8 +14,8 @@ use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::ranges::{self, PartitionRange};
-use crate::destination::postgres::staging::Model;
-use crate::destination::postgres::{Session, catalog};
+use crate::destination::postgres::staging::{Model, Storage};
+use crate::destination::postgres::{Session, catalog, default_grants};
 use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Package};
 use crate::source::{self, Preview, ResolveOptions, Shard, SourceFile};
 
@@ -52,6 +52,8 @@ impl FlowPlanner<'_> {
             table: self.table,
             mode: self.flow.mode,
             partition_by: partition_by.as_deref(),
+            triggers: self.flow.triggers,
+            indexes: self.flow.indexes,
         };
         notes.extend(target::check(&asked, facts.as_ref())?);
 
@@ -117,12 +119,14 @@ impl FlowPlanner<'_> {
         };
 
         let model = match &facts {
-            Some(_) => Model::Target {
+            Some(facts) => Model::Target {
                 schema: self.schema.to_owned(),
                 name: self.table.to_owned(),
+                storage: storage(facts),
             },
             None => Model::Columns(resolved.new_columns.clone()),
         };
+        let default_grants = default_grants::of_schema(self.session, self.schema).await?;
         let publish = target::publish(facts.as_ref(), key_name.as_deref(), resolved.new_columns);
         let file_names: Vec<String> = files
             .iter()
@@ -173,7 +177,7 @@ impl FlowPlanner<'_> {
             // A staging table that was made after another form of the target cannot be attached.
             facts
                 .as_ref()
-                .map(|facts| (&facts.structure, &facts.indexes)),
+                .map(|facts| (&facts.structure, &facts.indexes, &model)),
         );
         let taken = catalog::relation_names(self.session, self.schema).await?;
         let mut units = units::group(
@@ -207,6 +211,8 @@ impl FlowPlanner<'_> {
             facts,
             publish,
             model,
+            default_grants,
+            indexes: self.flow.indexes,
             field_count: resolved.field_count,
             columns: resolved.columns,
             column_types: resolved.type_sql,
@@ -297,6 +303,18 @@ impl FlowPlanner<'_> {
                 hint: "choose bounds that leave the existing partitions alone".to_owned(),
             }),
         }
+    }
+}
+
+/// How staging tables are stored: a partition as its parent says, one whose rows are copied to the
+/// target in the database's own way.
+fn storage(facts: &catalog::TargetFacts) -> Storage {
+    if facts.partitioning.is_none() {
+        return Storage::default();
+    }
+    Storage {
+        access_method: facts.access_method.clone(),
+        tablespace: facts.tablespace.clone(),
     }
 }
 
