@@ -179,7 +179,7 @@ impl FlowPlanner<'_> {
                 .as_ref()
                 .map(|facts| (&facts.structure, &facts.indexes, &model)),
         );
-        let taken = catalog::relation_names(self.session, self.schema).await?;
+        let taken = catalog::relation_names(self.session, self.schema, None).await?;
         let mut units = units::group(
             &units::Common {
                 flow: &name,
