@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 
 from command import CLEAN, FAILED, USAGE, Inrush
-from packages import Value, flow, package, write_parts
+from packages import Value, flow, package
 from servers import Database, own_by_server
+
+
+def write_parts(inrush: Inrush, name: str, parts: list[list[str]]) -> None:
+    """Write files of these rows, `name.tbl.1` and so on."""
+    for number, rows in enumerate(parts, 1):
+        inrush.write(f"{name}.tbl.{number}", "".join(f"{row}|\n" for row in rows))
 
 
 def load(
