@@ -387,6 +387,15 @@ fn in_archives(pattern: &str, base: &Path) -> Result<Option<Vec<Found>>, SourceE
     Ok(None)
 }
 
+/// Whether any of these paths is a pipe, which can be read only once. Relative ones start at
+/// `base`.
+pub fn names_a_pipe<'a>(patterns: impl IntoIterator<Item = &'a str>, base: &Path) -> bool {
+    patterns
+        .into_iter()
+        .map(Path::new)
+        .any(|path| path == Path::new(STANDARD_INPUT) || is_pipe(&base.join(path)))
+}
+
 /// Whether a path leads to a named pipe, or to one that a shell made for a process.
 fn is_pipe(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())

@@ -10,6 +10,7 @@ use super::archive::ZipMember;
 use super::compression::{Decompressor, compression_by_signature, signature, words};
 use super::error::SourceError;
 use super::files::{Origin, SourceFile};
+use super::gzip::TrailingBytes;
 use super::meter::nanoseconds_since;
 use super::signature::{SIGNATURE_BYTES, binary_kind};
 use super::stored::{Purpose, StoredFile, changed};
@@ -152,6 +153,17 @@ impl Input {
             return changed;
         }
         let compressed_offset = self.decompressor.used_bytes();
+        if cause
+            .get_ref()
+            .is_some_and(|cause| cause.is::<TrailingBytes>())
+        {
+            return SourceError::Trailing {
+                path: path.to_path_buf(),
+                compressed_offset,
+                text_offset: self.text_bytes,
+                cause,
+            };
+        }
         // Of a second xz stream that ends within its first bytes the decoder says only that.
         let is_cut =
             self.compression == Compression::Xz && cause.to_string() == "incomplete XZ magic bytes";
