@@ -216,6 +216,7 @@ mod tests {
                     code: RejectCode::Syntax,
                     reason: "no number".to_owned(),
                     raw: b"x,Bob".to_vec(),
+                    encoding: None,
                 }),
                 types: None,
             };

@@ -305,13 +305,16 @@ impl FlowPlanner<'_> {
     }
 }
 
+/// The names in a header, and the file that it stands in.
+type FirstHeader = (Vec<String>, Arc<PathBuf>);
+
 /// The header of the first file that has one, and that file; files without a byte have none. What only a byte
 /// order mark tells of the encoding is noted.
 fn first_header(
     files: &[Arc<SourceFile>],
     dialect: &Dialect,
     notes: &mut Vec<String>,
-) -> Result<Option<(Vec<String>, Arc<PathBuf>)>, PlanError> {
+) -> Result<Option<FirstHeader>, PlanError> {
     let mut first = None;
     for file in files {
         // A pipe without a header need not be waited for.
