@@ -65,7 +65,8 @@ pub enum Error {
     },
     /// The server counts other rows than were sent.
     #[error(
-        "{what}: {counted} rows were counted by the server and {sent} were sent; nothing was switched"
+        "{what}: the server counts {}, and {sent} were sent; nothing was switched",
+        crate::plural::counted(*counted, "row")
     )]
     Verification {
         /// Which table.

@@ -159,7 +159,7 @@ impl FlowPlanner<'_> {
             (Some(key), Bounds::Parts(asked)) => {
                 let column = &resolved.columns[key.column_index];
                 let stop = self.options.pipes.stop();
-                parts::cut(&name, &files, &dialect, column, asked.parts, stop)?
+                parts::cut(&name, &files, &dialect, column, asked.parts, stop, notes)?
             }
             _ => Vec::new(),
         };

@@ -319,7 +319,161 @@ impl From<&Reject> for RejectReport {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use inrush_scan::{Escape, Records, Scanner, ShortText, TextEnd};
+    use tempfile::tempdir;
+
     use super::*;
+    use crate::location::Location;
+
+    fn reject(raw: &[u8], code: RejectCode, encoding: Option<TextEncoding>) -> Reject {
+        Reject {
+            location: Location {
+                file: Arc::new(PathBuf::from("a.csv")),
+                line: 2,
+                byte_offset: 10,
+            },
+            column: None,
+            value: None,
+            code,
+            reason: "for the test".to_owned(),
+            raw: raw.to_vec(),
+            encoding,
+        }
+    }
+
+    /// Writes rejects, and returns the files of rows by their names.
+    fn kept(
+        dialect: &Dialect,
+        header: Option<&[String]>,
+        rejects: &[Reject],
+    ) -> Vec<(String, Vec<u8>)> {
+        let folder = tempdir().expect("a folder");
+        fs::write(folder.path().join("f.1.last2.rejects"), "left").expect("written");
+        fs::write(folder.path().join("f.1.2.rejects"), "another piece's").expect("written");
+        let mut file = RejectFile::new(folder.path(), "f.1", dialect, header).expect("made");
+        file.keep(rejects).expect("kept");
+        file.finish().expect("finished");
+        assert!(folder.path().join("f.1.2.rejects").exists());
+        fs::remove_file(folder.path().join("f.1.2.rejects")).expect("there");
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder.path()).expect("listed") {
+            let name = entry
+                .expect("listed")
+                .file_name()
+                .into_string()
+                .expect("text");
+            let Some(stem) = name.strip_suffix(".rejects") else {
+                continue;
+            };
+            let rows = fs::read(folder.path().join(&name)).expect("readable");
+            let reasons = fs::read_to_string(folder.path().join(format!("{name}.jsonl")));
+            assert!(reasons.expect("readable").lines().count() > 0);
+            found.push((stem.to_owned(), rows));
+        }
+        found.sort();
+        found
+    }
+
+    /// The records of a text, each as it is written.
+    fn read_again(dialect: &Dialect, text: &[u8]) -> Vec<Vec<u8>> {
+        let mut records = Records::default();
+        Scanner::new(dialect)
+            .scan(text, TextEnd::File, &mut records)
+            .expect("short");
+        let records = records.records.iter();
+        records
+            .map(|one| text[one.start as usize..one.end as usize].to_vec())
+            .collect()
+    }
+
+    #[test]
+    fn what_only_its_file_ends_swallows_nothing() {
+        let csv = Dialect {
+            header: false,
+            ..Dialect::csv()
+        };
+        let own = Dialect {
+            terminator: Terminator::Text(ShortText::new(b";;").expect("short")),
+            quote: None,
+            escape: Escape::None,
+            ..csv.clone()
+        };
+        let tsv = Dialect::tsv();
+        for (dialect, last, code) in [
+            (
+                &csv,
+                b"2,\"never closed,\n".as_slice(),
+                RejectCode::UnclosedQuote,
+            ),
+            (&tsv, b"2\tx\\", RejectCode::DanglingEscape),
+            (&own, b"2,x;", RejectCode::FieldCount),
+        ] {
+            let ordinary = reject(b"1,x,", RejectCode::FieldCount, None);
+            let rejects = [
+                ordinary.clone(),
+                reject(last, code, None),
+                ordinary.clone(),
+                reject(last, code, None),
+                ordinary.clone(),
+            ];
+            let found = kept(dialect, None, &rejects);
+            let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names, ["f.1", "f.1.last", "f.1.last2"]);
+            // Loaded again, each row is the one that it was.
+            assert_eq!(read_again(dialect, &found[0].1), [&ordinary.raw; 3]);
+            for (_, text) in &found[1..] {
+                assert_eq!(read_again(dialect, text), [last]);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_kept_in_the_encoding_of_their_file() {
+        let names = ["id".to_owned(), "gr\u{f6}\u{df}e".to_owned()];
+        let dialect = Dialect {
+            quote: None,
+            escape: Escape::None,
+            ..Dialect::csv()
+        };
+        for (name, mark) in [
+            ("utf-16le", "\u{feff}"),
+            ("utf-16be", "\u{feff}"),
+            ("latin1", ""),
+        ] {
+            let encoding = TextEncoding::parse(name).expect("known");
+            let raw = encoding.encode("x,\u{e4}");
+            let one = reject(&raw, RejectCode::Syntax, Some(encoding));
+            // A carriage return of its own is not a part of the line end.
+            let returned = reject(&encoding.encode("y\r"), RejectCode::Syntax, Some(encoding));
+            let found = kept(&dialect, Some(&names), &[one, returned]);
+            let text = format!("{mark}id,gr\u{f6}\u{df}e\nx,\u{e4}\ny\r\r\n");
+            assert_eq!(
+                found,
+                [("f.1".to_owned(), encoding.encode(&text))],
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn files_of_different_encodings_are_kept_apart() {
+        let encoding = TextEncoding::parse("utf-16le").expect("known");
+        let dialect = Dialect::tbl();
+        let rejects = [
+            reject(b"1|", RejectCode::Syntax, None),
+            reject(&encoding.encode("2|"), RejectCode::Syntax, Some(encoding)),
+            reject(b"3|", RejectCode::Syntax, None),
+        ];
+        assert_eq!(
+            kept(&dialect, None, &rejects),
+            [
+                ("f.1".to_owned(), b"1|\n3|\n".to_vec()),
+                ("f.1.utf-16le".to_owned(), encoding.encode("\u{feff}2|\n")),
+            ]
+        );
+    }
 
     #[test]
     fn headers_are_written_in_their_dialect() {

@@ -15,6 +15,7 @@ use super::meter::nanoseconds_since;
 use super::signature::{SIGNATURE_BYTES, binary_kind};
 use super::stored::{Purpose, StoredFile, changed};
 use crate::package::Compression;
+use crate::plural::counted;
 
 /// The decompressed bytes of one file.
 pub(super) struct Input {
@@ -197,7 +198,10 @@ impl Input {
         };
         let what = if self.text_bytes != member.text_bytes {
             self.check_unchanged()?;
-            format!("the archive says that it has {} bytes", member.text_bytes)
+            format!(
+                "the archive says that it has {}",
+                counted(member.text_bytes, "byte")
+            )
         } else if checksum.sum() != member.crc32 {
             self.check_unchanged()?;
             "its checksum is not the archive's".to_owned()
@@ -215,7 +219,10 @@ impl Input {
         if read == planned {
             return Ok(());
         }
-        let what = format!("{read} bytes were read where {planned} were planned");
+        let what = format!(
+            "{} read where {planned} were planned",
+            counted(read, "byte")
+        );
         Err(changed(&self.planned, what))
     }
 }

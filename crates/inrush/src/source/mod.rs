@@ -41,7 +41,7 @@ pub use buffers::BufferPool;
 pub use chunks::Chunks;
 pub use compression::compression_of;
 pub use error::SourceError;
-pub use feed::{Feed, FeedRange, FeedSettings};
+pub use feed::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Feed, FeedRange, FeedSettings};
 pub use files::{Origin, ResolveOptions, SourceFile, names_a_pipe, resolve, resolve_as};
 pub use last_record::last_field;
 pub use meter::SourceMeter;
