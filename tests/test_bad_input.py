@@ -262,7 +262,7 @@ def test_a_header_without_the_column_is_told_with_its_file(
     path = inrush.write(
         "package.toml", package(newest_database.url, flow("people", files, columns=columns))
     )
-    inrush("run", path).expect(USAGE, "rows.csv: the header has no field \"birth\"")
+    inrush("run", path).expect(USAGE, 'rows.csv: the header has no field "birth"')
 
 
 @pytest.mark.parametrize(

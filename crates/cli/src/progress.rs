@@ -7,7 +7,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use inrush::event::{Event, Observer};
 
 use crate::names::readable;
-use crate::numbers::{count, counted};
+use crate::numbers::counted;
 
 /// More tables than this do not fit a terminal; those that are loaded leave it.
 const BARS_MAX: usize = 12;

@@ -174,7 +174,7 @@ mod tests {
             [
                 "\"amount\": field 4; decimal separator \",\"; ROUNDED, halves to even",
                 "\"file\": the path of the file",
-                "4 of 5 fields are skipped: 1, 2, 3, 5",
+                "4 of 5 fields skipped: 1, 2, 3, 5",
             ]
         );
     }

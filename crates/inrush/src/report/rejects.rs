@@ -422,7 +422,10 @@ mod tests {
             let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(names, ["f.1", "f.1.last", "f.1.last2"]);
             // Loaded again, each row is the one that it was.
-            assert_eq!(read_again(dialect, &found[0].1), [&ordinary.raw; 3]);
+            assert_eq!(
+                read_again(dialect, &found[0].1),
+                vec![ordinary.raw.clone(); 3]
+            );
             for (_, text) in &found[1..] {
                 assert_eq!(read_again(dialect, text), [last]);
             }

@@ -329,7 +329,16 @@ impl Places for TranscodedPlaces {
 
     fn original(&self, text: &[u8], part: Range<usize>) -> Option<&[u8]> {
         let start = self.byte_distance(text, part.start);
-        let end = self.byte_distance(text, part.end);
+        // Behind a line end a mark is exact, where a measured end is not always.
+        let after = self
+            .marks
+            .partition_point(|(in_text, _)| *in_text as usize <= part.end);
+        let marked = self.marks.get(after).and_then(|(in_text, in_file)| {
+            let line_end = &text[part.end..*in_text as usize];
+            let is_line_end = matches!(line_end, b"\n" | b"\r");
+            is_line_end.then(|| in_file - line_end.len() as u64)
+        });
+        let end = marked.unwrap_or_else(|| self.byte_distance(text, part.end));
         self.originals.get(start as usize..end as usize)
     }
 }
