@@ -199,8 +199,9 @@ def test_each_member_of_an_archive_is_a_file(newest_database: Database, inrush: 
         lines = ["id,note"]
         for line in range(2, 30_002):
             key = part * 100_000 + line
+            # Sometimes nothing, which is NULL.
             note = noise(key)
-            rows.append((key, f"feed.zip/part.{part}.csv", line, note))
+            rows.append((key, f"feed.zip/part.{part}.csv", line, note or None))
             lines.append(f"{key},{note}")
         members[f"part.{part}.csv"] = ("\n".join(lines) + "\n").encode()
     file_column = '{ name = "file", type = "text", source = "file" }'
