@@ -307,7 +307,7 @@ def test_more_partitions_than_the_server_has_locks_for_are_refused_by_the_plan(
 ) -> None:
     inrush.write("rows.csv", "".join(f"{number},{number},x\n" for number in range(20_000)))
     settings: dict[str, Value] = {"columns": PART_COLUMNS, "partition_by": "k"}
-    settings |= {"format": {"header": False}, "bounds": {"parts": 2000}}
+    settings |= {"format": {"header": False}, "bounds": {"parts": 1000}}
     written = package(newest_database.url, flow("loaded", "rows.csv", **settings))
     before = state(newest_database)
     for command in ("check", "run"):
