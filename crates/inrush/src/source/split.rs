@@ -16,6 +16,7 @@ use super::files::SourceFile;
 use super::shard::RecordStart;
 use super::stored::Purpose;
 use super::text::Text;
+use super::threads::on_threads;
 use super::window::Window;
 use crate::cancel::Stop;
 
@@ -30,7 +31,13 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Whether the records of a range can be found only by a look at all that stands before it.
 pub fn needs_pass(dialect: &Dialect) -> bool {
-    bytes_before(dialect).is_none() && !matches!(Method::of(dialect), Method::Arithmetic { .. })
+    needs_place(dialect) && !matches!(Method::of(dialect), Method::Arithmetic { .. })
+}
+
+/// Whether the reader of a range is told where its first record begins. Else a few bytes before it
+/// say it, and the reader finds it, and its line when that is asked.
+pub fn needs_place(dialect: &Dialect) -> bool {
+    bytes_before(dialect).is_none()
 }
 
 /// How many bytes before a range its reader must see to find the first record by itself; nothing
@@ -96,7 +103,7 @@ pub fn first_records(
     threads: usize,
     stop: &Stop,
 ) -> Result<Option<Vec<Option<RecordStart>>>, SourceError> {
-    if bytes_before(dialect).is_some() {
+    if !needs_place(dialect) {
         return Ok(Some(vec![None; ranges.len()]));
     }
     // Records are counted from behind a byte order mark.
@@ -152,21 +159,7 @@ fn summaries(
             }
         }
     };
-    let mut found = Vec::with_capacity(ranges.len());
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(ranges.len()))
-            .map(|_| scope.spawn(work))
-            .collect();
-        let mut result = work().map(|own| found.extend(own));
-        for other in others {
-            let theirs = other
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            let theirs = theirs.map(|theirs| found.extend(theirs));
-            result = result.and(theirs);
-        }
-        result
-    })?;
+    let mut found = on_threads(threads.min(ranges.len()), &work)?;
     if stop.asked().is_some() {
         return Ok(None);
     }
