@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::encoding::TextEncoding;
 use crate::location::Location;
 
 /// Why a row was rejected: stable names for programs; the reason is for people.
@@ -79,6 +80,8 @@ pub struct Reject {
     pub reason: String,
     /// The record as it stands in the (uncompressed) file, without its terminator.
     pub raw: Vec<u8>,
+    /// The encoding of that, where it is not UTF-8.
+    pub encoding: Option<TextEncoding>,
 }
 
 /// How much of a field a reject quotes; the whole row is kept in `raw`.

@@ -253,7 +253,8 @@ impl Dialect {
         }
     }
 
-    /// The field without the blanks that the dialect takes off. For unquoted fields.
+    /// The field without the blanks that the dialect takes off; one that is escaped is not taken
+    /// off. For unquoted fields.
     #[inline]
     pub fn trimmed<'a>(&self, written: &'a [u8]) -> &'a [u8] {
         let (start, end) = match self.trim {
@@ -266,10 +267,20 @@ impl Dialect {
         while start && let [b' ' | b'\t', rest @ ..] = text {
             text = rest;
         }
+        let untrimmed = text;
         while end && let [rest @ .., b' ' | b'\t'] = text {
             text = rest;
         }
-        text
+        let is_cut = text.len() < untrimmed.len();
+        match self.escape {
+            Escape::Byte(escape) if is_cut && self.quote.is_none() => {
+                // An escape before the first blank makes it an ordinary byte, unless the escape
+                // is itself escaped.
+                let escapes = text.iter().rev().take_while(|byte| **byte == escape);
+                &untrimmed[..text.len() + escapes.count() % 2]
+            }
+            _ => text,
+        }
     }
 
     /// Whether a field of this text, trimmed and not quoted, is NULL.

@@ -1,7 +1,7 @@
 //! Whether a scanner can tell the parts of a file in a dialect apart.
 
 use crate::dialect::{
-    Dialect, DialectError, Escape, RECORD_BYTES_MAX_GREATEST, RECORD_BYTES_MAX_LEAST,
+    Dialect, DialectError, Escape, RECORD_BYTES_MAX_GREATEST, RECORD_BYTES_MAX_LEAST, Trim,
 };
 use crate::fixed_width::{FixedWidth, PositionUnit, RecordEnd};
 use crate::terminator::Terminator;
@@ -160,6 +160,13 @@ impl Dialect {
                             "take a byte that is neither a letter nor a digit nor a full stop",
                         ));
                     }
+                }
+                if self.trim != Trim::None && matches!(byte, b' ' | b'\t') {
+                    return Err(refusal(
+                        "escape",
+                        format!("{} is a blank, which `trim` takes off", shown(byte)),
+                        "take another byte, or set trim = \"none\"",
+                    ));
                 }
                 Ok(())
             }

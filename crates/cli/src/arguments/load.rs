@@ -15,6 +15,7 @@ Loads files into a table, without a package.
 The table is made where it does not exist; then --columns say what the files hold, or it is
 guessed from samples, as `inrush init` does it, and told. Where the table exists, its own columns
 are taken: by the names in the files' headers, else in its order.
+
 With --partition-by the table is partitioned by ranges of a column, and each file becomes one
 partition; the rows are seen all at once, when everything is loaded and counted.
 

@@ -1,6 +1,7 @@
 //! Which field of the files fills which column of the target, and of what type it is.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use inrush_wire::PgType;
 
@@ -39,6 +40,8 @@ pub struct Known<'a> {
     pub details: &'a [ColumnDetail],
     /// The files' header.
     pub header: Option<&'a [String]>,
+    /// The file that it stands in.
+    pub header_file: Option<&'a Path>,
     /// How many fields the first record has, where that is known and needed.
     pub first_field_count: Option<usize>,
     /// How the files are written.
@@ -94,7 +97,7 @@ impl Known<'_> {
                 "give them: columns = [\"id bigint not null\", ...], or --columns \"id bigint, ...\"",
             )),
             (details, Some(header), _) => fields::by_header(details, header)
-                .map_err(|mismatch| mismatch.of_flow(self.flow)),
+                .map_err(|mismatch| mismatch.in_file(self.header_file).of_flow(self.flow)),
             (details, None, _) => fields::by_place(details, self.first_field_count)
                 .map_err(|mismatch| mismatch.of_flow(self.flow)),
         }
@@ -113,7 +116,8 @@ impl Known<'_> {
             .max_by(|a, b| a.0.total_cmp(&b.0));
         self.mismatch(
             format!(
-                "{} has no column `{field}`; its columns are {}",
+                "{}{} has no column `{field}`, which the header names; its columns are {}",
+                fields::place(self.header_file),
                 self.target,
                 names.join(", ")
             ),

@@ -1,5 +1,6 @@
 //! Makes the plan of one flow: its files, its columns, its key, its units.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use inrush_scan::Dialect;
@@ -82,7 +83,10 @@ impl FlowPlanner<'_> {
         let sniffed = sniffed::of(self.flow, &files, facts.as_ref())?;
         notes.extend(sniffed.notes);
         let mut dialect = sniffed.dialect;
-        let header = first_header(&files, &dialect, notes)?;
+        let (header, header_file) = match first_header(&files, &dialect, notes)? {
+            Some((header, file)) => (Some(header), Some(file)),
+            None => (None, None),
+        };
 
         let key_name = facts
             .as_ref()
@@ -97,6 +101,7 @@ impl FlowPlanner<'_> {
             target: &target,
             details: &details,
             header: header.as_deref(),
+            header_file: header_file.as_deref().map(PathBuf::as_path),
             first_field_count: first_field_count(&files, &dialect, &details)?,
             format: &self.flow.format,
             facts: facts.as_ref(),
@@ -158,7 +163,7 @@ impl FlowPlanner<'_> {
             (Some(key), Bounds::Parts(asked)) => {
                 let column = &resolved.columns[key.column_index];
                 let stop = self.options.pipes.stop();
-                parts::cut(&name, &files, &dialect, column, asked.parts, stop)?
+                parts::cut(&name, &files, &dialect, column, asked.parts, stop, notes)?
             }
             _ => Vec::new(),
         };
@@ -318,13 +323,16 @@ fn storage(facts: &catalog::TargetFacts) -> Storage {
     }
 }
 
-/// The header of the first file that has one; files without a byte have none. What only a byte
-/// order mark tells of the encoding is noted.
+/// The names in a header, and the file that it stands in.
+type FirstHeader = (Vec<String>, Arc<PathBuf>);
+
+/// The header of the first file that has one, and that file; files without a byte have none. What only
+/// a byte order mark tells of the encoding is noted.
 fn first_header(
     files: &[Arc<SourceFile>],
     dialect: &Dialect,
     notes: &mut Vec<String>,
-) -> Result<Option<Vec<String>>, PlanError> {
+) -> Result<Option<FirstHeader>, PlanError> {
     let mut first = None;
     for file in files {
         // A pipe without a header need not be waited for.
@@ -339,7 +347,9 @@ fn first_header(
             ));
         }
         if preview.header.is_some() || !dialect.header {
-            first = preview.header;
+            first = preview
+                .header
+                .map(|header| (header, Arc::clone(&file.path)));
             break;
         }
     }

@@ -8,6 +8,7 @@ use inrush_scan::Dialect;
 use super::error::PlanError;
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::package::{ColumnDetail, Flow};
+use crate::plural::counted;
 use crate::sniff::{Guess, SniffOptions, is_declared, sniff};
 use crate::source::{Preview, SourceFile};
 
@@ -104,7 +105,8 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
     );
     if more > 0 {
         notes.push(format!(
-            "unsure: {more} points more, which `inrush init` tells"
+            "unsure: {} more, which `inrush init` tells",
+            counted(more as u64, "point")
         ));
     }
     Ok(Sniffed {

@@ -246,6 +246,12 @@ pub fn work(flows: &[FlowPlan], streams: usize) -> Vec<WorkItem> {
                         bytes_count: work_bytes(shard) / takers as u64,
                     };
                     items.extend(std::iter::repeat_n(item, takers));
+                    if shard.file.is_pipe() {
+                        // Somebody writes into it, and nobody knows for how long: one stream
+                        // begins with it. The others help where nothing else is left.
+                        let first = items.len() - takers;
+                        items[first].bytes_count = u64::MAX;
+                    }
                 }
             } else {
                 items.push(WorkItem {

@@ -13,6 +13,7 @@ use super::sample::Samples;
 use super::tally::{is_comment, title_records};
 use crate::chunk::Chunk;
 use crate::convert::Values;
+use crate::plural::counted;
 use crate::source::{BufferPool, Shard, ShardReader, SourceError, SourceFile};
 
 /// The first rows come a few at a time, so that types that are wrong are given up early.
@@ -176,7 +177,10 @@ impl Evidence {
             } else if let Some(fault) = fault {
                 Some(fault_words(fault.kind).to_owned())
             } else if fields != column_count {
-                Some(format!("{fields} fields and not {column_count}"))
+                Some(format!(
+                    "{} and not {column_count}",
+                    counted(fields as u64, "field")
+                ))
             } else if is_invalid {
                 Some("bytes that are not UTF-8".to_owned())
             } else if written.contains(&0) {

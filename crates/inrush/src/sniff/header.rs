@@ -41,7 +41,8 @@ pub(super) fn guess(
         return answer(
             true,
             &format!(
-                "the first record names the fields: it does not fit the types of {misfits} columns"
+                "the first record names the fields: it does not fit the types of {}",
+                super::words::counted(misfits as u64, "column")
             ),
             None,
         );

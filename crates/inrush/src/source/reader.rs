@@ -21,6 +21,7 @@ use super::lines::RangePlaces;
 use super::meter::{SourceMeter, nanoseconds_since};
 use super::shard::Shard;
 use super::signature::SIGNATURE_BYTES;
+use super::split::{bytes_before, find_first_record};
 use super::stored::Purpose;
 use super::text::Text;
 use super::window::{Window, invalid_records};
@@ -57,8 +58,8 @@ impl ShardReader {
     ///
     /// If the shard is a range of a file that cannot be read in ranges
     /// ([`SourceFile::reads_in_ranges`](super::SourceFile::reads_in_ranges)), or one that begins
-    /// in the middle, in a dialect with quotes or escapes, and does not say where its first
-    /// record begins.
+    /// in the middle, in a dialect that [needs a pass](super::needs_pass), and does not say where
+    /// its first record begins.
     pub fn open(
         shard: Shard,
         dialect: &Dialect,
@@ -157,10 +158,14 @@ impl ShardReader {
             (None, false) => shard.byte_range.start,
         };
         let end = shard.byte_range.end.min(file.size_bytes);
-        // One byte earlier stands the terminator of the record before, if one starts here.
+        // Behind the terminator of the record before, one starts here.
         let search_from = match shard.first_record {
             Some(_) => nominal,
-            None => nominal - 1,
+            None => {
+                let bytes_before = bytes_before(dialect)
+                    .expect("with quotes or escapes a range says where its first record begins");
+                nominal.saturating_sub(bytes_before as u64)
+            }
         };
         let text = Text::open_at(&file, search_from.min(file.size_bytes))?;
         let buffer = pool.take(usual_bytes(chunk_bytes));
@@ -168,16 +173,17 @@ impl ShardReader {
         match shard.first_record {
             Some(first) => window.line_offset = first.line - 1,
             None => {
-                assert!(
-                    is_line_based(dialect),
-                    "with quotes or escapes a range says where its first record begins"
-                );
-                pass_over_line(&mut window, end)?;
+                if is_line_based(dialect) {
+                    pass_over_line(&mut window, end)?;
+                } else {
+                    find_first_record(&mut window, dialect, nominal, end)?;
+                }
                 window.line_offset = 0;
                 window.range_places = Some(Arc::new(RangePlaces {
                     path: Arc::clone(&file.path),
                     lines: Arc::clone(&file.lines),
                     byte_offset: window.byte_offset,
+                    line_byte: dialect.line_byte().unwrap_or(b'\n'),
                 }));
             }
         }

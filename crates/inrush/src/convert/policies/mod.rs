@@ -55,6 +55,7 @@ impl FieldPolicy {
         let policies = &column.policies;
         let rewrite = Rewrite::of(column)?;
         let is_usual = policies.trim.is_none()
+            && !policies.trim_quoted
             && policies.null.is_none()
             && policies.default.is_none()
             && matches!(rewrite, Rewrite::Nothing);
