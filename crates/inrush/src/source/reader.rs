@@ -58,7 +58,7 @@ impl ShardReader {
     ///
     /// If the shard is a range of a file that cannot be read in ranges
     /// ([`SourceFile::reads_in_ranges`](super::SourceFile::reads_in_ranges)), or one that begins
-    /// in the middle, in a dialect that [needs a pass](super::needs_pass), and does not say where
+    /// in the middle, in a dialect that [needs a place](super::needs_place), and does not say where
     /// its first record begins.
     pub fn open(
         shard: Shard,

@@ -30,7 +30,7 @@ const LOOK_BYTES: usize = 4 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Whether the records of a range can be found only by a look at all that stands before it.
-pub fn needs_pass(dialect: &Dialect) -> bool {
+pub(super) fn needs_pass(dialect: &Dialect) -> bool {
     needs_place(dialect) && !matches!(Method::of(dialect), Method::Arithmetic { .. })
 }
 

@@ -50,7 +50,7 @@ fn line_based() -> Vec<Dialect> {
             ..with(Terminator::CrLf)
         },
     ];
-    assert!(!found.iter().any(super::super::needs_pass));
+    assert!(!found.iter().any(super::super::split::needs_pass));
     [vec![Dialect::tbl(), csv, headless], found].concat()
 }
 
@@ -75,7 +75,7 @@ fn what_a_few_bytes_do_not_tell_needs_a_pass() {
             ..plain
         },
     ] {
-        assert!(super::super::needs_pass(&dialect), "{dialect:?}");
+        assert!(super::super::split::needs_pass(&dialect), "{dialect:?}");
     }
 }
 
