@@ -9,7 +9,7 @@ use super::columns::{self, Known};
 use super::error::PlanError;
 use super::switch_statements::expression;
 use super::target::{self, Asked};
-use super::{FlowPlan, KeyKind, KeyPlan, bounds, parts, sniffed, units};
+use super::{FlowPlan, KeyKind, KeyPlan, bounds, header_row, parts, sniffed, units};
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
 use crate::destination::postgres::quote::qualified;
@@ -80,6 +80,17 @@ impl FlowPlanner<'_> {
         let sniffed = sniffed::of(self.flow, &files, facts.as_ref())?;
         notes.extend(sniffed.notes);
         let mut dialect = sniffed.dialect;
+        let mut details: Vec<ColumnDetail> = self.flow.column_details()?;
+        if sniffed.columns.is_empty() {
+            let question = header_row::Question {
+                flow: &name,
+                declared: self.flow.format.header,
+                files: &files,
+                details: &details,
+                facts: facts.as_ref(),
+            };
+            dialect.header = header_row::has_header(&question, &dialect, notes)?;
+        }
         let header = first_header(&files, &dialect, notes)?;
 
         let key_name = facts
@@ -87,7 +98,6 @@ impl FlowPlanner<'_> {
             .and_then(|facts| facts.partitioning.as_ref())
             .and_then(|partitioning| partitioning.key.first().cloned().flatten())
             .or(partition_by);
-        let mut details: Vec<ColumnDetail> = self.flow.column_details()?;
         details.extend(sniffed.columns);
         let target = qualified(self.schema, self.table);
         let known = Known {

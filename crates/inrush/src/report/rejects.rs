@@ -35,7 +35,7 @@ impl RejectFile {
         let file = RejectFile {
             rows_path: folder.join(format!("{name}.rejects")),
             reasons_path: folder.join(format!("{name}.rejects.jsonl")),
-            header: header.map(|names| header_line(names, dialect)),
+            header: beginning(header, dialect),
             terminator: dialect.terminator_written().to_vec(),
             open: None,
         };
@@ -108,7 +108,19 @@ impl RejectFile {
     }
 }
 
-/// The header as the dialect writes it, so that the file can be mended and loaded as it is.
+/// What stands before the rows, so that the file can be mended and loaded as it is: an empty line
+/// for each that is passed over, and the header.
+fn beginning(header: Option<&[String]>, dialect: &Dialect) -> Option<Vec<u8>> {
+    let mut bytes = dialect
+        .terminator_written()
+        .repeat(dialect.skip_lines as usize);
+    if let Some(names) = header {
+        bytes.extend(header_line(names, dialect));
+    }
+    (!bytes.is_empty()).then_some(bytes)
+}
+
+/// The header as the dialect writes it.
 fn header_line(names: &[String], dialect: &Dialect) -> Vec<u8> {
     if let Some(fixed) = &dialect.fixed {
         return fixed_header_line(names, fixed, dialect);
@@ -188,5 +200,16 @@ mod tests {
             b"\"id\",\"a \"\"b\"\", c\"\n"
         );
         assert_eq!(header_line(&["a".to_owned()], &Dialect::tbl()), b"a|\n");
+        let titled = Dialect {
+            skip_lines: 2,
+            ..Dialect::tbl()
+        };
+        let names = ["a".to_owned()];
+        assert_eq!(
+            beginning(Some(&names), &titled).as_deref(),
+            Some(&b"\n\na|\n"[..])
+        );
+        assert_eq!(beginning(None, &titled).as_deref(), Some(&b"\n\n"[..]));
+        assert_eq!(beginning(None, &Dialect::tbl()), None);
     }
 }
