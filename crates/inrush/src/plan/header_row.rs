@@ -98,7 +98,7 @@ impl Found {
                 _ => Found::Header,
             };
         }
-        match count > 1 && count * 2 >= fields.len() {
+        match count * 2 >= fields.len() {
             true => Found::Unclear,
             false => Found::Row,
         }
@@ -169,6 +169,7 @@ mod tests {
             ("id nmae note", Found::Unclear),
             ("id name x y", Found::Unclear),
             ("id", Found::Unclear),
+            ("id 5", Found::Unclear),
             ("id 5 x", Found::Row),
             ("id x y", Found::Row),
             ("id id", Found::Row),

@@ -128,8 +128,8 @@ impl Guess {
     /// What a person who meets a reject should know of the types.
     pub fn reject_hint(&self) -> String {
         format!(
-            "the types were guessed from {}; `inrush init --all FILES...` looks at all of \
-             them, and writes a package whose types can be changed",
+            "the types were guessed from {}: --columns declares them; `inrush init --all FILES...` \
+             looks at all rows, and writes a package whose types can be changed",
             counted(self.rows, "row")
         )
     }

@@ -97,7 +97,6 @@ pub(super) fn find(samples: &Samples, verdict: &Verdict) -> Option<Title> {
         lines: records.records[header].line,
         records: titles
             .iter()
-            .take(3)
             .map(|index| {
                 let record = &records.records[*index];
                 let written = &text[record.start as usize..record.end as usize];
@@ -109,6 +108,8 @@ pub(super) fn find(samples: &Samples, verdict: &Verdict) -> Option<Title> {
                     .map_or(0, |at| at + 1);
                 shortened(&written[..end])
             })
+            .filter(|record| !record.is_empty())
+            .take(3)
             .collect(),
         may_be_rows: header > other_form,
         is_clear: header == other_form && titles.iter().all(|index| filled(*index) <= 1),
