@@ -4,6 +4,7 @@ use super::decide::Decision;
 use super::evidence::{Evidence, FirstRecord};
 use super::facts::{ColumnFacts, is_null_word};
 use super::kinds::TypeGuess;
+use super::words::counted;
 
 /// Whether there is a header, and how sure that is.
 pub(super) struct HeaderGuess {
@@ -152,7 +153,8 @@ fn by_types(signs: &Signs, first: &FirstRecord) -> Option<HeaderGuess> {
         return Some(answer(
             true,
             &format!(
-                "the first record names the fields: it does not fit the types of {misfits} columns"
+                "the first record names the fields: it does not fit the types of {}",
+                counted(misfits, "column")
             ),
             unsure,
         ));

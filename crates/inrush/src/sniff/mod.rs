@@ -121,7 +121,14 @@ fn sniff_within(
             verdict = found.verdict;
             (found.evidence, found.decisions)
         }
-        None => looking.look(&samples, &mut verdict)?,
+        None => {
+            let (evidence, decisions) = looking.look(&samples, &mut verdict)?;
+            if may_skip {
+                let later = looking.later_header(&samples, &verdict, &decisions);
+                verdict.unsure.extend(later);
+            }
+            (evidence, decisions)
+        }
     };
     verdict.form.skip_lines = skip_lines;
     seen.append(&mut verdict.seen);
@@ -221,6 +228,47 @@ impl Looking<'_> {
         let all = Evidence::of_samples(samples, &verdict.form, field_count, false);
         let decisions = decide_all(&all, samples.is_everything);
         Ok((all, decisions))
+    }
+
+    /// What to tell where all columns are text, and would be of other types below the first lines:
+    /// a title with as many fields as the table, or a header of two lines.
+    fn later_header(
+        &self,
+        samples: &Samples,
+        verdict: &Verdict,
+        decisions: &[Decision],
+    ) -> Option<String> {
+        const LINES_MAX: u32 = 3;
+        let is_text = |decision: &Decision| decision.column_type == TypeGuess::Text;
+        if verdict.field_count < 2 || !decisions.iter().all(is_text) {
+            return None;
+        }
+        // A little of the beginnings is enough, and costs next to nothing.
+        let mut beginnings = contest::looks(samples);
+        beginnings.retain(|sample| sample.starts_file);
+        let beginnings = Samples {
+            samples: beginnings,
+            ..*samples
+        };
+        (1..=LINES_MAX).find_map(|lines| {
+            let below = beginnings.without_lines(lines, &mapping::lines_dialect());
+            let mut found = Verdict {
+                unsure: Vec::new(),
+                ..verdict.clone()
+            };
+            let (_, decisions) = self.look(&below, &mut found).ok()?;
+            let typed = decisions.iter().filter(|decision| !is_text(decision));
+            let is_sure = found.form.header && found.unsure.is_empty();
+            (is_sure && decisions.iter().any(|decision| !is_text(decision))).then(|| {
+                format!(
+                    "all columns are text because of the first lines: below line {} {} would be of \
+                     another type; where that line names the fields, set skip_lines = {lines} in \
+                     `format`",
+                    lines + 1,
+                    words::counted(typed.count() as u64, "column")
+                )
+            })
+        })
     }
 
     /// Looks at the rows below a title, where there is one that can be believed: what follows it

@@ -80,6 +80,10 @@ forms! {
         => ", \"", "column_1 integer, column_2 integer, column_3 integer", ["1 record of another form"];
     a_hollow_row_is_no_title: "a.csv", "x,,\nAnn,Graz,b\nBob,Linz,c\nCy,Wien,d\n"
         => ", \"", "column_1 text, column_2 text, column_3 text", ["where they are a title, and line 2 names the fields, set skip_lines = 1"];
+    title_with_as_many_fields: "a.csv", "Report, Q1\nid,amount\n1,5\n2,6\n3,7\n"
+        => ", \" header", "report text, q1 text", ["by its look alone", "below line 2 2 columns would be of another type; where that line names the fields, set skip_lines = 1"];
+    header_of_two_lines: "a.csv", "id,amount\nno,EUR\n1,5\n2,6\n3,7\n"
+        => ", \" header", "id text, amount text", ["by its look alone", "set skip_lines = 1"];
     separator_line: "a.csv", "sep=;\r\nid;name\r\n1;Ann\r\n2;Bob\r\n3;Cy\r\n"
         => "; \" header skip 1", "id integer, name text", ["not written as their names tell"];
     separator_line_decides: "a.txt", "\"SEP=|\"\n1,5|a,b\n2,6|c,d\n3,7|e,f\n"
