@@ -53,6 +53,9 @@ pub enum RejectCode {
     OutOfRange,
     /// More digits after the point (or of the second) than the column keeps.
     FractionLost,
+    /// A number written with what the column would not keep, where it is to lose nothing: zeros
+    /// or a plus before it, more digits than a float has.
+    FormLost,
     /// More characters than the column holds.
     TooLong,
     /// Not one of the enum's labels.

@@ -74,6 +74,9 @@ pub struct Dialect {
     pub comment: Option<u8>,
     /// Every record ends with one more delimiter, as dbgen writes it.
     pub trailing_delimiter: bool,
+    /// Lines at the beginning of a file that are no records, whatever stands in them. The scanner
+    /// does not know where a file begins: whoever reads it passes over them.
+    pub skip_lines: u32,
     /// The first record of a file names the fields.
     pub header: bool,
     /// The texts that stand for NULL, compared with the field as it is written, trimmed but
@@ -131,6 +134,7 @@ impl Dialect {
             terminator: Terminator::Any,
             comment: None,
             trailing_delimiter: true,
+            skip_lines: 0,
             header: false,
             nulls: vec![String::new()],
             null_quoted: false,

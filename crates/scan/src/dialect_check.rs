@@ -233,6 +233,14 @@ impl Dialect {
     }
 
     fn check_fixed(&self, fixed: &FixedWidth) -> Result<(), DialectError> {
+        if self.skip_lines > 0 && matches!(fixed.record, RecordEnd::Bytes(_)) {
+            return Err(refusal(
+                "skip_lines",
+                "records without line ends stand in no lines".to_owned(),
+                "cut the beginning off the file, or leave out record_bytes where each record is a \
+                 line",
+            ));
+        }
         let fault = |what: String, mend: &str| Err(refusal("fixed", what, mend));
         if self.quote.is_some() || self.escape != Escape::None || self.trailing_delimiter {
             return fault(

@@ -84,6 +84,7 @@ fn reading_keys(detail: &ColumnDetail) -> Vec<&'static str> {
         ("nan", detail.nan.is_some()),
         ("on_truncate", detail.on_truncate.is_some()),
         ("round", detail.round.is_some()),
+        ("lossless", detail.lossless.is_some()),
     ]
     .into_iter()
     .filter_map(|(key, is_set)| is_set.then_some(key))

@@ -206,6 +206,11 @@ pub struct Format {
     /// Every record ends with one more delimiter, as dbgen writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trailing_delimiter: Option<bool>,
+    /// Lines at the beginning of each file, before the header, that are passed over whatever
+    /// stands in them: titles, or `sep=;`.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skip_lines: Option<u32>,
     /// The first record of each file names the fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<bool>,
@@ -219,6 +224,10 @@ pub struct Format {
     /// Stands between groups of three digits in columns of numbers that say nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_separator: Option<String>,
+    /// In columns of numbers that say nothing else, a number of which a part would be lost is a
+    /// reject: zeros or a plus before it (`007`, `+43`), more digits than a float keeps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lossless: Option<bool>,
     /// A quoted field that is one of these texts is NULL too, as under COPY's FORCE_NULL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub null_quoted: Option<bool>,
@@ -437,6 +446,10 @@ pub struct ColumnDetail {
     /// What becomes of digits after the point that the type does not keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<Rounding>,
+    /// Whether a number of which a part would be lost is a reject, in place of the format's:
+    /// zeros or a plus before it (`007`, `+43`), more digits than a float keeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lossless: Option<bool>,
 }
 
 impl ColumnDetail {
@@ -472,6 +485,7 @@ impl ColumnDetail {
             false_words: None,
             on_truncate: None,
             round: None,
+            lossless: None,
         }
     }
 }

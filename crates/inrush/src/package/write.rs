@@ -225,6 +225,10 @@ fn format(format: &Format) -> String {
         "trailing_delimiter",
         format.trailing_delimiter.map(|value| value.to_string()),
     );
+    add(
+        "skip_lines",
+        format.skip_lines.map(|value| value.to_string()),
+    );
     add("header", format.header.map(|value| value.to_string()));
     add(
         "null",
@@ -242,6 +246,7 @@ fn format(format: &Format) -> String {
         "group_separator",
         format.group_separator.as_deref().map(text),
     );
+    add("lossless", format.lossless.map(|value| value.to_string()));
     add(
         "null_quoted",
         format.null_quoted.map(|value| value.to_string()),
@@ -368,6 +373,7 @@ fn column_settings(detail: &ColumnDetail) -> Vec<String> {
     add("false_words", detail.false_words.as_ref().map(texts));
     add("on_truncate", detail.on_truncate.map(word));
     add("round", detail.round.map(word));
+    add("lossless", detail.lossless.map(|value| value.to_string()));
     add("nullable", (!detail.nullable).then(|| "false".to_owned()));
     settings
 }

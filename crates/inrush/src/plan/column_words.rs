@@ -133,6 +133,9 @@ fn words(column: &Column, place: usize) -> Vec<String> {
         Rounding::HalfEven => words.push("ROUNDED, halves to even".to_owned()),
         Rounding::Down => words.push("ROUNDED toward zero".to_owned()),
     }
+    if policies.lossless {
+        words.push("lossless".to_owned());
+    }
     words
 }
 

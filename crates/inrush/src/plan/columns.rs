@@ -199,6 +199,7 @@ pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedCol
             zone: detail.zone.clone(),
             policies: ColumnPolicies {
                 numbers: number_form(detail, known.format, &resolved.column_type),
+                lossless: is_lossless(detail, known.format, &resolved.column_type),
                 ..policies(detail)
             },
             column_type: resolved.column_type,
@@ -235,6 +236,14 @@ fn number_form(detail: &ColumnDetail, format: &Format, column_type: &ColumnType)
     }
 }
 
+/// Whether a column loses nothing of its numbers: as it says itself, else as the format says of
+/// all.
+fn is_lossless(detail: &ColumnDetail, format: &Format, column_type: &ColumnType) -> bool {
+    let of_format =
+        || format.lossless == Some(true) && column_type.is_number() && detail.source.is_none();
+    detail.lossless.unwrap_or_else(of_format)
+}
+
 /// How a column is read, as its package says.
 fn policies(detail: &ColumnDetail) -> ColumnPolicies {
     ColumnPolicies {
@@ -261,6 +270,7 @@ fn policies(detail: &ColumnDetail) -> ColumnPolicies {
         year_pivot: detail.year_pivot,
         on_truncate: detail.on_truncate.unwrap_or_default(),
         round: detail.round.unwrap_or_default(),
+        lossless: false,
     }
 }
 

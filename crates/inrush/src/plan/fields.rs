@@ -107,7 +107,8 @@ pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignme
             ),
             format!(
                 "list every field; one that is not loaded as {:?}, all others as \"* skip\". Set \
-                 header = false if the first record is data",
+                 header = false if the first record is data, or skip_lines if lines of a title stand \
+                 before it",
                 format!("{example} skip")
             ),
         ));

@@ -10,7 +10,7 @@ use super::columns::{self, Known};
 use super::error::PlanError;
 use super::switch_statements::expression;
 use super::target::{self, Asked};
-use super::{FlowPlan, KeyKind, KeyPlan, bounds, parts, sniffed, units};
+use super::{FlowPlan, KeyKind, KeyPlan, bounds, header_row, parts, sniffed, units};
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
 use crate::destination::postgres::quote::qualified;
@@ -83,6 +83,17 @@ impl FlowPlanner<'_> {
         let sniffed = sniffed::of(self.flow, &files, facts.as_ref())?;
         notes.extend(sniffed.notes);
         let mut dialect = sniffed.dialect;
+        let mut details: Vec<ColumnDetail> = self.flow.column_details()?;
+        if sniffed.columns.is_empty() {
+            let question = header_row::Question {
+                flow: &name,
+                declared: self.flow.format.header,
+                files: &files,
+                details: &details,
+                facts: facts.as_ref(),
+            };
+            dialect.header = header_row::has_header(&question, &dialect, notes)?;
+        }
         let (header, header_file) = match first_header(&files, &dialect, notes)? {
             Some((header, file)) => (Some(header), Some(file)),
             None => (None, None),
@@ -93,7 +104,6 @@ impl FlowPlanner<'_> {
             .and_then(|facts| facts.partitioning.as_ref())
             .and_then(|partitioning| partitioning.key.first().cloned().flatten())
             .or(partition_by);
-        let mut details: Vec<ColumnDetail> = self.flow.column_details()?;
         details.extend(sniffed.columns);
         let target = qualified(self.schema, self.table);
         let known = Known {

@@ -11,6 +11,7 @@ mod earlier;
 mod error;
 mod fields;
 mod flow;
+mod header_row;
 pub mod identity;
 pub mod index_rebuild;
 mod limits;

@@ -360,6 +360,13 @@ fn dialect(flow: &FlowPlan) -> String {
     if dialect.extra_fields == ExtraFields::Ignore {
         text.push_str(", extra fields are passed over");
     }
+    match dialect.skip_lines {
+        0 => {}
+        1 => text.push_str(", the first line passed over"),
+        lines => {
+            let _ = write!(text, ", the first {lines} lines passed over");
+        }
+    }
     text.push_str(if dialect.header {
         ", header"
     } else {

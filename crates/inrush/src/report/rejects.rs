@@ -131,9 +131,8 @@ impl RejectFile {
             TextEncoding::Utf8 => text.to_vec(),
             encoding => encoding.encode(&String::from_utf8_lossy(text)),
         };
-        if let Some(names) = &self.header {
-            rows.write(&encoded(&header_line(names, &self.dialect)))?;
-        }
+        let header = self.header.as_deref();
+        rows.write(&encoded(&beginning(header, &self.dialect)))?;
         Ok(OpenFile {
             terminator: encoded(self.dialect.terminator_written()),
             carriage_return: encoded(b"\r"),
@@ -248,7 +247,19 @@ fn is_of_piece(file_name: &str, name: &str) -> bool {
     }
 }
 
-/// The header as the dialect writes it, so that the file can be mended and loaded as it is.
+/// What stands before the rows, so that the file can be mended and loaded as it is: an empty line
+/// for each that is passed over, and the header.
+fn beginning(header: Option<&[String]>, dialect: &Dialect) -> Vec<u8> {
+    let mut bytes = dialect
+        .terminator_written()
+        .repeat(dialect.skip_lines as usize);
+    if let Some(names) = header {
+        bytes.extend(header_line(names, dialect));
+    }
+    bytes
+}
+
+/// The header as the dialect writes it.
 fn header_line(names: &[String], dialect: &Dialect) -> Vec<u8> {
     if let Some(fixed) = &dialect.fixed {
         return fixed_header_line(names, fixed, dialect);
@@ -486,5 +497,13 @@ mod tests {
             b"\"id\",\"a \"\"b\"\", c\"\n"
         );
         assert_eq!(header_line(&["a".to_owned()], &Dialect::tbl()), b"a|\n");
+        let titled = Dialect {
+            skip_lines: 2,
+            ..Dialect::tbl()
+        };
+        let names = ["a".to_owned()];
+        assert_eq!(beginning(Some(&names), &titled), &b"\n\na|\n"[..]);
+        assert_eq!(beginning(None, &titled), &b"\n\n"[..]);
+        assert_eq!(beginning(None, &Dialect::tbl()), b"");
     }
 }

@@ -162,6 +162,13 @@ fn number(
         decision.why = format!("Double precision since `{value}` ({place}) has an exponent.");
         return Some(TypeGuess::Double);
     }
+    if numbers.number_like < facts.values && digits > DOUBLE_DIGITS {
+        decision.why = format!(
+            "Text since NaN or an infinity stands among numbers of up to {digits} digits, which \
+             double precision would not keep; numeric without limits would."
+        );
+        return None;
+    }
     if numbers.number_like < facts.values {
         decision.why = "Double precision since NaN or an infinity stands among the numbers.".into();
         return Some(TypeGuess::Double);

@@ -40,6 +40,9 @@ pub(super) struct Evidence {
     pub title_records: u64,
     /// What they say, of the first file.
     pub titles: Vec<String>,
+    /// Lines before the first good record of the first file that has such records; nothing where
+    /// another one has others.
+    pub title_lines: Option<u64>,
     /// The first record of each file, where it is a good one, as text.
     pub first_records: Vec<FirstRecord>,
     /// Places of which it could not be told where their records begin.
@@ -76,6 +79,7 @@ impl Evidence {
             first_comment: None,
             title_records: 0,
             titles: Vec::new(),
+            title_lines: None,
             first_records: Vec::new(),
             places_unused: 0,
             places: 0,
@@ -158,6 +162,13 @@ impl Evidence {
             true => title_records(&cut.records, column_count),
             false => 0,
         };
+        if title > 0 {
+            let lines = cut.chunk.line_offset + u64::from(cut.records.records[title].line);
+            self.title_lines = match (self.title_records, self.title_lines) {
+                (0, _) => Some(lines),
+                (_, known) => known.filter(|known| *known == lines),
+            };
+        }
         let mut rows: Vec<usize> = Vec::with_capacity(cut.records.len());
         let mut faults = cut.records.faults.iter().peekable();
         let mut invalid = cut.chunk.invalid_utf8.iter().peekable();

@@ -26,6 +26,7 @@ use super::error::SourceError;
 use super::files::{Origin, SourceFile};
 use super::meter::{SourceMeter, nanoseconds_since};
 use super::signature::SIGNATURE_BYTES;
+use super::skip_lines;
 use super::stored::Purpose;
 use super::text::Text;
 use super::window::{Window, invalid_records};
@@ -123,6 +124,7 @@ impl Feed {
         let encoding_found = text.encoding_found();
         let mut window = Window::new(Arc::clone(file), text, pool.take(usual_bytes), usual_bytes);
         let mut header_skipped_count = 0;
+        skip_lines::pass_over(&mut window, dialect, &mut header_skipped_count)?;
         let header = if dialect.header {
             window.fill(usual_bytes)?;
             let mut scanner = Scanner::new(dialect);

@@ -29,6 +29,7 @@ mod preview;
 mod reader;
 mod shard;
 mod signature;
+mod skip_lines;
 mod split;
 mod split_check;
 mod stored;

@@ -14,6 +14,7 @@ use super::cut::is_line_based;
 use super::error::SourceError;
 use super::files::SourceFile;
 use super::shard::RecordStart;
+use super::skip_lines;
 use super::stored::Purpose;
 use super::text::Text;
 use super::threads::on_threads;
@@ -119,6 +120,14 @@ pub fn first_records(
         });
         return Ok(Some(starts.collect()));
     }
+    // What stands in the lines that are passed over means nothing.
+    let (begin, line) = match dialect.skip_lines {
+        0 => (begin, 1),
+        _ => {
+            let rows = skip_lines::rows_begin(file, dialect)?;
+            (rows.byte_offset, rows.line)
+        }
+    };
     let summaries = summaries(file, dialect, ranges, begin, threads, stop)?;
     let Some(summaries) = summaries else {
         return Ok(None);
@@ -129,7 +138,7 @@ pub fn first_records(
         .map(|(range, start)| {
             Some(RecordStart {
                 byte_offset: start.first_record.map_or(range.end, |at| begin + at),
-                line: start.line + 1,
+                line: start.line + line,
             })
         });
     Ok(Some(starts.collect()))

@@ -420,6 +420,12 @@ pub(super) fn refuse_unused(column: &Column) -> Result<(), ConvertError> {
             "only integers, numeric with digits, times and timestamps are rounded: floats always \
              take the nearest value, and dates and intervals never lose a part",
         ),
+        (
+            "lossless",
+            policies.lossless,
+            is_number,
+            "only numbers lose a part of what is written",
+        ),
     ];
     for (setting, is_set, is_used, takes) in checks {
         if is_set && !is_used {
