@@ -13,6 +13,7 @@ use super::fields::{GatherInput, Gatherer};
 use super::kernel::Fault;
 use super::key::{self, KeyBounds};
 use super::key_set::{self, KeySet};
+use super::lossless::Lossless;
 use super::policies::FieldPolicy;
 use super::provenance::{Origin, Provenance, RunStamp};
 use super::rows::{self, PendingReject, Row, Selected};
@@ -42,6 +43,8 @@ struct ColumnState {
     nullable: bool,
     source: StateSource,
     converter: ColumnConverter,
+    /// Whether numbers of which a part would be lost are rejects, and what is looked at.
+    lossless: Option<Lossless>,
     /// Values that became others in this batch, and in all batches before it.
     changes_of_batch: ColumnChanges,
     changes: ColumnChanges,
@@ -89,6 +92,7 @@ impl ColumnState {
             nullable: column.nullable,
             source,
             converter,
+            lossless: Lossless::of(column),
             changes_of_batch: ColumnChanges::default(),
             changes: ColumnChanges::default(),
         })
@@ -131,6 +135,9 @@ impl ColumnState {
             }));
         }
         let output = self.converter.array(&fields, faults);
+        if let Some(lossless) = &self.lossless {
+            lossless.check(&fields, faults);
+        }
         self.changes_of_batch.rounded += self.converter.take_rounded_count();
         output
     }

@@ -43,6 +43,7 @@ mod json;
 mod kernel;
 mod key;
 mod key_set;
+mod lossless;
 mod number;
 mod policies;
 mod probe;

@@ -1,6 +1,6 @@
 //! The statements of the switch: written by the plan, run by the switch.
 
-use super::{FlowPlan, Publish, routing};
+use super::{FlowPlan, Publish, index_rebuild, routing};
 use crate::destination::postgres::quote::{identifier, literal, qualified};
 use crate::destination::postgres::staging::{self, BOUNDS_CHECK, Upper};
 
@@ -67,13 +67,7 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
                 .expect("a unit of a partitioned flow has a partition name");
             let partition = qualified(schema, name);
             let mut statements = moved(&staging, schema, &unit.staging_table, name);
-            // LIKE leaves the owner out; whoever owns the target owns its parts.
-            if let Some(facts) = &flow.facts {
-                statements.push(Metadata(format!(
-                    "ALTER TABLE {partition} OWNER TO {}",
-                    identifier(&facts.owner)
-                )));
-            }
+            statements.extend(furnished(flow, name));
             statements.push(Metadata(format!(
                 "ALTER TABLE {target} ATTACH PARTITION {partition} FOR VALUES FROM ({}) TO ({})",
                 unit.lower.as_deref().unwrap_or("MINVALUE"),
@@ -89,7 +83,11 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
         Publish::Route(route) => {
             routing::statements::switch(flow, route, staging_schema, &unit.staging_table)
         }
-        Publish::Rename => moved(&staging, schema, &unit.staging_table, table),
+        Publish::Rename => {
+            let mut statements = moved(&staging, schema, &unit.staging_table, table);
+            statements.extend(grants(flow, &target));
+            statements
+        }
         Publish::Insert => {
             let columns: Vec<String> = flow
                 .columns
@@ -107,6 +105,41 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
             ]
         }
     }
+}
+
+/// What a partition has of its target, beside what LIKE gave its staging table.
+pub fn furnished(flow: &FlowPlan, name: &str) -> Vec<SwitchStep> {
+    use SwitchStep::Metadata;
+    let schema = &flow.schema;
+    let partition = qualified(schema, name);
+    let mut statements: Vec<SwitchStep> = grants(flow, &partition).collect();
+    if let Some(facts) = &flow.facts {
+        for column in facts.numbered(&flow.columns) {
+            // From here on the parent numbers it.
+            statements.push(Metadata(staging::drop_default(schema, name, &column.name)));
+        }
+        if let Some(words) = facts.replica_identity_words() {
+            statements.push(Metadata(format!(
+                "ALTER TABLE {partition} REPLICA IDENTITY {words}"
+            )));
+        }
+        // LIKE leaves the owner out; whoever owns the target owns its parts.
+        statements.push(Metadata(format!(
+            "ALTER TABLE {partition} OWNER TO {}",
+            identifier(&facts.owner)
+        )));
+    }
+    statements
+}
+
+/// What the schema grants on tables that are made in it.
+pub fn grants(flow: &FlowPlan, table: &str) -> impl Iterator<Item = SwitchStep> {
+    let statements: Vec<String> = flow
+        .default_grants
+        .iter()
+        .map(|grant| grant.statement(table))
+        .collect();
+    statements.into_iter().map(SwitchStep::Metadata)
 }
 
 /// Moves a staging table into a schema, under a new name. The staging name is a digest that
@@ -134,6 +167,7 @@ pub fn expression(key: &str) -> String {
 /// tell stand in angle brackets.
 pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
     let mut statements: Vec<String> = create_target(flow).into_iter().collect();
+    statements.extend(index_rebuild::before_rows(flow));
     for unit in &flow.units {
         let (lower, upper) = match &unit.bounds {
             Some(bounds) => (
@@ -157,5 +191,6 @@ pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
         let steps = publish_unit(flow, staging_schema, &task);
         statements.extend(steps.iter().map(|step| step.sql().to_owned()));
     }
+    statements.extend(index_rebuild::after_rows(flow));
     statements
 }

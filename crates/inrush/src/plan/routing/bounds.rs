@@ -6,10 +6,10 @@ use super::route::RoutePlan;
 use crate::column::Column;
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::partition_tree::PartitionTree;
-use crate::destination::postgres::quote::{identifier, literal, qualified};
+use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::{DestinationError, Session};
-use crate::package::Bounds;
+use crate::package::{Bounds, TriggerPolicy};
 use crate::plan::bounds::{self, Interval};
 use crate::plan::error::PlanError;
 use crate::plan::switch_statements::expression;
@@ -39,6 +39,8 @@ pub struct Asking<'a> {
     pub bounds: &'a Bounds,
     /// The key, where partitions by its ranges can be made.
     pub key: Option<&'a KeyPlan>,
+    /// Whether the target's triggers must fire.
+    pub triggers: TriggerPolicy,
     /// The columns.
     pub columns: &'a [Column],
     /// Fields of a record.
@@ -78,7 +80,7 @@ pub async fn route(
             route.add(names.take(), bounds);
         }
     }
-    asking.refuse_unnumbered(&route)?;
+    asking.refuse_triggers(&route)?;
     if route.nodes.is_empty() && asking.tree.is_some() {
         return Err(PlanError::Target {
             target: qualified(asking.schema, asking.table),
@@ -233,31 +235,43 @@ impl Asking<'_> {
         Ok(rows[0].get(0))
     }
 
-    /// New partitions are attached as they are: what the target numbers cannot be left to it.
-    fn refuse_unnumbered(&self, route: &RoutePlan) -> Result<(), PlanError> {
-        let Some(facts) = self.facts else {
+    /// Rows of partitions that are attached fire no trigger, and those that are copied do.
+    fn refuse_triggers(&self, route: &RoutePlan) -> Result<(), PlanError> {
+        let triggers = self.facts.map_or(&[][..], |facts| &facts.insert_triggers);
+        let Some(first) = triggers.first() else {
             return Ok(());
         };
-        if route.new_partitions().next().is_none() {
-            return Ok(());
-        }
-        let is_filled = |name: &str| self.columns.iter().any(|column| column.name == name);
-        match facts
-            .columns
-            .iter()
-            .find(|column| column.identity && !is_filled(&column.name))
-        {
-            None => Ok(()),
-            Some(column) => Err(PlanError::Target {
+        let refuse = |what: String, hint: String| {
+            Err(PlanError::Target {
                 target: qualified(self.schema, self.table),
-                what: format!(
-                    "numbers {} itself, which it cannot do for rows of partitions that are attached",
-                    literal(&column.name).trim_start()
+                what,
+                hint,
+            })
+        };
+        let is_attached = route.new_partitions().next().is_some();
+        match self.triggers {
+            TriggerPolicy::Fire if is_attached => refuse(
+                format!(
+                    "has INSERT triggers ({}), which rows of partitions that are added do not fire",
+                    triggers.join(", ")
                 ),
-                hint: "add the partitions before the load and take `bounds` out: rows are copied \
-                       into partitions that exist, and numbered then"
+                "add the partitions before the load and take `bounds` out: rows are copied into \
+                 partitions that exist, and fire them"
                     .to_owned(),
-            }),
+            ),
+            TriggerPolicy::Skip if route.copies_rows() => refuse(
+                format!(
+                    "has INSERT triggers ({}), which rows that are copied into its partitions fire, \
+                     and the flow says triggers = \"skip\"",
+                    triggers.join(", ")
+                ),
+                format!(
+                    "ALTER TABLE {} DISABLE TRIGGER {}; for the load, or leave `triggers` out",
+                    qualified(self.schema, self.table),
+                    identifier(first)
+                ),
+            ),
+            _ => Ok(()),
         }
     }
 }

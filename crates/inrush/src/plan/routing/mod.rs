@@ -133,16 +133,19 @@ pub fn apply(unit: &mut UnitPlan, common: &Common<'_>, route: &RoutePlan) {
         .iter()
         .map(|column| column.name.as_str())
         .collect();
-    // The target numbers them when the rows are copied there.
-    let unfilled: Vec<&str> = common
+    let root = unit.staging_table.as_str();
+    let unfilled = common
         .facts
         .iter()
-        .flat_map(|facts| &facts.columns)
-        .filter(|column| column.identity && !columns.contains(&column.name.as_str()))
-        .map(|column| column.name.as_str())
-        .collect();
-    let root = unit.staging_table.as_str();
-    unit.create = statements::create(schema, root, common.model, route, &unfilled);
+        .flat_map(|facts| facts.numbered(common.columns));
+    let is_copied = route.new_partitions().next().is_none();
+    let numbering = unfilled.map(|column| match (is_copied, &column.identity_sequence) {
+        // The target numbers the rows when they are copied there.
+        (true, _) | (_, None) => staging::allow_null(schema, root, &column.name),
+        (false, Some(sequence)) => staging::number_by(schema, root, &column.name, sequence),
+    });
+    let numbering = numbering.collect();
+    unit.create = statements::create(schema, root, common.model, route, numbering);
     unit.ready = statements::ready(schema, root, route, common.facts);
     // COPY into a partitioned table refuses FREEZE.
     let is_binary = matches!(common.wire, WireForm::Binary(_));

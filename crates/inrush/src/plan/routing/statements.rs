@@ -3,7 +3,9 @@
 use super::route::{RouteNode, RoutePlan};
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::quote::{identifier, qualified};
-use crate::destination::postgres::staging::{self, BOUNDS_CHECK, Model, UnitBounds, Upper};
+use crate::destination::postgres::staging::{
+    self, BOUNDS_CHECK, Model, Storage, UnitBounds, Upper,
+};
 use crate::plan::switch_statements::{SwitchStep, expression};
 use crate::plan::{FlowPlan, switch_statements};
 
@@ -33,51 +35,82 @@ pub fn create(
     root: &str,
     model: &Model,
     route: &RoutePlan,
-    unfilled_identity: &[&str],
+    numbering: Vec<String>,
 ) -> Vec<String> {
-    let mut statements = staging::create_staging(schema, root, model, None);
+    // A parent stores nothing, and not all servers let it say how its partitions do.
+    let (model, storage) = match model {
+        Model::Columns(_) => (model.clone(), Storage::default()),
+        Model::Target {
+            schema,
+            name,
+            storage,
+        } => (
+            Model::Target {
+                schema: schema.clone(),
+                name: name.clone(),
+                storage: Storage::default(),
+            },
+            storage.clone(),
+        ),
+    };
+    let mut statements = staging::create_staging(schema, root, &model, None);
     if let Some(first) = statements.first_mut() {
         first.push_str(&format!(" PARTITION BY {}", route.partition_by));
     }
     // Before the partitions are made, which take it from there.
-    statements.extend(
-        unfilled_identity
-            .iter()
-            .map(|column| staging::allow_null(schema, root, column)),
-    );
-    create_below(schema, root, root, &route.nodes, route, &mut statements);
+    statements.extend(numbering);
+    let below = Below {
+        schema,
+        root,
+        route,
+        storage: &storage,
+    };
+    below.create(root, &route.nodes, &mut statements);
     statements
 }
 
-fn create_below(
-    schema: &str,
-    root: &str,
-    parent: &str,
-    nodes: &[RouteNode],
-    route: &RoutePlan,
-    statements: &mut Vec<String>,
-) {
-    for node in nodes {
-        let name = staging_name(root, node);
-        let own_key = node.partition_by.as_ref();
-        let partition_by = own_key.map_or_else(String::new, |key| format!(" PARTITION BY {key}"));
-        statements.push(format!(
-            "CREATE TABLE {} PARTITION OF {} {}{partition_by}",
-            qualified(schema, &name),
-            qualified(schema, parent),
-            node.bound
-        ));
-        for constraint in &node.constraints {
+/// What the partitions of a staging table have in common.
+struct Below<'a> {
+    schema: &'a str,
+    root: &'a str,
+    route: &'a RoutePlan,
+    storage: &'a Storage,
+}
+
+impl Below<'_> {
+    fn create(&self, parent: &str, nodes: &[RouteNode], statements: &mut Vec<String>) {
+        let Below {
+            schema,
+            root,
+            route,
+            storage,
+        } = *self;
+        for node in nodes {
+            let name = staging_name(root, node);
+            let rest = match &node.partition_by {
+                Some(key) => format!(" PARTITION BY {key}"),
+                None => storage.clauses(),
+            };
             statements.push(format!(
-                "ALTER TABLE {} {constraint}",
-                qualified(schema, &name)
+                "CREATE TABLE {} PARTITION OF {} {}{rest}",
+                qualified(schema, &name),
+                qualified(schema, parent),
+                node.bound
             ));
+            for constraint in &node.constraints {
+                statements.push(format!(
+                    "ALTER TABLE {} {constraint}",
+                    qualified(schema, &name)
+                ));
+            }
+            // It proves the bound to ATTACH. What becomes the target as a whole is not attached.
+            if let (super::route::Becomes::New { bounds, .. }, false) =
+                (&node.becomes, route.is_new)
+            {
+                statements.push(staging::add_bounds_check(schema, &name, bounds));
+            }
+            self.create(&name, &node.nodes, statements);
         }
-        // It proves the bound to ATTACH. What becomes the target as a whole is not attached.
-        if let (super::route::Becomes::New { bounds, .. }, false) = (&node.becomes, route.is_new) {
-            statements.push(staging::add_bounds_check(schema, &name, bounds));
-        }
-        create_below(schema, root, &name, &node.nodes, route, statements);
     }
 }
 
@@ -97,8 +130,7 @@ pub fn ready(
         .collect()
 }
 
-/// The steps of the switch, where the staging table is `root`. `with_rows` tells whether there is
-/// a row to copy.
+/// The steps of the switch, where the staging table is `root`.
 pub fn switch(
     flow: &FlowPlan,
     route: &RoutePlan,
@@ -116,10 +148,12 @@ pub fn switch(
             root,
             &flow.table,
         ));
+        steps.extend(switch_statements::grants(flow, &target));
         for (node, name, _) in route.new_partitions() {
             let own = staging_name(root, node);
             let from = qualified(staging_schema, &own);
             steps.extend(switch_statements::moved(&from, &flow.schema, &own, name));
+            steps.extend(switch_statements::furnished(flow, name));
         }
         return steps;
     }
@@ -131,12 +165,7 @@ pub fn switch(
             "ALTER TABLE {staging} DETACH PARTITION {from}"
         )));
         steps.extend(switch_statements::moved(&from, &flow.schema, &own, name));
-        if let Some(facts) = &flow.facts {
-            steps.push(Metadata(format!(
-                "ALTER TABLE {partition} OWNER TO {}",
-                identifier(&facts.owner)
-            )));
-        }
+        steps.extend(switch_statements::furnished(flow, name));
         steps.push(Metadata(format!(
             "ALTER TABLE {target} ATTACH PARTITION {partition} {}",
             node.bound
