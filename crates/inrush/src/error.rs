@@ -7,6 +7,7 @@ use crate::plan::PlanError;
 use crate::reject::{Reject, RejectCode};
 use crate::source::SourceError;
 use crate::switch::SwitchError;
+use crate::undo::UndoError;
 
 /// A run did not end well. The targets are as they were, unless the text says otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +48,9 @@ pub enum Error {
     /// The switch did not happen.
     #[error(transparent)]
     Switch(#[from] SwitchError),
+    /// A run could not be undone.
+    #[error(transparent)]
+    Undo(#[from] UndoError),
     /// More rows were rejected than are accepted.
     #[error(
         "flow `{flow}`: {} rejected, and {limit} accepted at most; nothing was switched\n  {}{}",
@@ -141,6 +145,7 @@ impl Error {
             Error::Destination(error) => error.hint(),
             Error::Ledger(error) => error.hint(),
             Error::Switch(error) => error.hint(),
+            Error::Undo(error) => error.hint(),
             Error::RejectLimit { reject, .. } if reject.code == RejectCode::OutsidePartition => {
                 Some(
                     "a file lies within one partition: cut the files by the key, or declare wider \

@@ -26,6 +26,7 @@ pub mod report;
 pub mod sniff;
 pub mod source;
 pub mod switch;
+pub mod undo;
 pub mod upkeep;
 
 pub use error::Error;

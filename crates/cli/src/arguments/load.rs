@@ -104,6 +104,8 @@ pub enum LoadMode {
     Create,
     /// Rows join those that it has
     Append,
+    /// Rows take the place of those that it has; it is made where it does not exist
+    Replace,
 }
 
 const LOAD_HELP: &str = "\

@@ -9,6 +9,7 @@ mod init;
 mod load;
 mod run;
 mod status;
+mod undo;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -22,6 +23,7 @@ pub use init::InitArguments;
 pub use load::{LoadArguments, LoadMode};
 pub use run::RunCommandArguments;
 pub use status::StatusArguments;
+pub use undo::UndoArguments;
 pub use verify::VerifyArguments;
 
 /// Loads very large sets of flat files into a partitioned database.
@@ -58,6 +60,7 @@ pub enum Command {
     Verify(VerifyArguments),
     Status(StatusArguments),
     Cleanup(CleanupArguments),
+    Undo(UndoArguments),
     Demo(DemoArguments),
 }
 
@@ -76,6 +79,9 @@ Examples:
   Load a night's feed that a package describes:
       inrush check feed.toml --set day=2024-05-31
       inrush run feed.toml --set day=2024-05-31
+
+  Take a load out again:
+      inrush undo RUN --to postgresql://etl@dw/tpch
 
   `inrush COMMAND --help` says more of each command, with examples.
 

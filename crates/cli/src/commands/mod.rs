@@ -7,6 +7,7 @@ mod init;
 mod load;
 mod run;
 mod status;
+mod undo;
 mod verify;
 
 use crate::Surroundings;
@@ -24,6 +25,7 @@ pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<u8, Comm
         Command::Verify(arguments) => verify::verify(&arguments),
         Command::Status(arguments) => status::status(&arguments, surroundings),
         Command::Cleanup(arguments) => cleanup::cleanup(&arguments, surroundings),
+        Command::Undo(arguments) => undo::undo(&arguments, surroundings),
         Command::Demo(arguments) => demo::demo(&arguments, surroundings),
     }
 }

@@ -189,7 +189,7 @@ impl Ledger {
     }
 
     /// Every file that runs with this key have switched in, newest run first. A run that is
-    /// switched has all of each of its files.
+    /// switched has all of each of its files, unless a later run took them out again.
     pub async fn switched_files(
         &self,
         session: &Session,
@@ -200,12 +200,21 @@ impl Ledger {
                     s.file_bytes, s.file_modified_ns, sum(s.rows_loaded)::int8 \
              FROM {} r JOIN {} u USING (run_id) JOIN {} s USING (run_id, unit_key) \
              WHERE r.run_key = $1 AND r.state = 'switched' \
+               AND NOT EXISTS ( \
+                 SELECT FROM {switched} n JOIN {switched} o \
+                        ON o.table_oid = n.table_oid AND o.run_id > n.run_id \
+                           AND o.what IN ('kept', 'dropped') \
+                      JOIN {} later ON later.run_id = o.run_id AND later.state = 'switched' \
+                 WHERE n.run_id = r.run_id AND n.unit_key = u.unit_key \
+                   AND n.what NOT IN ('kept', 'dropped')) \
              GROUP BY r.run_id, r.target_oids, u.target, s.file_key, s.file_bytes, \
                       s.file_modified_ns \
              ORDER BY r.run_id DESC",
             self.table("run"),
             self.table("unit"),
-            self.table("shard")
+            self.table("shard"),
+            self.table("run"),
+            switched = self.table("switched_table"),
         );
         let rows = session
             .query(&sql, &[&run_key], "reading the ledger")

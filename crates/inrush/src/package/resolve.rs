@@ -7,7 +7,7 @@ use super::error::{PackageError, PackageFault, PackageFaultKind};
 use super::place::Place;
 use super::suggest::suggestion;
 use super::url::redacted_url;
-use super::{BoundValue, Bounds, ColumnSpec, FieldChoice, OneOrMany, Package};
+use super::{BoundValue, Bounds, ColumnSpec, FieldChoice, Keep, OneOrMany, Package};
 
 /// What a command's arguments replace in a package.
 #[derive(Clone, Default)]
@@ -201,6 +201,9 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
         visit(&at("table"), Kind::Other, &mut flow.table);
         if let Some(column) = &mut flow.partition_by {
             visit(&at("partition_by"), Kind::Other, column);
+        }
+        if let Keep::Name(name) = &mut flow.replace.keep {
+            visit(&at("replace.keep"), Kind::Other, name);
         }
         match &mut flow.bounds {
             Bounds::Word(_) | Bounds::Parts(_) => {}

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::place::Origin;
+use super::replace::Replace;
 use super::url::redacted_url;
 use crate::column_policy::{DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim};
 
@@ -155,9 +156,31 @@ pub struct Flow {
     /// What becomes of the target.
     #[serde(default)]
     pub mode: Mode,
+    /// For `mode = "replace"`: what is taken out of the target, and what becomes of it.
+    #[serde(default, skip_serializing_if = "Replace::is_usual")]
+    pub replace: Replace,
     /// How many rows may be rejected.
     #[serde(default)]
     pub rejects: RejectLimit,
+}
+
+impl Flow {
+    /// A flow of which only its files and its target are known.
+    pub fn new(files: OneOrMany, table: &str) -> Flow {
+        Flow {
+            name: None,
+            connection: None,
+            files,
+            format: Format::default(),
+            columns: Vec::new(),
+            table: table.to_owned(),
+            partition_by: None,
+            bounds: Bounds::default(),
+            mode: Mode::default(),
+            replace: Replace::default(),
+            rejects: RejectLimit::default(),
+        }
+    }
 }
 
 /// A text or a list of texts.
@@ -586,6 +609,8 @@ pub enum Mode {
     Create,
     /// Rows join those that it has.
     Append,
+    /// Rows take the place of those that it has; it is made where it does not exist.
+    Replace,
 }
 
 /// How many rows may be rejected before the flow stops.

@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::url::url_without_password;
 use super::{
     BoundValue, Bounds, BoundsWord, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, Flow,
-    Format, Mode, NullMarker, OneOrMany, Package, RejectLimit, RunSettings,
+    Format, Keep, Mode, NullMarker, OneOrMany, Package, RejectLimit, Replace, ReplaceScope,
+    RunSettings,
 };
 
 /// Columns that are written in one line at most.
@@ -169,14 +170,19 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
     let mode = match flow.mode {
         Mode::Create => "create",
         Mode::Append => "append",
+        Mode::Replace => "replace",
     };
     line(
         out,
         &format!(
-            "mode = {}  # create: the table is made, or it is empty; append: rows are added",
+            "mode = {}  # create: the table is made, or it is empty; append: rows are added; \
+             replace: they take the place of those that it has",
             text(mode)
         ),
     );
+    if flow.replace != Replace::default() {
+        setting(out, "replace", &replace(&flow.replace));
+    }
     if flow.rejects != RejectLimit::default() {
         setting(
             out,
@@ -184,6 +190,19 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
             &format!("{{ rows_max = {} }}", flow.rejects.rows_max),
         );
     }
+}
+
+fn replace(replace: &Replace) -> String {
+    let mut settings = Vec::new();
+    if replace.scope != ReplaceScope::default() {
+        settings.push(format!("scope = {}", word(replace.scope)));
+    }
+    match &replace.keep {
+        Keep::Whether(false) => {}
+        Keep::Whether(true) => settings.push("keep = true".to_owned()),
+        Keep::Name(name) => settings.push(format!("keep = {}", text(name))),
+    }
+    format!("{{ {} }}", settings.join(", "))
 }
 
 fn commented_columns(out: &mut String, columns: &[String], comments: &[Vec<String>]) {

@@ -196,6 +196,18 @@ fn bound() -> impl Strategy<Value = BoundValue> {
     ]
 }
 
+fn replace() -> impl Strategy<Value = Replace> {
+    let keep = prop_oneof![
+        any::<bool>().prop_map(Keep::Whether),
+        text().prop_map(Keep::Name)
+    ];
+    (
+        select(vec![ReplaceScope::Table, ReplaceScope::Partitions]),
+        keep,
+    )
+        .prop_map(|(scope, keep)| Replace { scope, keep })
+}
+
 fn flow() -> impl Strategy<Value = Flow> {
     let bounds = prop_oneof![
         Just(Bounds::default()),
@@ -211,7 +223,8 @@ fn flow() -> impl Strategy<Value = Flow> {
         (option::of(text()), option::of(text()), files, format()),
         (vec(column(), 0..6), text(), option::of(text()), bounds),
         (
-            select(vec![Mode::Create, Mode::Append]),
+            select(vec![Mode::Create, Mode::Append, Mode::Replace]),
+            replace(),
             0..=i64::MAX as u64,
         ),
     )
@@ -219,7 +232,7 @@ fn flow() -> impl Strategy<Value = Flow> {
             |(
                 (name, connection, files, format),
                 (columns, table, partition_by, bounds),
-                (mode, rows_max),
+                (mode, replace, rows_max),
             )| Flow {
                 name,
                 connection,
@@ -230,6 +243,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 partition_by,
                 bounds,
                 mode,
+                replace,
                 rejects: RejectLimit { rows_max },
             },
         )
@@ -357,6 +371,7 @@ fn it_reads_well() {
             }),
             mode: Mode::Append,
             rejects: RejectLimit { rows_max: 10 },
+            ..Flow::new(OneOrMany::Many(Vec::new()), "")
         }],
         origin: Origin::default(),
     };

@@ -7,7 +7,7 @@ use super::error::PlanError;
 use super::flow::FlowPlanner;
 use super::privileges::{self, SchemaNeed};
 use super::target::{self, Asked};
-use super::{Earlier, FlowPlan, Plan, earlier, identity, limits, units};
+use super::{Earlier, FlowPlan, Plan, earlier, identity, limits, replace, units};
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Address, Session, catalog, guests};
@@ -114,6 +114,11 @@ pub async fn build(
     };
     if !matches!(earlier, Earlier::Loaded(_)) {
         refuse_filled_targets(package, &flows)?;
+        let (ledger_schema, staging_schema) =
+            (&package.run.ledger_schema, &package.run.staging_schema);
+        for flow in &flows {
+            replace::refuse_taken_names(session, ledger_schema, staging_schema, flow).await?;
+        }
         if !options.unlocked {
             refuse_leftovers(session, package, &flows, &earlier).await?;
         }

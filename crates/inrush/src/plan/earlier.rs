@@ -7,6 +7,7 @@ use super::error::PlanError;
 use super::{Earlier, FlowPlan, identity};
 use crate::destination::postgres::{Session, catalog};
 use crate::ledger::{self, Ledger, SwitchedFile};
+use crate::package::Mode;
 use crate::source::SourceFile;
 
 /// Looks the package up in the ledger.
@@ -73,6 +74,14 @@ fn loaded_by(flows: &[FlowPlan], switched: &[SwitchedFile]) -> Result<Option<i64
         // The ranges of a file stand one after the other.
         let mut files: Vec<&Arc<SourceFile>> = shards.map(|shard| &shard.file).collect();
         files.dedup_by(|file, before| Arc::ptr_eq(file, before));
+        if flow.mode == Mode::Replace {
+            // A second helping takes the place of the first, so there is nothing to refuse.
+            match replaced_by(flow, &files, switched) {
+                Some(run_id) => newest = newest.max(Some(run_id)),
+                None => first_new = first_new.or(files.first().copied()),
+            }
+            continue;
+        }
         for file in files {
             let key = identity::file_key(file);
             let is_file = |known: &&SwitchedFile| is_same(flow, file, &key, known);
@@ -102,6 +111,27 @@ fn loaded_by(flows: &[FlowPlan], switched: &[SwitchedFile]) -> Result<Option<i64
                --again"
             .to_owned(),
     })
+}
+
+/// The run whose rows took the place of all others, where it has loaded these files and no other.
+fn replaced_by(
+    flow: &FlowPlan,
+    files: &[&Arc<SourceFile>],
+    switched: &[SwitchedFile],
+) -> Option<i64> {
+    let of_target = |known: &&SwitchedFile| known.target == flow.target();
+    // They come newest first.
+    let run_id = switched.iter().find(of_target)?.run_id;
+    let last: Vec<&SwitchedFile> = switched
+        .iter()
+        .filter(of_target)
+        .filter(|known| known.run_id == run_id)
+        .collect();
+    let are_same = files.iter().all(|file| {
+        let key = identity::file_key(file);
+        last.iter().any(|known| is_same(flow, file, &key, known))
+    });
+    (are_same && files.len() == last.len()).then_some(run_id)
 }
 
 /// Whether a file that was switched in is this one, its file unchanged and its rows still there.

@@ -9,14 +9,14 @@ use super::columns::{self, Known};
 use super::error::PlanError;
 use super::switch_statements::expression;
 use super::target::{self, Asked};
-use super::{FlowPlan, KeyKind, KeyPlan, bounds, parts, sniffed, units};
+use super::{FlowPlan, KeyKind, KeyPlan, bounds, parts, replace, sniffed, units};
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::staging::Model;
 use crate::destination::postgres::{Session, catalog};
-use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Package};
+use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Mode, Package};
 use crate::source::{self, Preview, ResolveOptions, Shard, SourceFile};
 
 /// Makes the plan of one flow.
@@ -147,8 +147,17 @@ impl FlowPlanner<'_> {
             }
             _ => Vec::new(),
         };
+        let mut replace = None;
         if let (Some(key), Some(facts)) = (&key, &facts) {
-            self.refuse_overlap(key, facts, &intervals).await?;
+            let asked = ranges_of(&intervals);
+            if self.flow.mode == Mode::Replace {
+                let package = &self.flow.replace;
+                let session = self.session;
+                let planned = replace::of_partitions(session, package, &target, facts, key, &asked);
+                replace = Some(planned.await?);
+            } else {
+                self.refuse_overlap(key, facts, &asked).await?;
+            }
         }
         let parts = match (&key, &self.flow.bounds) {
             (Some(key), Bounds::Parts(asked)) => {
@@ -175,7 +184,13 @@ impl FlowPlanner<'_> {
                 .as_ref()
                 .map(|facts| (&facts.structure, &facts.indexes)),
         );
-        let taken = catalog::relation_names(self.session, self.schema).await?;
+        let mut taken = catalog::relation_names(self.session, self.schema).await?;
+        // The names of partitions that go are free when theirs are given.
+        for old in replace.iter().flat_map(|replace| &replace.old) {
+            if old.schema == self.schema && !old.is_default() {
+                taken.remove(&old.name);
+            }
+        }
         let mut units = units::group(
             &units::Common {
                 flow: &name,
@@ -205,7 +220,9 @@ impl FlowPlanner<'_> {
             schema: self.schema.to_owned(),
             table: self.table.to_owned(),
             facts,
+            mode: self.flow.mode,
             publish,
+            replace,
             model,
             field_count: resolved.field_count,
             columns: resolved.columns,
@@ -276,19 +293,10 @@ impl FlowPlanner<'_> {
         &self,
         key: &KeyPlan,
         facts: &catalog::TargetFacts,
-        intervals: &[bounds::Interval],
+        asked: &[PartitionRange],
     ) -> Result<(), PlanError> {
-        let asked: Vec<PartitionRange> = intervals
-            .iter()
-            .map(|interval| PartitionRange {
-                label: format!("[{}, {})", interval.lower, interval.upper),
-                lower: Some(expression(&interval.lower)),
-                upper: Some(expression(&interval.upper)),
-            })
-            .collect();
         let existing = ranges::existing(facts);
-        let found =
-            ranges::overlap(self.session, &key.comparable_type(), &asked, &existing).await?;
+        let found = ranges::overlap(self.session, &key.comparable_type(), asked, &existing).await?;
         match found {
             None => Ok(()),
             Some((asked, existing)) => Err(PlanError::Target {
@@ -298,6 +306,18 @@ impl FlowPlanner<'_> {
             }),
         }
     }
+}
+
+/// Declared bounds as ranges.
+fn ranges_of(intervals: &[bounds::Interval]) -> Vec<PartitionRange> {
+    intervals
+        .iter()
+        .map(|interval| PartitionRange {
+            label: format!("[{}, {})", interval.lower, interval.upper),
+            lower: Some(expression(&interval.lower)),
+            upper: Some(expression(&interval.upper)),
+        })
+        .collect()
 }
 
 /// The header of the first file that has one; files without a byte have none. What only a byte

@@ -81,6 +81,9 @@ pub fn locks_needed(flows: &[FlowPlan]) -> u64 {
     for flow in flows {
         let index_count = flow.facts.as_ref().map_or(0, |facts| facts.indexes.len()) as u64;
         let units = flow.units.len() as u64;
+        if let Some(replace) = &flow.replace {
+            locks += replace.old.len() as u64 * (6 + 2 * index_count);
+        }
         locks += match flow.publish {
             Publish::CreatePartitioned { .. } | Publish::Attach => {
                 10 + units * (4 + 2 * index_count)

@@ -16,6 +16,7 @@ mod limits;
 mod parts;
 pub mod print;
 mod privileges;
+pub mod replace;
 mod sniffed;
 pub mod statistics;
 pub mod switch_statements;
@@ -33,7 +34,7 @@ use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::staging::{Model, NewColumn, UnitBounds};
 use crate::ledger::RunRecord;
-use crate::package::RunSettings;
+use crate::package::{Mode, RunSettings};
 use crate::source::Shard;
 
 pub use bounds::key_text;
@@ -41,6 +42,7 @@ pub use build::{PlanOptions, build};
 pub use error::PlanError;
 pub use limits::MemoryBound;
 pub use privileges::Privilege;
+pub use replace::{KeepPlan, ReplacePlan};
 
 /// A package resolved against real files and the real catalog.
 #[derive(Clone, Debug)]
@@ -106,8 +108,12 @@ pub struct FlowPlan {
     pub table: String,
     /// The target as it is, where it exists.
     pub facts: Option<TargetFacts>,
+    /// What becomes of the target.
+    pub mode: Mode,
     /// How its units become part of the target.
     pub publish: Publish,
+    /// What is taken out of the target before.
+    pub replace: Option<ReplacePlan>,
     /// What staging tables are made after.
     pub model: Model,
     /// The columns that the files fill.

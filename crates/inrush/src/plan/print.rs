@@ -6,7 +6,7 @@ use std::sync::Arc;
 use inrush_scan::{ExtraFields, MissingFields, PositionUnit, Terminator, Trim};
 
 use super::{
-    Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, column_words, statistics,
+    Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, column_words, replace, statistics,
     switch_statements,
 };
 use crate::destination::postgres::quote::{identifier, qualified};
@@ -181,12 +181,20 @@ impl Plan {
             dialect(flow)
         )?;
         let becomes = match &flow.publish {
+            Publish::Attach if flow.replace.is_some() => {
+                "the target exists; partitions are attached in place of others"
+            }
             Publish::CreatePartitioned { .. } => "the target is made, partitioned by range",
             Publish::Attach => "the target exists; its partitions are attached",
             Publish::Rename => "the target is made: its staging table becomes it",
             Publish::Insert => "the target exists and is plain; rows are copied into it",
         };
         writeln!(f, "  {becomes}")?;
+        if let Some(replace) = &flow.replace {
+            for line in replace::words(replace, &flow.target(), &self.settings.staging_schema) {
+                writeln!(f, "  {line}")?;
+            }
+        }
         if let Some(key) = &flow.key {
             writeln!(
                 f,

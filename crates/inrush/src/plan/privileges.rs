@@ -101,7 +101,8 @@ pub async fn on_ledger(
             "SELECT bool_and(has_table_privilege(c.oid, wanted)) \
              FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, \
                   unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) wanted \
-             WHERE n.nspname = $1 AND c.relname IN ('run', 'unit', 'shard') AND c.relkind = 'r'",
+             WHERE n.nspname = $1 AND c.relname IN ('run', 'unit', 'shard', 'switched_table') \
+               AND c.relkind = 'r'",
             &[&ledger_schema],
             "looking up privileges",
         )

@@ -1,12 +1,14 @@
 //! The statements of the switch: written by the plan, run by the switch.
 
-use super::{FlowPlan, Publish};
+use super::{FlowPlan, Publish, replace};
 use crate::destination::postgres::quote::{identifier, literal, qualified};
 use crate::destination::postgres::staging::{self, BOUNDS_CHECK, Upper};
 
 /// A unit that is to be switched in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitTask {
+    /// Its key.
+    pub key: String,
     /// Its staging table.
     pub staging_table: String,
     /// The partition that it becomes.
@@ -131,6 +133,9 @@ pub fn expression(key: &str) -> String {
 /// tell stand in angle brackets.
 pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
     let mut statements: Vec<String> = create_target(flow).into_iter().collect();
+    if let Some(replace) = &flow.replace {
+        statements.extend(replace::template(replace, &flow.target(), staging_schema));
+    }
     for unit in &flow.units {
         let (lower, upper) = match &unit.bounds {
             Some(bounds) => (
@@ -145,6 +150,7 @@ pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
             ),
         };
         let task = UnitTask {
+            key: unit.key.clone(),
             staging_table: unit.staging_table.clone(),
             partition_name: unit.partition_name.clone(),
             lower,

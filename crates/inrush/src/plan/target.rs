@@ -81,7 +81,44 @@ pub fn check(asked: &Asked<'_>, facts: Option<&TargetFacts>) -> Result<Vec<Strin
         );
     }
     check_partitioning(asked, facts, &target)?;
+    if asked.mode == Mode::Replace {
+        check_replaceable(facts, &target)?;
+    }
     Ok(notes(facts, &target))
+}
+
+/// Refuses a target whose rows cannot be taken out.
+fn check_replaceable(facts: &TargetFacts, target: &str) -> Result<(), PlanError> {
+    let refuse = |what: String, hint: String| {
+        Err(PlanError::Target {
+            target: target.to_owned(),
+            what,
+            hint,
+        })
+    };
+    if facts.partitioning.is_none() {
+        return refuse(
+            "is a plain table, and mode = \"replace\" takes the partitions of a partitioned one \
+             out"
+            .to_owned(),
+            "load into a partitioned table".to_owned(),
+        );
+    }
+    if !facts.referring.is_empty() {
+        let labels: Vec<&str> = facts
+            .referring
+            .iter()
+            .map(|key| key.label.as_str())
+            .collect();
+        return refuse(
+            format!(
+                "is referred to by foreign keys ({}), which do not let its rows go",
+                labels.join(", ")
+            ),
+            "drop them for the load, and add them again after it".to_owned(),
+        );
+    }
+    Ok(())
 }
 
 /// Refuses a target with rows where one is to be filled for the first time. A run that is

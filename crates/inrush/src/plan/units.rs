@@ -9,6 +9,7 @@ use super::error::PlanError;
 use super::{FlowPlan, KeyPlan, Publish, UnitPlan, WireForm, bounds, identity};
 use crate::column::Column;
 use crate::destination::postgres::catalog::TargetFacts;
+use crate::destination::postgres::quote::cut;
 use crate::destination::postgres::staging::{self, Model};
 use crate::package::Compression;
 use crate::source::{self, Shard, SourceError};
@@ -280,15 +281,6 @@ impl<'a> PartitionNames<'a> {
             }
         }
     }
-}
-
-/// The beginning of a text that has at most so many bytes.
-fn cut(text: &str, bytes_max: usize) -> &str {
-    let mut end = text.len().min(bytes_max);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 #[cfg(test)]

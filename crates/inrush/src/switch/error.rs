@@ -43,6 +43,22 @@ pub enum SwitchError {
         /// Rows that were loaded.
         expected: u64,
     },
+    /// A partition that new ones cover in part can neither stay nor go.
+    #[error("{target} {what}; nothing was switched")]
+    Partly {
+        /// The target.
+        target: String,
+        /// Which partition, and by what.
+        what: String,
+        /// How to mend it.
+        mend: String,
+    },
+    /// The name that an old table is to be kept under is taken.
+    #[error("{table} stands where a replaced table is to be kept; nothing was switched")]
+    KeptNameTaken {
+        /// The table that has the name.
+        table: String,
+    },
     /// The connection was lost around the COMMIT, and the server does not answer.
     #[error("{reason}; whether the switch was committed is not known yet")]
     Unknown {
@@ -75,6 +91,11 @@ impl SwitchError {
                  within one partition; `inrush cleanup` removes what is staged"
                     .to_owned(),
             ),
+            SwitchError::Partly { mend, .. } => Some(mend.clone()),
+            SwitchError::KeptNameTaken { table } => Some(format!(
+                "DROP TABLE {table}; if nobody needs it, or choose another name: replace = {{ keep \
+                 = \"NAME\" }}; the same command then switches what is loaded"
+            )),
             SwitchError::Filled { .. } => {
                 Some("see who writes to it; then the same command, or mode = \"append\"".to_owned())
             }

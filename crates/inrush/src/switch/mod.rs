@@ -5,6 +5,7 @@
 
 mod error;
 mod run;
+pub mod take_out;
 mod tasks;
 
 pub use error::SwitchError;

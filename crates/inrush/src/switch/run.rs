@@ -5,11 +5,12 @@ use std::time::Duration;
 use tokio_postgres::error::SqlState;
 
 use super::error::SwitchError;
+use super::take_out::{self, TakenOut};
 use super::tasks::TargetTask;
 use crate::destination::postgres::quote::literal;
 use crate::destination::postgres::{DestinationError, Session, catalog};
 use crate::fault::{self, Fault, FaultPoint};
-use crate::ledger::{Fence, Ledger};
+use crate::ledger::{Fence, Ledger, SwitchedTable, What};
 use crate::package::Mode;
 use crate::plan::switch_statements::{self, SwitchStep};
 use crate::plan::units::PartitionNames;
@@ -93,11 +94,15 @@ async fn attempt(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<TargetT
     let mut order: Vec<&TargetTask> = task.targets.iter().collect();
     order.sort_by_key(|target| task.plan.flows[target.flow].target());
     let mut done = Vec::new();
+    let mut tables = Vec::new();
     for target in order {
-        done.push(publish(session, task, target).await?);
+        done.push(publish(session, task, target, &mut tables).await?);
     }
     fault::reach(task.fault, FaultPoint::InSwitch);
     let oids = target_oids(session, task).await?;
+    task.ledger
+        .record_switched(session, task.fence.run_id, &tables)
+        .await?;
     task.ledger
         .mark_switched(session, task.fence, &oids)
         .await?;
@@ -117,8 +122,10 @@ async fn publish(
     session: &Session,
     task: &SwitchTask<'_>,
     target: &TargetTask,
+    tables: &mut Vec<SwitchedTable>,
 ) -> Result<TargetTask, SwitchError> {
     let flow = &task.plan.flows[target.flow];
+    let staging_schema = &task.plan.settings.staging_schema;
     let name = flow.target();
     let doing = format!("switching {name}");
     if let Some(create) = switch_statements::create_target(flow) {
@@ -128,6 +135,9 @@ async fn publish(
     if exists {
         // What ATTACH takes on the parent, and what keeps other writers of a plain target out.
         let mode = match flow.publish {
+            // Whoever reads now is waited for, and whoever comes waits, as long as it takes to
+            // take tables out and put others in.
+            _ if flow.replace.is_some() => "ACCESS EXCLUSIVE",
             Publish::Insert => "SHARE ROW EXCLUSIVE",
             _ => "SHARE UPDATE EXCLUSIVE",
         };
@@ -141,10 +151,22 @@ async fn publish(
             }
         }
     }
+    let mut taken_out = TakenOut::default();
+    if let Some(replace) = &flow.replace {
+        taken_out = take_out::take_out(
+            session,
+            task.ledger,
+            flow,
+            replace,
+            &target.units,
+            staging_schema,
+        )
+        .await?;
+    }
+    tables.append(&mut taken_out.tables);
     let target = named(session, flow, target).await?;
     for unit in &target.units {
-        for step in switch_statements::publish_unit(flow, &task.plan.settings.staging_schema, unit)
-        {
+        for step in switch_statements::publish_unit(flow, staging_schema, unit) {
             match step {
                 SwitchStep::Metadata(sql) => session.execute(&sql, &doing).await?,
                 SwitchStep::CopyRows(sql) => {
@@ -171,7 +193,48 @@ async fn publish(
             }
         }
     }
+    if let Some(default) = &taken_out.default {
+        tables.push(take_out::remake_default(session, flow, default).await?);
+    }
+    tables.extend(brought_in(session, flow, &target).await?);
     Ok(target)
+}
+
+/// What became of the units, for the ledger.
+async fn brought_in(
+    session: &Session,
+    flow: &FlowPlan,
+    target: &TargetTask,
+) -> Result<Vec<SwitchedTable>, SwitchError> {
+    let whole = |what, unit_key: Option<&str>, oid| SwitchedTable {
+        target: flow.target(),
+        what,
+        unit_key: unit_key.map(str::to_owned),
+        table_oid: oid,
+        table_schema: flow.schema.clone(),
+        table_name: flow.table.clone(),
+        bound: None,
+        condition: None,
+        original: None,
+    };
+    let oid = target_oid(session, flow).await?;
+    let mut tables = Vec::new();
+    if matches!(flow.publish, Publish::CreatePartitioned { .. }) {
+        tables.push(whole(What::Made, None, oid));
+    }
+    for unit in &target.units {
+        match (&flow.publish, &unit.partition_name) {
+            (Publish::CreatePartitioned { .. } | Publish::Attach, Some(name)) => {
+                if unit.attached {
+                    let key = Some(unit.key.as_str());
+                    tables.push(take_out::attached(session, flow, &flow.schema, name, key).await?);
+                }
+            }
+            (Publish::Rename, _) => tables.push(whole(What::Made, Some(&unit.key), oid)),
+            _ => tables.push(whole(What::Inserted, Some(&unit.key), oid)),
+        }
+    }
+    Ok(tables)
 }
 
 /// Other names for partitions whose names somebody took since the plan was made. The lock on the
@@ -208,16 +271,20 @@ async fn named(
 async fn target_oids(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<u32>, SwitchError> {
     let mut oids = Vec::new();
     for flow in &task.plan.flows {
-        let sql = format!(
-            "SELECT {}::regclass::oid",
-            literal(&flow.target()).trim_start()
-        );
-        let rows = session
-            .query(&sql, &[], "reading the targets' OIDs")
-            .await?;
-        oids.push(rows[0].get(0));
+        oids.push(target_oid(session, flow).await?);
     }
     Ok(oids)
+}
+
+async fn target_oid(session: &Session, flow: &FlowPlan) -> Result<u32, SwitchError> {
+    let sql = format!(
+        "SELECT {}::regclass::oid",
+        literal(&flow.target()).trim_start()
+    );
+    let rows = session
+        .query(&sql, &[], "reading the targets' OIDs")
+        .await?;
+    Ok(rows[0].get(0))
 }
 
 /// Who holds locks on the targets.

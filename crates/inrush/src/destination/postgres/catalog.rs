@@ -38,6 +38,17 @@ pub struct TargetFacts {
     pub structure: String,
     /// Names of foreign keys from it; attaching a partition checks them row by row.
     pub foreign_keys: Vec<String>,
+    /// Foreign keys of other tables that refer to it.
+    pub referring: Vec<ReferringKey>,
+}
+
+/// A foreign key of another table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReferringKey {
+    /// Its name and its table, for a person.
+    pub label: String,
+    /// Deleting a row that it refers to deletes or changes rows of its table.
+    pub cascades: bool,
 }
 
 /// A column of a target.
@@ -73,8 +84,14 @@ pub struct Partitioning {
 /// A partition that is there already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
+    /// Its OID.
+    pub oid: u32,
+    /// Its schema.
+    pub schema: String,
     /// Its name, without the schema.
     pub name: String,
+    /// It is partitioned itself.
+    pub partitioned: bool,
     /// `pg_get_expr(relpartbound)`.
     pub bound: String,
 }
@@ -159,7 +176,32 @@ pub async fn target(
             &doing,
         )
         .await?,
+        referring: referring(session, oid, &doing).await?,
     }))
+}
+
+async fn referring(
+    session: &Session,
+    oid: u32,
+    doing: &str,
+) -> Result<Vec<ReferringKey>, DestinationError> {
+    // Those of partitions come with that of their parent.
+    let rows = session
+        .query(
+            "SELECT format('%I of %s', conname, conrelid::regclass), confdeltype IN ('c', 'n', 'd') \
+             FROM pg_constraint WHERE confrelid = $1 AND contype = 'f' AND conrelid <> $1 \
+               AND conparentid = 0 ORDER BY 1",
+            &[&oid],
+            doing,
+        )
+        .await?;
+    Ok(rows
+        .iter()
+        .map(|row| ReferringKey {
+            label: row.get(0),
+            cascades: row.get(1),
+        })
+        .collect())
 }
 
 async fn columns(
@@ -214,9 +256,11 @@ pub async fn partitions(
 ) -> Result<Vec<Partition>, DestinationError> {
     let rows = session
         .query(
-            "SELECT c.relname::text, pg_get_expr(c.relpartbound, c.oid) \
+            "SELECT c.relname::text, pg_get_expr(c.relpartbound, c.oid), c.oid, n.nspname::text, \
+                    c.relkind = 'p' \
              FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid \
-             WHERE i.inhparent = $1 AND c.relispartition ORDER BY 1",
+             JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE i.inhparent = $1 AND c.relispartition ORDER BY 4, 1",
             &[&oid],
             doing,
         )
@@ -226,6 +270,9 @@ pub async fn partitions(
         .map(|row| Partition {
             name: row.get(0),
             bound: row.get::<_, Option<String>>(1).unwrap_or_default(),
+            oid: row.get(2),
+            schema: row.get(3),
+            partitioned: row.get(4),
         })
         .collect())
 }

@@ -10,6 +10,7 @@ pub mod catalog;
 pub mod copy;
 pub mod error;
 pub mod guests;
+pub mod old_tables;
 pub mod password_file;
 pub mod quote;
 pub mod ranges;
