@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::common::{DestinationArguments, OverrideArguments};
+use super::common::LedgerArguments;
 
 /// Take out what a run loaded, and put back what it replaced
 #[derive(Clone, Debug, Args)]
@@ -23,10 +23,6 @@ pub struct UndoArguments {
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// Which database.
-    #[command(flatten)]
-    pub destination: DestinationArguments,
-
     /// Drop what is taken out
     #[arg(long)]
     pub drop: bool,
@@ -36,17 +32,9 @@ pub struct UndoArguments {
           value_parser = clap::value_parser!(u32).range(1..=86_400_000))]
     pub lock_timeout_ms: u32,
 
-    /// The schema of the ledger; else what the package says
-    #[arg(long, value_name = "SCHEMA")]
-    pub ledger_schema: Option<String>,
-
-    /// Write JSON
-    #[arg(long)]
-    pub json: bool,
-
-    /// What replaces the package's values.
+    /// Which ledger, and how it is told.
     #[command(flatten)]
-    pub overrides: OverrideArguments,
+    pub ledger: LedgerArguments,
 }
 
 const UNDO_HELP: &str = "\

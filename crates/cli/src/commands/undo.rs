@@ -14,12 +14,7 @@ use crate::{output, running, signals};
 pub fn undo(arguments: &UndoArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
     let fault = running::fault()?;
     let _guard = signals::end_at_once(None);
-    let destination = find(
-        &arguments.destination,
-        &arguments.overrides,
-        arguments.ledger_schema.as_deref(),
-        surroundings,
-    )?;
+    let destination = find(&arguments.ledger, surroundings)?;
     let undone = undo::undo(
         &destination.address,
         &UndoOptions {
@@ -30,7 +25,7 @@ pub fn undo(arguments: &UndoArguments, surroundings: &Surroundings) -> Result<u8
             fault,
         },
     )?;
-    match arguments.json {
+    match arguments.ledger.json {
         true => output::say(&format!("{}\n", json(&undone))),
         false => output::say(&words(&undone)),
     }

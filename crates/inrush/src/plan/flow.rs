@@ -184,7 +184,7 @@ impl FlowPlanner<'_> {
                 .as_ref()
                 .map(|facts| (&facts.structure, &facts.indexes)),
         );
-        let mut taken = catalog::relation_names(self.session, self.schema).await?;
+        let mut taken = catalog::relation_names(self.session, self.schema, None).await?;
         // The names of partitions that go are free when theirs are given.
         for old in replace.iter().flat_map(|replace| &replace.old) {
             if old.schema == self.schema && !old.is_default() {

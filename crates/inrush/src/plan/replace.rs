@@ -253,7 +253,7 @@ pub async fn refuse_taken_names(
         .iter()
         .filter_map(|old| replace.kept_name(&target, old))
         .collect();
-    let standing = catalog::existing_relations(session, staging_schema, &names).await?;
+    let standing = catalog::relation_names(session, staging_schema, Some(&names)).await?;
     let mut last = Vec::new();
     if replace.keep == KeepPlan::UntilNext && ledger::exists(session, ledger_schema).await? {
         let kept = Ledger::new(ledger_schema)

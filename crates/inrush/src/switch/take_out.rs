@@ -186,7 +186,8 @@ async fn drop_last_generation(
 }
 
 async fn refuse_taken(session: &Session, schema: &str, name: &str) -> Result<(), SwitchError> {
-    let taken = catalog::existing_relations(session, schema, &[name.to_owned()]).await?;
+    let names = [name.to_owned()];
+    let taken = catalog::relation_names(session, schema, Some(&names)).await?;
     match taken.first() {
         None => Ok(()),
         Some(_) => Err(SwitchError::KeptNameTaken {

@@ -269,7 +269,7 @@ impl TargetUndo {
         let Some(old) = old_tables::by_oid(session, table.table_oid).await? else {
             return Ok(());
         };
-        let taken = catalog::relation_names(session, &original.schema).await?;
+        let taken = catalog::relation_names(session, &original.schema, None).await?;
         if taken.contains(&original.name) {
             return Err(UndoError::Impossible {
                 run: way.run.name.clone(),
