@@ -1,6 +1,7 @@
 //! Runs a package that is ready: with its database reached, its progress shown, and signals
 //! stopping it.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use crate::credentials;
 use crate::embedded::{Reached, cores};
 use crate::errors::CommandError;
 use crate::json_events::JsonEvents;
+use crate::names::readable;
 use crate::numbers::counted;
 use crate::progress::Progress;
 use crate::signals::{self, Left};
@@ -135,6 +137,9 @@ fn told(failure: Failure, reached: &Reached) -> (CommandError, Option<Box<Ended>
     } else if let Some(kept) = ended.as_ref().and_then(|ended| kept(&ended.report)) {
         notes.push(kept);
     }
+    if let Some(straight) = ended.as_ref().and_then(|ended| straight(&ended.report)) {
+        notes.push(straight);
+    }
     if let Some(words) = reached.last_words() {
         notes.push(format!("the embedded server ended; its log says:\n{words}"));
     }
@@ -158,9 +163,31 @@ fn told(failure: Failure, reached: &Reached) -> (CommandError, Option<Box<Ended>
     (error, ended)
 }
 
+/// What a stopped run has put straight into targets, where it stays.
+fn straight(report: &RunReport) -> Option<String> {
+    let units = report.units.iter().filter(|unit| unit.straight);
+    let rows: u64 = units.clone().map(|unit| unit.account.rows_loaded).sum();
+    let flows: BTreeSet<&str> = units.map(|unit| unit.flow.as_str()).collect();
+    let targets = report.tables.iter();
+    let targets = targets.filter(|table| flows.contains(table.flow.as_str()));
+    (rows > 0).then(|| {
+        format!(
+            "stays: {} went straight into {} (atomic = false); the same command loads the rest",
+            counted(rows, "row"),
+            targets
+                .map(|table| readable(&table.target))
+                .collect::<Vec<String>>()
+                .join(", ")
+        )
+    })
+}
+
 /// What a stopped run has in the database for the next one.
 fn kept(report: &RunReport) -> Option<String> {
-    let finished = report.units.iter().filter(|unit| unit.finished);
+    let finished = report
+        .units
+        .iter()
+        .filter(|unit| unit.finished && !unit.straight);
     let rows: u64 = finished.clone().map(|unit| unit.account.rows_loaded).sum();
     let units = finished.count();
     (units > 0).then(|| {

@@ -64,6 +64,8 @@ pub struct UnitRecord {
     pub staging_table: String,
     /// Whether several streams fill it.
     pub shared: bool,
+    /// Whether its rows go straight into the target: there is no staging table of that name.
+    pub straight: bool,
     /// Whether all of its shards are in it and it is ready for the switch.
     pub finished: bool,
     /// The server's own count of its rows.
@@ -125,7 +127,7 @@ impl Ledger {
     ) -> Result<Vec<UnitRecord>, LedgerError> {
         let sql = format!(
             "SELECT unit_key, flow, target, staging_schema, staging_table, shared, finished, \
-                    rows_counted, key_smallest, key_largest \
+                    rows_counted, key_smallest, key_largest, straight \
              FROM {} WHERE run_id = $1 ORDER BY target, unit_key",
             self.table("unit")
         );
@@ -145,6 +147,7 @@ impl Ledger {
                 rows_counted: row.get(7),
                 key_smallest: row.get(8),
                 key_largest: row.get(9),
+                straight: row.get(10),
             })
             .collect())
     }
@@ -244,8 +247,8 @@ impl Ledger {
         let sql = format!(
             "INSERT INTO {} (run_id, epoch, unit_key, flow, target, staging_schema, \
                              staging_table, shared, finished, rows_counted, key_smallest, \
-                             key_largest) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+                             key_largest, straight) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
              ON CONFLICT (run_id, unit_key) DO UPDATE SET epoch = excluded.epoch, \
              finished = excluded.finished, rows_counted = excluded.rows_counted, \
              key_smallest = excluded.key_smallest, key_largest = excluded.key_largest, \
@@ -268,6 +271,7 @@ impl Ledger {
                     &unit.rows_counted,
                     &unit.key_smallest,
                     &unit.key_largest,
+                    &unit.straight,
                 ],
                 "writing the unit into the ledger",
             )

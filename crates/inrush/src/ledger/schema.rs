@@ -40,6 +40,7 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              staging_schema text NOT NULL, \
              staging_table text NOT NULL, \
              shared bool NOT NULL, \
+             straight bool NOT NULL, \
              finished bool NOT NULL, \
              epoch int4 NOT NULL, \
              rows_counted int8, \

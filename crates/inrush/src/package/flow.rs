@@ -26,6 +26,14 @@ impl Flow {
         self.partition_column_checked().map_err(without_place)
     }
 
+    /// The columns of the key of an upsert, unquoted.
+    pub fn key_columns(&self) -> Result<Vec<String>, PackageError> {
+        let texts = self.key.iter().flat_map(OneOrMany::patterns);
+        texts
+            .map(|text| key_column(text).map_err(without_place))
+            .collect()
+    }
+
     /// The columns with everything said, names unquoted.
     pub fn column_details(&self) -> Result<Vec<ColumnDetail>, PackageError> {
         self.columns
@@ -47,6 +55,16 @@ impl Flow {
                 mend,
             })
     }
+}
+
+/// A column of a key, unquoted.
+pub(super) fn key_column(text: &str) -> Result<String, PackageFaultKind> {
+    single(text).map_err(|NameFault { cause, mend }| PackageFaultKind::Value {
+        setting: "key".to_owned(),
+        value: text.to_owned(),
+        cause,
+        mend,
+    })
 }
 
 /// A flow does not know where it stands; [`super::Package::check`] has told all of this with

@@ -40,7 +40,7 @@ pub use columns::split_columns;
 pub use error::{PackageError, PackageFault, PackageFaultKind};
 pub use name::{NAME_BYTES_MAX, TableName, quoted, quoted_where_needed};
 pub use place::{Line, Origin, Place};
-pub use replace::{Keep, Replace, ReplaceScope};
+pub use replace::{Keep, Replace, ReplaceBy, ReplaceScope};
 pub use resolve::{Environment, Overrides, escape_braces};
 pub use schema::json_schema;
 pub use suggest::suggestion;

@@ -10,6 +10,9 @@ pub struct Replace {
     /// How much of a partitioned target goes.
     #[serde(skip_serializing_if = "ReplaceScope::is_usual")]
     pub scope: ReplaceScope,
+    /// How the rows of a plain target go.
+    #[serde(skip_serializing_if = "ReplaceBy::is_usual")]
+    pub by: ReplaceBy,
     /// Keep what is taken out, so that `inrush undo` can put it back: `true`, or a name that it
     /// is kept under in the staging schema.
     #[serde(skip_serializing_if = "Keep::is_no")]
@@ -37,6 +40,24 @@ pub enum ReplaceScope {
 impl ReplaceScope {
     fn is_usual(&self) -> bool {
         *self == ReplaceScope::Table
+    }
+}
+
+/// How the rows of a plain target are replaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReplaceBy {
+    /// A new table takes the place of the old one, where nothing depends on that.
+    #[default]
+    Swap,
+    /// Its rows are deleted and the new ones inserted: the table stays, with all that depends on
+    /// it, and readers are not held up.
+    Rows,
+}
+
+impl ReplaceBy {
+    fn is_usual(&self) -> bool {
+        *self == ReplaceBy::Swap
     }
 }
 

@@ -202,6 +202,21 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
         if let Some(column) = &mut flow.partition_by {
             visit(&at("partition_by"), Kind::Other, column);
         }
+        for (name, texts) in [
+            ("key", &mut flow.key),
+            ("pre_sql", &mut flow.pre_sql),
+            ("post_sql", &mut flow.post_sql),
+        ] {
+            match texts {
+                None => {}
+                Some(OneOrMany::One(one)) => visit(&at(name), Kind::Other, one),
+                Some(OneOrMany::Many(many)) => {
+                    for (item, one) in many.iter_mut().enumerate() {
+                        visit(&at(&format!("{name}[{item}]")), Kind::Other, one);
+                    }
+                }
+            }
+        }
         if let Keep::Name(name) = &mut flow.replace.keep {
             visit(&at("replace.keep"), Kind::Other, name);
         }

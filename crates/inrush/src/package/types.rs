@@ -159,6 +159,22 @@ pub struct Flow {
     /// For `mode = "replace"`: what is taken out of the target, and what becomes of it.
     #[serde(default, skip_serializing_if = "Replace::is_usual")]
     pub replace: Replace,
+    /// For `mode = "upsert"`: the column or columns that tell which row of the target a row
+    /// takes the place of. The target has a unique index on them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<OneOrMany>,
+    /// A statement, or a list of them, that the switch runs in its transaction before it touches
+    /// the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_sql: Option<OneOrMany>,
+    /// A statement, or a list of them, that the switch runs in its transaction when all rows of
+    /// the target are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub post_sql: Option<OneOrMany>,
+    /// `false`: rows go straight into the target, which they need not wait for the switch in and
+    /// are seen in as they come; for roles that may only INSERT, and targets of any kind.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub atomic: bool,
     /// How many rows may be rejected.
     #[serde(default)]
     pub rejects: RejectLimit,
@@ -178,6 +194,10 @@ impl Flow {
             bounds: Bounds::default(),
             mode: Mode::default(),
             replace: Replace::default(),
+            key: None,
+            pre_sql: None,
+            post_sql: None,
+            atomic: true,
             rejects: RejectLimit::default(),
         }
     }
@@ -533,6 +553,10 @@ pub enum ColumnNull {
     Never(#[schemars(extend("const" = false))] bool),
 }
 
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
 fn is_no(value: &bool) -> bool {
     !value
 }
@@ -611,6 +635,8 @@ pub enum Mode {
     Append,
     /// Rows take the place of those that it has; it is made where it does not exist.
     Replace,
+    /// Rows take the place of those with the same key, or join the others.
+    Upsert,
 }
 
 /// How many rows may be rejected before the flow stops.

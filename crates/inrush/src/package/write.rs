@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::url::url_without_password;
 use super::{
     BoundValue, Bounds, BoundsWord, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, Flow,
-    Format, Keep, Mode, NullMarker, OneOrMany, Package, RejectLimit, Replace, ReplaceScope,
-    RunSettings,
+    Format, Keep, Mode, NullMarker, OneOrMany, Package, RejectLimit, Replace, ReplaceBy,
+    ReplaceScope, RunSettings,
 };
 
 /// Columns that are written in one line at most.
@@ -171,17 +171,34 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
         Mode::Create => "create",
         Mode::Append => "append",
         Mode::Replace => "replace",
+        Mode::Upsert => "upsert",
     };
     line(
         out,
         &format!(
             "mode = {}  # create: the table is made, or it is empty; append: rows are added; \
-             replace: they take the place of those that it has",
+             replace: they take the place of those that it has; upsert: of those of the same key",
             text(mode)
         ),
     );
     if flow.replace != Replace::default() {
         setting(out, "replace", &replace(&flow.replace));
+    }
+    for (name, texts) in [
+        ("key", &flow.key),
+        ("pre_sql", &flow.pre_sql),
+        ("post_sql", &flow.post_sql),
+    ] {
+        match texts {
+            None => {}
+            Some(OneOrMany::One(one)) => setting(out, name, &text(one)),
+            Some(OneOrMany::Many(many)) => {
+                setting(out, name, &list(many.iter().map(|one| text(one)).collect()));
+            }
+        }
+    }
+    if !flow.atomic {
+        setting(out, "atomic", "false");
     }
     if flow.rejects != RejectLimit::default() {
         setting(
@@ -196,6 +213,9 @@ fn replace(replace: &Replace) -> String {
     let mut settings = Vec::new();
     if replace.scope != ReplaceScope::default() {
         settings.push(format!("scope = {}", word(replace.scope)));
+    }
+    if replace.by != ReplaceBy::default() {
+        settings.push(format!("by = {}", word(replace.by)));
     }
     match &replace.keep {
         Keep::Whether(false) => {}

@@ -203,9 +203,17 @@ fn replace() -> impl Strategy<Value = Replace> {
     ];
     (
         select(vec![ReplaceScope::Table, ReplaceScope::Partitions]),
+        select(vec![ReplaceBy::Swap, ReplaceBy::Rows]),
         keep,
     )
-        .prop_map(|(scope, keep)| Replace { scope, keep })
+        .prop_map(|(scope, by, keep)| Replace { scope, by, keep })
+}
+
+fn texts() -> impl Strategy<Value = OneOrMany> {
+    prop_oneof![
+        text().prop_map(OneOrMany::One),
+        vec(text(), 0..8).prop_map(OneOrMany::Many)
+    ]
 }
 
 fn flow() -> impl Strategy<Value = Flow> {
@@ -223,8 +231,19 @@ fn flow() -> impl Strategy<Value = Flow> {
         (option::of(text()), option::of(text()), files, format()),
         (vec(column(), 0..6), text(), option::of(text()), bounds),
         (
-            select(vec![Mode::Create, Mode::Append, Mode::Replace]),
-            replace(),
+            select(vec![
+                Mode::Create,
+                Mode::Append,
+                Mode::Replace,
+                Mode::Upsert,
+            ]),
+            (
+                replace(),
+                option::of(texts()),
+                option::of(texts()),
+                option::of(texts()),
+            ),
+            any::<bool>(),
             0..=i64::MAX as u64,
         ),
     )
@@ -232,7 +251,7 @@ fn flow() -> impl Strategy<Value = Flow> {
             |(
                 (name, connection, files, format),
                 (columns, table, partition_by, bounds),
-                (mode, replace, rows_max),
+                (mode, (replace, key, pre_sql, post_sql), atomic, rows_max),
             )| Flow {
                 name,
                 connection,
@@ -244,6 +263,10 @@ fn flow() -> impl Strategy<Value = Flow> {
                 bounds,
                 mode,
                 replace,
+                key,
+                pre_sql,
+                post_sql,
+                atomic,
                 rejects: RejectLimit { rows_max },
             },
         )

@@ -145,9 +145,10 @@ async fn enter(
         catalog::relation_names(control, &plan.settings.staging_schema, Some(&tables)).await?;
     let (units_kept, dropped): (Vec<UnitRecord>, Vec<UnitRecord>) =
         units.into_iter().partition(|unit| {
-            planned.contains(unit.unit_key.as_str())
-                && unit.staging_schema == plan.settings.staging_schema
-                && standing.contains(&unit.staging_table)
+            let stands = unit.straight
+                || (unit.staging_schema == plan.settings.staging_schema
+                    && standing.contains(&unit.staging_table));
+            planned.contains(unit.unit_key.as_str()) && stands
         });
     drop_units(control, ledger, record.run_id, &dropped).await?;
     let shards = ledger.shards(control, record.run_id).await?;

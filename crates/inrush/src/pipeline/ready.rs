@@ -4,7 +4,7 @@ use crate::destination::postgres::staging::{self, UnitBounds, Upper};
 use crate::destination::postgres::unit::Measured;
 use crate::destination::postgres::{DestinationError, Session};
 use crate::ledger::UnitRecord;
-use crate::plan::{FlowPlan, Plan, UnitPlan, statistics};
+use crate::plan::{FlowPlan, Plan, Publish, UnitPlan, statistics};
 
 /// A unit for the ledger.
 pub fn record(
@@ -21,6 +21,7 @@ pub fn record(
         staging_schema: plan.settings.staging_schema.clone(),
         staging_table: unit.staging_table.clone(),
         shared: unit.shared,
+        straight: flow.publish == Publish::Straight,
         finished,
         rows_counted: measured.map(|measured| measured.rows as i64),
         key_smallest: measured.and_then(|measured| measured.key_smallest.clone()),

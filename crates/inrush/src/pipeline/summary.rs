@@ -10,7 +10,7 @@ use crate::column_policy::ColumnChanges;
 use crate::error::Error;
 use crate::ledger::{Account, ShardRecord, UnitRecord};
 use crate::meter::Meter;
-use crate::plan::{Earlier, FlowPlan, Plan};
+use crate::plan::{Earlier, FlowPlan, Plan, Publish};
 use crate::report::{
     self, ColumnChangesReport, Outcome, PartitionReport, Phases, REPORT_VERSION, RejectReport,
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,
@@ -32,6 +32,7 @@ pub struct Summary {
     notes: Vec<String>,
     partitions: BTreeMap<usize, Vec<PartitionReport>>,
     changes: BTreeMap<usize, BTreeMap<String, ColumnChanges>>,
+    updated: BTreeMap<usize, u64>,
 }
 
 impl Summary {
@@ -47,6 +48,7 @@ impl Summary {
             notes: Vec::new(),
             partitions: BTreeMap::new(),
             changes: BTreeMap::new(),
+            updated: BTreeMap::new(),
         }
     }
 
@@ -91,6 +93,9 @@ impl Summary {
     /// The switch is committed.
     pub fn switched(&mut self, targets: &[TargetTask]) {
         for target in targets {
+            if let Some(count) = target.rows_updated {
+                self.updated.insert(target.flow, count);
+            }
             let attached = target
                 .units
                 .iter()
@@ -244,6 +249,7 @@ impl Summary {
                         .collect(),
                     staging_table: unit.staging_table.clone(),
                     shared: unit.shared,
+                    straight: flow.publish == Publish::Straight,
                     kept: run
                         .units_kept
                         .get(&unit.key)
@@ -278,6 +284,7 @@ impl Summary {
                 let partitions = attached.cloned().unwrap_or_default();
                 let changes = self.changes.get(&flow_index).into_iter().flatten();
                 TableReport {
+                    rows_updated: self.updated.get(&flow_index).copied(),
                     changes: changes
                         .map(|(column, changes)| ColumnChangesReport {
                             column: column.clone(),
@@ -307,6 +314,7 @@ fn table_report(
             .map(|shard| shard.size_bytes())
             .sum(),
         partitions,
+        rows_updated: None,
         changes: Vec::new(),
     }
 }

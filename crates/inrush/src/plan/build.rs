@@ -7,7 +7,7 @@ use super::error::PlanError;
 use super::flow::FlowPlanner;
 use super::privileges::{self, SchemaNeed};
 use super::target::{self, Asked};
-use super::{Earlier, FlowPlan, Plan, earlier, identity, limits, replace, units};
+use super::{Earlier, FlowPlan, Plan, Publish, earlier, identity, limits, replace, units};
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Address, Session, catalog, guests};
@@ -89,7 +89,8 @@ pub async fn build(
     refuse_published_schemas(session, package, &server, &flows).await?;
 
     let stands = ledger::exists(session, &package.run.ledger_schema).await?
-        && catalog::schema_exists(session, &package.run.staging_schema).await?;
+        && (is_all_straight(&flows)
+            || catalog::schema_exists(session, &package.run.staging_schema).await?);
     let setup = if stands {
         Vec::new()
     } else {
@@ -174,31 +175,44 @@ async fn find_privileges(
     server: &ServerFacts,
     flows: &[FlowPlan],
 ) -> Result<Vec<privileges::Privilege>, PlanError> {
-    let mut needs = vec![
-        SchemaNeed {
-            schema: &package.run.ledger_schema,
-            needed_for: privileges::FOR_LEDGER,
-            made: true,
-        },
-        SchemaNeed {
+    let all_straight = is_all_straight(flows);
+    let ledger_stands = ledger::exists(session, &package.run.ledger_schema).await?;
+    let mut needs = vec![SchemaNeed {
+        schema: &package.run.ledger_schema,
+        needed_for: privileges::FOR_LEDGER,
+        made: true,
+        create: !(all_straight && ledger_stands),
+    }];
+    if !all_straight {
+        needs.push(SchemaNeed {
             schema: &package.run.staging_schema,
             needed_for: "staging tables",
             made: true,
-        },
-    ];
-    for flow in flows {
+            create: true,
+        });
+    }
+    // Those that make tables first: what they need holds for the others too.
+    let (straight, others): (Vec<_>, Vec<_>) = flows
+        .iter()
+        .partition(|flow| flow.publish == Publish::Straight);
+    for flow in others.into_iter().chain(straight) {
         if needs.iter().all(|need| need.schema != flow.schema) {
             needs.push(SchemaNeed {
                 schema: &flow.schema,
                 needed_for: "the target",
                 made: false,
+                create: flow.publish != Publish::Straight,
             });
         }
     }
     let mut found = privileges::on_schemas(session, &server.role, &server.database, &needs).await?;
     found.extend(privileges::on_ledger(session, &server.role, &package.run.ledger_schema).await?);
     for flow in flows {
-        if let Some(facts) = &flow.facts {
+        if flow.publish == Publish::Straight {
+            let columns: Vec<String> = flow.columns.iter().map(|c| c.name.clone()).collect();
+            let (schema, table) = (&flow.schema, &flow.table);
+            found.push(privileges::insert(session, schema, table, &columns, &server.role).await?);
+        } else if let Some(facts) = &flow.facts {
             found.push(privileges::ownership(
                 &flow.schema,
                 &flow.table,
@@ -211,16 +225,21 @@ async fn find_privileges(
     Ok(found)
 }
 
+fn is_all_straight(flows: &[FlowPlan]) -> bool {
+    flows.iter().all(|flow| flow.publish == Publish::Straight)
+}
+
 async fn refuse_published_schemas(
     session: &Session,
     package: &Package,
     server: &ServerFacts,
     flows: &[FlowPlan],
 ) -> Result<(), PlanError> {
+    // What goes straight in is published as it comes.
     let schemas: BTreeSet<&str> = flows
         .iter()
-        .map(|flow| flow.schema.as_str())
-        .chain([package.run.staging_schema.as_str()])
+        .filter(|flow| flow.publish != Publish::Straight)
+        .flat_map(|flow| [flow.schema.as_str(), package.run.staging_schema.as_str()])
         .collect();
     for schema in schemas {
         let publications =
@@ -291,6 +310,7 @@ fn refuse_filled_targets(package: &Package, flows: &[FlowPlan]) -> Result<(), Pl
             schema: &planned.schema,
             table: &planned.table,
             mode: flow.mode,
+            atomic: flow.atomic,
             partition_by: None,
         };
         target::check_empty(&asked, planned.facts.as_ref())?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::error::PlanError;
 use super::{Earlier, FlowPlan, identity};
 use crate::destination::postgres::{Session, catalog};
-use crate::ledger::{self, Ledger, SwitchedFile};
+use crate::ledger::{self, Account, Ledger, RunRecord, SwitchedFile, UnitRecord};
 use crate::package::Mode;
 use crate::source::SourceFile;
 
@@ -47,13 +47,21 @@ pub async fn find(
         .map(|unit| unit.staging_table.clone())
         .collect();
     let standing = catalog::relation_names(session, staging_schema, Some(&tables)).await?;
+    let is_kept = |unit: &&UnitRecord| {
+        let stands = unit.straight
+            || (unit.staging_schema == staging_schema && standing.contains(&unit.staging_table));
+        planned.contains(unit.unit_key.as_str()) && stands
+    };
+    refuse_lost_rows(
+        &book,
+        session,
+        &run,
+        units.iter().filter(|unit| !is_kept(unit)),
+    )
+    .await?;
     let kept: BTreeSet<String> = units
         .iter()
-        .filter(|unit| {
-            planned.contains(unit.unit_key.as_str())
-                && unit.staging_schema == staging_schema
-                && standing.contains(&unit.staging_table)
-        })
+        .filter(is_kept)
         .map(|unit| unit.unit_key.clone())
         .collect();
     Ok(Earlier::Stopped {
@@ -61,6 +69,42 @@ pub async fn find(
         run: Box::new(run),
         kept,
     })
+}
+
+/// Refuses to go on where a stopped run has put rows straight into a target, and the plan does not
+/// have their files as they were: nothing can take those rows out again.
+async fn refuse_lost_rows(
+    book: &Ledger,
+    session: &Session,
+    run: &RunRecord,
+    units: impl Iterator<Item = &UnitRecord>,
+) -> Result<(), PlanError> {
+    let straight: Vec<&UnitRecord> = units.filter(|unit| unit.straight).collect();
+    if straight.is_empty() {
+        return Ok(());
+    }
+    let shards = book.shards(session, run.run_id).await?;
+    for unit in straight {
+        let account = Account::of_unit(&shards, &unit.unit_key);
+        let shard = shards.iter().find(|shard| shard.unit_key == unit.unit_key);
+        if let (Some(shard), true) = (shard, account.rows_loaded > 0) {
+            return Err(PlanError::Target {
+                target: unit.target.clone(),
+                what: format!(
+                    "has {} rows of {} by run {}, which was stopped; the file is not asked for any \
+                     more, or it or the flow's settings changed since, and rows that went straight \
+                     into the target (atomic = false) are not taken out again",
+                    account.rows_loaded, shard.file, run.name
+                ),
+                hint: format!(
+                    "give the command of then, with files and settings as they were, to load the \
+                     rest; or delete these rows and give the run up: inrush cleanup --run {}",
+                    run.name
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The run that has loaded all of the plan's files, as they are now. Some of them loaded and

@@ -9,14 +9,14 @@ use super::columns::{self, Known};
 use super::error::PlanError;
 use super::switch_statements::expression;
 use super::target::{self, Asked};
-use super::{FlowPlan, KeyKind, KeyPlan, bounds, parts, replace, sniffed, units};
+use super::{FlowPlan, KeyKind, KeyPlan, Publish, bounds, parts, replace, sniffed, units, upsert};
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::staging::Model;
-use crate::destination::postgres::{Session, catalog};
-use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Mode, Package};
+use crate::destination::postgres::{Session, catalog, swap};
+use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Mode, OneOrMany, Package};
 use crate::source::{self, Preview, ResolveOptions, Shard, SourceFile};
 
 /// Makes the plan of one flow.
@@ -51,6 +51,7 @@ impl FlowPlanner<'_> {
             schema: self.schema,
             table: self.table,
             mode: self.flow.mode,
+            atomic: self.flow.atomic,
             partition_by: partition_by.as_deref(),
         };
         notes.extend(target::check(&asked, facts.as_ref())?);
@@ -85,6 +86,7 @@ impl FlowPlanner<'_> {
         let key_name = facts
             .as_ref()
             .and_then(|facts| facts.partitioning.as_ref())
+            .filter(|_| self.flow.atomic && self.flow.mode != Mode::Upsert)
             .and_then(|partitioning| partitioning.key.first().cloned().flatten())
             .or(partition_by);
         let mut details: Vec<ColumnDetail> = self.flow.column_details()?;
@@ -123,7 +125,19 @@ impl FlowPlanner<'_> {
             },
             None => Model::Columns(resolved.new_columns.clone()),
         };
-        let publish = target::publish(facts.as_ref(), key_name.as_deref(), resolved.new_columns);
+        let mut publish = target::publish(
+            facts.as_ref(),
+            self.flow,
+            key_name.as_deref(),
+            resolved.new_columns,
+        );
+        if self.flow.mode == Mode::Upsert {
+            let key = self.flow.key_columns()?;
+            let columns: Vec<String> = resolved.columns.iter().map(|c| c.name.clone()).collect();
+            let place = (self.schema, self.table);
+            upsert::check(self.session, &name, place, &columns, &key).await?;
+            publish = Publish::Upsert { key };
+        }
         let file_names: Vec<String> = files
             .iter()
             .map(|file| file.path.display().to_string())
@@ -148,6 +162,16 @@ impl FlowPlanner<'_> {
             _ => Vec::new(),
         };
         let mut replace = None;
+        let mut fit_out = Vec::new();
+        if let (Mode::Replace, None, Some(facts)) = (self.flow.mode, &key, &facts) {
+            let session = self.session;
+            let planned = replace::of_plain(session, &self.flow.replace, &target, facts);
+            replace = Some(planned.await?);
+            if let Publish::Swap { dress } = &mut publish {
+                *dress = swap::dress(session, facts.oid, &target).await?;
+                fit_out = swap::fit_out(session, facts.oid, "<staging>").await?;
+            }
+        }
         if let (Some(key), Some(facts)) = (&key, &facts) {
             let asked = ranges_of(&intervals);
             if self.flow.mode == Mode::Replace {
@@ -182,6 +206,7 @@ impl FlowPlanner<'_> {
             // A staging table that was made after another form of the target cannot be attached.
             facts
                 .as_ref()
+                .filter(|_| publish != Publish::Straight)
                 .map(|facts| (&facts.structure, &facts.indexes)),
         );
         let mut taken = catalog::relation_names(self.session, self.schema, None).await?;
@@ -194,6 +219,7 @@ impl FlowPlanner<'_> {
         let mut units = units::group(
             &units::Common {
                 flow: &name,
+                schema: self.schema,
                 table: self.table,
                 run_key: self.run_key,
                 shape: &shape,
@@ -210,6 +236,13 @@ impl FlowPlanner<'_> {
             shards,
             &intervals,
         )?;
+        for unit in &mut units {
+            let staging = qualified(&self.package.run.staging_schema, &unit.staging_table);
+            let own = fit_out
+                .iter()
+                .map(|sql| sql.replacen("<staging>", &staging, 1));
+            unit.create.extend(own);
+        }
         if let Some(key) = &key {
             for (unit, part) in units.iter_mut().zip(&parts) {
                 parts::bound(unit, key, part);
@@ -223,6 +256,8 @@ impl FlowPlanner<'_> {
             mode: self.flow.mode,
             publish,
             replace,
+            pre_sql: statements(&self.flow.pre_sql),
+            post_sql: statements(&self.flow.post_sql),
             model,
             field_count: resolved.field_count,
             columns: resolved.columns,
@@ -306,6 +341,13 @@ impl FlowPlanner<'_> {
             }),
         }
     }
+}
+
+fn statements(texts: &Option<OneOrMany>) -> Vec<String> {
+    let texts = texts.iter().flat_map(OneOrMany::patterns);
+    texts
+        .map(|text| text.trim().trim_end_matches(';').trim_end().to_owned())
+        .collect()
 }
 
 /// Declared bounds as ranges.

@@ -88,7 +88,10 @@ pub fn locks_needed(flows: &[FlowPlan]) -> u64 {
             Publish::CreatePartitioned { .. } | Publish::Attach => {
                 10 + units * (4 + 2 * index_count)
             }
-            Publish::Rename | Publish::Insert => 10 + index_count,
+            Publish::Straight => 0,
+            Publish::Rename | Publish::Insert | Publish::Swap { .. } | Publish::Upsert { .. } => {
+                10 + index_count
+            }
         };
     }
     locks

@@ -22,6 +22,7 @@ pub mod statistics;
 pub mod switch_statements;
 mod target;
 pub mod units;
+mod upsert;
 
 use std::collections::BTreeSet;
 
@@ -114,6 +115,10 @@ pub struct FlowPlan {
     pub publish: Publish,
     /// What is taken out of the target before.
     pub replace: Option<ReplacePlan>,
+    /// Statements of the user that the switch runs before it touches the target.
+    pub pre_sql: Vec<String>,
+    /// Statements of the user that the switch runs when all rows are there.
+    pub post_sql: Vec<String>,
     /// What staging tables are made after.
     pub model: Model,
     /// The columns that the files fill.
@@ -157,6 +162,19 @@ pub enum Publish {
     Attach,
     /// The one unit becomes the target.
     Rename,
+    /// The one unit takes the place of the plain target that exists.
+    Swap {
+        /// Statements that give it what the old table had.
+        dress: Vec<String>,
+    },
+    /// The one unit's rows are merged into the target that exists.
+    Upsert {
+        /// The columns that tell which row is which.
+        key: Vec<String>,
+    },
+    /// Rows go straight into the target that exists, each shard in a transaction of its own;
+    /// nothing is left for the switch.
+    Straight,
     /// The one unit's rows are copied into the target that exists: the only switch that is not
     /// metadata alone.
     Insert,

@@ -48,6 +48,15 @@ impl Plan {
 
 fn unit_statements(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<String> {
     let mut statements = vec!["BEGIN".to_owned()];
+    if flow.publish == Publish::Straight {
+        for shard in 0..unit.shards.len() {
+            if shard > 0 {
+                statements.push("BEGIN".to_owned());
+            }
+            statements.extend([unit.copy.clone(), "COMMIT".to_owned()]);
+        }
+        return statements;
+    }
     statements.extend(unit.create.iter().cloned());
     if unit.shared {
         statements.push("COMMIT".to_owned());
@@ -186,6 +195,15 @@ impl Plan {
             }
             Publish::CreatePartitioned { .. } => "the target is made, partitioned by range",
             Publish::Attach => "the target exists; its partitions are attached",
+            Publish::Swap { .. } => "the target exists; a new table takes its place",
+            Publish::Upsert { .. } => "the target exists; rows are merged into it by the key",
+            Publish::Insert if flow.replace.is_some() => {
+                "the target exists; new rows take the place of all that it has"
+            }
+            Publish::Straight => {
+                "the target exists; rows go straight into it as they come, seen at once \
+                 (atomic = false)"
+            }
             Publish::Rename => "the target is made: its staging table becomes it",
             Publish::Insert => "the target exists and is plain; rows are copied into it",
         };
@@ -241,7 +259,9 @@ impl Plan {
         flow: &FlowPlan,
         unit: &UnitPlan,
     ) -> fmt::Result {
-        let kind = if unit.shared {
+        let kind = if flow.publish == Publish::Straight {
+            "straight: each shard in a transaction of its own with its ledger row, without FREEZE"
+        } else if unit.shared {
             "shared by streams: its table is committed first, each shard in a transaction of its \
              own, without FREEZE"
         } else if self.settings.freeze {

@@ -6,15 +6,18 @@ use crate::destination::postgres::catalog::{self, TargetFacts};
 use crate::destination::postgres::old_tables::{self, OldTable};
 use crate::destination::postgres::quote::{cut, qualified};
 use crate::destination::postgres::ranges::{self, Coverage, PartitionRange};
+use crate::destination::postgres::swap;
 use crate::destination::postgres::{DestinationError, Session};
 use crate::ledger::{self, Ledger, SwitchedTable};
-use crate::package::{Keep, NAME_BYTES_MAX, Replace, ReplaceScope};
+use crate::package::{Keep, NAME_BYTES_MAX, Replace, ReplaceBy, ReplaceScope};
 
 /// What is taken out of a target that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplacePlan {
     /// How much of it.
     pub scope: ReplaceScope,
+    /// The rows of a plain target are deleted.
+    pub by_rows: bool,
     /// What becomes of it.
     pub keep: KeepPlan,
     /// What is taken out as far as it is known before the load: partitions that only the data
@@ -106,6 +109,7 @@ pub async fn of_partitions(
     };
     let plan = ReplacePlan {
         scope: replace.scope,
+        by_rows: false,
         keep: KeepPlan::of(&replace.keep),
         old,
     };
@@ -125,6 +129,70 @@ pub async fn of_partitions(
         }
     }
     Ok(plan)
+}
+
+/// Plans how a plain target is replaced.
+pub async fn of_plain(
+    session: &Session,
+    replace: &Replace,
+    target: &str,
+    facts: &TargetFacts,
+) -> Result<ReplacePlan, PlanError> {
+    let refuse = |what: String, hint: &str| PlanError::Target {
+        target: target.to_owned(),
+        what,
+        hint: hint.to_owned(),
+    };
+    if replace.scope == ReplaceScope::Partitions {
+        return Err(refuse(
+            "is a plain table, and the flow replaces partitions".to_owned(),
+            "take `scope` out of `replace`",
+        ));
+    }
+    if replace.by == ReplaceBy::Rows {
+        let cascading: Vec<&str> = facts
+            .referring
+            .iter()
+            .filter(|key| key.cascades)
+            .map(|key| key.label.as_str())
+            .collect();
+        if !cascading.is_empty() {
+            return Err(refuse(
+                format!(
+                    "is referred to by foreign keys that would delete or change rows of other \
+                     tables with its own ({})",
+                    cascading.join(", ")
+                ),
+                "drop them for the load, and add them again after it",
+            ));
+        }
+        return Ok(ReplacePlan {
+            scope: replace.scope,
+            by_rows: true,
+            keep: KeepPlan::Drop,
+            old: Vec::new(),
+        });
+    }
+    let obstacles = swap::obstacles(session, facts.oid).await?;
+    if !obstacles.is_empty() {
+        return Err(refuse(
+            format!(
+                "cannot be swapped for a new table, since that would lose or leave behind: {}",
+                obstacles.join(", ")
+            ),
+            "replace = { by = \"rows\" } deletes its rows and inserts the new ones: all of it \
+             stays, and each row is written twice",
+        ));
+    }
+    Ok(ReplacePlan {
+        scope: replace.scope,
+        by_rows: false,
+        keep: KeepPlan::of(&replace.keep),
+        old: old_tables::by_oid(session, facts.oid)
+            .await?
+            .into_iter()
+            .collect(),
+    })
 }
 
 /// A partition that new ones cover in part: it can neither stay nor go.
@@ -191,6 +259,12 @@ pub async fn covered(
 
 /// The statements that take out what is known before the load.
 pub fn template(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Vec<String> {
+    if replace.by_rows {
+        return vec![
+            format!("LOCK TABLE {target} IN SHARE ROW EXCLUSIVE MODE"),
+            format!("DELETE FROM {target}"),
+        ];
+    }
     let mut statements = vec![format!("LOCK TABLE {target} IN ACCESS EXCLUSIVE MODE")];
     if replace.scope == ReplaceScope::Partitions && replace.old.is_empty() {
         statements.push(format!(
@@ -198,7 +272,9 @@ pub fn template(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Ve
         ));
     }
     for old in &replace.old {
-        statements.push(old_tables::detach(target, old));
+        if old.bound.is_some() {
+            statements.push(old_tables::detach(target, old));
+        }
         let kept_name = replace.kept_name(target, old);
         let kept = kept_name.as_deref().map(|name| (staging_schema, name));
         statements.extend(old_tables::drop_or_keep(old, kept));
@@ -296,7 +372,17 @@ pub async fn refuse_taken_names(
 
 /// What goes and what becomes of it, in words.
 pub fn words(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Vec<String> {
+    if replace.by_rows {
+        return vec![
+            "replaces all of its rows: they are deleted, and the new ones inserted; readers are \
+             not held up, writers wait"
+                .to_owned(),
+            "what is replaced is gone after the switch".to_owned(),
+        ];
+    }
+    let is_whole = replace.old.iter().any(|old| old.bound.is_none());
     let mut lines = vec![match replace.scope {
+        _ if is_whole => "replaces the table itself; whoever reads it now is waited for".to_owned(),
         ReplaceScope::Table => format!(
             "replaces all {} of its partitions; whoever reads it now is waited for",
             replace.old.len()
@@ -310,14 +396,12 @@ pub fn words(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Vec<S
         None => "dropped".to_owned(),
         Some(name) => format!("kept as {}", qualified(staging_schema, &name)),
     };
-    let bound = |old: &OldTable| old.bound.clone().unwrap_or_default();
     for old in replace.old.iter().take(SHOWN) {
-        lines.push(format!(
-            "  {} ({}) is {}",
-            old.qualified(),
-            bound(old),
-            fate(old)
-        ));
+        let words = match &old.bound {
+            Some(bound) => format!(" ({bound})"),
+            None => String::new(),
+        };
+        lines.push(format!("  {}{words} is {}", old.qualified(), fate(old)));
     }
     if replace.old.len() > SHOWN {
         lines.push(format!("  ... and {} more", replace.old.len() - SHOWN));

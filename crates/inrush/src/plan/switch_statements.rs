@@ -88,6 +88,19 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
             )));
             statements
         }
+        Publish::Straight => Vec::new(),
+        Publish::Swap { dress } => {
+            let mut statements = moved(&staging, schema, &unit.staging_table, table);
+            statements.extend(dress.iter().cloned().map(Metadata));
+            statements
+        }
+        Publish::Upsert { key } => {
+            let columns: Vec<String> = flow.columns.iter().map(|c| c.name.clone()).collect();
+            vec![
+                CopyRows(merge(&target, &staging, &columns, key)),
+                Metadata(format!("DROP TABLE {staging}")),
+            ]
+        }
         Publish::Rename => moved(&staging, schema, &unit.staging_table, table),
         Publish::Insert => {
             let columns: Vec<String> = flow
@@ -106,6 +119,43 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
             ]
         }
     }
+}
+
+/// Merges rows into a target by a key.
+pub fn merge(target: &str, source: &str, columns: &[String], key: &[String]) -> String {
+    let list = |names: &[String]| {
+        let names: Vec<String> = names.iter().map(|name| identifier(name)).collect();
+        names.join(", ")
+    };
+    let others: Vec<&String> = columns.iter().filter(|name| !key.contains(name)).collect();
+    // Where the key is all there is, setting it to itself counts the row as one that was met.
+    let set = match others.is_empty() {
+        true => key.iter().take(1).collect(),
+        false => others,
+    };
+    let set: Vec<String> = set
+        .into_iter()
+        .map(|name| format!("{0} = excluded.{0}", identifier(name)))
+        .collect();
+    format!(
+        "INSERT INTO {target} ({0}) OVERRIDING SYSTEM VALUE SELECT {0} FROM {source} \
+         ON CONFLICT ({1}) DO UPDATE SET {2}",
+        list(columns),
+        list(key),
+        set.join(", ")
+    )
+}
+
+/// Counts the rows of a unit that will update one of the target. NULL is no key.
+pub fn count_updates(target: &str, source: &str, key: &[String]) -> String {
+    let same: Vec<String> = key
+        .iter()
+        .map(|name| format!("t.{0} = s.{0}", identifier(name)))
+        .collect();
+    format!(
+        "SELECT count(*) FROM {source} s WHERE EXISTS (SELECT FROM {target} t WHERE {})",
+        same.join(" AND ")
+    )
 }
 
 /// Moves a staging table into a schema, under a new name. The staging name is a digest that
@@ -133,6 +183,7 @@ pub fn expression(key: &str) -> String {
 /// tell stand in angle brackets.
 pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
     let mut statements: Vec<String> = create_target(flow).into_iter().collect();
+    statements.extend(flow.pre_sql.iter().cloned());
     if let Some(replace) = &flow.replace {
         statements.extend(replace::template(replace, &flow.target(), staging_schema));
     }
@@ -160,5 +211,6 @@ pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
         let steps = publish_unit(flow, staging_schema, &task);
         statements.extend(steps.iter().map(|step| step.sql().to_owned()));
     }
+    statements.extend(flow.post_sql.iter().cloned());
     statements
 }

@@ -21,6 +21,8 @@ const NAME_BYTES_MAX: usize = 63;
 pub struct Common<'a> {
     /// The flow's name.
     pub flow: &'a str,
+    /// The target's schema.
+    pub schema: &'a str,
     /// The target's name.
     pub table: &'a str,
     /// The run's key.
@@ -54,6 +56,11 @@ pub fn group(
     intervals: &[Interval],
 ) -> Result<Vec<UnitPlan>, PlanError> {
     let groups: Vec<(Vec<Shard>, Option<&Interval>)> = match common.key {
+        // What is in the target stays there, so a file that changed must not touch the others.
+        None if *common.publish == Publish::Straight => shards
+            .into_iter()
+            .map(|shard| (vec![shard], None))
+            .collect(),
         None => vec![(shards, None)],
         Some(_) if intervals.is_empty() => shards
             .into_iter()
@@ -116,11 +123,21 @@ fn unit(
         .map(|column| column.name.as_str())
         .collect();
     let ready = match (common.publish, common.facts) {
-        (Publish::Attach, Some(facts)) => staging::build_indexes(schema, &staging_table, facts),
+        (Publish::Attach | Publish::Swap { .. }, Some(facts)) => {
+            staging::build_indexes(schema, &staging_table, facts)
+        }
+        // Of rows with one key only one can be merged.
+        (Publish::Upsert { key }, _) => {
+            vec![staging::build_key_index(schema, &staging_table, key)]
+        }
         _ => Vec::new(),
     };
+    if *common.publish == Publish::Straight {
+        return straight_unit(common, number, shards, key, staging_table, &column_names);
+    }
     let mut create = staging::create_staging(schema, &staging_table, common.model, bounds.as_ref());
-    if let (Publish::Insert, Some(facts)) = (common.publish, common.facts) {
+    if let (Publish::Insert | Publish::Upsert { .. }, Some(facts)) = (common.publish, common.facts)
+    {
         let numbered = facts
             .columns
             .iter()
@@ -153,6 +170,37 @@ fn unit(
         bounds,
         key_bounds,
     })
+}
+
+/// A unit whose rows go straight into the target.
+fn straight_unit(
+    common: &Common<'_>,
+    number: usize,
+    shards: Vec<Shard>,
+    key: String,
+    staging_table: String,
+    column_names: &[&str],
+) -> Result<UnitPlan, PlanError> {
+    let binary = matches!(common.wire, WireForm::Binary(_));
+    let copy = staging::copy_in(common.schema, common.table, column_names, binary, false);
+    let mut unit = UnitPlan {
+        number,
+        bytes_count: shards.iter().map(work_bytes).sum(),
+        shared: true,
+        partition_name: None,
+        create: Vec::new(),
+        copy: copy.clone(),
+        copy_shared: copy,
+        measure: String::new(),
+        ready: Vec::new(),
+        staging_table,
+        key,
+        shards,
+        bounds: None,
+        key_bounds: None,
+    };
+    unit.share()?;
+    Ok(unit)
 }
 
 /// How much text a shard holds, as far as its size tells: text of this kind shrinks to about a
@@ -197,6 +245,9 @@ pub fn share_long_ones(flows: &mut [FlowPlan], streams: usize) -> Result<(), Sou
     let units: Vec<&mut UnitPlan> = units.collect();
     let total: u64 = units.iter().map(|unit| unit.bytes_count).sum();
     for unit in units {
+        if unit.shared {
+            continue;
+        }
         let too_long = unit.bytes_count.saturating_mul(streams as u64) > total;
         // Nobody knows how long a pipe is.
         let is_endless = unit.shards.iter().any(|shard| shard.file.is_pipe());

@@ -104,6 +104,9 @@ pub struct TableReport {
     pub stored_bytes: u64,
     /// Its partitions that this run attached.
     pub partitions: Vec<PartitionReport>,
+    /// Of an upsert: rows that took the place of others of the same key; the rest are new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_updated: Option<u64>,
     /// Columns with values that were changed as their policies allow, in the rows that this
     /// attempt committed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -144,6 +147,9 @@ pub struct UnitReport {
     pub staging_table: String,
     /// Filled by several streams.
     pub shared: bool,
+    /// Its rows went straight into the target, shard by shard.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub straight: bool,
     /// Loaded by an earlier attempt and kept.
     pub kept: bool,
     /// Committed.

@@ -43,6 +43,32 @@ pub enum SwitchError {
         /// Rows that were loaded.
         expected: u64,
     },
+    /// A statement of the user failed.
+    #[error("flow `{flow}`: {setting} failed, and all was taken back: {statement}\n  {source}")]
+    Statement {
+        /// The flow.
+        flow: String,
+        /// `pre_sql` or `post_sql`, with its place in the list.
+        setting: String,
+        /// The statement, shortened.
+        statement: String,
+        /// What the server said.
+        source: DestinationError,
+    },
+    /// The target changed while the load ran, so that the new table is not like it.
+    #[error("{target} was changed while the load ran ({what}); nothing was switched")]
+    Changed {
+        /// The target.
+        target: String,
+        /// What is other than in the plan.
+        what: String,
+    },
+    /// Rows of the target did not go.
+    #[error("{target} still has rows after all of them were deleted; nothing was switched")]
+    NotDeleted {
+        /// The target.
+        target: String,
+    },
     /// A partition that new ones cover in part can neither stay nor go.
     #[error("{target} {what}; nothing was switched")]
     Partly {
@@ -91,6 +117,25 @@ impl SwitchError {
                  within one partition; `inrush cleanup` removes what is staged"
                     .to_owned(),
             ),
+            SwitchError::Statement { source, .. } => match source {
+                DestinationError::Refused { message, .. }
+                    if message.contains("multiple commands") =>
+                {
+                    Some(
+                        "write one statement for each entry of the list: [\"...\", \"...\"]"
+                            .to_owned(),
+                    )
+                }
+                _ => Some(
+                    "all units are loaded and kept: mend the statement, and the same command \
+                     switches"
+                        .to_owned(),
+                ),
+            },
+            SwitchError::Changed { .. } => Some("the same command plans anew".to_owned()),
+            SwitchError::NotDeleted { .. } => {
+                Some("a trigger or rule of the target keeps them: drop it for the load".to_owned())
+            }
             SwitchError::Partly { mend, .. } => Some(mend.clone()),
             SwitchError::KeptNameTaken { table } => Some(format!(
                 "DROP TABLE {table}; if nobody needs it, or choose another name: replace = {{ keep \

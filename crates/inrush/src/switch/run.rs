@@ -7,7 +7,7 @@ use tokio_postgres::error::SqlState;
 use super::error::SwitchError;
 use super::take_out::{self, TakenOut};
 use super::tasks::TargetTask;
-use crate::destination::postgres::quote::literal;
+use crate::destination::postgres::quote::{literal, qualified};
 use crate::destination::postgres::{DestinationError, Session, catalog};
 use crate::fault::{self, Fault, FaultPoint};
 use crate::ledger::{Fence, Ledger, SwitchedTable, What};
@@ -51,6 +51,7 @@ pub async fn run(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<TargetT
         let blocked = matches!(
             &error,
             SwitchError::Destination(refused)
+            | SwitchError::Statement { source: refused, .. }
                 if matches!(
                     refused.code(),
                     Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE
@@ -60,6 +61,10 @@ pub async fn run(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<TargetT
         if !matches!(
             &error,
             SwitchError::Destination(DestinationError::Lost { .. })
+                | SwitchError::Statement {
+                    source: DestinationError::Lost { .. },
+                    ..
+                }
         ) {
             session.execute("ROLLBACK", "undoing the switch").await?;
         }
@@ -131,14 +136,23 @@ async fn publish(
     if let Some(create) = switch_statements::create_target(flow) {
         session.execute(&create, &doing).await?;
     }
-    let exists = matches!(flow.publish, Publish::Attach | Publish::Insert);
+    let exists = !matches!(
+        flow.publish,
+        Publish::CreatePartitioned { .. } | Publish::Rename | Publish::Straight
+    );
     if exists {
         // What ATTACH takes on the parent, and what keeps other writers of a plain target out.
         let mode = match flow.publish {
             // Whoever reads now is waited for, and whoever comes waits, as long as it takes to
             // take tables out and put others in.
-            _ if flow.replace.is_some() => "ACCESS EXCLUSIVE",
-            Publish::Insert => "SHARE ROW EXCLUSIVE",
+            _ if flow
+                .replace
+                .as_ref()
+                .is_some_and(|replace| !replace.by_rows) =>
+            {
+                "ACCESS EXCLUSIVE"
+            }
+            Publish::Insert | Publish::Upsert { .. } => "SHARE ROW EXCLUSIVE",
             _ => "SHARE UPDATE EXCLUSIVE",
         };
         session
@@ -151,6 +165,7 @@ async fn publish(
             }
         }
     }
+    user_statements(session, flow, "pre_sql", &flow.pre_sql).await?;
     let mut taken_out = TakenOut::default();
     if let Some(replace) = &flow.replace {
         taken_out = take_out::take_out(
@@ -164,12 +179,22 @@ async fn publish(
         .await?;
     }
     tables.append(&mut taken_out.tables);
-    let target = named(session, flow, target).await?;
+    let mut target = named(session, flow, target).await?;
+    let mut updated = None;
     for unit in &target.units {
+        if let Publish::Swap { .. } = &flow.publish {
+            take_out::name_indexes(session, flow, staging_schema, unit).await?;
+        }
         for step in switch_statements::publish_unit(flow, staging_schema, unit) {
             match step {
                 SwitchStep::Metadata(sql) => session.execute(&sql, &doing).await?,
                 SwitchStep::CopyRows(sql) => {
+                    if let Publish::Upsert { key } = &flow.publish {
+                        let staging = qualified(staging_schema, &unit.staging_table);
+                        let count = switch_statements::count_updates(&name, &staging, key);
+                        let rows = session.query(&count, &[], &doing).await?;
+                        updated = Some(rows[0].get::<_, i64>(0) as u64);
+                    }
                     // The target's own triggers find what they name as in any other session.
                     session
                         .execute("SET LOCAL search_path = DEFAULT", &doing)
@@ -197,7 +222,53 @@ async fn publish(
         tables.push(take_out::remake_default(session, flow, default).await?);
     }
     tables.extend(brought_in(session, flow, &target).await?);
+    user_statements(session, flow, "post_sql", &flow.post_sql).await?;
+    target.rows_updated = updated;
     Ok(target)
+}
+
+/// Runs statements of the user, which find what they name as in any other session. Each goes
+/// alone: the server takes no second one with it that could end the transaction.
+async fn user_statements(
+    session: &Session,
+    flow: &FlowPlan,
+    setting: &str,
+    statements: &[String],
+) -> Result<(), SwitchError> {
+    if statements.is_empty() {
+        return Ok(());
+    }
+    let doing = "running a statement of the package";
+    session
+        .execute("SET LOCAL search_path = DEFAULT", doing)
+        .await?;
+    for (index, statement) in statements.iter().enumerate() {
+        session
+            .client
+            .execute(statement.as_str(), &[])
+            .await
+            .map_err(|error| SwitchError::Statement {
+                flow: flow.name.clone(),
+                setting: match statements.len() {
+                    1 => setting.to_owned(),
+                    count => format!("statement {} of {count} of {setting}", index + 1),
+                },
+                statement: shortened(statement),
+                source: DestinationError::from_driver(error, doing),
+            })?;
+    }
+    session
+        .execute("SET LOCAL search_path = pg_catalog", doing)
+        .await?;
+    Ok(())
+}
+
+fn shortened(statement: &str) -> String {
+    const SHOWN: usize = 200;
+    match statement.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{} ...", &statement[..end]),
+        None => statement.to_owned(),
+    }
 }
 
 /// What became of the units, for the ledger.
@@ -230,7 +301,9 @@ async fn brought_in(
                     tables.push(take_out::attached(session, flow, &flow.schema, name, key).await?);
                 }
             }
-            (Publish::Rename, _) => tables.push(whole(What::Made, Some(&unit.key), oid)),
+            (Publish::Rename | Publish::Swap { .. }, _) => {
+                tables.push(whole(What::Made, Some(&unit.key), oid))
+            }
             _ => tables.push(whole(What::Inserted, Some(&unit.key), oid)),
         }
     }

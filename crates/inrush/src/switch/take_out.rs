@@ -2,14 +2,15 @@
 //! and under its lock of the target.
 
 use super::error::SwitchError;
+use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::old_tables::{self, OldTable};
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::ranges::PartitionRange;
-use crate::destination::postgres::{Session, catalog};
+use crate::destination::postgres::{Session, catalog, swap};
 use crate::ledger::{Ledger, Original, SwitchedTable, What};
 use crate::package::ReplaceScope;
 use crate::plan::switch_statements::UnitTask;
-use crate::plan::{FlowPlan, KeepPlan, ReplacePlan, replace};
+use crate::plan::{FlowPlan, KeepPlan, Publish, ReplacePlan, replace};
 
 /// What was taken out.
 #[derive(Debug, Default)]
@@ -31,6 +32,9 @@ pub async fn take_out(
 ) -> Result<TakenOut, SwitchError> {
     let target = flow.target();
     let doing = format!("taking out what {target} had");
+    if replace.by_rows {
+        return delete_rows(session, flow).await;
+    }
     drop_last_generation(session, ledger, &target, replace).await?;
     let mut taken_out = TakenOut::default();
     for old in replaced(session, flow, replace, units).await? {
@@ -42,9 +46,11 @@ pub async fn take_out(
             }
             taken_out.default = Some(old.clone());
         }
-        session
-            .execute(&old_tables::detach(&target, &old), &doing)
-            .await?;
+        if old.bound.is_some() {
+            session
+                .execute(&old_tables::detach(&target, &old), &doing)
+                .await?;
+        }
         let kept_name = replace.kept_name(&target, &old);
         if let Some(name) = &kept_name {
             refuse_taken(session, staging_schema, name).await?;
@@ -132,6 +138,11 @@ async fn replaced(
     let Some(facts) = catalog::target(session, &flow.schema, &flow.table).await? else {
         return Ok(Vec::new());
     };
+    if let (Publish::Swap { .. }, Some(planned)) = (&flow.publish, &flow.facts) {
+        refuse_changed(session, flow, planned, &facts).await?;
+        let old = old_tables::by_oid(session, facts.oid).await?;
+        return Ok(old.into_iter().collect());
+    }
     let partitions = old_tables::partitions(session, facts.oid).await?;
     match (replace.scope, &flow.key) {
         (ReplaceScope::Partitions, Some(key)) => {
@@ -146,6 +157,108 @@ async fn replaced(
         }
         _ => Ok(partitions),
     }
+}
+
+/// What came to a table since the plan would be lost with a swap.
+async fn refuse_changed(
+    session: &Session,
+    flow: &FlowPlan,
+    planned: &TargetFacts,
+    now: &TargetFacts,
+) -> Result<(), SwitchError> {
+    let changed = |what: String| SwitchError::Changed {
+        target: flow.target(),
+        what,
+    };
+    if now.oid != planned.oid {
+        return Err(changed("it is another table".to_owned()));
+    }
+    if now.structure != planned.structure || now.indexes != planned.indexes {
+        return Err(changed("its columns, constraints or indexes".to_owned()));
+    }
+    if let Some(obstacle) = swap::obstacles(session, now.oid).await?.first() {
+        return Err(changed(format!("it has {obstacle}")));
+    }
+    Ok(())
+}
+
+/// Deletes all rows of a plain target, which stays.
+async fn delete_rows(session: &Session, flow: &FlowPlan) -> Result<TakenOut, SwitchError> {
+    let target = flow.target();
+    let doing = format!("deleting what {target} had");
+    // The target's own triggers find what they name as in any other session.
+    session
+        .execute("SET LOCAL search_path = DEFAULT", &doing)
+        .await?;
+    session
+        .execute(&format!("DELETE FROM {target}"), &doing)
+        .await?;
+    session
+        .execute("SET LOCAL search_path = pg_catalog", &doing)
+        .await?;
+    let sql = format!("SELECT EXISTS (SELECT FROM {target})");
+    if session.query(&sql, &[], &doing).await?[0].get(0) {
+        return Err(SwitchError::NotDeleted { target });
+    }
+    let Some(facts) = &flow.facts else {
+        return Ok(TakenOut::default());
+    };
+    let deleted = SwitchedTable {
+        target,
+        what: What::Dropped,
+        unit_key: None,
+        table_oid: facts.oid,
+        table_schema: flow.schema.clone(),
+        table_name: flow.table.clone(),
+        bound: None,
+        condition: None,
+        original: None,
+    };
+    Ok(TakenOut {
+        tables: vec![deleted],
+        default: None,
+    })
+}
+
+/// Gives the indexes of a table that takes the place of another the names of that one's, and takes
+/// away what default privileges gave it. Both have their indexes in the same order.
+pub async fn name_indexes(
+    session: &Session,
+    flow: &FlowPlan,
+    staging_schema: &str,
+    unit: &UnitTask,
+) -> Result<(), SwitchError> {
+    let doing = format!("making the new {} like the old one", flow.target());
+    let rows = session
+        .query(
+            "SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = $1 AND c.relname = $2",
+            &[&staging_schema, &unit.staging_table],
+            &doing,
+        )
+        .await?;
+    let oid: u32 = rows[0].get(0);
+    let new = old_tables::by_oid(session, oid).await?;
+    let (Some(new), Some(facts)) = (new, &flow.facts) else {
+        return Ok(());
+    };
+    let names: Vec<String> = facts
+        .indexes
+        .iter()
+        .map(|index| index.name.clone())
+        .collect();
+    let mut statements = swap::undress(session, staging_schema, &unit.staging_table).await?;
+    // Within the staging schema first: it has a kept table's indexes under other names.
+    statements.extend(old_tables::relocate(
+        &new,
+        staging_schema,
+        &unit.staging_table,
+        &names,
+    ));
+    for statement in statements {
+        session.execute(&statement, &doing).await?;
+    }
+    Ok(())
 }
 
 /// The ranges of the units that become partitions.

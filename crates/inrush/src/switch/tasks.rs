@@ -31,6 +31,8 @@ pub struct TargetTask {
     pub units: Vec<UnitTask>,
     /// Rows of all its units.
     pub rows: u64,
+    /// Rows that took the place of others of the same key, once they have.
+    pub rows_updated: Option<u64>,
 }
 
 /// Works out the bounds of a flow's units, and refuses units whose keys overlap each other or a
@@ -59,6 +61,7 @@ pub async fn tasks(
             flow: flow_index,
             units,
             rows,
+            rows_updated: None,
         });
     };
     let mut units = Vec::new();
@@ -84,6 +87,7 @@ pub async fn tasks(
         flow: flow_index,
         units,
         rows,
+        rows_updated: None,
     })
 }
 

@@ -146,11 +146,12 @@ pub async fn target(
         None => None,
     };
     let has_rows = if matches!(kind, 'r' | 'p') {
-        let sql = format!(
-            "SELECT EXISTS (SELECT FROM {})",
-            quote::qualified(schema, name)
-        );
-        session.query(&sql, &[], &doing).await?[0].get(0)
+        let table = quote::qualified(schema, name);
+        let look = "SELECT has_any_column_privilege($1::oid, 'SELECT')";
+        let sql = format!("SELECT EXISTS (SELECT FROM {table})");
+        // Whoever may not look there takes it to be filled.
+        !session.query(look, &[&oid], &doing).await?[0].get::<_, bool>(0)
+            || session.query(&sql, &[], &doing).await?[0].get(0)
     } else {
         false
     };

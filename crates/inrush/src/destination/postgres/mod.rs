@@ -17,6 +17,7 @@ pub mod ranges;
 pub mod session;
 pub mod socket;
 pub mod staging;
+pub mod swap;
 pub mod tls;
 pub mod types;
 pub mod unit;
