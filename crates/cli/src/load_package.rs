@@ -51,7 +51,7 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
         rejects: RejectLimit {
             rows_max: arguments.max_rejects,
         },
-        ..Flow::new(files, &escape_braces(&arguments.table))
+        ..Flow::new(files.into(), &escape_braces(&arguments.table))
     };
     Ok(Package {
         // The ledger finds a stopped run again by this name and the target.

@@ -5,8 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use inrush::package::{
-    Connection, Flow, OneOrMany, Origin, Overrides, Package, RunSettings, escape_braces,
-    quoted_where_needed,
+    Connection, Flow, Origin, Overrides, Package, RunSettings, escape_braces, quoted_where_needed,
 };
 use inrush::sniff::{Guess, SniffOptions, sniff, table_name};
 
@@ -81,13 +80,7 @@ fn package(arguments: &InitArguments, table: &str) -> Package {
         parameters: BTreeMap::new(),
         connections: BTreeMap::from([("target".to_owned(), Connection::new(&arguments.to))]),
         run: RunSettings::default(),
-        flows: vec![Flow::new(
-            match <[String; 1]>::try_from(files) {
-                Ok([only]) => OneOrMany::One(only),
-                Err(files) => OneOrMany::Many(files),
-            },
-            &escape_braces(table),
-        )],
+        flows: vec![Flow::new(files.into(), &escape_braces(table))],
         origin: Origin::of_arguments([
             ("name", "--table"),
             ("connections.target.url", "--to"),

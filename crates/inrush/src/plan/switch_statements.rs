@@ -1,6 +1,6 @@
 //! The statements of the switch: written by the plan, run by the switch.
 
-use super::{FlowPlan, Publish, replace};
+use super::{FlowPlan, Publish, index_rebuild, replace};
 use crate::destination::postgres::quote::{identifier, literal, qualified};
 use crate::destination::postgres::staging::{self, BOUNDS_CHECK, Upper};
 
@@ -69,8 +69,18 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
                 .expect("a unit of a partitioned flow has a partition name");
             let partition = qualified(schema, name);
             let mut statements = moved(&staging, schema, &unit.staging_table, name);
-            // LIKE leaves the owner out; whoever owns the target owns its parts.
+            statements.extend(grants(flow, &partition));
             if let Some(facts) = &flow.facts {
+                for column in facts.numbered(&flow.columns) {
+                    // From here on the parent numbers it.
+                    statements.push(Metadata(staging::drop_default(schema, name, &column.name)));
+                }
+                if let Some(words) = facts.replica_identity_words() {
+                    statements.push(Metadata(format!(
+                        "ALTER TABLE {partition} REPLICA IDENTITY {words}"
+                    )));
+                }
+                // LIKE leaves the owner out; whoever owns the target owns its parts.
                 statements.push(Metadata(format!(
                     "ALTER TABLE {partition} OWNER TO {}",
                     identifier(&facts.owner)
@@ -101,7 +111,11 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
                 Metadata(format!("DROP TABLE {staging}")),
             ]
         }
-        Publish::Rename => moved(&staging, schema, &unit.staging_table, table),
+        Publish::Rename => {
+            let mut statements = moved(&staging, schema, &unit.staging_table, table);
+            statements.extend(grants(flow, &target));
+            statements
+        }
         Publish::Insert => {
             let columns: Vec<String> = flow
                 .columns
@@ -158,6 +172,16 @@ pub fn count_updates(target: &str, source: &str, key: &[String]) -> String {
     )
 }
 
+/// What the schema grants on tables that are made in it.
+fn grants(flow: &FlowPlan, table: &str) -> impl Iterator<Item = SwitchStep> {
+    let statements: Vec<String> = flow
+        .default_grants
+        .iter()
+        .map(|grant| grant.statement(table))
+        .collect();
+    statements.into_iter().map(SwitchStep::Metadata)
+}
+
 /// Moves a staging table into a schema, under a new name. The staging name is a digest that
 /// nothing else has, so it is not in the way there.
 fn moved(staging: &str, schema: &str, staging_table: &str, name: &str) -> Vec<SwitchStep> {
@@ -187,6 +211,7 @@ pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
     if let Some(replace) = &flow.replace {
         statements.extend(replace::template(replace, &flow.target(), staging_schema));
     }
+    statements.extend(index_rebuild::before_rows(flow));
     for unit in &flow.units {
         let (lower, upper) = match &unit.bounds {
             Some(bounds) => (
@@ -211,6 +236,7 @@ pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
         let steps = publish_unit(flow, staging_schema, &task);
         statements.extend(steps.iter().map(|step| step.sql().to_owned()));
     }
+    statements.extend(index_rebuild::after_rows(flow));
     statements.extend(flow.post_sql.iter().cloned());
     statements
 }

@@ -12,6 +12,7 @@ use crate::destination::postgres::{DestinationError, Session, catalog};
 use crate::fault::{self, Fault, FaultPoint};
 use crate::ledger::{Fence, Ledger, SwitchedTable, What};
 use crate::package::Mode;
+use crate::plan::index_rebuild;
 use crate::plan::switch_statements::{self, SwitchStep};
 use crate::plan::units::PartitionNames;
 use crate::plan::{FlowPlan, Plan, Publish};
@@ -181,6 +182,9 @@ async fn publish(
     tables.append(&mut taken_out.tables);
     let mut target = named(session, flow, target).await?;
     let mut updated = None;
+    for statement in index_rebuild::before_rows(flow) {
+        session.execute(&statement, &doing).await?;
+    }
     for unit in &target.units {
         if let Publish::Swap { .. } = &flow.publish {
             take_out::name_indexes(session, flow, staging_schema, unit).await?;
@@ -217,6 +221,9 @@ async fn publish(
                 }
             }
         }
+    }
+    for statement in index_rebuild::after_rows(flow) {
+        session.execute(&statement, &doing).await?;
     }
     if let Some(default) = &taken_out.default {
         tables.push(take_out::remake_default(session, flow, default).await?);
