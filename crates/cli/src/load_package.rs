@@ -28,10 +28,6 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
         .iter()
         .map(|file| escape_braces(file))
         .collect();
-    let files = match <[String; 1]>::try_from(files) {
-        Ok([only]) => OneOrMany::One(only),
-        Err(files) => OneOrMany::Many(files),
-    };
     let flow = Flow {
         format,
         columns: match &arguments.columns {
