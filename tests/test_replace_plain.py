@@ -20,12 +20,13 @@ def make_target(database: Database) -> str:
     role = f"reader_{database.name}"
     database.execute(
         f"CREATE ROLE {role}; CREATE ROLE owner_{database.name};"
-        "CREATE TABLE people (id int NOT NULL, note text STORAGE MAIN DEFAULT 'none', "
+        "CREATE TABLE people (id int NOT NULL, note text DEFAULT 'none', "
         "twice int GENERATED ALWAYS AS (id * 2) STORED, CONSTRAINT people_key PRIMARY KEY (id), "
         "CONSTRAINT positive CHECK (id >= 0)) WITH (fillfactor = 70, autovacuum_enabled = false);"
         'CREATE UNIQUE INDEX "odd index" ON people (lower(note), id);'
         "COMMENT ON TABLE people IS 'all of them'; COMMENT ON COLUMN people.id IS 'a number';"
         "COMMENT ON INDEX people_key IS 'the key'; COMMENT ON CONSTRAINT positive ON people IS 'p';"
+        "ALTER TABLE people ALTER note SET STORAGE MAIN;"
         "ALTER TABLE people REPLICA IDENTITY USING INDEX people_key;"
         "ALTER TABLE people ALTER note SET STATISTICS 77, ALTER id SET (n_distinct = -0.5);"
         f"ALTER TABLE people CLUSTER ON people_key; GRANT SELECT ON people TO {role};"
