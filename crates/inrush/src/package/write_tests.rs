@@ -212,14 +212,17 @@ fn flow() -> impl Strategy<Value = Flow> {
         (vec(column(), 0..6), text(), option::of(text()), bounds),
         (
             select(vec![Mode::Create, Mode::Append]),
-            0..=i64::MAX as u64,
+            (
+                option::of(0..=i64::MAX as u64),
+                option::of((1_u32..=1_000).prop_map(|share| f64::from(share) / 1_000.0)),
+            ),
         ),
     )
         .prop_map(
             |(
                 (name, connection, files, format),
                 (columns, table, partition_by, bounds),
-                (mode, rows_max),
+                (mode, (rows_max, share_max)),
             )| Flow {
                 name,
                 connection,
@@ -230,7 +233,10 @@ fn flow() -> impl Strategy<Value = Flow> {
                 partition_by,
                 bounds,
                 mode,
-                rejects: RejectLimit { rows_max },
+                rejects: RejectLimit {
+                    rows_max,
+                    share_max,
+                },
             },
         )
 }
@@ -356,7 +362,7 @@ fn it_reads_well() {
                 every: BoundValue::Text("1 month".to_owned()),
             }),
             mode: Mode::Append,
-            rejects: RejectLimit { rows_max: 10 },
+            rejects: RejectLimit::rows(10),
         }],
         origin: Origin::default(),
     };

@@ -75,8 +75,10 @@ async fn verify(context: &Context<'_>, control: &Session) -> Result<Vec<TargetTa
     let mut targets = Vec::new();
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         let mut loaded = Vec::new();
+        let mut whole = Account::default();
         for (unit_index, unit) in flow.units.iter().enumerate() {
             let account = Account::of_unit(&shards, &unit.key);
+            whole.add(&account);
             let record = units
                 .iter()
                 .find(|record| record.unit_key == unit.key && record.finished);
@@ -96,6 +98,11 @@ async fn verify(context: &Context<'_>, control: &Session) -> Result<Vec<TargetTa
                 key_largest: record.key_largest.clone(),
             });
         }
+        run.rejects[flow_index].judge_share(
+            &flow.name,
+            whole.rows_rejected,
+            whole.rows_loaded + whole.rows_rejected,
+        )?;
         targets.push(switch::tasks(control, flow_index, flow, &loaded).await?);
     }
     Ok(targets)

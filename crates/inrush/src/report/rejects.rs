@@ -11,6 +11,18 @@ use super::types::RejectReport;
 use crate::error::Error;
 use crate::reject::Reject;
 
+/// What the name of a file of rejected rows ends with.
+pub const ROWS_SUFFIX: &str = ".rejects";
+/// What the name of the file of their reasons ends with.
+pub const REASONS_SUFFIX: &str = ".rejects.jsonl";
+
+/// A name without what no file's name may hold.
+pub fn reject_file_name(name: &str) -> String {
+    name.chars()
+        .map(|c| if c == '/' || c.is_control() { '_' } else { c })
+        .collect()
+}
+
 /// The rejects of one piece of work. Its files come into being with the first reject.
 pub struct RejectFile {
     rows_path: PathBuf,
@@ -28,25 +40,15 @@ impl RejectFile {
         dialect: &Dialect,
         header: Option<&[String]>,
     ) -> Result<RejectFile, Error> {
-        let name: String = name
-            .chars()
-            .map(|c| if c == '/' || c.is_control() { '_' } else { c })
-            .collect();
-        let file = RejectFile {
-            rows_path: folder.join(format!("{name}.rejects")),
-            reasons_path: folder.join(format!("{name}.rejects.jsonl")),
+        let name = reject_file_name(name);
+        let mut file = RejectFile {
+            rows_path: folder.join(format!("{name}{ROWS_SUFFIX}")),
+            reasons_path: folder.join(format!("{name}{REASONS_SUFFIX}")),
             header: header.map(|names| header_line(names, dialect)),
             terminator: dialect.terminator_written().to_vec(),
             open: None,
         };
-        for path in [&file.rows_path, &file.reasons_path] {
-            match fs::remove_file(path) {
-                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(failed(path, source));
-                }
-                _ => {}
-            }
-        }
+        file.remove()?;
         Ok(file)
     }
 
@@ -86,6 +88,20 @@ impl RejectFile {
                 .flush()
                 .and_then(|()| writer.get_ref().sync_all())
                 .map_err(|source| failed(path, source))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the files: what they tell of was undone.
+    pub fn remove(&mut self) -> Result<(), Error> {
+        self.open = None;
+        for path in [&self.rows_path, &self.reasons_path] {
+            match fs::remove_file(path) {
+                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(failed(path, source));
+                }
+                _ => {}
+            }
         }
         Ok(())
     }
