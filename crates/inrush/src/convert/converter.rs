@@ -18,6 +18,7 @@ use super::rows::{self, PendingReject, Row, Selected};
 use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
 use crate::column::{Column, schema};
 use crate::column_policy::ColumnChanges;
+use crate::location::Location;
 use crate::reject::{Reject, RejectCode};
 
 /// Makes record batches of the columns' types from the records of chunks. One per stream; its
@@ -273,6 +274,16 @@ impl Converter {
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows.len()));
         RecordBatch::try_new_with_options(self.schema(), arrays, &options)
             .expect("arrays of the schema's types, all of one length")
+    }
+
+    /// Where a row of the batch that was converted last is in its file.
+    ///
+    /// # Panics
+    ///
+    /// Where the batch has no such row.
+    pub fn row_location(&self, chunk: &Chunk, records: &Records, row: usize) -> Location {
+        let record = &records.records[self.rows[row].record as usize];
+        chunk.location(record.start, record.line)
     }
 
     /// A row of the batch that was converted last as a reject, for a reason that was found behind

@@ -323,6 +323,36 @@ impl Ledger {
         Ok(())
     }
 
+    /// Rows of a shard that were staged became rejects at the switch, inside its transaction.
+    pub async fn reject_staged(
+        &self,
+        session: &Session,
+        fence: &Fence,
+        unit_key: &str,
+        shard_key: &str,
+        count: u64,
+    ) -> Result<(), LedgerError> {
+        let doing = "writing rejects of the switch into the ledger";
+        let count = count as i64;
+        let sql = format!(
+            "UPDATE {} SET rows_loaded = rows_loaded - $4, rows_rejected = rows_rejected + $4 \
+             WHERE run_id = $1 AND unit_key = $2 AND shard_key = $3",
+            self.table("shard")
+        );
+        session
+            .query(&sql, &[&fence.run_id, &unit_key, &shard_key, &count], doing)
+            .await?;
+        let sql = format!(
+            "UPDATE {} SET rows_counted = rows_counted - $3, careful = true \
+             WHERE run_id = $1 AND unit_key = $2",
+            self.table("unit")
+        );
+        session
+            .query(&sql, &[&fence.run_id, &unit_key, &count], doing)
+            .await?;
+        Ok(())
+    }
+
     /// Forgets the shards of a unit, inside the transaction that empties its table.
     pub async fn forget_shards(
         &self,

@@ -89,6 +89,24 @@ pub async fn load_carefully(
     loader.careful_shared_unit(sharing, result).await
 }
 
+/// Loads a shared unit, all of whose streams have ended, once more, its rows in the order of its
+/// files.
+pub async fn load_in_file_order(
+    context: &Context<'_>,
+    session: &Session,
+    item: &WorkItem,
+    result: &mut StreamResult,
+) -> Result<(), Error> {
+    let loader = Loader {
+        context,
+        session,
+        stream: 0,
+        item,
+    };
+    let sharing = &context.run.sharing[&(item.flow, item.unit)];
+    loader.careful_shared_unit(sharing, result).await
+}
+
 /// A stream with a piece of work.
 struct Loader<'a> {
     context: &'a Context<'a>,

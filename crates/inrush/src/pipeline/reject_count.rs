@@ -115,6 +115,12 @@ impl RejectCount {
         }
     }
 
+    /// Judges the share of rows that were rejected at the switch too: all rows are read.
+    pub fn judge_share_of_all(&self, flow: &str) -> Result<(), Error> {
+        let tally = *self.locked();
+        self.judge_share(flow, tally.rejects, tally.rows)
+    }
+
     /// Judges the share once all rows are read.
     pub fn judge_share(&self, flow: &str, rejected: u64, rows: u64) -> Result<(), Error> {
         match self.limit.share_max {

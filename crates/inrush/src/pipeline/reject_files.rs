@@ -31,6 +31,9 @@ pub fn of_range(number: usize, byte_start: u64) -> String {
     format!("-{number}-{byte_start}")
 }
 
+/// What the name of the file of rows ends with that were refused at the switch.
+pub const OF_SWITCH: &str = "-switch";
+
 /// Removes the files of a unit's shards: the unit was loaded anew as a whole.
 pub fn forget_shards(folder: &Path, flow: &FlowPlan, unit: &UnitPlan) -> Result<(), Error> {
     let beginning = reject_file_name(&of_unit(flow, unit, "-"));

@@ -209,7 +209,8 @@ impl<'a> Piece<'a> {
     }
 }
 
-fn converter(flow: &FlowPlan, unit: &UnitPlan) -> Result<Converter, Error> {
+/// What makes rows of a flow's records, those of a unit.
+pub fn converter(flow: &FlowPlan, unit: &UnitPlan) -> Result<Converter, Error> {
     let converter =
         Converter::new(&flow.columns, &flow.dialect, flow.field_count).map_err(|source| {
             Error::Convert {

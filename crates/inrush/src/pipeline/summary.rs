@@ -77,6 +77,11 @@ impl Summary {
         result.error
     }
 
+    /// Rows were rejected at the switch.
+    pub fn rejected(&mut self, rejects: Vec<Reject>) {
+        self.rejects.extend(rejects);
+    }
+
     /// Pieces of work are committed.
     pub fn loaded(&mut self, loaded: Vec<Loaded>) {
         self.loaded.extend(loaded);

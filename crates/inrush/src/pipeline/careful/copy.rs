@@ -1,6 +1,5 @@
 //! Batches on their way to the server, behind a savepoint each.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -8,6 +7,7 @@ use arrow_array::RecordBatch;
 use inrush_scan::Records;
 
 use super::cause::{Place, cause};
+use super::definitions::Definitions;
 use super::isolate::{Isolator, Refusal, RowSink};
 use crate::cancel::Stop;
 use crate::chunk::Chunk;
@@ -40,8 +40,7 @@ pub struct CarefulCopy<'a> {
     doing: String,
     has_savepoint: bool,
     isolator: Isolator,
-    /// What constraints say, by name.
-    definitions: BTreeMap<String, Option<String>>,
+    definitions: Definitions,
 }
 
 /// A batch, and the text that it was made of.
@@ -85,7 +84,7 @@ impl<'a> CarefulCopy<'a> {
             doing,
             has_savepoint: false,
             isolator: Isolator::new(batch_rows),
-            definitions: BTreeMap::new(),
+            definitions: Definitions::default(),
         })
     }
 
@@ -141,7 +140,10 @@ impl<'a> CarefulCopy<'a> {
     /// What a refusal means.
     async fn cause(&mut self, facts: &RefusalFacts) -> Result<super::cause::Cause, Error> {
         let definition = match &facts.constraint {
-            Some(name) => self.definition(name).await?,
+            Some(name) => {
+                let table = qualified(self.staging_schema, &self.unit.staging_table);
+                self.definitions.of(self.session, &table, name).await?
+            }
             None => None,
         };
         Ok(cause(
@@ -153,30 +155,6 @@ impl<'a> CarefulCopy<'a> {
                 definition: definition.as_deref(),
             },
         ))
-    }
-
-    /// What a constraint or a unique index of the staging table says.
-    async fn definition(&mut self, name: &str) -> Result<Option<String>, Error> {
-        if let Some(known) = self.definitions.get(name) {
-            return Ok(known.clone());
-        }
-        let table = qualified(self.staging_schema, &self.unit.staging_table);
-        let rows = self
-            .session
-            .query(
-                "SELECT coalesce( \
-                   (SELECT pg_get_constraintdef(oid) FROM pg_constraint \
-                    WHERE conrelid = $1::text::regclass AND conname = $2), \
-                   (SELECT 'UNIQUE ' || substring(pg_get_indexdef(indexrelid) FROM ' USING [^ ]+ (.*)') \
-                    FROM pg_index JOIN pg_class c ON c.oid = indexrelid \
-                    WHERE indrelid = $1::text::regclass AND c.relname = $2))",
-                &[&table, &name],
-                "looking a constraint up",
-            )
-            .await?;
-        let found: Option<String> = rows[0].get(0);
-        self.definitions.insert(name.to_owned(), found.clone());
-        Ok(found)
     }
 
     /// Sets the savepoint to which rows that are refused are rolled back.
