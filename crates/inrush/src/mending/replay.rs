@@ -36,6 +36,7 @@ pub fn to_save(package: &Package, plan: &Plan, folder: &Path) -> String {
         flow.name = Some(planned.name.clone());
         flow.table = planned.target();
         flow.format = planned.format.clone();
+        flow.format.header = Some(planned.dialect.header);
         if flow.format.preset.is_none() && flow.format.fixed.is_none() {
             flow.format.preset = flow
                 .files

@@ -94,7 +94,6 @@ impl RejectCount {
             let reject = &rejects[index.min(rejects.len() - 1)];
             return Err(Error::RejectLimit {
                 flow: flow.to_owned(),
-                rejected: tally.rejects,
                 limit: rows_max,
                 types: self.hint.clone().filter(|_| reject.column.is_some()),
                 reject: Box::new(reject.clone()),
@@ -207,6 +206,7 @@ mod tests {
                 code: RejectCode::Syntax,
                 reason: String::new(),
                 raw: Vec::new(),
+                encoding: None,
             })
             .collect()
     }
@@ -218,10 +218,7 @@ mod tests {
         assert_eq!(count.left(), 1);
         match count.add("f", &rejects(2)) {
             Err(Error::RejectLimit {
-                rejected: 4,
-                limit: 3,
-                reject,
-                ..
+                limit: 3, reject, ..
             }) => {
                 assert_eq!(reject.location.line, 2);
             }
