@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 
 use super::error::MendingError;
 use super::kept::{files, flow_of, read};
-use crate::package::{Bounds, Compression, Flow, Mode, OneOrMany, Package, Preset};
+use crate::package::{Bounds, Compression, Flow, Mode, OneOrMany, Origin, Package, Preset};
 use crate::plan::Plan;
 use crate::report::{PACKAGE_FILE, ROWS_SUFFIX, reject_file_name};
+
+/// Stands in a replay's name between that of the package and that of the run.
+const NAME_PART: &str = " rejects of ";
 
 /// What loads the rejects of a run.
 #[derive(Clone, Debug)]
@@ -93,8 +96,12 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, MendingError> {
     if embedded(&package) {
         return Err(MendingError::Gone { run });
     }
-    package.name = format!("rejects of {run}");
+    // What was replayed itself keeps the name that it had first.
+    let first_name = package.name.split(NAME_PART).next().unwrap_or_default();
+    package.name = format!("{first_name}{NAME_PART}{run}");
     package.flows = flows;
+    // Faults are not to be mended there.
+    package.origin = Origin::default();
     Ok(Some(Replay {
         rows_rejected: read(folder)?.len(),
         package,

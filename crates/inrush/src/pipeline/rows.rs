@@ -24,7 +24,7 @@ pub enum Copier<'a> {
     /// By one COPY that goes on from batch to batch.
     Quick(Copying<'a>),
     /// By a COPY of its own for each batch, so that rows may be refused.
-    Careful(Box<CarefulCopy<'a>>),
+    Careful(CarefulCopy<'a>),
 }
 
 impl Copier<'_> {
@@ -63,7 +63,7 @@ impl<'a> Piece<'a> {
                 stop,
                 doing,
             )?;
-            return Ok(Copier::Careful(Box::new(copy)));
+            return Ok(Copier::Careful(copy));
         }
         let pool = self.pool.clone();
         let copying =
