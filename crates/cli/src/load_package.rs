@@ -44,7 +44,8 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
             LoadMode::Append => Mode::Append,
         },
         rejects: RejectLimit {
-            rows_max: arguments.max_rejects,
+            rows_max: Some(arguments.max_rejects).filter(|rows| *rows > 0),
+            share_max: None,
         },
         ..Flow::new(files.into(), &escape_braces(&arguments.table))
     };
@@ -192,7 +193,7 @@ mod tests {
             flow.bounds,
             Bounds::List([1, 10, 100].map(BoundValue::Integer).to_vec())
         );
-        assert_eq!((flow.mode, flow.rejects.rows_max), (Mode::Append, 7));
+        assert_eq!((flow.mode, flow.rejects.rows_max), (Mode::Append, Some(7)));
         assert_eq!(resolved.run.streams, Some(3));
         // What is saved says the same.
         let written = package.to_toml();

@@ -18,6 +18,8 @@ pub enum FaultPoint {
     AfterUnitCommit,
     /// In the middle of a COPY.
     InCopy,
+    /// A batch of a unit that is loaded carefully is in.
+    InCarefulCopy,
     /// All units are loaded.
     BeforeSwitch,
     /// The switch's transaction has attached everything, and has not marked the run.
@@ -37,6 +39,7 @@ const POINTS: &[(&str, FaultPoint)] = &[
     ("unit_commit_sent", FaultPoint::UnitCommitSent),
     ("after_unit_commit", FaultPoint::AfterUnitCommit),
     ("in_copy", FaultPoint::InCopy),
+    ("in_careful_copy", FaultPoint::InCarefulCopy),
     ("before_switch", FaultPoint::BeforeSwitch),
     ("in_switch", FaultPoint::InSwitch),
     ("before_switch_commit", FaultPoint::BeforeSwitchCommit),

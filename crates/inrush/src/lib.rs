@@ -17,6 +17,7 @@ pub mod event;
 pub mod fault;
 pub mod ledger;
 pub mod location;
+pub mod mending;
 pub mod meter;
 pub mod package;
 pub mod pipeline;

@@ -28,7 +28,8 @@ pub struct RunArguments {
     /// Write one line of JSON for each event to the standard output
     ///
     /// Events are `planned`, `note`, `started`, `unit_started`, `progress`, `unit_committed`,
-    /// `unit_aborted`, `rejected`, `switching`, `switched`, `analyzed` and `finished`.
+    /// `unit_aborted`, `unit_refused`, `rejected`, `switching`, `switched`, `analyzed` and
+    /// `finished`.
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
 
@@ -87,7 +88,7 @@ pub struct LedgerArguments {
 }
 
 /// `name=value`.
-fn pair(text: &str) -> Result<(String, String), String> {
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("it is not NAME=VALUE".to_owned()),

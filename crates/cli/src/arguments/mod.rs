@@ -7,6 +7,7 @@ mod demo;
 mod format;
 mod init;
 mod load;
+mod rejects;
 mod run;
 mod status;
 mod verify;
@@ -20,6 +21,7 @@ pub use demo::DemoArguments;
 pub use format::parse_format;
 pub use init::InitArguments;
 pub use load::{LoadArguments, LoadMode};
+pub use rejects::{RejectsArguments, RejectsCommand, ReplayArguments, ShowArguments};
 pub use run::RunCommandArguments;
 pub use status::StatusArguments;
 pub use verify::VerifyArguments;
@@ -58,6 +60,7 @@ pub enum Command {
     Verify(VerifyArguments),
     Status(StatusArguments),
     Cleanup(CleanupArguments),
+    Rejects(RejectsArguments),
     Demo(DemoArguments),
 }
 

@@ -131,6 +131,23 @@ impl Ledger {
         Ok(rows.first().map(record))
     }
 
+    /// A run by its name.
+    pub async fn run_by_name(
+        &self,
+        session: &Session,
+        name: &str,
+    ) -> Result<Option<RunRecord>, LedgerError> {
+        if !super::exists(session, &self.schema).await? {
+            return Ok(None);
+        }
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {} WHERE name = $1",
+            self.table("run")
+        );
+        let rows = session.query(&sql, &[&name], "reading the ledger").await?;
+        Ok(rows.first().map(record))
+    }
+
     /// The newest run with this key that stopped before its switch.
     pub async fn latest_stopped(
         &self,

@@ -5,7 +5,7 @@ use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::{identifier, literal, qualified};
 
 /// The form of the tables. A change of form raises it.
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 
 /// The statements that make the ledger's schema and tables, and the staging schema, where they
 /// are missing.
@@ -41,6 +41,7 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              staging_table text NOT NULL, \
              shared bool NOT NULL, \
              finished bool NOT NULL, \
+             careful bool NOT NULL DEFAULT false, \
              epoch int4 NOT NULL, \
              rows_counted int8, \
              key_smallest text, \

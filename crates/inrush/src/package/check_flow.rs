@@ -13,6 +13,7 @@ use super::{BoundValue, Bounds, ColumnDetail, Flow, OneOrMany, SourceWord};
 pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
     let at = |setting: &str| format!("flow[{index}].{setting}");
     check_files(flow, &at, faults);
+    check_rejects(flow, &at, faults);
     if let Err(kind) = TableName::parse(&flow.table) {
         faults.add(&at("table"), kind);
     }
@@ -43,6 +44,19 @@ fn check_files(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>
             faults.add(&at(&format!("format.{}", fault.setting)), *fault.kind);
             return;
         }
+    }
+}
+
+fn check_rejects(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
+    if let Some(share) = flow.rejects.share_max
+        && !(0.0..=1.0).contains(&share)
+    {
+        faults.value(
+            &at("rejects.share_max"),
+            &share.to_string(),
+            "it is a share of all rows, between 0 and 1",
+            "write 0.01 for one row of a hundred",
+        );
     }
 }
 

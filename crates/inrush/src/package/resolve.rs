@@ -68,6 +68,33 @@ impl Package {
         PackageError::of(faults)?;
         Ok(package)
     }
+
+    /// Gives a connection of a package that is resolved already another URL, as `--connection`
+    /// does; in it alone variables of the environment are put in.
+    pub fn connect(
+        &mut self,
+        name: &str,
+        url: &str,
+        environment: Environment<'_>,
+    ) -> Result<(), PackageError> {
+        let mut faults = Vec::new();
+        let overrides = Overrides {
+            parameters: Vec::new(),
+            connections: vec![(name.to_owned(), url.to_owned())],
+        };
+        override_connections(self, &overrides, &mut faults);
+        if let Some(connection) = self.connections.get_mut(name) {
+            let path = format!("connections.{name}.url");
+            match expand(url, Kind::Url, &self.parameters, environment, &path) {
+                Ok(expanded) => connection.url = expanded,
+                Err(kind) => faults.push(PackageFault {
+                    place: Place::of_argument(&format!("--connection {name}")),
+                    kind,
+                }),
+            }
+        }
+        PackageError::of(faults)
+    }
 }
 
 /// The text with every brace doubled, so that resolving gives it back as it is.

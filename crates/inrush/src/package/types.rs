@@ -644,9 +644,33 @@ impl IndexPolicy {
 }
 
 /// How many rows may be rejected before the flow stops.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RejectLimit {
-    /// This many at most; 0 stops at the first.
-    pub rows_max: u64,
+    /// This many at most. Where neither this nor `share_max` is set, the first one stops the load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_max: Option<u64>,
+    /// At most this share of the flow's rows: 0.01 is one of a hundred.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_max: Option<f64>,
+}
+
+impl RejectLimit {
+    /// At most so many rows.
+    pub fn rows(rows_max: u64) -> RejectLimit {
+        RejectLimit {
+            rows_max: Some(rows_max),
+            share_max: None,
+        }
+    }
+
+    /// How many rows are accepted, whatever their share is.
+    pub fn rows_accepted(&self) -> u64 {
+        match (self.rows_max, self.share_max) {
+            (Some(rows_max), _) => rows_max,
+            (None, Some(_)) => u64::MAX,
+            (None, None) => 0,
+        }
+    }
 }

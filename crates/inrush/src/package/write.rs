@@ -185,12 +185,18 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
         setting(out, "indexes", &text("rebuild"));
     }
     if flow.rejects != RejectLimit::default() {
-        setting(
-            out,
-            "rejects",
-            &format!("{{ rows_max = {} }}", flow.rejects.rows_max),
-        );
+        setting(out, "rejects", &reject_limit(&flow.rejects));
     }
+}
+
+fn reject_limit(limit: &RejectLimit) -> String {
+    let rows = limit.rows_max.map(|rows| format!("rows_max = {rows}"));
+    // A share as TOML reads it: 1 alone would be no float.
+    let share = limit
+        .share_max
+        .map(|share| format!("share_max = {share:?}"));
+    let settings: Vec<String> = rows.into_iter().chain(share).collect();
+    format!("{{ {} }}", settings.join(", "))
 }
 
 fn commented_columns(out: &mut String, columns: &[String], comments: &[Vec<String>]) {

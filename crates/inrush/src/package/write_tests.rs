@@ -227,14 +227,17 @@ fn flow() -> impl Strategy<Value = Flow> {
             select(vec![Mode::Create, Mode::Append]),
             select(vec![TriggerPolicy::Fire, TriggerPolicy::Skip]),
             select(vec![IndexPolicy::Keep, IndexPolicy::Rebuild]),
-            0..=i64::MAX as u64,
+            (
+                option::of(0..=i64::MAX as u64),
+                option::of((1_u32..=1_000).prop_map(|share| f64::from(share) / 1_000.0)),
+            ),
         ),
     )
         .prop_map(
             |(
                 (name, connection, files, format),
                 (columns, table, partition_by, bounds),
-                (mode, triggers, indexes, rows_max),
+                (mode, triggers, indexes, (rows_max, share_max)),
             )| Flow {
                 name,
                 connection,
@@ -247,7 +250,10 @@ fn flow() -> impl Strategy<Value = Flow> {
                 mode,
                 triggers,
                 indexes,
-                rejects: RejectLimit { rows_max },
+                rejects: RejectLimit {
+                    rows_max,
+                    share_max,
+                },
             },
         )
 }
@@ -367,7 +373,7 @@ fn it_reads_well() {
             }),
             mode: Mode::Append,
             triggers: TriggerPolicy::Skip,
-            rejects: RejectLimit { rows_max: 10 },
+            rejects: RejectLimit::rows(10),
             ..Flow::new(
                 OneOrMany::Many(vec![
                     "data/orders.*.csv.gz".to_owned(),

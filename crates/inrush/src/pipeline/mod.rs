@@ -5,6 +5,7 @@
 //! transactions of [`piece`]; [`conclude`] checks the account, switches and analyzes; [`summary`]
 //! writes it all down.
 
+mod careful;
 mod conclude;
 mod context;
 mod copying;
@@ -16,9 +17,12 @@ mod load;
 mod piece;
 mod prepare;
 mod ready;
+mod reject_count;
+mod reject_files;
 mod results;
 mod rows;
 mod shared_unit;
+mod sharing;
 mod splitting;
 mod streams;
 mod summary;
@@ -51,6 +55,9 @@ pub struct RunOptions<'a> {
     pub streams_default: usize,
     /// Load anew what a run has loaded already.
     pub again: bool,
+    /// The run whose rejects are loaded: its targets may be partitioned in any way, and they are
+    /// loaded once.
+    pub replays: Option<String>,
     /// What fills the gaps of a URL.
     pub connection_defaults: ConnectionDefaults,
     /// The embedded server, where the caller started one; its URL stands in the package.
@@ -211,6 +218,7 @@ fn plan_options<'a>(
         folder: &options.folder,
         streams_default: options.streams_default,
         again: options.again,
+        is_replay: options.replays.is_some(),
         unlocked,
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::context::Context;
 use super::expected_keys::ExpectedKeys;
 use super::kept_rejects::KeptRejects;
-use super::ready::{make_ready, record};
+use super::ready::{Standing, make_ready, record};
 use super::work::Work;
 use crate::column_policy::ColumnChanges;
 use crate::destination::postgres::copy::BlockPool;
@@ -26,6 +26,8 @@ pub struct Piece<'a> {
     pub(super) session: &'a Session,
     pub(super) flow: &'a FlowPlan,
     pub(super) unit: &'a UnitPlan,
+    /// All of the unit, by this stream alone, so that the server may refuse rows.
+    pub(super) is_careful: bool,
     /// The keys that the unit's CHECK allows while its rows come.
     pub(super) expected: Option<ExpectedKeys>,
     pub(super) rejects: KeptRejects<'a>,
@@ -50,7 +52,9 @@ impl Piece<'_> {
             run.plan.settings.lock_timeout_ms
         );
         session.execute(&local_settings, &doing).await?;
-        if !self.unit.shared {
+        if self.is_careful {
+            self.begin_carefully(&doing).await?;
+        } else if !self.unit.shared {
             for statement in &self.unit.create {
                 session.execute(statement, &doing).await?;
             }
@@ -63,14 +67,19 @@ impl Piece<'_> {
             account.add(&record.account);
         }
         let waiting = Instant::now();
-        if !self.unit.shared {
+        if self.is_careful || !self.unit.shared {
             let (measured, is_checked) = self.measure().await?;
             self.verify(&measured, &account)?;
+            let standing = Standing {
+                is_checked,
+                is_indexed: self.is_careful,
+            };
             make_ready(
-                session, &run.plan, self.flow, self.unit, &measured, is_checked,
+                session, &run.plan, self.flow, self.unit, &measured, standing,
             )
             .await?;
-            let record = record(&run.plan, self.flow, self.unit, Some(&measured), true);
+            let mut record = record(&run.plan, self.flow, self.unit, Some(&measured), true);
+            record.careful = self.is_careful;
             run.ledger.record_unit(session, &run.fence, &record).await?;
         }
         for record in &records {

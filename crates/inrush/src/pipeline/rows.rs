@@ -3,8 +3,10 @@
 
 use std::time::Instant;
 
+use arrow_array::RecordBatch;
 use inrush_scan::Records;
 
+use super::careful::{CarefulCopy, Origin};
 use super::copying::Copying;
 use super::piece::Piece;
 use crate::convert::{Converter, RunStamp};
@@ -12,9 +14,28 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
 use crate::ledger::Account;
-use crate::meter::nanoseconds;
+use crate::meter::{Meter, nanoseconds};
 use crate::plan::{FlowPlan, UnitPlan};
+use crate::reject::Reject;
 use crate::source::Chunks;
+
+/// How rows get into the staging table.
+pub enum Copier<'a> {
+    /// By one COPY that goes on from batch to batch.
+    Quick(Copying<'a>),
+    /// By a COPY of its own for each batch, so that rows may be refused.
+    Careful(CarefulCopy<'a>),
+}
+
+impl Copier<'_> {
+    /// The rows of a file are all sent.
+    pub async fn end(self, meter: &mut Meter) -> Result<(), Error> {
+        match self {
+            Copier::Quick(copying) => copying.end(meter).await,
+            Copier::Careful(copy) => copy.end().await,
+        }
+    }
+}
 
 impl<'a> Piece<'a> {
     /// What makes rows of records.
@@ -28,10 +49,26 @@ impl<'a> Piece<'a> {
     }
 
     /// A COPY into the staging table, for the rows of a file.
-    pub(super) async fn begin_copy(&self, file: &str) -> Result<Copying<'a>, Error> {
+    pub(super) async fn begin_copy(&self, file: &str) -> Result<Copier<'a>, Error> {
         let doing = format!("loading {file} into {}", self.flow.target());
-        let (pool, stop) = (self.pool.clone(), self.context.stop.clone());
-        Copying::begin(self.session, self.flow, &self.unit.copy, pool, stop, doing).await
+        let stop = self.context.stop.clone();
+        if self.is_careful {
+            let settings = &self.context.run.plan.settings;
+            let copy = CarefulCopy::new(
+                self.session,
+                self.flow,
+                self.unit,
+                &settings.staging_schema,
+                settings.batch_rows as usize,
+                stop,
+                doing,
+            )?;
+            return Ok(Copier::Careful(copy));
+        }
+        let pool = self.pool.clone();
+        let copying =
+            Copying::begin(self.session, self.flow, &self.unit.copy, pool, stop, doing).await?;
+        Ok(Copier::Quick(copying))
     }
 
     /// All rows of a source; their account holds.
@@ -40,8 +77,8 @@ impl<'a> Piece<'a> {
         source: &mut impl Chunks,
         file: &str,
         converter: &mut Converter,
-        mut copying: Copying<'a>,
-    ) -> Result<(Account, Copying<'a>), Error> {
+        mut copier: Copier<'a>,
+    ) -> Result<(Account, Copier<'a>), Error> {
         let batch_rows = self.context.run.plan.settings.batch_rows as usize;
         let mut records = Records::default();
         let mut rejects = Vec::new();
@@ -55,21 +92,29 @@ impl<'a> Piece<'a> {
                 let started = Instant::now();
                 let batch = converter.convert(&chunk, &records, at..end, &mut rejects);
                 self.meter.convert_ns += nanoseconds(started.elapsed());
-                if !rejects.is_empty() {
-                    rows_rejected += rejects.len() as u64;
-                    self.rejects.keep(&mut rejects)?;
-                }
-                if self
-                    .expected
-                    .as_mut()
-                    .is_some_and(|keys| !keys.hold(&batch))
-                {
-                    self.expected = None;
-                    let statement = self.drop_check();
-                    copying = copying.interrupt(&statement, &mut self.meter).await?;
-                }
-                rows_loaded += batch.num_rows() as u64;
-                copying.send(&batch, &mut self.meter).await?;
+                copier = match copier {
+                    Copier::Quick(copying) => {
+                        if !rejects.is_empty() {
+                            rows_rejected += rejects.len() as u64;
+                            self.rejects.keep(&mut rejects)?;
+                        }
+                        rows_loaded += batch.num_rows() as u64;
+                        Copier::Quick(self.send_batch(&batch, copying).await?)
+                    }
+                    Copier::Careful(mut copy) => {
+                        let origin = Origin {
+                            converter,
+                            chunk: &chunk,
+                            records: &records,
+                        };
+                        let account = self
+                            .send_carefully(&batch, &origin, &mut copy, &mut rejects)
+                            .await?;
+                        rows_loaded += account.rows_loaded;
+                        rows_rejected += account.rows_rejected;
+                        Copier::Careful(copy)
+                    }
+                };
                 at = end;
             }
             let read = source.meter();
@@ -80,6 +125,8 @@ impl<'a> Piece<'a> {
             });
             self.meter.stored_bytes += read.stored_bytes - stored_before;
             stored_before = read.stored_bytes;
+            self.rejects
+                .note_read(records.len() as u64, chunk.bytes_count as u64);
             source.recycle(chunk);
             fault::reach(self.context.fault, FaultPoint::InCopy);
         }
@@ -104,7 +151,51 @@ impl<'a> Piece<'a> {
                 sent: account.rows_read,
             });
         }
-        Ok((account, copying))
+        Ok((account, copier))
+    }
+
+    /// Sends a batch so that the server may refuse rows of it; they go to those that were found
+    /// while it was converted, in the order of the file.
+    async fn send_carefully(
+        &mut self,
+        batch: &RecordBatch,
+        origin: &Origin<'_>,
+        copy: &mut CarefulCopy<'a>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<Account, Error> {
+        let mut account = Account::default();
+        let mut at = 0;
+        loop {
+            let refused_max = self.rejects.left().saturating_sub(rejects.len() as u64) + 1;
+            let (loaded, end) = copy
+                .send(batch, at, refused_max, origin, rejects, &mut self.meter)
+                .await?;
+            fault::reach(self.context.fault, FaultPoint::InCarefulCopy);
+            account.rows_loaded += loaded;
+            account.rows_rejected += rejects.len() as u64;
+            rejects.sort_by_key(|reject| reject.location.byte_offset);
+            self.rejects.keep(rejects)?;
+            at = end;
+            if at == batch.num_rows() {
+                return Ok(account);
+            }
+        }
+    }
+
+    /// Sends a batch by the COPY that is under way. Where its keys are not those that the unit's
+    /// CHECK allows, that goes first.
+    async fn send_batch(
+        &mut self,
+        batch: &RecordBatch,
+        mut copying: Copying<'a>,
+    ) -> Result<Copying<'a>, Error> {
+        if self.expected.as_mut().is_some_and(|keys| !keys.hold(batch)) {
+            self.expected = None;
+            let statement = self.drop_check();
+            copying = copying.interrupt(&statement, &mut self.meter).await?;
+        }
+        copying.send(batch, &mut self.meter).await?;
+        Ok(copying)
     }
 
     /// Adds up what a converter has changed.
@@ -118,7 +209,8 @@ impl<'a> Piece<'a> {
     }
 }
 
-fn converter(flow: &FlowPlan, unit: &UnitPlan) -> Result<Converter, Error> {
+/// What makes rows of a flow's records, those of a unit.
+pub fn converter(flow: &FlowPlan, unit: &UnitPlan) -> Result<Converter, Error> {
     let converter =
         Converter::new(&flow.columns, &flow.dialect, flow.field_count).map_err(|source| {
             Error::Convert {

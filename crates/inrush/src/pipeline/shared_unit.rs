@@ -1,10 +1,8 @@
 //! Units that several streams fill: their table is committed first, and made ready by whoever
 //! loads the last shard.
 
-use std::sync::atomic::Ordering;
-
 use super::context::{Context, PreparedRun};
-use super::ready::{make_ready, record};
+use super::ready::{Standing, make_ready, record};
 use crate::destination::postgres::{Session, unit};
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
@@ -28,20 +26,6 @@ pub async fn create_missing(run: &PreparedRun) -> Result<(), Error> {
                 .await?;
             run.control.execute("COMMIT", &doing).await?;
         }
-    }
-    Ok(())
-}
-
-/// Says that a shard of a shared unit is committed; the last one makes the unit ready.
-pub async fn shard_done(
-    context: &Context<'_>,
-    session: &Session,
-    flow_index: usize,
-    unit_index: usize,
-) -> Result<(), Error> {
-    let left = &context.run.shards_left[&(flow_index, unit_index)];
-    if left.fetch_sub(1, Ordering::AcqRel) == 1 {
-        finish(context, session, flow_index, unit_index).await?;
     }
     Ok(())
 }
@@ -74,7 +58,15 @@ pub async fn finish(
             sent,
         });
     }
-    make_ready(session, &run.plan, flow, unit, &measured, false).await?;
+    make_ready(
+        session,
+        &run.plan,
+        flow,
+        unit,
+        &measured,
+        Standing::default(),
+    )
+    .await?;
     let record = record(&run.plan, flow, unit, Some(&measured), true);
     run.ledger.record_unit(session, &run.fence, &record).await?;
     fault::reach(context.fault, FaultPoint::BeforeUnitCommit);

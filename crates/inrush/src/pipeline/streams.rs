@@ -7,7 +7,7 @@ use std::time::Instant;
 use tokio::runtime::Runtime;
 
 use super::context::Context;
-use super::load::load;
+use super::load::{load, load_carefully};
 use super::results::StreamResult;
 use super::shared_unit;
 use super::summary::Summary;
@@ -62,22 +62,34 @@ pub fn run(runtime: &Runtime, context: &Context<'_>, summary: &mut Summary) -> R
     }
     match first_error {
         Some(error) => Err(error),
-        None => runtime.block_on(finish_shared(context)),
+        None => runtime.block_on(finish_shared(context, summary)),
     }
 }
 
 /// A shared unit whose last shard was committed, and whose stream was killed right after: all of
 /// its shards are there and nobody has made it ready.
-async fn finish_shared(context: &Context<'_>) -> Result<(), Error> {
+async fn finish_shared(context: &Context<'_>, summary: &mut Summary) -> Result<(), Error> {
     let run = context.run;
     let records = run.ledger.units(&run.control, run.fence.run_id).await?;
-    for (flow_index, unit_index) in run.shards_left.keys() {
+    for (flow_index, unit_index) in run.sharing.keys() {
         let (_, unit) = run.unit(*flow_index, *unit_index);
         let finished = records
             .iter()
             .any(|record| record.unit_key == unit.key && record.finished);
-        if !finished {
-            shared_unit::finish(context, &run.control, *flow_index, *unit_index).await?;
+        if finished {
+            continue;
+        }
+        let done = shared_unit::finish(context, &run.control, *flow_index, *unit_index).await;
+        if let Err(error) = done {
+            let item = WorkItem {
+                flow: *flow_index,
+                unit: *unit_index,
+                shards: 0..unit.shards.len(),
+                bytes_count: unit.bytes_count,
+            };
+            let mut result = StreamResult::default();
+            load_carefully(context, &run.control, &item, error, &mut result).await?;
+            summary.loaded(result.loaded);
         }
     }
     Ok(())

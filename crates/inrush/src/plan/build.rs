@@ -26,6 +26,8 @@ pub struct PlanOptions<'a> {
     pub streams_default: usize,
     /// Load anew what a run has loaded already.
     pub again: bool,
+    /// The rows are rejects of an earlier run, and lie in any partitions: the server routes them.
+    pub is_replay: bool,
     /// Another run of the package may be at work now: its staging tables are nobody's leftovers.
     pub unlocked: bool,
 }
@@ -108,7 +110,7 @@ pub async fn build(
             &package.run.staging_schema,
             &run_key,
             &flows,
-            options.again,
+            options,
         )
         .await?
     } else {

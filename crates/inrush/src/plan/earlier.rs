@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::build::PlanOptions;
 use super::error::PlanError;
 use super::{Earlier, FlowPlan, identity};
 use crate::destination::postgres::{Session, catalog};
-use crate::ledger::{self, Ledger, SwitchedFile};
+use crate::ledger::{self, Ledger, RunState, SwitchedFile};
 use crate::source::SourceFile;
 
 /// Looks the package up in the ledger.
@@ -16,13 +17,21 @@ pub async fn find(
     staging_schema: &str,
     run_key: &str,
     flows: &[FlowPlan],
-    again: bool,
+    options: &PlanOptions<'_>,
 ) -> Result<Earlier, PlanError> {
     if !ledger::exists(session, ledger_schema).await? {
         return Ok(Earlier::None);
     }
     let book = Ledger::new(ledger_schema);
-    if !again {
+    if options.is_replay
+        && !options.again
+        && let Some(run) = book.latest_run(session, run_key).await?
+        && run.state == RunState::Switched
+    {
+        // What was mended since has been loaded, or rejected again, all the same.
+        return Ok(Earlier::Loaded(Box::new(run)));
+    }
+    if !options.again && !options.is_replay {
         let switched = book.switched_files(session, run_key).await?;
         if let Some(run_id) = loaded_by(flows, &switched)?
             && let Some(run) = book.run(session, run_id).await?

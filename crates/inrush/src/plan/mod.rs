@@ -36,7 +36,7 @@ use crate::destination::postgres::default_grants::DefaultGrant;
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::staging::{Model, NewColumn, UnitBounds};
 use crate::ledger::RunRecord;
-use crate::package::{IndexPolicy, RunSettings};
+use crate::package::{Format, IndexPolicy, RejectLimit, RunSettings};
 use crate::source::Shard;
 
 pub use bounds::key_text;
@@ -127,6 +127,8 @@ pub struct FlowPlan {
     pub header: Option<Vec<String>>,
     /// How the files are written.
     pub dialect: Dialect,
+    /// The same in the words of a package.
+    pub format: Format,
     /// What a person who meets a reject should know, where the types were guessed.
     pub reject_hint: Option<String>,
     /// How rows are sent.
@@ -135,8 +137,8 @@ pub struct FlowPlan {
     pub key: Option<KeyPlan>,
     /// The load units.
     pub units: Vec<UnitPlan>,
-    /// Rejected rows that are still accepted.
-    pub reject_rows_max: u64,
+    /// How many rows may be rejected.
+    pub reject_limit: RejectLimit,
 }
 
 impl FlowPlan {

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging;
+use crate::package::RejectLimit;
 use crate::plural::counted;
 use crate::source::Shard;
 
@@ -209,7 +210,7 @@ impl Plan {
                 writeln!(f, "  rows go by COPY in text form: {reason}")?;
             }
         }
-        writeln!(f, "  rejects: {} at most", flow.reject_rows_max)?;
+        writeln!(f, "  rejects: {}", reject_limit(&flow.reject_limit))?;
         let mut columns = String::new();
         for (column, type_sql) in flow.columns.iter().zip(&flow.column_types) {
             let not_null = if column.nullable { "" } else { " not null" };
@@ -400,6 +401,18 @@ pub fn bytes(count: u64) -> String {
         format!("{count} B")
     } else {
         format!("{value:.1} {}", UNITS[unit])
+    }
+}
+
+/// How many rejects are accepted, in words.
+fn reject_limit(limit: &RejectLimit) -> String {
+    let share = limit
+        .share_max
+        .map(|share| format!("{} % of the rows at most", share * 100.0));
+    match (limit.rows_max, share) {
+        (None, Some(share)) => share,
+        (Some(rows), Some(share)) => format!("{rows} at most, and {share}"),
+        (_, None) => format!("{} at most", limit.rows_accepted()),
     }
 }
 

@@ -12,6 +12,9 @@ use super::types::RunReport;
 use crate::error::Error;
 use crate::event::{Event, Observer};
 
+/// The package that was run, in a run's folder.
+pub const PACKAGE_FILE: &str = "package.toml";
+
 /// `runs/<run>/`.
 pub struct RunFolder {
     path: PathBuf,
@@ -58,14 +61,30 @@ impl RunFolder {
 
     /// Writes the report: whole, or not at all.
     pub fn write_report(&self, report: &RunReport) -> Result<(), Error> {
-        let target = self.report_path();
-        let draft = self.path.join("report.json.draft");
+        let path = self.report_path();
+        let text = serde_json::to_vec_pretty(report).map_err(|source| Error::Folder {
+            path: path.display().to_string(),
+            source: source.into(),
+        })?;
+        self.write_whole(&path, &[&text, b"\n"])
+    }
+
+    /// Writes the package that is run, without secrets: what loading its rejects once more needs.
+    pub fn write_package(&self, text: &str) -> Result<(), Error> {
+        self.write_whole(&self.path.join(PACKAGE_FILE), &[text.as_bytes()])
+    }
+
+    fn write_whole(&self, target: &Path, parts: &[&[u8]]) -> Result<(), Error> {
+        let mut draft = target.as_os_str().to_owned();
+        draft.push(".draft");
+        let draft = PathBuf::from(draft);
         let write = || -> io::Result<()> {
             let mut file = private_file(&draft, false)?;
-            serde_json::to_writer_pretty(&mut file, report)?;
-            file.write_all(b"\n")?;
+            for part in parts {
+                file.write_all(part)?;
+            }
             file.sync_all()?;
-            fs::rename(&draft, &target)
+            fs::rename(&draft, target)
         };
         write().map_err(|source| Error::Folder {
             path: target.display().to_string(),

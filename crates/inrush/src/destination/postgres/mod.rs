@@ -14,6 +14,7 @@ pub mod guests;
 pub mod password_file;
 pub mod quote;
 pub mod ranges;
+pub mod refusal;
 pub mod session;
 pub mod socket;
 pub mod staging;
@@ -23,4 +24,5 @@ pub mod unit;
 
 pub use address::{Address, ConnectionDefaults, SslMode};
 pub use error::DestinationError;
+pub use refusal::RefusalFacts;
 pub use session::Session;
