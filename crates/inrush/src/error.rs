@@ -7,6 +7,7 @@ use crate::plan::PlanError;
 use crate::reject::{Reject, RejectCode};
 use crate::source::SourceError;
 use crate::switch::SwitchError;
+use crate::verify::VerifyError;
 
 /// A run did not end well. The targets are as they were, unless the text says otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +77,9 @@ pub enum Error {
         /// Our count.
         sent: u64,
     },
+    /// What was loaded is not what was read.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
     /// The run was stopped by its user.
     #[error("stopped as asked; nothing was switched")]
     Interrupted,
@@ -122,7 +126,9 @@ impl Error {
             Error::Plan(PlanError::Package(_) | PlanError::Mismatch { .. })
             | Error::Destination(DestinationError::Address { .. }) => 2,
             Error::RejectLimit { .. } => 4,
-            Error::Verification { .. } | Error::Switch(SwitchError::Count { .. }) => 5,
+            Error::Verification { .. }
+            | Error::Verify(_)
+            | Error::Switch(SwitchError::Count { .. }) => 5,
             Error::Interrupted => 130,
             _ => 1,
         }
@@ -157,6 +163,7 @@ impl Error {
                  `inrush cleanup`, then load again"
                     .to_owned(),
             ),
+            Error::Verify(error) => Some(error.hint()),
             Error::Interrupted => {
                 Some("the same command goes on from the units that were committed".to_owned())
             }

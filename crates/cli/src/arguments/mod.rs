@@ -19,7 +19,7 @@ pub use common::{DestinationArguments, OverrideArguments, RunArguments};
 pub use demo::DemoArguments;
 pub use format::parse_format;
 pub use init::InitArguments;
-pub use load::{LoadArguments, LoadMode};
+pub use load::{LoadArguments, LoadMode, VerifyLevel};
 pub use run::RunCommandArguments;
 pub use status::StatusArguments;
 pub use verify::VerifyArguments;

@@ -99,6 +99,10 @@ fn of_url(url: &str) -> Result<Ready, CommandError> {
             bounds: Bounds::default(),
             mode: Mode::default(),
             rejects: Default::default(),
+            verify: None,
+            trailer: None,
+            control_file: None,
+            expect: None,
         }],
         origin: Origin::of_arguments([("connections.target.url", "--to")]),
     };

@@ -116,6 +116,10 @@ fn package(arguments: &InitArguments, table: &str) -> Package {
             bounds: Bounds::default(),
             mode: Mode::Create,
             rejects: RejectLimit::default(),
+            verify: None,
+            trailer: None,
+            control_file: None,
+            expect: None,
         }],
         origin: Origin::of_arguments([
             ("name", "--table"),

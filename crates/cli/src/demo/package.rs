@@ -40,6 +40,10 @@ pub fn package(made: &[GeneratedTable], url: &str, streams: Option<u16>) -> Pack
                 bounds: Bounds::default(),
                 mode: Mode::Create,
                 rejects: RejectLimit::default(),
+                verify: None,
+                trailer: None,
+                control_file: None,
+                expect: None,
             })
         })
         .collect();

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::url::url_without_password;
 use super::{
     BoundValue, Bounds, BoundsWord, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, Flow,
-    Format, Mode, NullMarker, OneOrMany, Package, RejectLimit, RunSettings,
+    Format, Mode, NullMarker, OneOrMany, Package, RejectLimit, RunSettings, Verify,
 };
 
 /// Columns that are written in one line at most.
@@ -114,6 +114,9 @@ fn run(out: &mut String, run: &RunSettings) {
     if run.analyze != usual.analyze {
         setting(out, "analyze", &run.analyze.to_string());
     }
+    if run.verify != usual.verify {
+        setting(out, "verify", &text(verify_word(run.verify)));
+    }
     if run.ledger_schema != usual.ledger_schema {
         setting(out, "ledger_schema", &text(&run.ledger_schema));
     }
@@ -183,6 +186,33 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
             "rejects",
             &format!("{{ rows_max = {} }}", flow.rejects.rows_max),
         );
+    }
+    if let Some(verify) = flow.verify {
+        setting(out, "verify", &text(verify_word(verify)));
+    }
+    if let Some(trailer) = &flow.trailer {
+        setting(out, "trailer", &inline(trailer));
+    }
+    if let Some(control_file) = &flow.control_file {
+        setting(out, "control_file", &inline(control_file));
+    }
+    if let Some(expect) = &flow.expect {
+        setting(out, "expect", &inline(expect));
+    }
+}
+
+/// A table in one line.
+fn inline(table: &impl Serialize) -> String {
+    toml::Value::try_from(table)
+        .expect("settings are texts, numbers and tables of them")
+        .to_string()
+}
+
+fn verify_word(verify: Verify) -> &'static str {
+    match verify {
+        Verify::Count => "count",
+        Verify::Sums => "sums",
+        Verify::Rows => "rows",
     }
 }
 

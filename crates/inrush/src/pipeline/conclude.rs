@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::context::Context;
+use super::coverage;
+use super::expectations;
 use super::summary::Summary;
 use crate::cancel::StopReason;
 use crate::destination::postgres::{DestinationError, Session};
@@ -74,6 +76,8 @@ async fn verify(context: &Context<'_>, control: &Session) -> Result<Vec<TargetTa
     let shards = run.ledger.shards(control, run.fence.run_id).await?;
     let mut targets = Vec::new();
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
+        coverage::check(run, flow_index, &shards)?;
+        expectations::check(run, flow_index, &shards)?;
         let mut loaded = Vec::new();
         for (unit_index, unit) in flow.units.iter().enumerate() {
             let account = Account::of_unit(&shards, &unit.key);

@@ -9,11 +9,14 @@ use inrush_scan::Records;
 
 use super::context::Context;
 use super::copying::Copying;
+use super::damage;
 use super::expected_keys::ExpectedKeys;
 use super::feeding::FedFile;
 use super::ready::{make_ready, record};
 use super::results::{Loaded, StreamResult};
 use super::shared_unit;
+use super::trailer::TrailerCatch;
+use super::verifying;
 use crate::column_policy::ColumnChanges;
 use crate::convert::{Converter, RunStamp};
 use crate::destination::postgres::copy::BlockPool;
@@ -29,6 +32,7 @@ use crate::plan::{FlowPlan, UnitPlan, identity};
 use crate::reject::Reject;
 use crate::report::RejectFile;
 use crate::source::{BufferPool, Chunks, Feed, FeedRange, Shard, ShardReader, SourceMeter};
+use crate::verify::{ContentHash, Tally};
 
 /// Rejects of a piece of work that are told as events and stand in the report; all are in the
 /// run's folder.
@@ -141,6 +145,9 @@ impl Loader<'_> {
             meter: Meter::default(),
             changes: BTreeMap::new(),
             told: Vec::new(),
+            tally: Tally::new(&flow.verify),
+            trailer: flow.expect.trailer.as_ref().map(TrailerCatch::new),
+            content: ContentHash::default(),
         };
         let outcome = piece.transaction(work).await;
         result.rejects.append(&mut piece.told);
@@ -207,6 +214,12 @@ struct Piece<'a> {
     meter: Meter,
     changes: BTreeMap<String, ColumnChanges>,
     told: Vec<Reject>,
+    /// Sums of the rows that were sent since the last record, where they are verified.
+    tally: Option<Tally>,
+    /// The trailer that the file ends with, where its flow says that there is one.
+    trailer: Option<TrailerCatch>,
+    /// A hash of the text that was read since the last record.
+    content: ContentHash,
 }
 
 impl<'a> Piece<'a> {
@@ -249,6 +262,8 @@ impl<'a> Piece<'a> {
         if !self.unit.shared {
             let (measured, is_checked) = self.measure().await?;
             self.verify(&measured, &account)?;
+            let asked = verifying::check(session, &run.plan, self.flow, self.unit, records.iter());
+            self.meter.verify_wait_ns += asked.await?;
             make_ready(
                 session, &run.plan, self.flow, self.unit, &measured, is_checked,
             )
@@ -269,7 +284,7 @@ impl<'a> Piece<'a> {
         Ok((account, records.len()))
     }
 
-    fn shard_record(&self, shard: &Shard, account: Account) -> ShardRecord {
+    fn shard_record(&mut self, shard: &Shard, account: Account) -> ShardRecord {
         ShardRecord {
             unit_key: self.unit.key.clone(),
             shard_key: identity::shard_key(shard),
@@ -280,6 +295,9 @@ impl<'a> Piece<'a> {
             file_bytes: shard.file.size_bytes,
             file_modified_ns: shard.file.modified_ns,
             account,
+            content_hash: Some(self.content.take()),
+            tally: self.tally.as_mut().map(Tally::take),
+            trailer: self.trailer.as_mut().and_then(TrailerCatch::take),
         }
     }
 
@@ -459,7 +477,12 @@ impl<'a> Piece<'a> {
         let mut rows_rejected = 0_u64;
         let mut rows_loaded = 0_u64;
         let mut stored_before = 0;
-        while let Some(chunk) = source.next_chunk(&mut records)? {
+        let mut trailers = 0;
+        while let Some(mut chunk) = source.next_chunk(&mut records)? {
+            self.content.add(chunk.text());
+            if let Some(trailer) = &mut self.trailer {
+                trailers += trailer.take_from(&mut chunk, &mut records)?;
+            }
             let mut at = 0;
             while at < records.len() {
                 let end = records.len().min(at + batch_rows);
@@ -480,7 +503,13 @@ impl<'a> Piece<'a> {
                     copying = copying.interrupt(&statement, &mut self.meter).await?;
                 }
                 rows_loaded += batch.num_rows() as u64;
-                copying.send(&batch, &mut self.meter).await?;
+                if let Some(tally) = &mut self.tally {
+                    let started = Instant::now();
+                    tally.add(&batch);
+                    self.meter.verify_ns += nanoseconds(started.elapsed());
+                }
+                copying =
+                    damage::send(self.context.fault, copying, &batch, &mut self.meter).await?;
                 at = end;
             }
             let read = source.meter();
@@ -505,7 +534,7 @@ impl<'a> Piece<'a> {
             rows_read: read.record_count + read.skipped_line_count,
             rows_loaded,
             rows_rejected,
-            rows_skipped: read.skipped_line_count,
+            rows_skipped: read.skipped_line_count + trailers,
             bytes_read: read.text_bytes,
         };
         if !account.holds() {

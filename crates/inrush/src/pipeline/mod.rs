@@ -7,7 +7,10 @@
 mod conclude;
 mod context;
 mod copying;
+mod coverage;
+mod damage;
 mod encoder;
+mod expectations;
 mod expected_keys;
 mod feeding;
 mod load;
@@ -18,6 +21,8 @@ mod shared_unit;
 mod splitting;
 mod streams;
 mod summary;
+mod trailer;
+mod verifying;
 
 use std::path::PathBuf;
 use std::time::Instant;

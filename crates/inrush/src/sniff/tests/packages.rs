@@ -33,6 +33,10 @@ fn read_back(guess: &Guess) -> (String, Package) {
             bounds: Bounds::default(),
             mode: Mode::Create,
             rejects: RejectLimit::default(),
+            verify: None,
+            trailer: None,
+            control_file: None,
+            expect: None,
         }],
         origin: Origin::default(),
     };
