@@ -21,6 +21,7 @@ pub mod meter;
 pub mod package;
 pub mod pipeline;
 pub mod plan;
+mod plural;
 pub mod reject;
 pub mod report;
 pub mod sniff;

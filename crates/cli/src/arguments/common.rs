@@ -66,6 +66,26 @@ pub struct DestinationArguments {
     pub to: Option<String>,
 }
 
+/// Which ledger a command looks into, and how it tells what it found.
+#[derive(Clone, Debug, Args)]
+pub struct LedgerArguments {
+    /// Which database.
+    #[command(flatten)]
+    pub destination: DestinationArguments,
+
+    /// The schema of the ledger; else what the package says
+    #[arg(long, value_name = "SCHEMA")]
+    pub ledger_schema: Option<String>,
+
+    /// Write JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// What replaces the package's values.
+    #[command(flatten)]
+    pub overrides: OverrideArguments,
+}
+
 /// `name=value`.
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use inrush::destination::postgres::Address;
-use inrush::package::{
-    Bounds, Connection, Flow, Mode, OneOrMany, Origin, Overrides, Package, RunSettings,
-};
+use inrush::package::{Connection, Flow, OneOrMany, Origin, Overrides, Package, RunSettings};
 use inrush::upkeep::Which;
 
-use crate::arguments::{DestinationArguments, OverrideArguments};
+use crate::arguments::LedgerArguments;
 use crate::embedded::{self, Reached};
 use crate::errors::CommandError;
 use crate::package_file::{self, Ready};
@@ -27,14 +25,12 @@ pub struct Destination {
 
 /// Finds the database, and starts it where it is an embedded one.
 pub fn find(
-    arguments: &DestinationArguments,
-    overrides: &OverrideArguments,
-    ledger_schema: Option<&str>,
+    arguments: &LedgerArguments,
     surroundings: &Surroundings,
 ) -> Result<Destination, CommandError> {
-    let (ready, package) = match (&arguments.package, &arguments.to) {
+    let (ready, package) = match (&arguments.destination.package, &arguments.destination.to) {
         (Some(path), _) => {
-            let ready = package_file::read(path, overrides)?;
+            let ready = package_file::read(path, &arguments.overrides)?;
             let name = ready.package.name.clone();
             (ready, Some(name))
         }
@@ -42,9 +38,11 @@ pub fn find(
         (None, None) => unreachable!("clap asks for one of them"),
     };
     let which = Which {
-        ledger_schema: ledger_schema
+        ledger_schema: arguments
+            .ledger_schema
+            .as_ref()
             .unwrap_or(&ready.package.run.ledger_schema)
-            .to_owned(),
+            .clone(),
         package,
         run: None,
     };
@@ -88,22 +86,7 @@ fn of_url(url: &str) -> Result<Ready, CommandError> {
         parameters: BTreeMap::new(),
         connections: BTreeMap::from([("target".to_owned(), Connection::new(url))]),
         run: RunSettings::default(),
-        flows: vec![Flow {
-            name: None,
-            connection: None,
-            files: OneOrMany::One("none".to_owned()),
-            format: Default::default(),
-            columns: Vec::new(),
-            table: "none".to_owned(),
-            partition_by: None,
-            bounds: Bounds::default(),
-            mode: Mode::default(),
-            rejects: Default::default(),
-            verify: None,
-            trailer: None,
-            control_file: None,
-            expect: None,
-        }],
+        flows: vec![Flow::new(OneOrMany::One("none".to_owned()), "none")],
         origin: Origin::of_arguments([("connections.target.url", "--to")]),
     };
     package_file::ready(&package, &Overrides::default(), PathBuf::from("."))

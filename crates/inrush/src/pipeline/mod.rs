@@ -1,8 +1,9 @@
 //! Connects the steps: the only place that knows all of them.
 //!
 //! [`prepare`] connects, plans and enters the run into the ledger; [`streams`] runs the streams,
-//! each a thread with its own connection; [`load`] is what a stream does with a piece of work;
-//! [`conclude`] checks the account, switches and analyzes; [`summary`] writes it all down.
+//! each a thread with its own connection; [`load`] is what a stream does with a piece of work, in
+//! transactions of [`piece`]; [`conclude`] checks the account, switches and analyzes; [`summary`]
+//! writes it all down.
 
 mod conclude;
 mod context;
@@ -13,16 +14,21 @@ mod encoder;
 mod expectations;
 mod expected_keys;
 mod feeding;
+mod kept_rejects;
 mod load;
+mod piece;
 mod prepare;
+mod proof;
 mod ready;
 mod results;
+mod rows;
 mod shared_unit;
 mod splitting;
 mod streams;
 mod summary;
 mod trailer;
 mod verifying;
+mod work;
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -142,7 +142,7 @@ async fn enter(
         .map(|unit| unit.staging_table.clone())
         .collect();
     let standing =
-        catalog::existing_relations(control, &plan.settings.staging_schema, &tables).await?;
+        catalog::relation_names(control, &plan.settings.staging_schema, Some(&tables)).await?;
     let (units_kept, dropped): (Vec<UnitRecord>, Vec<UnitRecord>) =
         units.into_iter().partition(|unit| {
             planned.contains(unit.unit_key.as_str())
@@ -328,6 +328,11 @@ fn tell_plan(plan: &Plan, options: &RunOptions<'_>) {
                     .flat_map(|unit| &unit.shards)
                     .map(|shard| shard.size_bytes())
                     .sum(),
+                has_pipe: flow
+                    .units
+                    .iter()
+                    .flat_map(|unit| &unit.shards)
+                    .any(|shard| shard.file.is_pipe()),
                 units: flow.units.len(),
             })
             .collect(),

@@ -14,8 +14,10 @@ use super::{KeyKind, KeyPlan, UnitPlan};
 use crate::cancel::Stop;
 use crate::column::Column;
 use crate::convert::{KeyBounds, KeyValue, convert_first};
+use crate::plural::counted;
 use crate::source::{
-    BufferPool, RecordStart, Shard, ShardReader, SourceError, SourceFile, first_records, needs_pass,
+    BufferPool, RecordStart, Shard, ShardReader, SourceError, SourceFile, first_records,
+    needs_place,
 };
 
 /// Bytes that are read at a time to find a change of the key.
@@ -46,7 +48,9 @@ pub fn cut(
     column: &Column,
     parts: u32,
     stop: &Stop,
+    notes: &mut Vec<String>,
 ) -> Result<Vec<Part>, PlanError> {
+    note_uncut(files, parts, notes)?;
     let total: u64 = files.iter().map(|file| file.size_bytes).sum();
     let mut found = Vec::new();
     for file in files {
@@ -69,7 +73,6 @@ pub fn cut(
                 upper: Some(cut.key),
             });
             start = cut.start.byte_offset;
-            // Where line ends say it, the reader finds the record, and its line when it is asked.
             first_record = needs_place(dialect).then_some(cut.start);
         }
         found.push(Part {
@@ -84,8 +87,31 @@ pub fn cut(
     Ok(found)
 }
 
-fn needs_place(dialect: &Dialect) -> bool {
-    needs_pass(dialect) || dialect.fixed.is_some()
+/// Says of files that cannot be cut that they are one partition each, whatever was asked for.
+fn note_uncut(
+    files: &[Arc<SourceFile>],
+    parts: u32,
+    notes: &mut Vec<String>,
+) -> Result<(), SourceError> {
+    let mut uncut = Vec::new();
+    for file in files {
+        if let Some(why) = file.whole_because()? {
+            uncut.push((file, why));
+        }
+    }
+    let Some((first, why)) = uncut.first().filter(|_| parts > 1) else {
+        return Ok(());
+    };
+    let others = match uncut.len() - 1 {
+        0 => String::new(),
+        others => format!(" (and so are {} more)", counted(others as u64, "file")),
+    };
+    notes.push(format!(
+        "{} is one partition{others}, although `bounds` asks for {parts} parts: it is {why}, and \
+         only plain files in UTF-8 can be cut; unpack or translate it first to have it cut",
+        first.path.display()
+    ));
+    Ok(())
 }
 
 fn cuts_of(
@@ -176,13 +202,8 @@ fn next_change(
 
 /// Keys at the cuts must ascend; texts are the server's to compare.
 fn check_order(flow: &str, file: &SourceFile, cuts: &[Cut]) -> Result<(), PlanError> {
-    let number = |key: &KeyValue| match key {
-        KeyValue::Integer(value) | KeyValue::Timestamp(value) => Some(*value),
-        KeyValue::Date(days) => Some(i64::from(*days)),
-        KeyValue::Text(_) => None,
-    };
     for pair in cuts.windows(2) {
-        if let (Some(first), Some(second)) = (number(&pair[0].key), number(&pair[1].key))
+        if let (Some(first), Some(second)) = (pair[0].key.number(), pair[1].key.number())
             && first >= second
         {
             let words = |key| key_text(key).unwrap_or_else(|| format!("{key:?}"));

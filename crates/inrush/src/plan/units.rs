@@ -123,14 +123,20 @@ fn unit(
         _ => Vec::new(),
     };
     let mut create = staging::create_staging(schema, &staging_table, common.model, bounds.as_ref());
-    if let (Publish::Insert, Some(facts)) = (common.publish, common.facts) {
-        let numbered = facts
-            .columns
-            .iter()
-            .filter(|column| column.identity && !column_names.contains(&column.name.as_str()));
-        create.extend(
-            numbered.map(|column| staging::allow_null(schema, &staging_table, &column.name)),
-        );
+    for column in common
+        .facts
+        .iter()
+        .flat_map(|facts| facts.numbered(common.columns))
+    {
+        create.push(match (common.publish, &column.identity_sequence) {
+            // The target numbers the rows when they are copied there.
+            (Publish::Insert, _) | (_, None) => {
+                staging::allow_null(schema, &staging_table, &column.name)
+            }
+            (_, Some(sequence)) => {
+                staging::number_by(schema, &staging_table, &column.name, sequence)
+            }
+        });
     }
     let copy = |freeze| {
         let binary = matches!(common.wire, WireForm::Binary(_));
@@ -172,10 +178,15 @@ impl UnitPlan {
     /// Makes this unit one that several streams fill. Its table is committed before its rows, so
     /// COPY cannot FREEZE them.
     pub fn share(&mut self) -> Result<(), SourceError> {
+        let pieces = self.pieces()?;
+        self.share_in(pieces);
+        Ok(())
+    }
+
+    fn share_in(&mut self, pieces: Vec<Shard>) {
         self.shared = true;
         self.copy = self.copy_shared.clone();
-        self.shards = self.pieces()?;
-        Ok(())
+        self.shards = pieces;
     }
 
     /// What several streams can load of it at the same time.
@@ -185,11 +196,6 @@ impl UnitPlan {
             found.extend(source::pieces(shard)?);
         }
         Ok(found)
-    }
-
-    fn can_be_shared(&self) -> Result<bool, SourceError> {
-        let pieces = self.pieces()?;
-        Ok(pieces.len() > 1 || pieces.iter().any(|piece| piece.is_fed))
     }
 }
 
@@ -204,8 +210,12 @@ pub fn share_long_ones(flows: &mut [FlowPlan], streams: usize) -> Result<(), Sou
         let too_long = unit.bytes_count.saturating_mul(streams as u64) > total;
         // Nobody knows how long a pipe is.
         let is_endless = unit.shards.iter().any(|shard| shard.file.is_pipe());
-        if streams > 1 && (too_long || is_endless) && unit.can_be_shared()? {
-            unit.share()?;
+        if streams <= 1 || !(too_long || is_endless) {
+            continue;
+        }
+        let pieces = unit.pieces()?;
+        if pieces.len() > 1 || pieces.iter().any(|piece| piece.is_fed) {
+            unit.share_in(pieces);
         }
     }
     Ok(())
@@ -241,6 +251,12 @@ pub fn work(flows: &[FlowPlan], streams: usize) -> Vec<WorkItem> {
                         bytes_count: work_bytes(shard) / takers as u64,
                     };
                     items.extend(std::iter::repeat_n(item, takers));
+                    if shard.file.is_pipe() {
+                        // Somebody writes into it, and nobody knows for how long: one stream
+                        // begins with it. The others help where nothing else is left.
+                        let first = items.len() - takers;
+                        items[first].bytes_count = u64::MAX;
+                    }
                 }
             } else {
                 items.push(WorkItem {
