@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TypeAlias
 
-Value: TypeAlias = "str | int | bool | Path | list[str] | list[int] | dict[str, str | int | bool]"
+Value: TypeAlias = "str | int | bool | Path | list[str] | list[int] | dict[str, Value]"
 
 
 def literal(value: Value) -> str:

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use inrush::package::{
     BoundValue, Bounds, BoundsEvery, BoundsParts, BoundsWord, ColumnSpec, Connection, Flow, Mode,
-    OneOrMany, Origin, Package, RejectLimit, RunSettings, escape_braces, split_columns,
+    OneOrMany, Origin, Package, RejectLimit, RunSettings, Verify, escape_braces, split_columns,
 };
 
-use crate::arguments::{LoadArguments, LoadMode, parse_format};
+use crate::arguments::{LoadArguments, LoadMode, VerifyLevel, parse_format};
 use crate::errors::CommandError;
 
 /// The name of the only connection.
@@ -56,6 +56,11 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
         connections: BTreeMap::from([(CONNECTION.to_owned(), Connection::new(&arguments.to))]),
         run: RunSettings {
             streams: arguments.run.streams,
+            verify: match arguments.verify {
+                VerifyLevel::Count => Verify::Count,
+                VerifyLevel::Sums => Verify::Sums,
+                VerifyLevel::Rows => Verify::Rows,
+            },
             ..RunSettings::default()
         },
         flows: vec![flow],
@@ -63,6 +68,7 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
             ("name", "--table"),
             ("connections.target.url", "--to"),
             ("run.streams", "--streams"),
+            ("run.verify", "--verify"),
             ("flow[0].files", "FILES"),
             ("flow[0].format", "--format"),
             ("flow[0].columns", "--columns"),

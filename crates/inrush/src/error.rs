@@ -7,6 +7,7 @@ use crate::plan::PlanError;
 use crate::reject::{Reject, RejectCode};
 use crate::source::SourceError;
 use crate::switch::SwitchError;
+use crate::verify::VerifyError;
 
 /// A run did not end well. The targets are as they were, unless the text says otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -123,6 +124,9 @@ pub enum Error {
         /// How far it came, where the ledger knows it.
         state: Option<RunState>,
     },
+    /// What was loaded is not what was read.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
     /// The run was stopped by its user.
     #[error("stopped as asked; nothing was switched")]
     Interrupted,
@@ -170,7 +174,9 @@ impl Error {
             | Error::Destination(DestinationError::Address { .. }) => 2,
             Error::NotSwitched { .. } => 2,
             Error::RejectLimit { .. } | Error::RejectShare { .. } => 4,
-            Error::Verification { .. } | Error::Switch(SwitchError::Count { .. }) => 5,
+            Error::Verification { .. }
+            | Error::Verify(_)
+            | Error::Switch(SwitchError::Count { .. }) => 5,
             Error::Interrupted => 130,
             _ => 1,
         }
@@ -219,6 +225,7 @@ impl Error {
                  another database is found there with --connection NAME=URL"
                     .to_owned(),
             ),
+            Error::Verify(error) => Some(error.hint()),
             Error::Interrupted => {
                 Some("the same command goes on from the units that were committed".to_owned())
             }

@@ -1,4 +1,5 @@
-//! Dying on purpose, for tests: `kill -9` at a named step of a run.
+//! Dying on purpose, for tests: `kill -9` at a named step of a run; and harm done to the rows on
+//! their way, which the account or the verification must find.
 //!
 //! The promise "exactly once whatever is killed when" can only be tested by dying at the very
 //! moments that matter. The command line reads the wish from `INRUSH_FAULT`; nothing else sets it.
@@ -32,6 +33,12 @@ pub enum FaultPoint {
     AfterSwitchCommit,
     /// Everything is done but for the report.
     BeforeReport,
+    /// A batch is lost on its way: its rows are counted as sent, and are not.
+    BatchLost,
+    /// The first row of a batch is sent a second time, in place of the second.
+    RowDoubled,
+    /// The first two rows of a batch have exchanged their first values.
+    ValuesExchanged,
 }
 
 const POINTS: &[(&str, FaultPoint)] = &[
@@ -46,6 +53,9 @@ const POINTS: &[(&str, FaultPoint)] = &[
     ("switch_commit_sent", FaultPoint::SwitchCommitSent),
     ("after_switch_commit", FaultPoint::AfterSwitchCommit),
     ("before_report", FaultPoint::BeforeReport),
+    ("batch_lost", FaultPoint::BatchLost),
+    ("row_doubled", FaultPoint::RowDoubled),
+    ("values_exchanged", FaultPoint::ValuesExchanged),
 ];
 
 /// A wish to die: `POINT` or `POINT:N` for the N-th time that it is reached. `stop:POINT` and

@@ -29,6 +29,7 @@ pub mod sniff;
 pub mod source;
 pub mod switch;
 pub mod upkeep;
+pub mod verify;
 
 pub use error::Error;
 pub use pipeline::{Failure, RunOptions, Success, check, run};

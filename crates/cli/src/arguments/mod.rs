@@ -20,7 +20,7 @@ pub use common::{LedgerArguments, OverrideArguments, RunArguments};
 pub use demo::DemoArguments;
 pub use format::parse_format;
 pub use init::InitArguments;
-pub use load::{LoadArguments, LoadMode};
+pub use load::{LoadArguments, LoadMode, VerifyLevel};
 pub use rejects::{RejectsArguments, RejectsCommand, ReplayArguments, ShowArguments};
 pub use run::RunCommandArguments;
 pub use status::StatusArguments;

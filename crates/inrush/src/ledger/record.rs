@@ -109,6 +109,12 @@ pub struct ShardRecord {
     pub file_modified_ns: i64,
     /// Its rows.
     pub account: Account,
+    /// A hash of its text, taken while it was read.
+    pub content_hash: Option<String>,
+    /// What was summed up over its rows, where the run verifies more than their count.
+    pub tally: Option<Vec<String>>,
+    /// The trailer record that stands at its end, where the flow declares one.
+    pub trailer: Option<String>,
 }
 
 /// A file that a run has switched in, all of it.
@@ -173,7 +179,7 @@ impl Ledger {
         let sql = format!(
             "SELECT unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, \
                     file_modified_ns, rows_read, rows_loaded, rows_rejected, rows_skipped, \
-                    bytes_read \
+                    bytes_read, content_hash, tally, trailer \
              FROM {} WHERE run_id = $1 ORDER BY unit_key, shard_key",
             self.table("shard")
         );
@@ -199,6 +205,9 @@ impl Ledger {
                     rows_skipped: count(row, 11),
                     bytes_read: count(row, 12),
                 },
+                content_hash: row.get(13),
+                tally: row.get(14),
+                trailer: row.get(15),
             })
             .collect())
     }
@@ -292,8 +301,10 @@ impl Ledger {
         let sql = format!(
             "INSERT INTO {} (run_id, epoch, unit_key, shard_key, file_key, file, byte_start, \
                              byte_end, file_bytes, file_modified_ns, rows_read, rows_loaded, \
-                             rows_rejected, rows_skipped, bytes_read) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+                             rows_rejected, rows_skipped, bytes_read, content_hash, tally, \
+                             trailer) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
+                     $18)",
             self.table("shard")
         );
         let account = &shard.account;
@@ -316,6 +327,9 @@ impl Ledger {
                     &(account.rows_rejected as i64),
                     &(account.rows_skipped as i64),
                     &(account.bytes_read as i64),
+                    &shard.content_hash,
+                    &shard.tally,
+                    &shard.trailer,
                 ],
                 "writing the shard into the ledger",
             )

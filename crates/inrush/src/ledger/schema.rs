@@ -68,6 +68,9 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              rows_rejected int8 NOT NULL, \
              rows_skipped int8 NOT NULL, \
              bytes_read int8 NOT NULL, \
+             content_hash text, \
+             tally text[], \
+             trailer text, \
              committed_at timestamptz NOT NULL DEFAULT now(), \
              PRIMARY KEY (run_id, unit_key, shard_key), \
              FOREIGN KEY (run_id, unit_key) REFERENCES {} ON DELETE CASCADE, \

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::check::Faults;
+use super::check_expect::check_expect;
 use super::column_check::{check_column, check_separators};
 use super::error::PackageFaultKind;
 use super::name::{TableName, quoted_where_needed};
@@ -25,6 +26,7 @@ pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
     );
     let columns = check_columns(flow, &at, faults);
     check_partitions(flow, columns.as_deref(), &at, faults);
+    check_expect(flow, &at, faults);
 }
 
 fn check_files(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {

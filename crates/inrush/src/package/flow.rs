@@ -42,6 +42,10 @@ impl Flow {
             triggers: TriggerPolicy::default(),
             indexes: IndexPolicy::default(),
             rejects: RejectLimit::default(),
+            verify: None,
+            trailer: None,
+            control_file: None,
+            expect: None,
         }
     }
 

@@ -229,6 +229,34 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
         if let Some(column) = &mut flow.partition_by {
             visit(&at("partition_by"), Kind::Other, column);
         }
+        if let Some(trailer) = &mut flow.trailer {
+            visit(
+                &at("trailer.starts_with"),
+                Kind::Other,
+                &mut trailer.starts_with,
+            );
+        }
+        if let Some(control) = &mut flow.control_file {
+            for (setting, text) in [
+                ("suffix", &mut control.suffix),
+                ("extension", &mut control.extension),
+                ("path", &mut control.path),
+            ] {
+                if let Some(text) = text {
+                    visit(&at(&format!("control_file.{setting}")), Kind::Other, text);
+                }
+            }
+        }
+        if let Some(expect) = &mut flow.expect {
+            if let Some(BoundValue::Text(text)) = &mut expect.rows {
+                visit(&at("expect.rows"), Kind::Other, text);
+            }
+            for (column, value) in &mut expect.sums {
+                if let BoundValue::Text(text) = value {
+                    visit(&at(&format!("expect.sums.{column}")), Kind::Other, text);
+                }
+            }
+        }
         match &mut flow.bounds {
             Bounds::Word(_) | Bounds::Parts(_) => {}
             Bounds::Every(every) => {

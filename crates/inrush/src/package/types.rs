@@ -7,6 +7,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::expect::{ControlFile, Expect, Trailer};
 use super::place::Origin;
 use super::url::redacted_url;
 use crate::column_policy::{DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim};
@@ -101,6 +102,9 @@ pub struct RunSettings {
     /// milliseconds, 1 to a day.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub lock_timeout_ms: u32,
+    /// How much of each unit is verified before its COMMIT; a flow may say something else.
+    #[serde(skip_serializing_if = "is_count")]
+    pub verify: Verify,
     /// The schema of the ledger's tables.
     pub ledger_schema: String,
     /// The schema where staging tables stand until they are switched in.
@@ -116,6 +120,7 @@ impl Default for RunSettings {
             freeze: true,
             analyze: true,
             lock_timeout_ms: 5_000,
+            verify: Verify::Count,
             ledger_schema: "inrush".to_owned(),
             staging_schema: "inrush_staging".to_owned(),
         }
@@ -164,6 +169,35 @@ pub struct Flow {
     /// How many rows may be rejected.
     #[serde(default)]
     pub rejects: RejectLimit,
+    /// How much of each unit is verified before its COMMIT; as the run says where it is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verify>,
+    /// The last record of each file, which is no row: it says how many there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trailer: Option<Trailer>,
+    /// A file beside each file, or beside all of them, that says how many rows there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_file: Option<ControlFile>,
+    /// Totals that all files of the flow must have together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expect>,
+}
+
+fn is_count(verify: &Verify) -> bool {
+    *verify == Verify::Count
+}
+
+/// How much of what the database holds is held against what was read, before it is switched in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verify {
+    /// The number of rows.
+    #[default]
+    Count,
+    /// For each column the number of values, and a sum of them.
+    Sums,
+    /// Every value of every row, by a sum of hashes.
+    Rows,
 }
 
 /// A text or a list of texts.

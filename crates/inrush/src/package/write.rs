@@ -8,7 +8,7 @@ use super::url::url_without_password;
 use super::{
     BoundValue, Bounds, BoundsWord, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, Flow,
     Format, IndexPolicy, Mode, NullMarker, OneOrMany, Package, RejectLimit, RunSettings,
-    TriggerPolicy,
+    TriggerPolicy, Verify,
 };
 
 /// Columns that are written in one line at most.
@@ -115,6 +115,9 @@ fn run(out: &mut String, run: &RunSettings) {
     if run.analyze != usual.analyze {
         setting(out, "analyze", &run.analyze.to_string());
     }
+    if run.verify != usual.verify {
+        setting(out, "verify", &text(verify_word(run.verify)));
+    }
     if run.ledger_schema != usual.ledger_schema {
         setting(out, "ledger_schema", &text(&run.ledger_schema));
     }
@@ -186,6 +189,33 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
     }
     if flow.rejects != RejectLimit::default() {
         setting(out, "rejects", &reject_limit(&flow.rejects));
+    }
+    if let Some(verify) = flow.verify {
+        setting(out, "verify", &text(verify_word(verify)));
+    }
+    if let Some(trailer) = &flow.trailer {
+        setting(out, "trailer", &inline(trailer));
+    }
+    if let Some(control_file) = &flow.control_file {
+        setting(out, "control_file", &inline(control_file));
+    }
+    if let Some(expect) = &flow.expect {
+        setting(out, "expect", &inline(expect));
+    }
+}
+
+/// A table in one line.
+fn inline(table: &impl Serialize) -> String {
+    toml::Value::try_from(table)
+        .expect("settings are texts, numbers and tables of them")
+        .to_string()
+}
+
+fn verify_word(verify: Verify) -> &'static str {
+    match verify {
+        Verify::Count => "count",
+        Verify::Sums => "sums",
+        Verify::Rows => "rows",
     }
 }
 

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::careful::SwitchRows;
 use super::context::Context;
+use super::coverage;
+use super::expectations;
 use super::load::load_in_file_order;
 use super::results::StreamResult;
 use super::summary::Summary;
@@ -141,6 +143,8 @@ async fn verify(context: &Context<'_>, control: &Session) -> Result<Vec<TargetTa
     let shards = run.ledger.shards(control, run.fence.run_id).await?;
     let mut targets = Vec::new();
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
+        coverage::check(run, flow_index, &shards)?;
+        expectations::check(run, flow_index, &shards)?;
         let mut loaded = Vec::new();
         let mut whole = Account::default();
         for (unit_index, unit) in flow.units.iter().enumerate() {

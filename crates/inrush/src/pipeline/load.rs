@@ -12,6 +12,7 @@ use std::time::Instant;
 use super::context::Context;
 use super::kept_rejects::KeptRejects;
 use super::piece::Piece;
+use super::proof::Proof;
 use super::reject_files;
 use super::results::{Loaded, StreamResult};
 use super::shared_unit;
@@ -289,6 +290,7 @@ impl Loader<'_> {
             pool: BlockPool::default(),
             meter: Meter::default(),
             changes: BTreeMap::new(),
+            proof: Proof::new(flow),
         };
         let outcome = match sharing {
             None => piece.transaction(work).await.map(Some),

@@ -7,7 +7,9 @@ use std::time::Instant;
 use super::context::Context;
 use super::expected_keys::ExpectedKeys;
 use super::kept_rejects::KeptRejects;
+use super::proof::Proof;
 use super::ready::{Standing, make_ready, record};
+use super::verifying;
 use super::work::Work;
 use crate::column_policy::ColumnChanges;
 use crate::destination::postgres::copy::BlockPool;
@@ -34,6 +36,7 @@ pub struct Piece<'a> {
     pub(super) pool: BlockPool,
     pub(super) meter: Meter,
     pub(super) changes: BTreeMap<String, ColumnChanges>,
+    pub(super) proof: Proof,
 }
 
 impl Piece<'_> {
@@ -70,6 +73,8 @@ impl Piece<'_> {
         if self.is_careful || !self.unit.shared {
             let (measured, is_checked) = self.measure().await?;
             self.verify(&measured, &account)?;
+            let asked = verifying::check(session, &run.plan, self.flow, self.unit, records.iter());
+            self.meter.verify_wait_ns += asked.await?;
             let standing = Standing {
                 is_checked,
                 is_indexed: self.is_careful,
@@ -96,7 +101,8 @@ impl Piece<'_> {
     }
 
     /// What the ledger is to know of a file range.
-    pub(super) fn shard_record(&self, shard: &Shard, account: Account) -> ShardRecord {
+    pub(super) fn shard_record(&mut self, shard: &Shard, account: Account) -> ShardRecord {
+        let proof = self.proof.take();
         ShardRecord {
             unit_key: self.unit.key.clone(),
             shard_key: identity::shard_key(shard),
@@ -107,6 +113,9 @@ impl Piece<'_> {
             file_bytes: shard.file.size_bytes,
             file_modified_ns: shard.file.modified_ns,
             account,
+            content_hash: Some(proof.content_hash),
+            tally: proof.tally,
+            trailer: proof.trailer,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The rows of a source on their way into a COPY: scanned, converted, held against the keys that
 //! are expected, sent and counted.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
@@ -8,6 +9,7 @@ use inrush_scan::Records;
 
 use super::careful::{CarefulCopy, Origin};
 use super::copying::Copying;
+use super::damage;
 use super::piece::Piece;
 use crate::convert::{Converter, RunStamp};
 use crate::error::Error;
@@ -85,7 +87,9 @@ impl<'a> Piece<'a> {
         let mut rows_rejected = 0_u64;
         let mut rows_loaded = 0_u64;
         let mut stored_before = 0;
-        while let Some(chunk) = source.next_chunk(&mut records)? {
+        let mut trailers = 0;
+        while let Some(mut chunk) = source.next_chunk(&mut records)? {
+            trailers += self.proof.see(&mut chunk, &mut records)?;
             let mut at = 0;
             while at < records.len() {
                 let end = records.len().min(at + batch_rows);
@@ -141,7 +145,7 @@ impl<'a> Piece<'a> {
             rows_read: read.record_count + read.skipped_line_count,
             rows_loaded,
             rows_rejected,
-            rows_skipped: read.skipped_line_count,
+            rows_skipped: read.skipped_line_count + trailers,
             bytes_read: read.text_bytes,
         };
         if !account.holds() {
@@ -167,9 +171,11 @@ impl<'a> Piece<'a> {
         let mut at = 0;
         loop {
             let refused_max = self.rejects.left().saturating_sub(rejects.len() as u64) + 1;
-            let (loaded, end) = copy
+            let (refused, end) = copy
                 .send(batch, at, refused_max, origin, rejects, &mut self.meter)
                 .await?;
+            self.prove(batch, at..end, &refused);
+            let loaded = (end - at - refused.len()) as u64;
             fault::reach(self.context.fault, FaultPoint::InCarefulCopy);
             account.rows_loaded += loaded;
             account.rows_rejected += rejects.len() as u64;
@@ -179,6 +185,18 @@ impl<'a> Piece<'a> {
             if at == batch.num_rows() {
                 return Ok(account);
             }
+        }
+    }
+
+    /// Adds up the rows that went in: those of `rows` that were not refused.
+    fn prove(&mut self, batch: &RecordBatch, rows: Range<usize>, refused: &[usize]) {
+        let mut from = rows.start;
+        for row in refused.iter().copied().chain([rows.end]) {
+            if row > from {
+                self.proof
+                    .add(&batch.slice(from, row - from), &mut self.meter);
+            }
+            from = row + 1;
         }
     }
 
@@ -194,8 +212,8 @@ impl<'a> Piece<'a> {
             let statement = self.drop_check();
             copying = copying.interrupt(&statement, &mut self.meter).await?;
         }
-        copying.send(batch, &mut self.meter).await?;
-        Ok(copying)
+        self.proof.add(batch, &mut self.meter);
+        damage::send(self.context.fault, copying, batch, &mut self.meter).await
     }
 
     /// Adds up what a converter has changed.

@@ -2,7 +2,9 @@
 //! loads the last shard.
 
 use super::context::{Context, PreparedRun};
+use super::coverage;
 use super::ready::{Standing, make_ready, record};
+use super::verifying;
 use crate::destination::postgres::{Session, unit};
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
@@ -43,10 +45,9 @@ pub async fn finish(
     session.execute("BEGIN", &doing).await?;
     run.ledger.hold_fence(session, &run.fence).await?;
     let measured = unit::measure(session, &unit.measure).await?;
-    let sent: u64 = run
-        .ledger
-        .shards(session, run.fence.run_id)
-        .await?
+    let shards = run.ledger.shards(session, run.fence.run_id).await?;
+    coverage::check_fed(run, flow_index, unit_index, &shards)?;
+    let sent: u64 = shards
         .iter()
         .filter(|shard| shard.unit_key == unit.key)
         .map(|shard| shard.account.rows_loaded)
@@ -58,6 +59,8 @@ pub async fn finish(
             sent,
         });
     }
+    let records = shards.iter().filter(|shard| shard.unit_key == unit.key);
+    verifying::check(session, &run.plan, flow, unit, records).await?;
     make_ready(
         session,
         &run.plan,

@@ -10,15 +10,16 @@ use super::columns::{self, Known};
 use super::error::PlanError;
 use super::switch_statements::expression;
 use super::target::{self, Asked};
-use super::{FlowPlan, KeyKind, KeyPlan, bounds, header_row, parts, sniffed, units};
+use super::{FlowPlan, KeyKind, KeyPlan, bounds, expect, header_row, parts, sniffed, units};
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::staging::{Model, Storage};
 use crate::destination::postgres::{Session, catalog, default_grants};
-use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Package};
+use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Package, Verify};
 use crate::source::{self, Preview, ResolveOptions, Shard, SourceFile};
+use crate::verify::{self, VerifyColumn, VerifyPlan};
 
 /// Makes the plan of one flow.
 pub struct FlowPlanner<'a> {
@@ -149,6 +150,15 @@ impl FlowPlanner<'_> {
             None => Model::Columns(resolved.new_columns.clone()),
         };
         let default_grants = default_grants::of_schema(self.session, self.schema).await?;
+        let mut verify = self.verify_plan(&resolved).await?;
+        verify.summed = expect::places(&name, &expect::summed(self.flow), &verify)?;
+        let expected = expect::plan(
+            self.flow,
+            &name,
+            self.options.folder,
+            &files,
+            String::from_utf8_lossy(dialect.delimiter.as_bytes()).into_owned(),
+        )?;
         let publish = target::publish(facts.as_ref(), key_name.as_deref(), resolved.new_columns);
         let file_names: Vec<String> = files
             .iter()
@@ -202,6 +212,14 @@ impl FlowPlanner<'_> {
                 .map(|facts| (&facts.structure, &facts.indexes, &model)),
         );
         let taken = catalog::relation_names(self.session, self.schema, None).await?;
+        // Shards that were loaded without it have no sums to compare.
+        let shape = match (verify.level, &self.flow.trailer, verify.summed.as_slice()) {
+            (Verify::Count, None, []) => shape,
+            (level, trailer, summed) => {
+                let starts_with = trailer.as_ref().map(|trailer| &trailer.starts_with);
+                format!("{shape} {level:?} {starts_with:?} {summed:?}")
+            }
+        };
         let mut units = units::group(
             &units::Common {
                 flow: &name,
@@ -217,6 +235,7 @@ impl FlowPlanner<'_> {
                 publish: &publish,
                 taken: &taken,
                 freeze: self.package.run.freeze,
+                verify: &verify,
             },
             shards,
             &intervals,
@@ -246,6 +265,47 @@ impl FlowPlanner<'_> {
             key,
             units,
             reject_limit: self.flow.rejects,
+            verify,
+            expect: expected,
+        })
+    }
+
+    /// What is verified. The server's hash is tried before it is relied on.
+    async fn verify_plan(
+        &self,
+        resolved: &columns::ResolvedColumns,
+    ) -> Result<VerifyPlan, PlanError> {
+        let level = self.flow.verify.unwrap_or(self.package.run.verify);
+        if level == Verify::Rows {
+            let (statement, expected) = verify::self_test();
+            let rows = self
+                .session
+                .query(statement, &[], "trying the hash")
+                .await?;
+            let found: i64 = rows[0].get(0);
+            if found != expected {
+                return Err(PlanError::Mismatch {
+                    flow: self.table.to_owned(),
+                    what: format!(
+                        "the server hashes rows otherwise than PostgreSQL on this machine does \
+                         ({found}, and not {expected})"
+                    ),
+                    hint: "use verify = \"sums\"".to_owned(),
+                });
+            }
+        }
+        let columns = resolved.columns.iter().zip(&resolved.forms);
+        Ok(VerifyPlan {
+            level,
+            summed: Vec::new(),
+            columns: columns
+                .zip(&resolved.type_sql)
+                .map(|((column, form), type_sql)| VerifyColumn {
+                    name: column.name.clone(),
+                    form: *form,
+                    type_sql: type_sql.clone(),
+                })
+                .collect(),
         })
     }
 

@@ -9,6 +9,7 @@ mod column_words;
 mod columns;
 mod earlier;
 mod error;
+pub mod expect;
 mod fields;
 mod flow;
 mod header_row;
@@ -38,10 +39,12 @@ use crate::destination::postgres::staging::{Model, NewColumn, UnitBounds};
 use crate::ledger::RunRecord;
 use crate::package::{Format, IndexPolicy, RejectLimit, RunSettings};
 use crate::source::Shard;
+use crate::verify::VerifyPlan;
 
 pub use bounds::key_text;
 pub use build::{PlanOptions, build};
 pub use error::PlanError;
+pub use expect::ExpectPlan;
 pub use limits::MemoryBound;
 pub use privileges::Privilege;
 
@@ -139,6 +142,10 @@ pub struct FlowPlan {
     pub units: Vec<UnitPlan>,
     /// How many rows may be rejected.
     pub reject_limit: RejectLimit,
+    /// What is verified of each unit before its COMMIT.
+    pub verify: VerifyPlan,
+    /// What is promised of its files.
+    pub expect: ExpectPlan,
 }
 
 impl FlowPlan {
@@ -249,6 +256,8 @@ pub struct UnitPlan {
     pub copy_shared: String,
     /// Counts its rows.
     pub measure: String,
+    /// Sums it up, where more than its rows is verified.
+    pub verify: Option<String>,
     /// Statements that ready it after it is filled, such as indexes.
     pub ready: Vec<String>,
 }

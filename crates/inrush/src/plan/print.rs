@@ -61,6 +61,7 @@ fn unit_statements(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<String>
         statements.extend(unit.shards.iter().map(|_| unit.copy.clone()));
     }
     statements.push(unit.measure.clone());
+    statements.extend(unit.verify.clone());
     if let (Some(key), None) = (&flow.key, &unit.bounds) {
         statements.push(format!(
             "ALTER TABLE {} ADD CONSTRAINT {} CHECK ({key_column} IS NOT NULL AND {key_column} >= \
@@ -211,6 +212,9 @@ impl Plan {
             }
         }
         writeln!(f, "  rejects: {}", reject_limit(&flow.reject_limit))?;
+        for line in flow.verify.words().into_iter().chain(flow.expect.words()) {
+            writeln!(f, "  {line}")?;
+        }
         let mut columns = String::new();
         for (column, type_sql) in flow.columns.iter().zip(&flow.column_types) {
             let not_null = if column.nullable { "" } else { " not null" };

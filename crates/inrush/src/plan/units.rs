@@ -9,9 +9,11 @@ use super::error::PlanError;
 use super::{FlowPlan, KeyPlan, Publish, UnitPlan, WireForm, bounds, identity};
 use crate::column::Column;
 use crate::destination::postgres::catalog::TargetFacts;
+use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::staging::{self, Model};
 use crate::package::Compression;
 use crate::source::{self, Shard, SourceError};
+use crate::verify::VerifyPlan;
 
 /// PostgreSQL cuts longer names off.
 const NAME_BYTES_MAX: usize = 63;
@@ -44,6 +46,8 @@ pub struct Common<'a> {
     pub taken: &'a BTreeSet<String>,
     /// COPY with FREEZE.
     pub freeze: bool,
+    /// What is verified of each unit.
+    pub verify: &'a VerifyPlan,
 }
 
 /// Groups files into units: one for each part, for each interval, or one in all.
@@ -151,6 +155,7 @@ fn unit(
             &staging_table,
             common.key.map(|key| key.column.as_str()),
         ),
+        verify: common.verify.statement(&qualified(schema, &staging_table)),
         ready,
         staging_table,
         key,

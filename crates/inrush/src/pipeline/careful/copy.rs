@@ -89,8 +89,8 @@ impl<'a> CarefulCopy<'a> {
     }
 
     /// Loads rows of a batch. Those that the server refuses are appended to `rejects`; after some
-    /// of them it stops, so that they are counted soon. Returns how many rows went in, and where it
-    /// stopped.
+    /// of them it stops, so that they are counted soon. Returns which rows were refused, in their order, and where
+    /// it stopped.
     pub async fn send(
         &mut self,
         batch: &RecordBatch,
@@ -99,7 +99,7 @@ impl<'a> CarefulCopy<'a> {
         origin: &Origin<'_>,
         rejects: &mut Vec<Reject>,
         meter: &mut Meter,
-    ) -> Result<(u64, usize), Error> {
+    ) -> Result<(Vec<usize>, usize), Error> {
         let refused_max = refused_max.clamp(1, REFUSED_AT_ONCE_MAX) as usize;
         let mut isolator = self.isolator;
         let mut rows = BatchRows {
@@ -111,8 +111,9 @@ impl<'a> CarefulCopy<'a> {
             .run(&mut rows, from..batch.num_rows(), refused_max)
             .await?;
         self.isolator = isolator;
-        let loaded = end - from - refused.len();
+        let mut rows = Vec::with_capacity(refused.len());
         for row in refused {
+            rows.push(row.row);
             let cause = self.cause(&row.facts).await?;
             let column = cause.column.as_deref();
             let (chunk, records) = (origin.chunk, origin.records);
@@ -125,7 +126,8 @@ impl<'a> CarefulCopy<'a> {
                 cause.reason,
             ));
         }
-        Ok((loaded as u64, end))
+        rows.sort_unstable();
+        Ok((rows, end))
     }
 
     /// All batches are in.
