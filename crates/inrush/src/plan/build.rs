@@ -114,6 +114,7 @@ pub async fn build(
     };
     if !matches!(earlier, Earlier::Loaded(_)) {
         refuse_filled_targets(package, &flows)?;
+        refuse_overlaps(&flows)?;
         if !options.unlocked {
             refuse_leftovers(session, package, &flows, &earlier).await?;
         }
@@ -289,6 +290,21 @@ fn refuse_filled_targets(package: &Package, flows: &[FlowPlan]) -> Result<(), Pl
             partition_by: None,
         };
         target::check_empty(&asked, planned.facts.as_ref())?;
+    }
+    Ok(())
+}
+
+/// Refuses declared bounds that partitions have already: those that this very load has made are no
+/// obstacle where it is done.
+fn refuse_overlaps(flows: &[FlowPlan]) -> Result<(), PlanError> {
+    for flow in flows {
+        if let Some(overlap) = &flow.overlap {
+            return Err(PlanError::Target {
+                target: flow.target(),
+                what: overlap.clone(),
+                hint: "choose bounds that leave the existing partitions alone".to_owned(),
+            });
+        }
     }
     Ok(())
 }

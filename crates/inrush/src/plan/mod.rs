@@ -128,6 +128,8 @@ pub struct FlowPlan {
     pub key: Option<KeyPlan>,
     /// The load units.
     pub units: Vec<UnitPlan>,
+    /// A partition of the target that stands where the bounds want one, in words.
+    pub overlap: Option<String>,
     /// Rejected rows that are still accepted.
     pub reject_rows_max: u64,
 }
