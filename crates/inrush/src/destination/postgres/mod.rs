@@ -13,7 +13,9 @@ pub mod guests;
 pub mod password_file;
 pub mod quote;
 pub mod ranges;
+pub mod service_file;
 pub mod session;
+mod settings;
 pub mod socket;
 pub mod staging;
 pub mod tls;
@@ -22,4 +24,5 @@ pub mod unit;
 
 pub use address::{Address, ConnectionDefaults, SslMode};
 pub use error::DestinationError;
+pub use service_file::ServiceFile;
 pub use session::Session;
