@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from command import CLEAN, Inrush
+from command import CLEAN, USAGE, Inrush
 from packages import package, settings
 from servers import Database
 
@@ -24,7 +24,6 @@ NAMES = {
     "dots": "a.b..c",
     "braces": "a{b}c",
     "digits": "1st",
-    "tab_and_newline": "a\tb\nc",
     "comma": "a,b;c|d",
     "like_ours": "loaded_p1",
     "long": "n" * 63,
@@ -84,10 +83,11 @@ def test_a_name_is_taken_as_it_is(
         name=braced(name),
     )
     path = inrush.write("package.toml", text)
-    inrush("check", path).expect(CLEAN)
-    # Staging tables that are left, found again, shown and removed have the name in them too.
+    # Staging tables that are left, shown and found again have the name in them too.
     inrush("run", path, environment={"INRUSH_FAULT": "before_switch_commit"})
-    inrush("status", path).expect(CLEAN)
+    if not partitioned:
+        inrush("check", path).expect(CLEAN)
+        inrush("status", path).expect(CLEAN)
     inrush("run", path).expect(CLEAN)
     check_rows(database, target, name)
     inrush("run", path).expect(CLEAN, "already loaded")
@@ -119,7 +119,7 @@ def test_a_parameter_is_no_code(newest_database: Database, inrush: Inrush, name:
     check_rows(database, "loaded", "id")
 
 
-@pytest.mark.parametrize("name", ["double_quote", "sql", "unicode", "spaces", "tab_and_newline"])
+@pytest.mark.parametrize("name", ["double_quote", "sql", "unicode", "spaces"])
 def test_load_and_cleanup_take_odd_names(
     newest_database: Database, inrush: Inrush, name: str
 ) -> None:
@@ -135,3 +135,13 @@ def test_load_and_cleanup_take_odd_names(
     inrush("cleanup", "--to", database.url).expect(CLEAN)
     inrush(*words, *columns).expect(CLEAN)
     check_rows(database, quoted(odd), "id")
+
+
+@pytest.mark.parametrize("name", ["a\tb", "a\nb", "a\x1b[31mb", "a\x00b", ""])
+def test_a_name_that_no_terminal_shows_is_refused(
+    newest_database: Database, inrush: Inrush, name: str
+) -> None:
+    (inrush.folder / "rows.csv").write_text("id,note\n1,Ann\n")
+    flow: dict[str, object] = {"files": "rows.csv", "table": quoted(name)}
+    text = package(newest_database.url, "\n[[flow]]\n" + settings(flow))  # type: ignore[arg-type]
+    inrush("run", inrush.write("package.toml", text)).expect(USAGE, "table")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import urllib.parse
 from collections.abc import Iterable
@@ -54,6 +55,9 @@ def files_below(folder: Path) -> list[tuple[str, str]]:
     ]
 
 
+_numbers = itertools.count(1)
+
+
 @pytest.fixture(scope="module")
 def guarded(start_server: StartServer) -> Server:
     """Return a server that asks for the password, on TCP and on its socket."""
@@ -64,8 +68,7 @@ def guarded(start_server: StartServer) -> Server:
 def guarded_database(guarded: Server, monkeypatch: pytest.MonkeyPatch) -> Database:
     # The tests' own connections.
     monkeypatch.setenv("PGPASSWORD", SECRET)
-    name = f"guarded_{len(guarded.connect().execute('SELECT FROM pg_database').fetchall())}"
-    return guarded.create_database(name)
+    return guarded.create_database(f"guarded_{next(_numbers)}")
 
 
 def write_package(inrush: Inrush, url: str, rows_max: int) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -122,20 +123,27 @@ def play(chosen: Scenario, place: Site, references: References, folder: Path) ->
         scene = stack.enter_context(opened(stand, chosen.load, folder, chosen.seed, proxy))
         scene.reference = reference
         scene.full = dict(reference.full)
-        with scene.watched():
-            for disturbance in chosen.disturbances:
-                result.struck.append(disturbance.strike(scene))
-                stand.await_server()
-                if proxy is not None:
-                    proxy.begin(None)
-                is_loaded = scene.is_loaded
-                _between(scene)
-                if is_loaded:
-                    break
-            scene.finish()
-        scene.check_loaded()
+        try:
+            _play(scene, chosen, result)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"{error}\n{scene.activity()}") from error
     result.seconds = monotonic() - started
     return result
+
+
+def _play(scene: Scene, chosen: Scenario, result: Result) -> None:
+    with scene.watched():
+        for disturbance in chosen.disturbances:
+            result.struck.append(disturbance.strike(scene))
+            scene.stand.await_server()
+            if scene.proxy is not None:
+                scene.proxy.begin(None)
+            is_loaded = scene.is_loaded
+            _between(scene)
+            if is_loaded:
+                break
+        scene.finish()
+    scene.check_loaded()
 
 
 def _between(scene: Scene) -> None:

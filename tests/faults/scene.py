@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -131,7 +132,12 @@ class Scene:
     def check_ended(self, outcome: Outcome) -> None:
         """Fail where a disturbed command ended in a way that no fault explains."""
         assert "panicked at" not in outcome.said, outcome.said
-        assert "Traceback" not in outcome.said, outcome.said
+        # A signal that comes while Python starts is Python's own to tell.
+        if "KeyboardInterrupt" not in outcome.errors:
+            assert "Traceback" not in outcome.said, outcome.said
+        else:
+            assert outcome.status in (1, INTERRUPTED, -signal.SIGINT), outcome.said
+            return
         ends = {self.load.status, FAILED, INTERRUPTED}
         assert outcome.status in ends or outcome.status < 0, f"{outcome.status}: {outcome.said}"
         if outcome.status == FAILED:
@@ -212,6 +218,16 @@ class Scene:
     def runs(self) -> Path:
         """The folder of runs."""
         return self.runs_folder or self.inrush.folder / "runs"
+
+    def activity(self) -> str:
+        """Tell what the server's sessions do and wait for, to explain a command that hangs."""
+        with self.stand.server.connect() as connection:
+            rows = connection.execute(
+                b"SELECT pid, datname, application_name, state, wait_event_type, wait_event, "
+                b"pg_blocking_pids(pid), left(query, 100) FROM pg_stat_activity "
+                b"WHERE backend_type = 'client backend'"
+            ).fetchall()
+        return "\n".join(map(str, rows))
 
     def backends(self) -> list[int]:
         """Return the backends of the command."""

@@ -61,6 +61,7 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
         connections: BTreeMap::from([(CONNECTION.to_owned(), Connection::new(&arguments.to))]),
         run: RunSettings {
             streams: arguments.run.streams,
+            rate_bytes_max: arguments.run.max_rate,
             ..RunSettings::default()
         },
         flows: vec![flow],

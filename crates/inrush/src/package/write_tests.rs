@@ -235,6 +235,13 @@ fn flow() -> impl Strategy<Value = Flow> {
         )
 }
 
+type Guest = (Option<u64>, Option<u64>, Option<u64>, bool);
+
+fn guest() -> impl Strategy<Value = Guest> {
+    let bytes = || option::of(1_048_576_u64..=1_000_000_000_000);
+    (bytes(), bytes(), bytes(), any::<bool>())
+}
+
 fn run() -> impl Strategy<Value = RunSettings> {
     (
         option::of(1_u16..=1024),
@@ -243,6 +250,7 @@ fn run() -> impl Strategy<Value = RunSettings> {
         any::<bool>(),
         any::<bool>(),
         1_u32..=86_400_000,
+        guest(),
         text(),
         text(),
     )
@@ -254,6 +262,7 @@ fn run() -> impl Strategy<Value = RunSettings> {
                 freeze,
                 analyze,
                 lock_timeout_ms,
+                (rate_bytes_max, replica_lag_bytes_max, slot_bytes_max, disk_check),
                 ledger_schema,
                 staging_schema,
             )| RunSettings {
@@ -263,6 +272,10 @@ fn run() -> impl Strategy<Value = RunSettings> {
                 freeze,
                 analyze,
                 lock_timeout_ms,
+                rate_bytes_max,
+                replica_lag_bytes_max,
+                slot_bytes_max,
+                disk_check,
                 ledger_schema,
                 staging_schema,
             },

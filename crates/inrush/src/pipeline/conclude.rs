@@ -25,7 +25,7 @@ pub async fn conclude(
     summary: &mut Summary,
 ) -> Result<(), Error> {
     let started = Instant::now();
-    let targets = verify(context, control).await?;
+    let targets = verify(context, control, summary).await?;
     let names: Vec<String> = context
         .run
         .plan
@@ -68,7 +68,11 @@ pub async fn conclude(
 }
 
 /// Checks the whole account by what the ledger has, and works out what is to be switched.
-async fn verify(context: &Context<'_>, control: &Session) -> Result<Vec<TargetTask>, Error> {
+async fn verify(
+    context: &Context<'_>,
+    control: &Session,
+    summary: &mut Summary,
+) -> Result<Vec<TargetTask>, Error> {
     let run = context.run;
     let units = run.ledger.units(control, run.fence.run_id).await?;
     let shards = run.ledger.shards(control, run.fence.run_id).await?;
@@ -98,6 +102,7 @@ async fn verify(context: &Context<'_>, control: &Session) -> Result<Vec<TargetTa
         }
         targets.push(switch::tasks(control, flow_index, flow, &loaded).await?);
     }
+    summary.verified(units, shards);
     Ok(targets)
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::feeding::FedFile;
@@ -11,6 +12,7 @@ use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::Fault;
 use crate::ledger::{Fence, Ledger, RunRecord, ShardRecord, UnitRecord};
+use crate::pace::Pace;
 use crate::package::Mode;
 use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::reject::Reject;
@@ -44,6 +46,8 @@ pub struct PreparedRun {
     pub shards_left: BTreeMap<(usize, usize), AtomicUsize>,
     /// The modes of the flows.
     pub modes: Vec<Mode>,
+    /// What all streams pass before they send.
+    pub pace: Arc<Pace>,
 }
 
 /// What the streams of a run share.

@@ -13,6 +13,7 @@ mod feeding;
 mod load;
 mod prepare;
 mod ready;
+mod replicas;
 mod results;
 mod shared_unit;
 mod splitting;

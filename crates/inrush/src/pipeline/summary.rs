@@ -1,7 +1,7 @@
 //! Gathers what happened, and writes the report of it.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::RunOptions;
 use super::context::PreparedRun;
@@ -32,6 +32,8 @@ pub struct Summary {
     notes: Vec<String>,
     partitions: BTreeMap<usize, Vec<PartitionReport>>,
     changes: BTreeMap<usize, BTreeMap<String, ColumnChanges>>,
+    /// What the ledger said before the switch.
+    verified: Option<(Vec<UnitRecord>, Vec<ShardRecord>)>,
 }
 
 impl Summary {
@@ -47,7 +49,13 @@ impl Summary {
             notes: Vec::new(),
             partitions: BTreeMap::new(),
             changes: BTreeMap::new(),
+            verified: None,
         }
+    }
+
+    /// The whole account was checked by these.
+    pub fn verified(&mut self, units: Vec<UnitRecord>, shards: Vec<ShardRecord>) {
+        self.verified = Some((units, shards));
     }
 
     /// The plan is made and the run is in the ledger.
@@ -60,6 +68,17 @@ impl Summary {
             self.notes.push(format!(
                 "{dropped} units of the stopped attempt were loaded anew: their files or settings \
                  had changed"
+            ));
+        }
+    }
+
+    /// The streams waited in all for their rate and for replicas.
+    pub fn paced(&mut self, waited: Duration) {
+        if waited > Duration::ZERO {
+            self.notes.push(format!(
+                "the streams waited {:.1} s in all, as `rate_bytes_max`, `replica_lag_bytes_max` or \
+                 `slot_bytes_max` ask for",
+                waited.as_secs_f64()
             ));
         }
     }
@@ -120,8 +139,10 @@ impl Summary {
     ) -> RunReport {
         let units = run.ledger.units(&run.control, run.fence.run_id).await;
         let shards = run.ledger.shards(&run.control, run.fence.run_id).await;
-        let (units, shards) = match (units, shards) {
-            (Ok(units), Ok(shards)) => (units, shards),
+        let (units, shards) = match (units, shards, self.verified.take()) {
+            (Ok(units), Ok(shards), _) => (units, shards),
+            // The server went away after the switch: what was switched was read before.
+            (_, _, Some(verified)) => verified,
             _ => {
                 self.note(
                     "the ledger could not be read at the end; rows are those of units that were \

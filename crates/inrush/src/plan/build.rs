@@ -7,7 +7,7 @@ use super::error::PlanError;
 use super::flow::FlowPlanner;
 use super::privileges::{self, SchemaNeed};
 use super::target::{self, Asked};
-use super::{Earlier, FlowPlan, Plan, earlier, identity, limits, units};
+use super::{Earlier, FlowPlan, Plan, disk, earlier, identity, limits, units};
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Address, Session, catalog, guests};
@@ -132,6 +132,17 @@ pub async fn build(
         package.run.batch_rows,
         streams,
     );
+    if package.run.replica_lag_bytes_max.is_some() {
+        guests::refuse_blind(session, &server.role).await?;
+    }
+    let disk = disk::look(session, address, &flows).await?;
+    // What a stopped run has stored already cannot be told from here.
+    if package.run.disk_check
+        && matches!(earlier, Earlier::None)
+        && let Some(disk) = &disk
+    {
+        disk.require_room()?;
+    }
     let mut plan = Plan {
         package: package.name.clone(),
         package_hash: package.hash(),
@@ -145,6 +156,7 @@ pub async fn build(
         flows,
         privileges,
         memory,
+        disk,
         locks_needed,
         earlier,
         notes,

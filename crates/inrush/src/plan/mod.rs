@@ -7,6 +7,7 @@ mod bounds;
 mod build;
 mod column_words;
 mod columns;
+mod disk;
 mod earlier;
 mod error;
 mod fields;
@@ -38,6 +39,7 @@ use crate::source::Shard;
 
 pub use bounds::key_text;
 pub use build::{PlanOptions, build};
+pub use disk::DiskFacts;
 pub use error::PlanError;
 pub use limits::MemoryBound;
 pub use privileges::Privilege;
@@ -69,6 +71,8 @@ pub struct Plan {
     pub privileges: Vec<Privilege>,
     /// The most memory that the loader takes.
     pub memory: MemoryBound,
+    /// The server's disk, where it can be seen.
+    pub disk: Option<DiskFacts>,
     /// Locks that the switch takes, against what the server has room for.
     pub locks_needed: u64,
     /// What an earlier run of the same package left.

@@ -173,9 +173,14 @@ impl Address {
         })
     }
 
-    /// The server in words: that of the last connection.
+    /// The server that took the last connection.
+    pub fn place(&self) -> &Place {
+        &self.places[self.last_good.load(Ordering::Relaxed)]
+    }
+
+    /// The same in words.
     pub fn server(&self) -> String {
-        self.places[self.last_good.load(Ordering::Relaxed)].describe()
+        self.place().describe()
     }
 
     /// Server, database and user, without a password.

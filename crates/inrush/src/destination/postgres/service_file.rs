@@ -11,14 +11,20 @@ pub struct ServiceFile {
     pub text: String,
 }
 
-/// The settings of the service `name`, from the first of `files` that defines it, with that file.
-pub fn find<'a>(
-    files: &'a [ServiceFile],
-    name: &str,
-) -> Result<Option<(&'a ServiceFile, Vec<(String, String)>)>, String> {
+/// A service as a file defines it.
+#[derive(Debug)]
+pub struct Service<'a> {
+    /// The file.
+    pub file: &'a ServiceFile,
+    /// Its settings by name, in the file's order.
+    pub settings: Vec<(String, String)>,
+}
+
+/// The service `name`, from the first of `files` that defines it.
+pub fn find<'a>(files: &'a [ServiceFile], name: &str) -> Result<Option<Service<'a>>, String> {
     for file in files {
         if let Some(settings) = section(file, name)? {
-            return Ok(Some((file, settings)));
+            return Ok(Some(Service { file, settings }));
         }
     }
     Ok(None)
@@ -77,11 +83,11 @@ mod tests {
             file("# mine\n[other]\nhost=x\n"),
             file("[dw]\nhost=a\n\nport=6000\n[dw]\nhost=b\n"),
         ];
-        let (_, settings) = find(&files, "dw")
+        let found = find(&files, "dw")
             .expect("it is right")
             .expect("it is there");
         assert_eq!(
-            settings,
+            found.settings,
             [
                 ("host".to_owned(), "a".to_owned()),
                 ("port".to_owned(), "6000".to_owned())

@@ -14,6 +14,7 @@ use super::address::{Address, Keepalive, Place, SslMode};
 use super::error::{DestinationError, chain};
 use super::socket::{SocketWatch, Watched, WatchedTls};
 use super::tls;
+use crate::pace::Pace;
 
 /// Settings of every session. Timeouts of the site are for its applications: a load takes as long
 /// as it takes, and stops at the user's word. An empty search path makes every name ours or
@@ -40,6 +41,8 @@ pub struct Session {
     pub watch: Arc<SocketWatch>,
     /// The backend's process id as it says itself.
     pub backend_process_id: i32,
+    /// How fast it may be sent rows.
+    pub pace: Arc<Pace>,
     connection: tokio::task::JoinHandle<()>,
 }
 
@@ -109,6 +112,7 @@ impl Session {
             client,
             watch,
             backend_process_id: row.get(0),
+            pace: Arc::default(),
             connection,
         })
     }

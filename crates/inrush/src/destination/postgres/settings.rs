@@ -75,10 +75,10 @@ impl Settings {
             .remove("service")
             .or_else(|| defaults.service.clone());
         if let Some(name) = service {
-            let (file, found) = service_file::find(&defaults.service_files, &name)?
+            let found = service_file::find(&defaults.service_files, &name)?
                 .ok_or_else(|| no_service(&name, defaults))?;
-            let place = format!("the service `{name}` in {}", file.path.display());
-            for (key, value) in found {
+            let place = format!("the service `{name}` in {}", found.file.path.display());
+            for (key, value) in found.settings {
                 check_known(&key).map_err(|reason| format!("{place}: {reason}"))?;
                 settings.values.entry(key).or_insert(value);
             }
