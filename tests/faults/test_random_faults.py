@@ -41,6 +41,7 @@ _tried: list[Struck] = []
 
 
 def test_most_faults_hit() -> None:
+    """Fail where the faults miss: then the scenarios above show nothing."""
     hit = sum(struck.hit for struck in _tried)
     print(f"{len(_tried)} faults tried, {hit} hit")
-    assert hit >= 20
+    assert hit >= 0.7 * len(_tried)
