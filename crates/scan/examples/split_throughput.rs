@@ -3,19 +3,22 @@
 //! each long against the clock's ticks. Each run is one range that begins in the middle of a
 //! record, read in chunks.
 
-use std::fs;
+mod lineitem;
+mod speed;
 
 use inrush_scan::split::{Method, RangeScanner};
 use inrush_scan::{Dialect, Escape, Records, Scanner, ShortText, Terminator};
 
-const CHUNK_BYTES: usize = 512 << 10;
-const ROUNDS: usize = 400;
-const REPEATS: usize = 5;
+use lineitem::{CHUNK_BYTES, lineitem};
+use speed::{ROUNDS, speed};
 
 fn main() {
-    let some = |at: usize| at == 8 || at == 9 || at == 15;
-    let none = |_: usize| false;
-    let all = |_: usize| true;
+    let some = |at: usize, field: &str| match at {
+        8 | 9 | 15 => format!("\"{field}\""),
+        _ => field.to_owned(),
+    };
+    let none = |_: usize, field: &str| field.to_owned();
+    let all = |_: usize, field: &str| format!("\"{field}\"");
     let plain = Dialect {
         trailing_delimiter: false,
         ..Dialect::tbl()
@@ -105,68 +108,4 @@ fn main() {
         });
         println!("{name:26} pass {pass:.2} GB/s, scan {scan:.2} GB/s, {method:?}");
     }
-}
-
-fn speed(text: &[u8], mut round: impl FnMut()) -> f64 {
-    let mut speeds: Vec<f64> = (0..REPEATS)
-        .map(|_| {
-            let start = processor_ns();
-            round();
-            (text.len() * ROUNDS) as f64 / (processor_ns() - start) as f64
-        })
-        .collect();
-    speeds.sort_by(f64::total_cmp);
-    speeds[REPEATS / 2]
-}
-
-/// Nanoseconds that this process has run, as Linux counts them.
-fn processor_ns() -> u64 {
-    let counts = fs::read_to_string("/proc/self/schedstat").expect("Linux counts run times");
-    let run = counts.split(' ').next().and_then(|run| run.parse().ok());
-    run.expect("the first number is the run time")
-}
-
-/// A chunk of rows as long and as full of fields as TPC-H's lineitem.
-fn lineitem(delimiter: &str, end: &str, is_quoted: impl Fn(usize) -> bool) -> Vec<u8> {
-    const WORDS: [&str; 6] = ["furiously", "even", "deposits", "haggle", "slyly", "ironic"];
-    let mut text = String::new();
-    let mut number = 1u64;
-    while text.len() < CHUNK_BYTES {
-        number = number
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        let random = number >> 33;
-        let comment: Vec<_> = (0..2 + random % 5)
-            .map(|at| WORDS[((random >> at) % 6) as usize])
-            .collect();
-        let fields = [
-            (random % 6_000_000).to_string(),
-            (random % 200_000).to_string(),
-            (random % 10_000).to_string(),
-            (random % 7).to_string(),
-            (random % 50).to_string(),
-            format!("{}.{:02}", random % 90_000, random % 100),
-            "0.04".to_owned(),
-            "0.02".to_owned(),
-            "N".to_owned(),
-            "O".to_owned(),
-            "1996-03-13".to_owned(),
-            "1996-02-12".to_owned(),
-            "1996-03-22".to_owned(),
-            "DELIVER IN PERSON".to_owned(),
-            "TRUCK".to_owned(),
-            comment.join(" "),
-        ];
-        let written: Vec<_> = fields
-            .iter()
-            .enumerate()
-            .map(|(at, field)| match is_quoted(at) {
-                true => format!("\"{field}\""),
-                false => field.clone(),
-            })
-            .collect();
-        text += &written.join(delimiter);
-        text += end;
-    }
-    text.into_bytes()
 }

@@ -188,17 +188,7 @@ impl<'a> FixedMachine<'a> {
 
     /// Whether the open record may go up to `end`; `seen_end` is how far it was seen.
     fn check_length(&self, end: u32, seen_end: u32) -> Result<(), ScanError> {
-        let limit = self.dialect.record_bytes_max;
-        if end.saturating_sub(self.start) as usize <= limit {
-            return Ok(());
-        }
-        Err(ScanError::record_too_long(
-            self.text,
-            self.start,
-            seen_end,
-            self.records.line_count,
-            self.dialect.line_byte(),
-            limit,
-        ))
+        self.records
+            .check_length(self.dialect, self.text, self.start..end, seen_end)
     }
 }

@@ -281,18 +281,7 @@ impl<'a> GeneralMachine<'a> {
 
     /// Whether the open record or comment may go up to `end`; `seen_end` is how far it was seen.
     fn check_length_to(&self, end: u32, seen_end: u32) -> Result<(), ScanError> {
-        let limit = self.dialect.record_bytes_max;
-        // What may begin a terminator may reach into the record before.
-        if end.saturating_sub(self.start) as usize <= limit {
-            return Ok(());
-        }
-        Err(ScanError::record_too_long(
-            self.text,
-            self.start,
-            seen_end,
-            self.records.line_count,
-            self.dialect.line_byte(),
-            limit,
-        ))
+        self.records
+            .check_length(self.dialect, self.text, self.start..end, seen_end)
     }
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::error::TextEnd;
+use crate::dialect::Dialect;
+use crate::error::{ScanError, TextEnd};
 use crate::terminator::Terminator;
 
 /// One record of a chunk. Positions are bytes from the start of the chunk.
@@ -145,6 +146,30 @@ impl Records {
         }
         self.line_count = last.line;
         Some(last.start)
+    }
+
+    /// Whether the open record or comment may have these bytes of `text`; `seen_end` is how far
+    /// it was seen.
+    pub(crate) fn check_length(
+        &self,
+        dialect: &Dialect,
+        text: &[u8],
+        bytes: Range<u32>,
+        seen_end: u32,
+    ) -> Result<(), ScanError> {
+        let limit = dialect.record_bytes_max;
+        // What may begin a terminator may reach into the record before.
+        if bytes.end.saturating_sub(bytes.start) as usize <= limit {
+            return Ok(());
+        }
+        Err(ScanError::record_too_long(
+            text,
+            bytes.start,
+            seen_end,
+            self.line_count,
+            dialect.line_byte(),
+            limit,
+        ))
     }
 
     /// The bytes of field `field_index` of the record at `index`, as written (quotes included).

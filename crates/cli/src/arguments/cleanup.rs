@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::common::{DestinationArguments, OverrideArguments};
+use super::common::LedgerArguments;
 
 /// Remove what stopped runs left in a database
 #[derive(Clone, Debug, Args)]
@@ -14,25 +14,13 @@ are at work are left alone.",
     after_long_help = CLEANUP_HELP
 )]
 pub struct CleanupArguments {
-    /// Which database.
-    #[command(flatten)]
-    pub destination: DestinationArguments,
-
     /// Only the run of this name
     #[arg(long, value_name = "RUN")]
     pub run: Option<String>,
 
-    /// The schema of the ledger; else what the package says
-    #[arg(long, value_name = "SCHEMA")]
-    pub ledger_schema: Option<String>,
-
-    /// Write JSON
-    #[arg(long)]
-    pub json: bool,
-
-    /// What replaces the package's values.
+    /// Which ledger, and how it is told.
     #[command(flatten)]
-    pub overrides: OverrideArguments,
+    pub ledger: LedgerArguments,
 }
 
 const CLEANUP_HELP: &str = "\

@@ -70,6 +70,26 @@ pub struct DestinationArguments {
     pub to: Option<String>,
 }
 
+/// Which ledger a command looks into, and how it tells what it found.
+#[derive(Clone, Debug, Args)]
+pub struct LedgerArguments {
+    /// Which database.
+    #[command(flatten)]
+    pub destination: DestinationArguments,
+
+    /// The schema of the ledger; else what the package says
+    #[arg(long, value_name = "SCHEMA")]
+    pub ledger_schema: Option<String>,
+
+    /// Write JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// What replaces the package's values.
+    #[command(flatten)]
+    pub overrides: OverrideArguments,
+}
+
 /// A number of bytes: `20MB`, `1.5 GiB`, `500000`.
 fn byte_count(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, f64); 9] = [

@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand};
 
 pub use check::CheckArguments;
 pub use cleanup::CleanupArguments;
-pub use common::{DestinationArguments, OverrideArguments, RunArguments};
+pub use common::{LedgerArguments, OverrideArguments, RunArguments};
 pub use demo::DemoArguments;
 pub use format::parse_format;
 pub use init::InitArguments;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::common::{DestinationArguments, OverrideArguments};
+use super::common::LedgerArguments;
 
 /// Show what stopped runs left in a database
 #[derive(Clone, Debug, Args)]
@@ -14,21 +14,9 @@ changed.",
     after_long_help = STATUS_HELP
 )]
 pub struct StatusArguments {
-    /// Which database.
+    /// Which ledger, and how it is told.
     #[command(flatten)]
-    pub destination: DestinationArguments,
-
-    /// The schema of the ledger; else what the package says
-    #[arg(long, value_name = "SCHEMA")]
-    pub ledger_schema: Option<String>,
-
-    /// Write JSON
-    #[arg(long)]
-    pub json: bool,
-
-    /// What replaces the package's values.
-    #[command(flatten)]
-    pub overrides: OverrideArguments,
+    pub ledger: LedgerArguments,
 }
 
 const STATUS_HELP: &str = "\

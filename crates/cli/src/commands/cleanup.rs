@@ -16,16 +16,11 @@ pub fn cleanup(
     surroundings: &Surroundings,
 ) -> Result<u8, CommandError> {
     let _guard = signals::end_at_once(None);
-    let mut destination = find(
-        &arguments.destination,
-        &arguments.overrides,
-        arguments.ledger_schema.as_deref(),
-        surroundings,
-    )?;
+    let mut destination = find(&arguments.ledger, surroundings)?;
     destination.which.run = arguments.run.clone();
     let removed = upkeep::cleanup(&destination.address, &destination.which)?;
     let left = upkeep::status(&destination.address, &destination.which)?;
-    if arguments.json {
+    if arguments.ledger.json {
         output::say(&format!("{}\n", json(&removed)));
     } else {
         if removed.is_empty() {

@@ -9,7 +9,7 @@ use inrush::package::{
 };
 use inrush::upkeep::Which;
 
-use crate::arguments::{DestinationArguments, OverrideArguments};
+use crate::arguments::LedgerArguments;
 use crate::embedded::{self, Reached};
 use crate::errors::CommandError;
 use crate::package_file::{self, Ready};
@@ -27,14 +27,12 @@ pub struct Destination {
 
 /// Finds the database, and starts it where it is an embedded one.
 pub fn find(
-    arguments: &DestinationArguments,
-    overrides: &OverrideArguments,
-    ledger_schema: Option<&str>,
+    arguments: &LedgerArguments,
     surroundings: &Surroundings,
 ) -> Result<Destination, CommandError> {
-    let (ready, package) = match (&arguments.package, &arguments.to) {
+    let (ready, package) = match (&arguments.destination.package, &arguments.destination.to) {
         (Some(path), _) => {
-            let ready = package_file::read(path, overrides)?;
+            let ready = package_file::read(path, &arguments.overrides)?;
             let name = ready.package.name.clone();
             (ready, Some(name))
         }
@@ -42,9 +40,11 @@ pub fn find(
         (None, None) => unreachable!("clap asks for one of them"),
     };
     let which = Which {
-        ledger_schema: ledger_schema
+        ledger_schema: arguments
+            .ledger_schema
+            .as_ref()
             .unwrap_or(&ready.package.run.ledger_schema)
-            .to_owned(),
+            .clone(),
         package,
         run: None,
     };

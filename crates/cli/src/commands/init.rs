@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use inrush::package::{
     Bounds, Connection, Flow, Mode, OneOrMany, Origin, Overrides, Package, RejectLimit,
     RunSettings, escape_braces, quoted_where_needed,
 };
 use inrush::sniff::{Guess, SniffOptions, sniff, table_name};
-use inrush::source::{self, ResolveOptions};
 
-use crate::arguments::{InitArguments, parse_format};
+use super::files;
+use crate::arguments::InitArguments;
 use crate::errors::CommandError;
 use crate::numbers::counted;
 use crate::{credentials, load_package, output, package_file, signals};
@@ -26,13 +25,7 @@ const COLUMNS_SHOWN_MAX: usize = 40;
 /// Guesses what files hold and writes a package.
 pub fn init(arguments: &InitArguments) -> Result<u8, CommandError> {
     credentials::refuse_password("--to", &arguments.to)?;
-    let format = match &arguments.format {
-        Some(text) => parse_format(text).map_err(|what| CommandError::Usage {
-            what: format!("--format: {what}"),
-            hint: "leave it out, and it is guessed".to_owned(),
-        })?,
-        None => Default::default(),
-    };
+    let format = files::format(arguments.format.as_deref())?;
     let table = match &arguments.table {
         Some(table) => table.clone(),
         None => quoted_where_needed(&table_name(&arguments.files[0])),
@@ -53,21 +46,7 @@ pub fn init(arguments: &InitArguments) -> Result<u8, CommandError> {
     package_file::ready(&package, &Overrides::default(), PathBuf::from("."))?;
 
     let _guard = signals::end_at_once(None);
-    let encoding = format
-        .text_encoding()
-        .map_err(|error| inrush::Error::from(inrush::plan::PlanError::from(error)))?;
-    let resolving = ResolveOptions {
-        compression: format.compression,
-        encoding,
-        reader: "init",
-        ..ResolveOptions::default()
-    };
-    let files: Vec<Arc<source::SourceFile>> =
-        source::resolve_as(&arguments.files, Path::new(""), &resolving)
-            .map_err(inrush::Error::from)?
-            .into_iter()
-            .map(Arc::new)
-            .collect();
+    let files = files::resolve(&arguments.files, &format, "init")?;
     let options = SniffOptions {
         format,
         everything: arguments.all,
@@ -224,6 +203,9 @@ fn summary(guess: &Guess, path: Option<&Path>) -> String {
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
+    use std::sync::Arc;
+
+    use inrush::source;
 
     use super::*;
     use crate::demo::generate::generate;

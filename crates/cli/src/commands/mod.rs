@@ -3,6 +3,7 @@
 mod check;
 mod cleanup;
 mod destination;
+mod files;
 mod init;
 mod load;
 mod run;

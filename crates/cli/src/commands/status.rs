@@ -18,14 +18,9 @@ pub fn status(
     surroundings: &Surroundings,
 ) -> Result<u8, CommandError> {
     let _guard = signals::end_at_once(None);
-    let destination = find(
-        &arguments.destination,
-        &arguments.overrides,
-        arguments.ledger_schema.as_deref(),
-        surroundings,
-    )?;
+    let destination = find(&arguments.ledger, surroundings)?;
     let runs = upkeep::status(&destination.address, &destination.which)?;
-    if arguments.json {
+    if arguments.ledger.json {
         output::say(&format!("{}\n", json(&runs)));
     } else if runs.is_empty() {
         output::say("no stopped runs\n");

@@ -1,16 +1,12 @@
 //! `inrush verify`.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use inrush::cancel::Stop;
 use inrush::plan::PlanError;
 use inrush::sniff::{SniffOptions, is_declared, sniff};
-use inrush::source::{
-    self, ResolveOptions, SourceFile, SplitCheck, SplitCheckSettings, SplitMethod, check_split,
-};
+use inrush::source::{SourceFile, SplitCheck, SplitCheckSettings, SplitMethod, check_split};
 
-use crate::arguments::{VerifyArguments, parse_format};
+use super::files;
+use crate::arguments::VerifyArguments;
 use crate::errors::CommandError;
 use crate::numbers::counted;
 use crate::{output, signals};
@@ -21,29 +17,9 @@ const VERIFICATION: u8 = 5;
 
 /// Holds reading in pieces against reading in one go.
 pub fn verify(arguments: &VerifyArguments) -> Result<u8, CommandError> {
-    let format = match &arguments.format {
-        Some(text) => parse_format(text).map_err(|what| CommandError::Usage {
-            what: format!("--format: {what}"),
-            hint: "leave it out, and it is guessed".to_owned(),
-        })?,
-        None => Default::default(),
-    };
+    let format = files::format(arguments.format.as_deref())?;
     let _guard = signals::end_at_once(None);
-    let encoding = format
-        .text_encoding()
-        .map_err(|error| inrush::Error::from(PlanError::from(error)))?;
-    let resolving = ResolveOptions {
-        compression: format.compression,
-        encoding,
-        reader: "verify",
-        ..ResolveOptions::default()
-    };
-    let files: Vec<Arc<SourceFile>> =
-        source::resolve_as(&arguments.files, Path::new(""), &resolving)
-            .map_err(inrush::Error::from)?
-            .into_iter()
-            .map(Arc::new)
-            .collect();
+    let files = files::resolve(&arguments.files, &format, "verify")?;
     if let Some(pipe) = files.iter().find(|file| file.is_pipe()) {
         return Err(CommandError::Usage {
             what: format!(

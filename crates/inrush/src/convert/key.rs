@@ -30,6 +30,17 @@ pub enum KeyValue {
     Text(String),
 }
 
+impl KeyValue {
+    /// The key as a number that sorts as the server does; texts sort by its collation alone.
+    pub fn number(&self) -> Option<i64> {
+        match self {
+            KeyValue::Integer(value) | KeyValue::Timestamp(value) => Some(*value),
+            KeyValue::Date(days) => Some(i64::from(*days)),
+            KeyValue::Text(_) => None,
+        }
+    }
+}
+
 /// The bounds of a partition. Text is not checked against them, see [`KeyValue::Text`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyBounds {
@@ -68,15 +79,9 @@ impl KeyBounds {
     }
 
     fn range(&self) -> (i64, Option<i64>) {
-        let number = |value: &KeyValue| match value {
-            KeyValue::Integer(value) | KeyValue::Timestamp(value) => Some(*value),
-            KeyValue::Date(days) => Some(i64::from(*days)),
-            KeyValue::Text(_) => None,
-        };
-        (
-            self.lower.as_ref().and_then(number).unwrap_or(i64::MIN),
-            self.upper.as_ref().and_then(number),
-        )
+        let lower = self.lower.as_ref().and_then(KeyValue::number);
+        let upper = self.upper.as_ref().and_then(KeyValue::number);
+        (lower.unwrap_or(i64::MIN), upper)
     }
 }
 

@@ -39,16 +39,7 @@ impl<'a> Copying<'a> {
     ) -> Result<Copying<'a>, Error> {
         let encoder = Encoder::new(&flow.wire);
         encoder.check(flow)?;
-        let writer = CopyWriter::begin(
-            session,
-            statement,
-            pool.clone(),
-            stop.clone(),
-            doing.clone(),
-        )
-        .await?;
-        let mut block = pool.take();
-        encoder.begin(&mut block);
+        let (writer, block) = open(session, statement, &encoder, &pool, &stop, &doing).await?;
         Ok(Copying {
             session,
             statement,
@@ -84,11 +75,15 @@ impl<'a> Copying<'a> {
     ) -> Result<Copying<'a>, Error> {
         self.counted += end(self.writer, &self.encoder, self.block, meter).await?;
         self.session.execute(statement, &self.doing).await?;
-        let (pool, stop) = (self.pool.clone(), self.stop.clone());
-        self.writer =
-            CopyWriter::begin(self.session, self.statement, pool, stop, self.doing.clone()).await?;
-        self.block = self.pool.take();
-        self.encoder.begin(&mut self.block);
+        (self.writer, self.block) = open(
+            self.session,
+            self.statement,
+            &self.encoder,
+            &self.pool,
+            &self.stop,
+            &self.doing,
+        )
+        .await?;
         Ok(self)
     }
 
@@ -104,6 +99,23 @@ impl<'a> Copying<'a> {
         }
         Ok(())
     }
+}
+
+/// A COPY with its first block, in which stands what a COPY's data begin with.
+async fn open<'a>(
+    session: &'a Session,
+    statement: &'a str,
+    encoder: &Encoder,
+    pool: &BlockPool,
+    stop: &Stop,
+    doing: &str,
+) -> Result<(CopyWriter<'a>, Vec<u8>), Error> {
+    let (pool_of_writer, stop) = (pool.clone(), stop.clone());
+    let writer =
+        CopyWriter::begin(session, statement, pool_of_writer, stop, doing.to_owned()).await?;
+    let mut block = pool.take();
+    encoder.begin(&mut block);
+    Ok((writer, block))
 }
 
 async fn end(

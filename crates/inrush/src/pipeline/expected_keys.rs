@@ -61,7 +61,7 @@ impl ExpectedKeys {
     }
 
     fn between(key: &KeyPlan, first: &KeyValue, last: &KeyValue) -> Option<ExpectedKeys> {
-        let (lower, upper) = (number(first)?, number(last)?);
+        let (lower, upper) = (first.number()?, last.number()?);
         (lower <= upper).then_some(ExpectedKeys {
             column_index: key.column_index,
             bounds: UnitBounds {
@@ -110,15 +110,6 @@ impl ExpectedKeys {
             key_smallest: self.bounds.lower.clone(),
             key_largest: upper,
         }
-    }
-}
-
-/// A key as a number that sorts as the server does; texts sort by its collation alone.
-fn number(value: &KeyValue) -> Option<i64> {
-    match value {
-        KeyValue::Integer(value) | KeyValue::Timestamp(value) => Some(*value),
-        KeyValue::Date(days) => Some(i64::from(*days)),
-        KeyValue::Text(_) => None,
     }
 }
 

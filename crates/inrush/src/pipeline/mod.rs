@@ -1,8 +1,9 @@
 //! Connects the steps: the only place that knows all of them.
 //!
 //! [`prepare`] connects, plans and enters the run into the ledger; [`streams`] runs the streams,
-//! each a thread with its own connection; [`load`] is what a stream does with a piece of work;
-//! [`conclude`] checks the account, switches and analyzes; [`summary`] writes it all down.
+//! each a thread with its own connection; [`load`] is what a stream does with a piece of work, in
+//! transactions of [`piece`]; [`conclude`] checks the account, switches and analyzes; [`summary`]
+//! writes it all down.
 
 mod conclude;
 mod context;
@@ -10,15 +11,19 @@ mod copying;
 mod encoder;
 mod expected_keys;
 mod feeding;
+mod kept_rejects;
 mod load;
+mod piece;
 mod prepare;
 mod ready;
 mod replicas;
 mod results;
+mod rows;
 mod shared_unit;
 mod splitting;
 mod streams;
 mod summary;
+mod work;
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -144,7 +144,7 @@ async fn enter(
         .map(|unit| unit.staging_table.clone())
         .collect();
     let standing =
-        catalog::existing_relations(control, &plan.settings.staging_schema, &tables).await?;
+        catalog::relation_names(control, &plan.settings.staging_schema, Some(&tables)).await?;
     let (units_kept, dropped): (Vec<UnitRecord>, Vec<UnitRecord>) =
         units.into_iter().partition(|unit| {
             planned.contains(unit.unit_key.as_str())

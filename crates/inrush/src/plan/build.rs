@@ -266,7 +266,7 @@ async fn refuse_leftovers(
         .map(|unit| unit.staging_table.clone())
         .collect();
     let standing =
-        catalog::existing_relations(session, &package.run.staging_schema, &names).await?;
+        catalog::relation_names(session, &package.run.staging_schema, Some(&names)).await?;
     if let Some(first) = standing.first() {
         return Err(PlanError::Target {
             target: format!(

@@ -45,7 +45,7 @@ pub async fn find(
         .iter()
         .map(|unit| unit.staging_table.clone())
         .collect();
-    let standing = catalog::existing_relations(session, staging_schema, &tables).await?;
+    let standing = catalog::relation_names(session, staging_schema, Some(&tables)).await?;
     let kept: BTreeSet<String> = units
         .iter()
         .filter(|unit| {

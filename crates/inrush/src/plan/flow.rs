@@ -176,7 +176,7 @@ impl FlowPlanner<'_> {
                 .as_ref()
                 .map(|facts| (&facts.structure, &facts.indexes)),
         );
-        let taken = catalog::relation_names(self.session, self.schema).await?;
+        let taken = catalog::relation_names(self.session, self.schema, None).await?;
         let mut units = units::group(
             &units::Common {
                 flow: &name,

@@ -15,7 +15,8 @@ use crate::cancel::Stop;
 use crate::column::Column;
 use crate::convert::{KeyBounds, KeyValue, convert_first};
 use crate::source::{
-    BufferPool, RecordStart, Shard, ShardReader, SourceError, SourceFile, first_records, needs_pass,
+    BufferPool, RecordStart, Shard, ShardReader, SourceError, SourceFile, first_records,
+    needs_place,
 };
 
 /// Bytes that are read at a time to find a change of the key.
@@ -69,7 +70,6 @@ pub fn cut(
                 upper: Some(cut.key),
             });
             start = cut.start.byte_offset;
-            // Where line ends say it, the reader finds the record, and its line when it is asked.
             first_record = needs_place(dialect).then_some(cut.start);
         }
         found.push(Part {
@@ -82,10 +82,6 @@ pub fn cut(
         });
     }
     Ok(found)
-}
-
-fn needs_place(dialect: &Dialect) -> bool {
-    needs_pass(dialect) || dialect.fixed.is_some()
 }
 
 fn cuts_of(
@@ -176,13 +172,8 @@ fn next_change(
 
 /// Keys at the cuts must ascend; texts are the server's to compare.
 fn check_order(flow: &str, file: &SourceFile, cuts: &[Cut]) -> Result<(), PlanError> {
-    let number = |key: &KeyValue| match key {
-        KeyValue::Integer(value) | KeyValue::Timestamp(value) => Some(*value),
-        KeyValue::Date(days) => Some(i64::from(*days)),
-        KeyValue::Text(_) => None,
-    };
     for pair in cuts.windows(2) {
-        if let (Some(first), Some(second)) = (number(&pair[0].key), number(&pair[1].key))
+        if let (Some(first), Some(second)) = (pair[0].key.number(), pair[1].key.number())
             && first >= second
         {
             let words = |key| key_text(key).unwrap_or_else(|| format!("{key:?}"));

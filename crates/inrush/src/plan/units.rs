@@ -167,10 +167,15 @@ impl UnitPlan {
     /// Makes this unit one that several streams fill. Its table is committed before its rows, so
     /// COPY cannot FREEZE them.
     pub fn share(&mut self) -> Result<(), SourceError> {
+        let pieces = self.pieces()?;
+        self.share_in(pieces);
+        Ok(())
+    }
+
+    fn share_in(&mut self, pieces: Vec<Shard>) {
         self.shared = true;
         self.copy = self.copy_shared.clone();
-        self.shards = self.pieces()?;
-        Ok(())
+        self.shards = pieces;
     }
 
     /// What several streams can load of it at the same time.
@@ -180,11 +185,6 @@ impl UnitPlan {
             found.extend(source::pieces(shard)?);
         }
         Ok(found)
-    }
-
-    fn can_be_shared(&self) -> Result<bool, SourceError> {
-        let pieces = self.pieces()?;
-        Ok(pieces.len() > 1 || pieces.iter().any(|piece| piece.is_fed))
     }
 }
 
@@ -199,8 +199,12 @@ pub fn share_long_ones(flows: &mut [FlowPlan], streams: usize) -> Result<(), Sou
         let too_long = unit.bytes_count.saturating_mul(streams as u64) > total;
         // Nobody knows how long a pipe is.
         let is_endless = unit.shards.iter().any(|shard| shard.file.is_pipe());
-        if streams > 1 && (too_long || is_endless) && unit.can_be_shared()? {
-            unit.share()?;
+        if streams <= 1 || !(too_long || is_endless) {
+            continue;
+        }
+        let pieces = unit.pieces()?;
+        if pieces.len() > 1 || pieces.iter().any(|piece| piece.is_fed) {
+            unit.share_in(pieces);
         }
     }
     Ok(())

@@ -32,6 +32,7 @@ mod split;
 mod split_check;
 mod stored;
 mod text;
+mod threads;
 mod transcode;
 mod window;
 
@@ -49,7 +50,7 @@ pub use pipe::{Pipe, Pipes};
 pub use preview::{Preview, PreviewRecord};
 pub use reader::ShardReader;
 pub use shard::{RecordStart, Shard};
-pub use split::{first_records, needs_pass};
+pub use split::{first_records, needs_place};
 pub use split_check::{SplitCheck, SplitCheckSettings, SplitDifference, SplitMethod, check_split};
 
 #[cfg(test)]

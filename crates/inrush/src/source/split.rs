@@ -14,6 +14,7 @@ use super::files::SourceFile;
 use super::shard::RecordStart;
 use super::stored::Purpose;
 use super::text::Text;
+use super::threads::on_threads;
 use crate::cancel::Stop;
 
 /// Bytes that are read at a time.
@@ -21,7 +22,13 @@ const READ_BYTES: usize = 256 << 10;
 
 /// Whether the records of a range can be found only by a look at all that stands before it.
 pub fn needs_pass(dialect: &Dialect) -> bool {
-    !is_line_based(dialect) && !matches!(Method::of(dialect), Method::Arithmetic { .. })
+    needs_place(dialect) && !matches!(Method::of(dialect), Method::Arithmetic { .. })
+}
+
+/// Whether the reader of a range is told where its first record begins. Else line ends say it,
+/// and the reader finds it, and its line when that is asked.
+pub fn needs_place(dialect: &Dialect) -> bool {
+    !is_line_based(dialect)
 }
 
 /// Where the first record of each range begins, as far as its reader cannot tell by itself. The
@@ -37,7 +44,7 @@ pub fn first_records(
     threads: usize,
     stop: &Stop,
 ) -> Result<Option<Vec<Option<RecordStart>>>, SourceError> {
-    if is_line_based(dialect) {
+    if !needs_place(dialect) {
         return Ok(Some(vec![None; ranges.len()]));
     }
     // Records are counted from behind a byte order mark.
@@ -93,21 +100,7 @@ fn summaries(
             }
         }
     };
-    let mut found = Vec::with_capacity(ranges.len());
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(ranges.len()))
-            .map(|_| scope.spawn(work))
-            .collect();
-        let mut result = work().map(|own| found.extend(own));
-        for other in others {
-            let theirs = other
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            let theirs = theirs.map(|theirs| found.extend(theirs));
-            result = result.and(theirs);
-        }
-        result
-    })?;
+    let mut found = on_threads(threads.min(ranges.len()), &work)?;
     if stop.asked().is_some() {
         return Ok(None);
     }

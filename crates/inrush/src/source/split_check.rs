@@ -15,6 +15,7 @@ use super::files::SourceFile;
 use super::reader::ShardReader;
 use super::shard::{RecordStart, Shard};
 use super::split::{first_records, needs_pass};
+use super::threads::on_threads;
 use crate::cancel::Stop;
 use crate::chunk::Chunk;
 
@@ -255,26 +256,6 @@ fn fed(
     let skipped = found.iter().map(|(.., skipped)| skipped).sum();
     let found = found.into_iter().map(|(range, digest, _)| (range, digest));
     Ok(Some((found.collect(), skipped)))
-}
-
-/// What all threads find; one of the errors, where there are any.
-fn on_threads<T: Send>(
-    threads: usize,
-    work: &(impl Fn() -> Result<Vec<T>, SourceError> + Sync),
-) -> Result<Vec<T>, SourceError> {
-    let mut found = Vec::new();
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut result = work().map(|own| found.extend(own));
-        for other in others {
-            let theirs = other
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            result = result.and(theirs.map(|theirs| found.extend(theirs)));
-        }
-        result
-    })?;
-    Ok(found)
 }
 
 /// Shows every record of a source.

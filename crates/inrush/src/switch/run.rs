@@ -185,7 +185,7 @@ async fn named(
     if flow.key.is_none() {
         return Ok(target);
     }
-    let taken = catalog::relation_names(session, &flow.schema).await?;
+    let taken = catalog::relation_names(session, &flow.schema, None).await?;
     let given = target
         .units
         .iter()

@@ -7,7 +7,7 @@
 
 use crate::dialect::{Dialect, Escape};
 use crate::masks::{BLOCK_BYTES, Kernel, Masks, Needles};
-use crate::regular::escaped;
+use crate::regular::{escaped, exclusive_or_of_all_below};
 use crate::split::State;
 use crate::split::automaton::{Automaton, Place};
 use crate::terminator::Terminator;
@@ -351,19 +351,4 @@ impl Blocks {
         }
         Some(())
     }
-}
-
-/// Each bit becomes the exclusive or of itself and all bits below it.
-#[inline]
-fn exclusive_or_of_all_below(bits: u64) -> u64 {
-    if bits == 0 {
-        return 0;
-    }
-    let mut bits = bits;
-    bits ^= bits << 1;
-    bits ^= bits << 2;
-    bits ^= bits << 4;
-    bits ^= bits << 8;
-    bits ^= bits << 16;
-    bits ^ bits << 32
 }

@@ -391,16 +391,17 @@ pub async fn default_schema(session: &Session, name: &str) -> Result<String, Des
     }
 }
 
-/// The names of all relations of a schema.
+/// The names of a schema's relations: of all of them, or of those `among` some.
 pub async fn relation_names(
     session: &Session,
     schema: &str,
+    among: Option<&[String]>,
 ) -> Result<BTreeSet<String>, DestinationError> {
     let rows = session
         .query(
             "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-             WHERE n.nspname = $1",
-            &[&schema],
+             WHERE n.nspname = $1 AND ($2::text[] IS NULL OR c.relname = ANY($2))",
+            &[&schema, &among],
             "reading the names that are taken",
         )
         .await?;
@@ -417,21 +418,4 @@ pub async fn schema_exists(session: &Session, schema: &str) -> Result<bool, Dest
         )
         .await?;
     Ok(rows[0].get(0))
-}
-
-/// Which of these relations exist in a schema.
-pub async fn existing_relations(
-    session: &Session,
-    schema: &str,
-    names: &[String],
-) -> Result<Vec<String>, DestinationError> {
-    let rows = session
-        .query(
-            "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-             WHERE n.nspname = $1 AND c.relname = ANY($2) ORDER BY 1",
-            &[&schema, &names],
-            "looking for tables that are in the way",
-        )
-        .await?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
 }

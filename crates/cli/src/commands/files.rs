@@ -1,0 +1,42 @@
+//! The files that `init` and `verify` look into without a package, and what is said of their format.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use inrush::package::Format;
+use inrush::plan::PlanError;
+use inrush::source::{self, ResolveOptions, SourceFile};
+
+use crate::arguments::parse_format;
+use crate::errors::CommandError;
+
+/// The format that `--format` declares; what it leaves out is guessed.
+pub fn format(text: Option<&str>) -> Result<Format, CommandError> {
+    match text {
+        Some(text) => parse_format(text).map_err(|what| CommandError::Usage {
+            what: format!("--format: {what}"),
+            hint: "leave it out, and it is guessed".to_owned(),
+        }),
+        None => Ok(Format::default()),
+    }
+}
+
+/// The files that patterns name; `reader` is the command.
+pub fn resolve(
+    patterns: &[String],
+    format: &Format,
+    reader: &'static str,
+) -> Result<Vec<Arc<SourceFile>>, CommandError> {
+    let encoding = format
+        .text_encoding()
+        .map_err(|error| inrush::Error::from(PlanError::from(error)))?;
+    let resolving = ResolveOptions {
+        compression: format.compression,
+        encoding,
+        reader,
+        ..ResolveOptions::default()
+    };
+    let files =
+        source::resolve_as(patterns, Path::new(""), &resolving).map_err(inrush::Error::from)?;
+    Ok(files.into_iter().map(Arc::new).collect())
+}

@@ -1,0 +1,156 @@
+//! A piece of work in one transaction: from BEGIN, through the rows, to what the ledger knows of
+//! them and COMMIT.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::context::Context;
+use super::expected_keys::ExpectedKeys;
+use super::kept_rejects::KeptRejects;
+use super::ready::{make_ready, record};
+use super::work::Work;
+use crate::column_policy::ColumnChanges;
+use crate::destination::postgres::copy::BlockPool;
+use crate::destination::postgres::unit::{self, Measured};
+use crate::destination::postgres::{Session, staging};
+use crate::error::Error;
+use crate::fault::{self, FaultPoint};
+use crate::ledger::{Account, ShardRecord};
+use crate::meter::{Meter, nanoseconds};
+use crate::plan::{FlowPlan, UnitPlan, identity};
+use crate::source::Shard;
+
+/// A piece of work under way.
+pub struct Piece<'a> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) session: &'a Session,
+    pub(super) flow: &'a FlowPlan,
+    pub(super) unit: &'a UnitPlan,
+    /// The keys that the unit's CHECK allows while its rows come.
+    pub(super) expected: Option<ExpectedKeys>,
+    pub(super) rejects: KeptRejects<'a>,
+    pub(super) pool: BlockPool,
+    pub(super) meter: Meter,
+    pub(super) changes: BTreeMap<String, ColumnChanges>,
+}
+
+impl Piece<'_> {
+    /// All of it, from BEGIN to COMMIT.
+    pub async fn transaction(&mut self, work: Work<'_>) -> Result<(Account, usize), Error> {
+        let run = self.context.run;
+        let session = self.session;
+        let doing = format!("loading {}", self.flow.target());
+        let waiting = Instant::now();
+        session.execute("BEGIN", &doing).await?;
+        run.ledger.hold_fence(session, &run.fence).await?;
+        // Functions in the target's constraints find what they name as in any other session; a
+        // lock that somebody holds on the target is not waited for without an end.
+        let local_settings = format!(
+            "SET LOCAL search_path = DEFAULT; SET LOCAL lock_timeout = {}",
+            run.plan.settings.lock_timeout_ms
+        );
+        session.execute(&local_settings, &doing).await?;
+        if !self.unit.shared {
+            for statement in &self.unit.create {
+                session.execute(statement, &doing).await?;
+            }
+            self.expect_keys().await?;
+        }
+        self.meter.server_wait_ns += nanoseconds(waiting.elapsed());
+        let records = self.copy(work).await?;
+        let mut account = Account::default();
+        for record in &records {
+            account.add(&record.account);
+        }
+        let waiting = Instant::now();
+        if !self.unit.shared {
+            let (measured, is_checked) = self.measure().await?;
+            self.verify(&measured, &account)?;
+            make_ready(
+                session, &run.plan, self.flow, self.unit, &measured, is_checked,
+            )
+            .await?;
+            let record = record(&run.plan, self.flow, self.unit, Some(&measured), true);
+            run.ledger.record_unit(session, &run.fence, &record).await?;
+        }
+        for record in &records {
+            run.ledger.record_shard(session, &run.fence, record).await?;
+        }
+        self.rejects.finish()?;
+        fault::reach(self.context.fault, FaultPoint::BeforeUnitCommit);
+        if fault::wished(self.context.fault, FaultPoint::UnitCommitSent) {
+            unit::send_commit_and(session, || fault::die(FaultPoint::UnitCommitSent)).await;
+        }
+        session.execute("COMMIT", &doing).await?;
+        self.meter.server_wait_ns += nanoseconds(waiting.elapsed());
+        Ok((account, records.len()))
+    }
+
+    /// What the ledger is to know of a file range.
+    pub(super) fn shard_record(&self, shard: &Shard, account: Account) -> ShardRecord {
+        ShardRecord {
+            unit_key: self.unit.key.clone(),
+            shard_key: identity::shard_key(shard),
+            file_key: identity::file_key(&shard.file),
+            file: shard.file.path.display().to_string(),
+            byte_start: shard.byte_range.start,
+            byte_end: Some(shard.byte_range.end),
+            file_bytes: shard.file.size_bytes,
+            file_modified_ns: shard.file.modified_ns,
+            account,
+        }
+    }
+
+    /// Lets the server check the keys that the file's ends promise, row by row as they come.
+    async fn expect_keys(&mut self) -> Result<(), Error> {
+        self.expected = ExpectedKeys::guess(self.flow, self.unit);
+        if let Some(expected) = &self.expected {
+            let schema = &self.context.run.plan.settings.staging_schema;
+            let table = &self.unit.staging_table;
+            let check = staging::add_bounds_check(schema, table, expected.bounds());
+            self.session
+                .execute(&check, "adding the CHECK of a unit")
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Takes the CHECK of the expected keys away.
+    pub(super) fn drop_check(&self) -> String {
+        let schema = &self.context.run.plan.settings.staging_schema;
+        staging::drop_bounds_check(schema, &self.unit.staging_table)
+    }
+
+    /// What the server says of the unit's rows, and whether its CHECK stands already.
+    async fn measure(&mut self) -> Result<(Measured, bool), Error> {
+        if let Some(expected) = &self.expected {
+            if expected.is_exact() {
+                let schema = &self.context.run.plan.settings.staging_schema;
+                let count = staging::measure(schema, &self.unit.staging_table, None);
+                let counted = unit::measure(self.session, &count).await?;
+                return Ok((expected.measured(counted.rows), true));
+            }
+            let statement = self.drop_check();
+            self.session
+                .execute(&statement, "dropping the CHECK of a unit")
+                .await?;
+        }
+        let measured = unit::measure(self.session, &self.unit.measure).await?;
+        Ok((measured, false))
+    }
+
+    fn verify(&self, measured: &Measured, account: &Account) -> Result<(), Error> {
+        if measured.rows == account.rows_loaded {
+            return Ok(());
+        }
+        Err(Error::Verification {
+            what: format!(
+                "staging table of unit {} of {}",
+                self.unit.number,
+                self.flow.target()
+            ),
+            counted: measured.rows,
+            sent: account.rows_loaded,
+        })
+    }
+}

@@ -1,0 +1,143 @@
+//! What is loaded in one transaction: file ranges, each by a COPY of its own, or what comes of a
+//! file that is fed.
+
+use std::sync::Arc;
+
+use super::feeding::FedFile;
+use super::piece::Piece;
+use crate::error::Error;
+use crate::event::Event;
+use crate::ledger::{Account, ShardRecord};
+use crate::plan::FlowPlan;
+use crate::source::{BufferPool, Feed, FeedRange, Shard, ShardReader, SourceMeter};
+
+/// Text that a stream loads from a feed in one transaction: what a stop throws away.
+const FED_TRANSACTION_BYTES: u64 = 64 << 20;
+
+/// What is loaded in one transaction.
+pub enum Work<'a> {
+    /// File ranges, each by a COPY of its own.
+    Shards(&'a [Shard]),
+    /// Ranges of a file that is fed, as they come, by one COPY. The first one is at hand.
+    Fed {
+        file: &'a FedFile,
+        feed: &'a Feed,
+        shard: &'a Shard,
+        first: Box<FeedRange>,
+    },
+}
+
+impl Piece<'_> {
+    /// Copies all of it into the staging table; what the ledger is to know of its file ranges.
+    pub(super) async fn copy(&mut self, work: Work<'_>) -> Result<Vec<ShardRecord>, Error> {
+        match work {
+            Work::Shards(shards) => self.copy_shards(shards).await,
+            Work::Fed {
+                file,
+                feed,
+                shard,
+                first,
+            } => self.copy_fed(file, feed, shard, *first).await,
+        }
+    }
+
+    async fn copy_shards(&mut self, shards: &[Shard]) -> Result<Vec<ShardRecord>, Error> {
+        let mut records = Vec::with_capacity(shards.len());
+        let mut buffers = BufferPool::default();
+        for shard in shards {
+            let (loaded, pool) = self.copy_shard(shard, buffers).await?;
+            buffers = pool;
+            records.push(self.shard_record(shard, loaded));
+        }
+        Ok(records)
+    }
+
+    /// Ranges of a file that is fed, until they are enough for a transaction or none is left.
+    async fn copy_fed(
+        &mut self,
+        file: &FedFile,
+        feed: &Feed,
+        shard: &Shard,
+        first: FeedRange,
+    ) -> Result<Vec<ShardRecord>, Error> {
+        let path = shard.file.path.display().to_string();
+        let mut converter = self.converter()?;
+        let mut copying = self.begin_copy(&path).await?;
+        let mut records = Vec::new();
+        let mut text_bytes = 0;
+        let mut next = Some(first);
+        while let Some(mut range) = next {
+            let account;
+            (account, copying) = self
+                .send_rows(&mut range, &path, &mut converter, copying)
+                .await?;
+            self.note_cost(&file.new_cost(feed));
+            text_bytes += account.bytes_read;
+            let part = Shard::range(Arc::clone(&shard.file), range.text_range.clone(), None);
+            records.push(self.shard_record(&part, account));
+            next = match text_bytes < FED_TRANSACTION_BYTES {
+                true => file.next_range(feed).await?,
+                false => None,
+            };
+        }
+        copying.end(&mut self.meter).await?;
+        self.note_changes(&converter);
+        Ok(records)
+    }
+
+    /// One file range: read, scanned, converted, encoded and sent by one COPY.
+    async fn copy_shard(
+        &mut self,
+        shard: &Shard,
+        buffers: BufferPool,
+    ) -> Result<(Account, BufferPool), Error> {
+        let settings = &self.context.run.plan.settings;
+        let flow = self.flow;
+        let mut reader = ShardReader::open(
+            shard.clone(),
+            &flow.dialect,
+            settings.chunk_bytes as usize,
+            buffers,
+        )?;
+        check_header(flow, shard, reader.header())?;
+        let file = shard.file.path.display().to_string();
+        let mut converter = self.converter()?;
+        let mut copying = self.begin_copy(&file).await?;
+        let account;
+        (account, copying) = self
+            .send_rows(&mut reader, &file, &mut converter, copying)
+            .await?;
+        copying.end(&mut self.meter).await?;
+        self.note_changes(&converter);
+        Ok((account, reader.close()))
+    }
+
+    /// What the feed has cost since somebody noted it last.
+    fn note_cost(&mut self, cost: &SourceMeter) {
+        self.context.observer.notice(&Event::Progress {
+            flow: self.flow.name.clone(),
+            rows: 0,
+            bytes: cost.stored_bytes,
+        });
+        self.meter.stored_bytes += cost.stored_bytes;
+        self.meter.read_ns += cost.read_ns;
+        self.meter.decompress_ns += cost.decompress_ns;
+        self.meter.scan_ns += cost.scan_ns;
+    }
+}
+
+/// Each file has a header of its own, and they must be the same: columns were matched by the
+/// first one.
+pub fn check_header(flow: &FlowPlan, shard: &Shard, found: Option<&[String]>) -> Result<(), Error> {
+    let (Some(found), Some(expected)) = (found, &flow.header) else {
+        return Ok(());
+    };
+    if found == expected.as_slice() {
+        return Ok(());
+    }
+    Err(Error::Header {
+        file: shard.file.path.display().to_string(),
+        found: found.join(", "),
+        expected: expected.join(", "),
+    })
+}
