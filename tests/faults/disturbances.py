@@ -347,18 +347,19 @@ def file_limit(scene: Scene) -> Struck:
 @_kind(lambda load: bool(load.rejected_rows))
 def run_folder_full(scene: Scene) -> Struck:
     """Fill the disk of the run's folder; then it has room again."""
-    room = scene.numbers.randint(0, 6)
+    # A run begins with a MiB of room; its rejects take half as much again.
+    room = scene.numbers.randint(0, 400) << 10
     folder = scene.inrush.folder / "small"
     scene.runs_folder = folder / "runs"
-    if not site.mount(folder, max(4096, room << 12)):
+    if not site.mount(folder, (1 << 20) + room + (64 << 10)):
         folder.mkdir(exist_ok=True)
-        outcome = scene.command(before=["prlimit", f"--fsize={room << 9}"])
+        outcome = scene.command(before=["prlimit", f"--fsize={room}"])
     else:
         outcome = scene.command()
         subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True, capture_output=True)
         scene.mounts.append(folder)
     scene.check_ended(outcome)
-    return Struck(f"run folder full at {room << 12} bytes", outcome.status == FAILED)
+    return Struck(f"run folder full at {room >> 10} KiB past 1 MiB", outcome.status == FAILED)
 
 
 @_kind(lambda load: load.has_target)

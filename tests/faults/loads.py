@@ -107,12 +107,13 @@ def _insert_old(table: str) -> str:
 
 
 def _bad_files() -> dict[str, bytes]:
-    """Return files of which each has ten rows that do not fit."""
+    """Return files of which each has ten rows that do not fit, 400 KiB in all."""
     files = {}
     for part in range(4):
         lines = _text(_part(part)).splitlines(keepends=True)
         for bad in range(10):
-            lines.insert(100 * bad + 7, b"x%d|1|no number|\n" % bad)
+            note = b"no number " * 4096
+            lines.insert(100 * bad + 7, b"x%d|1|%s|\n" % (bad, note))
         files[f"rows.tbl.{part}"] = b"".join(lines)
     return files
 

@@ -17,6 +17,9 @@ use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
 const SETTLE_TRIES: u32 = 30;
 const SETTLE_PAUSE: Duration = Duration::from_secs(1);
 
+/// How long a switch that is stopped may take to be undone.
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);
+
 /// Checks, switches and analyzes.
 pub async fn conclude(
     context: &Context<'_>,
@@ -47,7 +50,18 @@ pub async fn conclude(
     let switched = tokio::select! {
         biased;
         switched = switch::run(control, &task) => switched,
-        _ = context.stop.wait() => interrupted(context, control, &targets).await?,
+        _ = context.stop.wait() => {
+            let interrupted = interrupted(context, control, &targets);
+            match tokio::time::timeout(INTERRUPT_TIMEOUT, interrupted).await {
+                Ok(settled) => settled?,
+                Err(_) => return Err(SwitchError::Unknown {
+                    reason: "stopped as asked in the middle of the switch, and the server does not \
+                             answer"
+                        .to_owned(),
+                }
+                .into()),
+            }
+        }
     };
     let done = match switched {
         Ok(done) => done,

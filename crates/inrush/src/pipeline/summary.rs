@@ -8,7 +8,7 @@ use super::context::PreparedRun;
 use super::results::StreamResult;
 use crate::column_policy::ColumnChanges;
 use crate::error::Error;
-use crate::ledger::{Account, ShardRecord, UnitRecord};
+use crate::ledger::{Account, LedgerError, ShardRecord, UnitRecord};
 use crate::meter::Meter;
 use crate::plan::{Earlier, FlowPlan, Plan};
 use crate::report::{
@@ -19,6 +19,9 @@ use crate::switch::TargetTask;
 
 /// Rejects that stand in the report itself.
 const REJECTS_SHOWN: usize = 20;
+
+/// How long the ledger is waited for at the end.
+const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What is gathered while a run goes on.
 pub struct Summary {
@@ -137,12 +140,17 @@ impl Summary {
         options: &RunOptions<'_>,
         error: Option<&Error>,
     ) -> RunReport {
-        let units = run.ledger.units(&run.control, run.fence.run_id).await;
-        let shards = run.ledger.shards(&run.control, run.fence.run_id).await;
-        let (units, shards) = match (units, shards, self.verified.take()) {
-            (Ok(units), Ok(shards), _) => (units, shards),
+        let read = async {
+            let units = run.ledger.units(&run.control, run.fence.run_id).await?;
+            let shards = run.ledger.shards(&run.control, run.fence.run_id).await?;
+            Ok::<_, LedgerError>((units, shards))
+        };
+        // A stop does not wait for a server that says nothing.
+        let read = tokio::time::timeout(LEDGER_TIMEOUT, read).await;
+        let (units, shards) = match (read, self.verified.take()) {
+            (Ok(Ok(read)), _) => read,
             // The server went away after the switch: what was switched was read before.
-            (_, _, Some(verified)) => verified,
+            (_, Some(verified)) => verified,
             _ => {
                 self.note(
                     "the ledger could not be read at the end; rows are those of units that were \

@@ -1,6 +1,7 @@
 //! A connection that is ours: tagged, watched, with its settings made.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpStream, UnixStream};
@@ -15,6 +16,9 @@ use super::error::{DestinationError, chain};
 use super::socket::{SocketWatch, Watched, WatchedTls};
 use super::tls;
 use crate::pace::Pace;
+
+/// How long a connection may take to end.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Settings of every session. Timeouts of the site are for its applications: a load takes as long
 /// as it takes, and stops at the user's word. An empty search path makes every name ours or
@@ -160,8 +164,9 @@ impl Session {
     /// Ends the connection and waits until the server has seen it.
     pub async fn close(self) {
         drop(self.client);
-        // The task ends when the driver has sent Terminate and closed the socket.
-        let _ = self.connection.await;
+        // The task ends when the driver has sent Terminate and closed the socket; a network that
+        // takes nothing is not waited for.
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.connection).await;
     }
 }
 
