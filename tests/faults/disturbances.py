@@ -6,6 +6,7 @@ by itself, or a random one. `struck` says whether the fault hit a command at wor
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -382,6 +383,8 @@ def target_locked(scene: Scene) -> Struck:
                     hit = True
                     if not gives_way:
                         break
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    running.process.wait(0.01)
         holder.rollback()
         outcome = _end(scene, running)
     if gives_way and hit:

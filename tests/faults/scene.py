@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -241,7 +242,10 @@ class Scene:
         return [pid for (pid,) in rows]
 
 
-def wait_until_stopped(running: Running, *, seconds: float = 60) -> bool:
+_pause = threading.Event()
+
+
+def wait_until_stopped(running: Running, *, seconds: float = 150) -> bool:
     """Wait until a process stands still; false where it ended instead."""
     end = monotonic() + seconds
     while monotonic() < end:
@@ -250,4 +254,6 @@ def wait_until_stopped(running: Running, *, seconds: float = 60) -> bool:
         )
         if found is not None:
             return found.si_code == os.CLD_STOPPED
+        # Asked again and again, it would take the processor from the very load.
+        _pause.wait(0.005)
     raise AssertionError("it neither stands still nor ends")

@@ -28,6 +28,8 @@ def references(servers_folder: Path) -> References:
     return References(servers_folder)
 
 
+# A scenario has several commands, and may be the first on its server.
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_scenario(seed: int, site: Site, references: References, tmp_path: Path) -> None:
     chosen = scenario(seed)
