@@ -57,6 +57,7 @@ format: $(VENV)/.stamp-requirements ## write all files as `make check` wants the
 bench: build ## against psql's \copy, in turn, with the results written to benchmarks/results
 	$(BIN)/python benchmarks/lineitem_vs_copy.py
 	$(BIN)/python benchmarks/memory_by_scale.py
+	$(BIN)/python benchmarks/one_large_file.py
 
 lock: ## requirements-dev.txt anew, after a change of requirements-dev.in (needs uv)
 	uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header \

@@ -65,7 +65,7 @@ FAULTS = [
     Fault("truncated_gzip", CUT_GZIP, FAILED, ("rows.csv.gz",), "rows.csv.gz"),
     Fault("not_gzip", GOOD, FAILED, ("rows.csv.gz",), "rows.csv.gz"),
     Fault("not_zstandard", GOOD, FAILED, ("rows.csv.zst",), "rows.csv.zst"),
-    Fault("unknown_header", GOOD.replace("born", "birth"), USAGE, ("birth",)),
+    Fault("unknown_header", GOOD.replace("born", "birth"), USAGE, ("rows.csv: ", "birth")),
     Fault("header_twice", GOOD.replace("born", "name"), USAGE, ("name",)),
 ]  # fmt: skip
 
@@ -250,6 +250,33 @@ def test_the_account_holds(newest_database: Database, inrush: Inrush) -> None:
     parts = [account[f"rows_{part}"] for part in ("loaded", "rejected", "skipped")]
     assert account["rows_read"] == sum(parts)
     assert parts == [2, 4, 0]
+
+
+def test_a_header_without_the_column_is_told_with_its_file(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    inrush.write("empty.csv", "")
+    inrush.write("rows.csv", GOOD)
+    columns = ["id int", "name text", "birth date", "* skip"]
+    files = ["empty.csv", "rows.csv"]
+    path = inrush.write(
+        "package.toml", package(newest_database.url, flow("people", files, columns=columns))
+    )
+    inrush("run", path).expect(USAGE, 'rows.csv: the header has no field "birth"')
+
+
+@pytest.mark.parametrize(
+    ("rows_max", "said"),
+    [(0, "a row was rejected, and none may be"), (1, "more than 1 row was rejected")],
+)
+def test_the_limit_is_told_without_a_count_of_chance(
+    newest_database: Database, inrush: Inrush, rows_max: int, said: str
+) -> None:
+    newest_database.execute(TABLE)
+    inrush.write("rows.csv", "id,name,born\n" + "x,Bob,2000-01-02\n" * 900)
+    inrush.write("package.toml", mixed_package(newest_database, rows_max))
+    outcome = inrush("run", "package.toml").expect(REJECT_LIMIT, said)
+    assert "900" not in outcome.errors
 
 
 def test_past_the_limit_nothing_is_switched(newest_database: Database, inrush: Inrush) -> None:

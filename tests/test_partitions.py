@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 import re
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -274,6 +276,44 @@ def test_no_cut_falls_into_a_record(newest_database: Database, inrush: Inrush, p
     written = package(newest_database.url, flow("loaded", "rows.csv", **settings))
     inrush("run", inrush.write("package.toml", written)).expect(CLEAN)
     assert newest_database.rows("SELECT id, note FROM loaded ORDER BY id") == rows
+
+
+def test_a_file_that_cannot_be_cut_is_told_when_it_is_planned(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    text = "".join(f"{number},{number},x\n" for number in range(1000))
+    inrush.write("rows.csv", text)
+    inrush.write("rows.csv.gz", gzip.compress(text.encode()))
+    inrush.write("wide.csv", text.encode("utf-16"))
+    os.mkfifo(inrush.folder / "pipe.csv")
+    for name, why in (
+        ("rows.csv.gz", "it is compressed"),
+        ("wide.csv", "it is not in UTF-8"),
+        ("pipe.csv", "it is a pipe"),
+        ("rows.csv", None),
+    ):
+        settings: dict[str, Value] = {"columns": PART_COLUMNS, "partition_by": "k"}
+        settings |= {"format": {"header": False}, "bounds": {"parts": 4}}
+        written = package(newest_database.url, flow("loaded", name, **settings))
+        outcome = inrush("check", inrush.write("package.toml", written)).expect(CLEAN)
+        if why is None:
+            assert "is one partition" not in outcome.said
+        else:
+            outcome.expect(CLEAN, f"{name} is one partition", "asks for 4 parts", why)
+
+
+def test_more_partitions_than_the_server_has_locks_for_are_refused_by_the_plan(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    inrush.write("rows.csv", "".join(f"{number},{number},x\n" for number in range(20_000)))
+    settings: dict[str, Value] = {"columns": PART_COLUMNS, "partition_by": "k"}
+    settings |= {"format": {"header": False}, "bounds": {"parts": 1000}}
+    written = package(newest_database.url, flow("loaded", "rows.csv", **settings))
+    before = state(newest_database)
+    for command in ("check", "run"):
+        outcome = inrush(command, inrush.write("package.toml", written), seconds=170)
+        outcome.expect(FAILED, "max_locks_per_transaction", "locks in one transaction")
+    assert state(newest_database) == before
 
 
 def test_rows_that_are_not_in_the_order_of_their_parts_are_rejects(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 
-from command import CLEAN, REJECT_LIMIT, USAGE, Inrush
+import pytest
+from command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, USAGE, Inrush
 from servers import Database
 
 SEMICOLONS = "id;name;born\n1;Ann;31.01.2024\n2;Bob;\n3;Cy;01.02.2024\n"
@@ -52,3 +53,78 @@ def test_a_reject_says_that_its_type_was_guessed(newest_database: Database, inru
     file = inrush.write("numbers.csv", text[: end - 1] + "x" + text[end:])
     to = ("--to", newest_database.url, "--table", "numbers")
     inrush("load", file, *to).expect(REJECT_LIMIT, "the types were guessed from")
+
+
+def test_a_code_that_no_sample_shows_is_a_reject(newest_database: Database, inrush: Inrush) -> None:
+    pad = "x" * 990
+    lines = [f"{number},{10_000 + number},{pad}\n" for number in range(40_000)]
+    # Between the last two places that are looked at.
+    lines[39_600:39_602] = [f"39600,00010,{pad}\n", f"39601,+4312345,{pad}\n"]
+    file = inrush.write("places.csv", "id,zip,note\n" + "".join(lines))
+    url = newest_database.url
+    load = ("load", file, "--to", url, "--table", "places")
+    inrush(*load).expect(REJECT_LIMIT, '"00010": it begins with a zero', "the types were guessed")
+    # The package that says the same guess does the same.
+    inrush("init", file, "--to", url, "--table", "places").expect(CLEAN)
+    assert "lossless = true" in (inrush.folder / "places.toml").read_text()
+    inrush("run", "places.toml").expect(REJECT_LIMIT, '"00010": it begins with a zero')
+    # Declared columns take the number.
+    declared = ("--columns", "id integer, zip integer, note text")
+    inrush(*load, *declared).expect(CLEAN)
+    assert newest_database.rows("SELECT zip FROM places WHERE id = 39600") == [(10,)]
+    declared = ("--columns", "id integer, zip integer, note text", "--format", "csv,lossless")
+    to = ("--to", url, "--table", "strict", "--max-rejects", "2")
+    inrush("load", file, *to, *declared).expect(LOADED_WITH_REJECTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rows", "skipped"),
+    [
+        ("excel.csv", "sep=;\r\nid;n\r\n1;5\r\n2;6\r\n", [(1, 5), (2, 6)], 1),
+        ("report.csv", 'Sales "2024\n\nid,n\n1,5\n2,6\n', [(1, 5), (2, 6)], 2),
+        ("padded.csv", "Sales,\n,\nid,n\n1,5\n2,6\n", [(1, 5), (2, 6)], 2),
+    ],
+)
+def test_titles_are_passed_over(
+    newest_database: Database, inrush: Inrush, name: str, text: str, rows: list[object], skipped: int
+) -> None:
+    file = inrush.write(name, text)
+    url = newest_database.url
+    read = f"{len(rows) + skipped} read = {len(rows)} loaded + 0 rejected + {skipped} skipped"
+    inrush("load", file, "--to", url, "--table", "direct").expect(CLEAN, read)
+    inrush("init", file, "--to", url, "--table", "packed").expect(CLEAN)
+    inrush("run", "packed.toml").expect(CLEAN, read)
+    for table in ("direct", "packed"):
+        assert newest_database.rows(f"SELECT id, n FROM {table} ORDER BY id") == rows
+    # The table's own columns are found in them just as well.
+    newest_database.execute("CREATE TABLE known (id int, n int)")
+    inrush("load", file, "--to", url, "--table", "known").expect(CLEAN, read)
+    assert newest_database.rows("SELECT id, n FROM known ORDER BY id") == rows
+
+
+def test_rejects_below_skipped_lines_can_be_loaded(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    file = inrush.write("a.csv", 'a "title\nof two lines\nid,n\n1,5\nx,6\n')
+    words = ("--format", "csv,skip_lines=2", "--columns", "id int, n int", "--max-rejects", "1")
+    to = ("--to", newest_database.url, "--table", "t", *words)
+    inrush("load", file, *to).expect(LOADED_WITH_REJECTS, "4 read = 1 loaded + 1 rejected + 2 skipped")
+    (rejects,) = inrush.folder.glob("runs/*/rejects/*.rejects")
+    assert '"line":5' in rejects.with_name(f"{rejects.name}.jsonl").read_text()
+    mended = inrush.write("mended.csv", rejects.read_text().replace("x,6", "2,6"))
+    inrush("load", mended, *to, "--mode", "append").expect(CLEAN)
+    assert newest_database.rows("SELECT id, n FROM t ORDER BY id") == [(1, 5), (2, 6)]
+
+
+def test_a_tsv_whose_first_row_is_the_names_has_a_header(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    newest_database.execute("CREATE TABLE t (id text, note text)")
+    to = ("--to", newest_database.url, "--table", "t", "--mode", "append")
+    named = inrush.write("named.tsv", "Note\tID\nx\t1\n")
+    inrush("load", named, *to).expect(CLEAN, "was taken for the header")
+    nearly = inrush.write("nearly.tsv", "id\tnoet\n2\ty\n")
+    inrush("load", nearly, *to).expect(USAGE, "looks like a header", "tsv,no_header")
+    assert newest_database.rows("SELECT id, note FROM t") == [("1", "x")]
+    inrush("load", nearly, *to, "--format", "tsv,no_header").expect(CLEAN, "is loaded as a row")
+    assert len(newest_database.rows("SELECT id FROM t")) == 3

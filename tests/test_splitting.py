@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import threading
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -12,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from command import CLEAN, LOADED_WITH_REJECTS, Inrush, Outcome
+from command import CLEAN, FAILED, LOADED_WITH_REJECTS, Inrush, Outcome
 from contents import state
 from packages import Value, flow, package
 from servers import Database
@@ -167,6 +169,102 @@ def test_a_pipe_by_several_streams(newest_database: Database, inrush: Inrush) ->
         writer.join()
         # A pipe is never loaded already: the second time it is another one.
         assert loaded(newest_database) == sorted(expected(kind, rows) * time)
+
+
+def test_a_pipe_is_planned_without_a_size(newest_database: Database, inrush: Inrush) -> None:
+    os.mkfifo(inrush.folder / "feed.csv")
+    columns: Value = ["id int", "note text"]
+    form: Value = {"header": False}
+    written = flow("loaded", "feed.csv", columns=columns, format=form)
+    text = package(newest_database.url, written, streams=STREAMS)
+    outcome = inrush("check", inrush.write("package.toml", text)).expect(CLEAN)
+    assert "1 file, of unknown size" in outcome.output
+    assert "for the reader that feeds them" in outcome.output
+    assert " 0 B" not in outcome.output
+
+
+def archive(members: dict[str, bytes]) -> bytes:
+    """Return a zip archive."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return written.getvalue()
+
+
+def test_each_member_of_an_archive_is_a_file(newest_database: Database, inrush: Inrush) -> None:
+    rows: list[tuple[object, ...]] = []
+    members: dict[str, bytes] = {}
+    for part in (1, 2, 3):
+        lines = ["id,note"]
+        for line in range(2, 30_002):
+            key = part * 100_000 + line
+            # Sometimes nothing, which is NULL.
+            note = noise(key)
+            rows.append((key, f"feed.zip/part.{part}.csv", line, note or None))
+            lines.append(f"{key},{note}")
+        members[f"part.{part}.csv"] = ("\n".join(lines) + "\n").encode()
+    file_column = '{ name = "file", type = "text", source = "file" }'
+    line_column = '{ name = "line", type = "int", source = "line" }'
+    columns = f'columns = ["id int not null", {file_column}, {line_column}, "note text"]\n'
+    # What is damaged may look like rows for a while.
+    written = flow("loaded", "feed.zip/*.csv", rejects={"rows_max": 1_000_000})
+    text = package(newest_database.url, written.rstrip("\n") + "\n" + columns, streams=2)
+    path = inrush.write("package.toml", text)
+    # One member is damaged: it is named, and nothing is loaded.
+    whole = archive(members)
+    start = whole.index(b"part.2.csv") + 2000
+    inrush.write("feed.zip", whole[:start] + bytes(64) + whole[start + 64 :])
+    outcome = inrush("run", path).expect(FAILED, "feed.zip/part.2.csv", "damaged")
+    assert "loaded" not in str(state(newest_database)), outcome.said
+    # Mended, and killed after its first commit, it goes on where it stopped.
+    inrush.write("feed.zip", whole)
+    environment = {"INRUSH_FAULT": "after_unit_commit:2"}
+    with inrush.start("run", path, environment=environment) as killed:
+        assert killed.wait().status == -9
+    inrush("run", path).expect(CLEAN)
+    order = "SELECT id, file, line::int, note FROM loaded ORDER BY id"
+    found = [
+        (key, file[file.index("feed.zip") :], line, note)
+        for key, file, line, note in newest_database.rows(order)
+    ]
+    assert found == rows
+
+
+def test_rejects_are_loaded_again_by_the_same_package(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    text = 'id,note\n1,"größe"\nx,"two\nlines"\n3,c\ny,ü\n4,"never closed,\n5,e\n'
+    inrush.write("rows.csv", text.encode("utf-16"))
+    newest_database.execute("CREATE TABLE loaded (id int NOT NULL, note text)")
+    columns: Value = ["id int not null", "note text"]
+    limit: Value = {"rows_max": 9}
+
+    def load_from(files: str) -> Outcome:
+        settings = flow("loaded", files, columns=columns, rejects=limit, mode="append")
+        written = package(newest_database.url, settings, streams=1)
+        return inrush("run", inrush.write("package.toml", written))
+
+    outcome = load_from("rows.csv").expect(LOADED_WITH_REJECTS)
+    assert newest_database.rows("SELECT * FROM loaded") == [(1, "größe"), (3, "c")]
+    codes = [reject["code"] for reject in outcome.rejects()]
+    assert sorted(codes) == ["syntax", "syntax", "unclosed_quote"]
+    assert {reject["encoding"] for reject in outcome.rejects()} == {"UTF-16LE"}
+    kept = sorted((outcome.run_folders()[-1] / "rejects").glob("*.rejects"))
+    assert [file.name for file in kept] == ["loaded.1.last.rejects", "loaded.1.rejects"]
+    for file in kept:
+        # As they are they are the same rejects again.
+        inrush.write(f"again/{file.name}.csv", file.read_bytes())
+    again = load_from("again/*.csv").expect(LOADED_WITH_REJECTS)
+    assert sorted(reject["code"] for reject in again.rejects()) == sorted(codes)
+    for file in kept:
+        mended = file.read_bytes().decode("utf-16").replace("x,", "2,").replace("y,", "6,")
+        mended = mended.replace('"never closed', "closed").replace(",\n5,e", "\n5,e")
+        inrush.write(f"mended/{file.name}.csv", mended.encode("utf-16"))
+    load_from("mended/*.csv").expect(CLEAN)
+    assert newest_database.rows("SELECT * FROM loaded ORDER BY id") == [
+        (1, "größe"), (2, "two\nlines"), (3, "c"), (4, "closed"), (5, "e"), (6, "ü"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -202,6 +202,26 @@ def test_a_second_signal_stops_at_once(newest_database: Database, inrush: Inrush
     job.assert_done()
 
 
+def test_after_a_pipe_nothing_is_promised_that_a_pipe_cannot_do(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    newest_database.execute("CREATE TABLE people (id int, note text)")
+    pipe = inrush.folder / "feed.csv"
+    os.mkfifo(pipe)
+    words = ("load", pipe.name, "--to", newest_database.url, "--table", "people")
+    for signal_count in (1, 2):
+        with inrush.start(*words) as running, pipe.open("wb") as writer:
+            # More than the planner looks at, and no end: the load waits for the rest.
+            writer.write(b"id,note\n" + b"1,x\n" * (1 << 20))
+            for _ in range(signal_count):
+                running.send(signal.SIGINT)
+            outcome = running.wait(20)
+        assert outcome.status in (INTERRUPTED, -signal.SIGINT), outcome.said
+        assert "what was read of a pipe is gone" in outcome.errors or signal_count == 2
+        assert "goes on from the units" not in outcome.errors
+    assert newest_database.value("SELECT count(*) FROM people") == 0
+
+
 def test_a_second_run_at_the_same_time_is_refused(
     newest_database: Database, inrush: Inrush
 ) -> None:

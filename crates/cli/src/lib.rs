@@ -82,6 +82,13 @@ mod tests {
             for part in ["Examples:", "Exit status", "inrush"] {
                 assert!(help.contains(part), "{part} is not in {help}");
             }
+            // What is wider is broken in its middle, where it was not meant to be.
+            for text in [page.get_long_about(), page.get_after_long_help()] {
+                let text = text.map(ToString::to_string).unwrap_or_default();
+                for line in text.lines() {
+                    assert!(line.chars().count() <= 98, "{line}");
+                }
+            }
             for line in help.lines() {
                 assert!(line.chars().count() <= 100, "{line}");
             }

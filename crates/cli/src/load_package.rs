@@ -29,12 +29,6 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
         .map(|file| escape_braces(file))
         .collect();
     let flow = Flow {
-        name: None,
-        connection: None,
-        files: match <[String; 1]>::try_from(files) {
-            Ok([only]) => OneOrMany::One(only),
-            Err(files) => OneOrMany::Many(files),
-        },
         format,
         columns: match &arguments.columns {
             Some(text) => split_columns(text)
@@ -43,7 +37,6 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
                 .collect(),
             None => Vec::new(),
         },
-        table: escape_braces(&arguments.table),
         partition_by: arguments.partition_by.as_deref().map(escape_braces),
         bounds: arguments.bounds.as_deref().map(bounds).unwrap_or_default(),
         mode: match arguments.mode {
@@ -53,6 +46,7 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
         rejects: RejectLimit {
             rows_max: arguments.max_rejects,
         },
+        ..Flow::new(files.into(), &escape_braces(&arguments.table))
     };
     Ok(Package {
         // The ledger finds a stopped run again by this name and the target.

@@ -7,7 +7,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use inrush::event::{Event, Observer};
 
 use crate::names::readable;
-use crate::numbers::{count, counted};
+use crate::numbers::counted;
 
 /// More tables than this do not fit a terminal; those that are loaded leave it.
 const BARS_MAX: usize = 12;
@@ -29,6 +29,8 @@ struct Table {
     name: String,
     rows: u64,
     bytes: u64,
+    /// Nobody knows when it is done.
+    has_pipe: bool,
     is_shown: bool,
 }
 
@@ -54,18 +56,26 @@ impl Progress {
             state.tables.insert(
                 target.flow.clone(),
                 Table {
-                    bar: ProgressBar::new(target.stored_bytes)
-                        .with_style(style("{prefix} {bar:32} {percent:>3} % {msg}")),
+                    bar: ProgressBar::new(target.stored_bytes).with_style(style(
+                        match target.has_pipe {
+                            false => "{prefix} {bar:32} {percent:>3} % {msg}",
+                            true => "{prefix} {decimal_bytes} of an unknown size, {msg}",
+                        },
+                    )),
                     name: format!("{:<width$}", readable(&target.target)),
                     rows: 0,
                     bytes: 0,
+                    has_pipe: target.has_pipe,
                     is_shown: false,
                 },
             );
         }
         let total = self.bars.add(
             ProgressBar::new(targets.iter().map(|target| target.stored_bytes).sum()).with_style(
-                style("{prefix} {bar:32} {percent:>3} % {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left"),
+                style(match targets.iter().any(|target| target.has_pipe) {
+                    false => "{prefix} {bar:32} {percent:>3} % {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left",
+                    true => "{prefix} {decimal_bytes} of an unknown size, {decimal_bytes_per_sec}",
+                }),
             ),
         );
         total.set_prefix(format!("{:<width$}", "total"));
@@ -86,10 +96,8 @@ impl Progress {
         table.bytes += bytes;
         table.bar.set_position(table.bytes);
         table.bar.set_message(counted(table.rows, "row"));
-        let is_done = table
-            .bar
-            .length()
-            .is_some_and(|length| table.bytes >= length);
+        let length = table.bar.length().filter(|_| !table.has_pipe);
+        let is_done = length.is_some_and(|length| table.bytes >= length);
         if let Some(total) = total {
             total.inc(bytes);
         }
@@ -198,7 +206,7 @@ pub fn rows_bar(what: &str) -> ProgressBar {
 
 /// Says on a bar of [`rows_bar`] how many rows there are by now.
 pub fn tell_rows(bar: &ProgressBar, what: &str, rows: u64) {
-    bar.set_message(format!("{what}: {} rows", count(rows)));
+    bar.set_message(format!("{what}: {}", counted(rows, "row")));
     bar.tick();
 }
 
@@ -219,6 +227,7 @@ mod tests {
             flow: flow.to_owned(),
             target: format!("public.{flow}"),
             stored_bytes: 100,
+            has_pipe: flow == "b",
             units: 1,
         };
         let told = |flow: &str, bytes| Event::Progress {

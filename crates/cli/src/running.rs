@@ -5,9 +5,11 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use inrush::cancel::Stop;
+use inrush::destination::postgres::DestinationError;
 use inrush::event::{Observer, Silent};
 use inrush::fault::Fault;
 use inrush::report::RunReport;
+use inrush::source::names_a_pipe;
 use inrush::{Failure, RunOptions, Success};
 
 use crate::arguments::RunArguments;
@@ -18,6 +20,10 @@ use crate::json_events::JsonEvents;
 use crate::numbers::counted;
 use crate::progress::Progress;
 use crate::signals::{self, Left};
+
+/// How to go on after a run that read a pipe and did not come to its end.
+pub const AFTER_A_PIPE: &str = "what was read of a pipe is gone, and its rows are not loaded: send it \
+     once more from its beginning, to the same command; files that were committed are kept";
 
 /// How a run is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,15 +100,25 @@ pub fn run(
         observer: observer.as_ref(),
         fault: fault().map_err(|error| (error, None))?,
     };
-    let left = match reached.is_temporary() || wish.disposable.is_some() {
-        true => Left::Nothing(wish.disposable.clone()),
-        false => Left::Units,
+    let reads_a_pipe = reads_a_pipe(reached, &wish.folder);
+    let left = if reached.is_temporary() || wish.disposable.is_some() {
+        Left::Nothing(wish.disposable.clone())
+    } else if reads_a_pipe {
+        Left::UnitsButOfPipes
+    } else {
+        Left::Units
     };
     let guard = signals::stop_cleanly(&stop, left);
     let result = inrush::run(&reached.package, &options);
     drop(guard);
     drop(observer);
-    result.map_err(|failure| told(failure, reached))
+    result.map_err(|failure| told(failure, reached, reads_a_pipe))
+}
+
+fn reads_a_pipe(reached: &Reached, folder: &Path) -> bool {
+    let flows = reached.package.flows.iter();
+    let patterns = flows.flat_map(|flow| flow.files.patterns());
+    names_a_pipe(patterns.map(String::as_str), folder)
 }
 
 /// A run that did not end well, with its report.
@@ -114,7 +130,11 @@ pub struct Ended {
     pub report_path: PathBuf,
 }
 
-fn told(failure: Failure, reached: &Reached) -> (CommandError, Option<Box<Ended>>) {
+fn told(
+    failure: Failure,
+    reached: &Reached,
+    reads_a_pipe: bool,
+) -> (CommandError, Option<Box<Ended>>) {
     let ended = failure.report.map(|report| {
         let (report, report_path) = *report;
         Box::new(Ended {
@@ -131,6 +151,11 @@ fn told(failure: Failure, reached: &Reached) -> (CommandError, Option<Box<Ended>
                  the same command goes on"
                     .to_owned(),
             );
+        }
+    } else if reads_a_pipe {
+        // A pipe is another one the next time: no unit of it is kept.
+        if may_go_on(&failure.error) {
+            hint = Some(AFTER_A_PIPE.to_owned());
         }
     } else if let Some(kept) = ended.as_ref().and_then(|ended| kept(&ended.report)) {
         notes.push(kept);
@@ -156,6 +181,14 @@ fn told(failure: Failure, reached: &Reached) -> (CommandError, Option<Box<Ended>
         hint,
     };
     (error, ended)
+}
+
+/// Whether the error says that the same command goes on where this one stopped.
+fn may_go_on(error: &inrush::Error) -> bool {
+    matches!(
+        error,
+        inrush::Error::Interrupted | inrush::Error::Destination(DestinationError::Lost { .. })
+    )
 }
 
 /// What a stopped run has in the database for the next one.

@@ -33,6 +33,8 @@ enum Work {
 pub enum Left {
     /// Units in a database, for the same command to go on with.
     Units,
+    /// The same, but for what came out of a pipe.
+    UnitsButOfPipes,
     /// Nothing that could be used again; this folder goes with it.
     Nothing(Option<PathBuf>),
 }
@@ -104,6 +106,12 @@ fn handle(signal: i32, had_default: bool) {
                 Left::Units => output::errors(
                     "stopped at once; the same command goes on from the units that were committed",
                 ),
+                Left::UnitsButOfPipes => {
+                    output::errors(&format!(
+                        "stopped at once; {}",
+                        crate::running::AFTER_A_PIPE
+                    ));
+                }
                 Left::Nothing(folder) => {
                     remove(folder.as_deref());
                     output::errors("stopped at once");

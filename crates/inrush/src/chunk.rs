@@ -1,11 +1,13 @@
 //! A piece of a file in memory, and the unit of work of a stream.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_buffer::Buffer;
 
+use crate::encoding::TextEncoding;
 use crate::location::Location;
 
 /// Zero bytes behind the valid bytes of a chunk, so that a kernel may load a whole word at the
@@ -46,7 +48,12 @@ pub trait Places: fmt::Debug + Send + Sync {
     }
 
     /// The encoding that the text was translated from, where it was.
-    fn encoding(&self) -> Option<&'static str> {
+    fn encoding(&self) -> Option<TextEncoding> {
+        None
+    }
+
+    /// The file's own bytes of a part of the text, where they are others than the text's.
+    fn original(&self, _text: &[u8], _part: Range<usize>) -> Option<&[u8]> {
         None
     }
 }
@@ -80,7 +87,15 @@ impl Chunk {
     }
 
     /// The encoding that the file's text was translated from, where it was.
-    pub fn encoding(&self) -> Option<&'static str> {
+    pub fn encoding(&self) -> Option<TextEncoding> {
         self.places.as_ref().and_then(|places| places.encoding())
+    }
+
+    /// A part of the text as it stands in the file, before any translation.
+    pub fn original(&self, part: Range<usize>) -> &[u8] {
+        let places = self.places.as_ref();
+        places
+            .and_then(|places| places.original(self.text(), part.clone()))
+            .unwrap_or(&self.text()[part])
     }
 }

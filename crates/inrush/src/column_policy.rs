@@ -72,6 +72,8 @@ pub struct ColumnPolicies {
     pub on_truncate: OnTruncate,
     /// What becomes of digits that the column does not keep.
     pub round: Rounding,
+    /// A number of which a part of what is written would be lost is a reject.
+    pub lossless: bool,
 }
 
 /// What stands for a field that is missing.

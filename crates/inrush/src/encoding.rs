@@ -7,7 +7,10 @@
 
 use std::fmt;
 
-use encoding_rs::{Encoding, ISO_2022_JP, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, X_USER_DEFINED};
+use encoding_rs::{
+    EncoderResult, Encoding, GB18030, ISO_2022_JP, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE,
+    X_USER_DEFINED,
+};
 
 use crate::package::suggestion;
 
@@ -174,6 +177,53 @@ impl TextEncoding {
         }
     }
 
+    /// A text in this encoding. What the encoding cannot write is left out.
+    pub fn encode(self, text: &str) -> Vec<u8> {
+        let units = || text.encode_utf16();
+        match self {
+            TextEncoding::Utf8 => text.as_bytes().to_vec(),
+            TextEncoding::Latin1 => text
+                .chars()
+                .filter_map(|one| u8::try_from(u32::from(one)).ok())
+                .collect(),
+            TextEncoding::Table(table) if table == UTF_16BE => {
+                units().flat_map(u16::to_be_bytes).collect()
+            }
+            _ if self.is_utf16() => units().flat_map(u16::to_le_bytes).collect(),
+            TextEncoding::Utf16 => unreachable!("it is UTF-16"),
+            TextEncoding::Table(table) => {
+                let mut encoder = table.new_encoder();
+                let room = encoder
+                    .max_buffer_length_from_utf8_without_replacement(text.len())
+                    .expect("a text is not half of all memory");
+                let mut encoded = Vec::with_capacity(room);
+                let mut rest = text;
+                loop {
+                    let (result, read) = encoder.encode_from_utf8_to_vec_without_replacement(
+                        rest,
+                        &mut encoded,
+                        true,
+                    );
+                    rest = &rest[read..];
+                    if !matches!(result, EncoderResult::Unmappable(_)) {
+                        return encoded;
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a file begins with that is to be known as one of this encoding by itself; nothing where
+    /// only a declaration tells.
+    pub fn mark(self) -> &'static [u8] {
+        match self {
+            TextEncoding::Table(table) if table == UTF_16BE => b"\xfe\xff",
+            TextEncoding::Table(table) if table == GB18030 => b"\x84\x31\x95\x33",
+            _ if self.is_utf16() => b"\xff\xfe",
+            _ => b"",
+        }
+    }
+
     /// Whether each character is one byte.
     pub fn is_single_byte(self) -> bool {
         match self {
@@ -200,6 +250,24 @@ mod tests {
             for name in [name.to_owned(), name.to_lowercase(), format!(" {name} ")] {
                 assert!(TextEncoding::parse(&name).is_ok(), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn texts_are_written_in_their_encoding() {
+        for (name, expected) in [
+            ("utf-8", b"\xc3\xa9,\n".as_slice()),
+            ("latin1", b"\xe9,\n"),
+            ("windows-1252", b"\xe9,\n"),
+            ("utf-16", b"\xe9\0,\0\n\0"),
+            ("utf-16le", b"\xe9\0,\0\n\0"),
+            ("utf-16be", b"\0\xe9\0,\0\n"),
+            ("gb18030", b"\xa8\xa6,\n"),
+            // It has no such letter.
+            ("shift_jis", b",\n"),
+        ] {
+            let encoding = TextEncoding::parse(name).expect("known");
+            assert_eq!(encoding.encode("\u{e9},\n"), expected, "{name}");
         }
     }
 

@@ -49,24 +49,24 @@ pub enum Error {
     Switch(#[from] SwitchError),
     /// More rows were rejected than are accepted.
     #[error(
-        "flow `{flow}`: {} rejected, and {limit} accepted at most; nothing was switched\n  {}{}",
-        rows(*rejected), describe(reject), types.as_ref().map_or(String::new(), |types| format!("\n  {types}"))
+        "flow `{flow}`: {}; nothing was switched\n  {}{}",
+        past_limit(*limit), describe(reject), types.as_ref().map_or(String::new(), |types| format!("\n  {types}"))
     )]
     RejectLimit {
         /// The flow.
         flow: String,
-        /// Rows rejected so far, in all streams.
-        rejected: u64,
         /// Rows accepted at most.
         limit: u64,
-        /// The reject that went past the limit.
+        /// A reject that went past the limit: the streams see the files at the same time, so
+        /// it need not be the first in file order.
         reject: Box<Reject>,
         /// How the types came about, where they were guessed.
         types: Option<String>,
     },
     /// The server counts other rows than were sent.
     #[error(
-        "{what}: {counted} rows were counted by the server and {sent} were sent; nothing was switched"
+        "{what}: the server counts {}, and {sent} were sent; nothing was switched",
+        crate::plural::counted(*counted, "row")
     )]
     Verification {
         /// Which table.
@@ -166,11 +166,13 @@ impl Error {
     }
 }
 
-fn rows(count: u64) -> String {
-    if count == 1 {
-        "1 row was".to_owned()
-    } else {
-        format!("{count} rows were")
+/// How many rows were rejected by the time that the streams stopped says nothing of the files, so
+/// only what is true of them is told.
+fn past_limit(limit: u64) -> String {
+    match limit {
+        0 => "a row was rejected, and none may be".to_owned(),
+        1 => "more than 1 row was rejected, which is the limit".to_owned(),
+        _ => format!("more than {limit} rows were rejected, which is the limit"),
     }
 }
 
@@ -184,4 +186,48 @@ fn describe(reject: &Reject) -> String {
         None => String::new(),
     };
     format!("{}{column}{value}: {}", reject.location, reject.reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::location::Location;
+
+    #[test]
+    fn the_reject_limit_is_told_without_a_count_that_depends_on_timing() {
+        for (limit, expected) in [
+            (0, "a row was rejected, and none may be"),
+            (1, "more than 1 row was rejected, which is the limit"),
+            (20, "more than 20 rows were rejected, which is the limit"),
+        ] {
+            let error = Error::RejectLimit {
+                flow: "people".to_owned(),
+                limit,
+                reject: Box::new(Reject {
+                    location: Location {
+                        file: Arc::new(PathBuf::from("a.csv")),
+                        line: 3,
+                        byte_offset: 20,
+                    },
+                    column: Some("id".into()),
+                    value: Some("x".to_owned()),
+                    code: RejectCode::Syntax,
+                    reason: "no number".to_owned(),
+                    raw: b"x,Bob".to_vec(),
+                    encoding: None,
+                }),
+                types: None,
+            };
+            let text = error.to_string();
+            let (first, second) = text.split_once('\n').expect("two lines");
+            assert_eq!(
+                first,
+                format!("flow `people`: {expected}; nothing was switched")
+            );
+            assert!(second.contains("a.csv:3"), "{second}");
+        }
+    }
 }

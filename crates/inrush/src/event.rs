@@ -134,8 +134,10 @@ pub struct TargetSize {
     pub flow: String,
     /// The target.
     pub target: String,
-    /// Bytes of its files as stored.
+    /// Bytes of its files as stored, without those that come by pipes.
     pub stored_bytes: u64,
+    /// More comes by a pipe, and nobody knows how much.
+    pub has_pipe: bool,
     /// Its units.
     pub units: usize,
 }

@@ -23,6 +23,7 @@ pub mod pace;
 pub mod package;
 pub mod pipeline;
 pub mod plan;
+mod plural;
 pub mod reject;
 pub mod report;
 pub mod sniff;

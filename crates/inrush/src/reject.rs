@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::encoding::TextEncoding;
 use crate::location::Location;
 
 /// Why a row was rejected: stable names for programs; the reason is for people.
@@ -52,6 +53,9 @@ pub enum RejectCode {
     OutOfRange,
     /// More digits after the point (or of the second) than the column keeps.
     FractionLost,
+    /// A number written with what the column would not keep, where it is to lose nothing: zeros
+    /// or a plus before it, more digits than a float has.
+    FormLost,
     /// More characters than the column holds.
     TooLong,
     /// Not one of the enum's labels.
@@ -79,6 +83,8 @@ pub struct Reject {
     pub reason: String,
     /// The record as it stands in the (uncompressed) file, without its terminator.
     pub raw: Vec<u8>,
+    /// The encoding of that, where it is not UTF-8.
+    pub encoding: Option<TextEncoding>,
 }
 
 /// How much of a field a reject quotes; the whole row is kept in `raw`.

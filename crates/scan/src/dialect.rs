@@ -74,6 +74,9 @@ pub struct Dialect {
     pub comment: Option<u8>,
     /// Every record ends with one more delimiter, as dbgen writes it.
     pub trailing_delimiter: bool,
+    /// Lines at the beginning of a file that are no records, whatever stands in them. The scanner
+    /// does not know where a file begins: whoever reads it passes over them.
+    pub skip_lines: u32,
     /// The first record of a file names the fields.
     pub header: bool,
     /// The texts that stand for NULL, compared with the field as it is written, trimmed but
@@ -131,6 +134,7 @@ impl Dialect {
             terminator: Terminator::Any,
             comment: None,
             trailing_delimiter: true,
+            skip_lines: 0,
             header: false,
             nulls: vec![String::new()],
             null_quoted: false,
@@ -253,7 +257,8 @@ impl Dialect {
         }
     }
 
-    /// The field without the blanks that the dialect takes off. For unquoted fields.
+    /// The field without the blanks that the dialect takes off; one that is escaped is not taken
+    /// off. For unquoted fields.
     #[inline]
     pub fn trimmed<'a>(&self, written: &'a [u8]) -> &'a [u8] {
         let (start, end) = match self.trim {
@@ -266,10 +271,20 @@ impl Dialect {
         while start && let [b' ' | b'\t', rest @ ..] = text {
             text = rest;
         }
+        let untrimmed = text;
         while end && let [rest @ .., b' ' | b'\t'] = text {
             text = rest;
         }
-        text
+        let is_cut = text.len() < untrimmed.len();
+        match self.escape {
+            Escape::Byte(escape) if is_cut && self.quote.is_none() => {
+                // An escape before the first blank makes it an ordinary byte, unless the escape
+                // is itself escaped.
+                let escapes = text.iter().rev().take_while(|byte| **byte == escape);
+                &untrimmed[..text.len() + escapes.count() % 2]
+            }
+            _ => text,
+        }
     }
 
     /// Whether a field of this text, trimmed and not quoted, is NULL.

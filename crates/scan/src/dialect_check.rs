@@ -1,7 +1,7 @@
 //! Whether a scanner can tell the parts of a file in a dialect apart.
 
 use crate::dialect::{
-    Dialect, DialectError, Escape, RECORD_BYTES_MAX_GREATEST, RECORD_BYTES_MAX_LEAST,
+    Dialect, DialectError, Escape, RECORD_BYTES_MAX_GREATEST, RECORD_BYTES_MAX_LEAST, Trim,
 };
 use crate::fixed_width::{FixedWidth, PositionUnit, RecordEnd};
 use crate::terminator::Terminator;
@@ -161,6 +161,13 @@ impl Dialect {
                         ));
                     }
                 }
+                if self.trim != Trim::None && matches!(byte, b' ' | b'\t') {
+                    return Err(refusal(
+                        "escape",
+                        format!("{} is a blank, which `trim` takes off", shown(byte)),
+                        "take another byte, or set trim = \"none\"",
+                    ));
+                }
                 Ok(())
             }
             _ => Ok(()),
@@ -226,6 +233,14 @@ impl Dialect {
     }
 
     fn check_fixed(&self, fixed: &FixedWidth) -> Result<(), DialectError> {
+        if self.skip_lines > 0 && matches!(fixed.record, RecordEnd::Bytes(_)) {
+            return Err(refusal(
+                "skip_lines",
+                "records without line ends stand in no lines".to_owned(),
+                "cut the beginning off the file, or leave out record_bytes where each record is a \
+                 line",
+            ));
+        }
         let fault = |what: String, mend: &str| Err(refusal("fixed", what, mend));
         if self.quote.is_some() || self.escape != Escape::None || self.trailing_delimiter {
             return fault(

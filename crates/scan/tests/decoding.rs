@@ -1,6 +1,9 @@
 //! Fields as written against the text they mean, one line each.
 
-use inrush_scan::{Dialect, Escape, FieldText, decode_field};
+use inrush_scan::{Dialect, Escape, FieldText, Trim, decode_field};
+
+#[path = "checks/decode.rs"]
+mod decode;
 use proptest::prelude::*;
 
 fn csv() -> Dialect {
@@ -9,6 +12,13 @@ fn csv() -> Dialect {
 
 fn tsv() -> Dialect {
     Dialect::tsv()
+}
+
+fn trimmed_tsv() -> Dialect {
+    Dialect {
+        trim: Trim::Both,
+        ..Dialect::tsv()
+    }
 }
 
 fn tbl() -> Dialect {
@@ -88,6 +98,13 @@ means! {
     tsv_no_hex, tsv, b"\\xg\\x", Unescaped(b"xgx");
     tsv_utf8_in_octal, tsv, b"\\303\\251", Unescaped(b"\xc3\xa9");
     tsv_text_between, tsv, b"ab\\tcd", Unescaped(b"ab\tcd");
+    tsv_trimmed, trimmed_tsv, b" a ", Written(b"a");
+    tsv_escaped_blank_stays, trimmed_tsv, b" \\ a\\   ", Unescaped(b" a ");
+    tsv_escaped_tab_stays, trimmed_tsv, b"a\\\t", Unescaped(b"a\t");
+    tsv_blank_behind_an_escaped_escape_goes, trimmed_tsv, b"a\\\\ ", Unescaped(b"a\\");
+    tsv_blank_behind_two_escapes_stays, trimmed_tsv, b"a\\\\\\  ", Unescaped(b"a\\ ");
+    tsv_nothing_but_an_escaped_blank, trimmed_tsv, b"  \\ ", Unescaped(b" ");
+    tsv_null_behind_blanks, trimmed_tsv, b" \\N ", Null;
     tsv_faulty_at_end, tsv, b"ab\\", Unescaped(b"ab");
 }
 
@@ -123,6 +140,19 @@ proptest! {
         let mut scratch = Vec::new();
         let found = decode_field(&written, &tsv(), &mut scratch);
         prop_assert_eq!(found.text(), Some(plain.as_slice()));
+    }
+
+    /// What is trimmed is what a reading from the beginning takes for blanks.
+    #[test]
+    fn trimming_leaves_what_is_escaped(
+        written in prop::collection::vec(
+            prop::sample::select(b"\\\\\\   \ta\"N".to_vec()), 0..12,
+        ),
+        trim in prop::sample::select(vec![Trim::None, Trim::Start, Trim::End, Trim::Both]),
+        which in 0usize..5,
+    ) {
+        let dialect = [csv, tsv, tbl, backslash_csv, unescaped_csv][which]();
+        decode::check(&Dialect { trim, ..dialect }, &written);
     }
 
     /// Whatever is written, something comes back.

@@ -6,7 +6,7 @@ use inrush::package::{
 };
 
 /// Every word that a format may have, for a near miss.
-const WORDS: [&str; 24] = [
+const WORDS: [&str; 27] = [
     "tbl",
     "csv",
     "tsv",
@@ -25,6 +25,9 @@ const WORDS: [&str; 24] = [
     "record_bytes_max",
     "compression",
     "encoding",
+    "lossless",
+    "no_lossless",
+    "skip_lines",
     "header",
     "no_header",
     "trailing_delimiter",
@@ -84,6 +87,14 @@ fn apply(format: &mut Format, name: &str, value: Option<String>) -> Result<(), S
         ("null", Some(value)) => format.null = Some(NullMarker::Text(value)),
         ("decimal_separator", Some(value)) => format.decimal_separator = Some(value),
         ("group_separator", Some(value)) => format.group_separator = Some(value),
+        ("lossless", None) => format.lossless = Some(true),
+        ("no_lossless", None) => format.lossless = Some(false),
+        ("skip_lines", Some(value)) => {
+            let number = value
+                .parse()
+                .map_err(|_| format!("skip_lines={value}: it is not a number of lines"))?;
+            format.skip_lines = Some(number);
+        }
         ("no_null", None) => format.null = Some(NullMarker::Never(false)),
         ("header", None) => format.header = Some(true),
         ("no_header", None) => format.header = Some(false),
@@ -255,6 +266,10 @@ mod tests {
             (
                 "compression=lz4",
                 "compression=lz4: it is none, gzip, zstd, bzip2, xz or zip",
+            ),
+            (
+                "skip_lines=one",
+                "skip_lines=one: it is not a number of lines",
             ),
             (
                 "record_bytes_max=1M",

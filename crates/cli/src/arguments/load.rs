@@ -15,6 +15,7 @@ Loads files into a table, without a package.
 The table is made where it does not exist; then --columns say what the files hold, or it is
 guessed from samples, as `inrush init` does it, and told. Where the table exists, its own columns
 are taken: by the names in the files' headers, else in its order.
+
 With --partition-by the table is partitioned by ranges of a column, and each file becomes one
 partition; the rows are seen all at once, when everything is loaded and counted.
 
@@ -47,7 +48,7 @@ pub struct LoadArguments {
     /// and `tsv` (COPY's text form); without one, the files' names tell (.tbl, .csv, .tsv), else
     /// it is csv. Settings with a value are delimiter, quote, escape, terminator (any, lf, crlf, cr, or a
     /// text), comment, null, trim (none, start, end, both), missing_fields (reject, null),
-    /// extra_fields (reject, ignore), decimal_separator, group_separator, record_bytes_max,
+    /// extra_fields (reject, ignore), decimal_separator, group_separator, skip_lines, record_bytes_max,
     /// compression (none, gzip, zstd, bzip2, xz, zip) and encoding; without one header, no_header,
     /// trailing_delimiter, no_trailing_delimiter, null_quoted and no_null. `\t` stands for a tab;
     /// an empty quote or escape for none. A package can say more (fixed width, several NULL

@@ -6,9 +6,9 @@ use clap::Args;
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Reads each file twice: in many pieces at the same time, as a load with several streams does, and from
-its first byte to its last by one reader. Every record must be the same, with its fields, its byte
-and its line. Nothing is loaded, and no database is asked.",
+Reads each file twice: in many pieces at the same time, as a load with several streams does, and
+from its first byte to its last by one reader. Every record must be the same, with its fields,
+its byte and its line. Nothing is loaded, and no database is asked.",
     after_long_help = VERIFY_HELP
 )]
 pub struct VerifyArguments {
@@ -41,5 +41,5 @@ Examples:
   All parts, each cut at every 4096 bytes:
       inrush verify --split 'parts/*.csv' --format csv,no_header --range-bytes 4096
 
-Exit status: 0 the same, 1 a file cannot be read, 2 a mistake in the arguments, 5 not the same (please
-report it, with the file if you can).";
+Exit status: 0 the same, 1 a file cannot be read, 2 a mistake in the arguments, 5 not the same
+(please report it, with the file if you can).";

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use inrush::destination::postgres::Address;
-use inrush::package::{
-    Bounds, Connection, Flow, Mode, OneOrMany, Origin, Overrides, Package, RunSettings,
-};
+use inrush::package::{Connection, Flow, OneOrMany, Origin, Overrides, Package, RunSettings};
 use inrush::upkeep::Which;
 
 use crate::arguments::LedgerArguments;
@@ -88,18 +86,7 @@ fn of_url(url: &str) -> Result<Ready, CommandError> {
         parameters: BTreeMap::new(),
         connections: BTreeMap::from([("target".to_owned(), Connection::new(url))]),
         run: RunSettings::default(),
-        flows: vec![Flow {
-            name: None,
-            connection: None,
-            files: OneOrMany::One("none".to_owned()),
-            format: Default::default(),
-            columns: Vec::new(),
-            table: "none".to_owned(),
-            partition_by: None,
-            bounds: Bounds::default(),
-            mode: Mode::default(),
-            rejects: Default::default(),
-        }],
+        flows: vec![Flow::new(OneOrMany::One("none".to_owned()), "none")],
         origin: Origin::of_arguments([("connections.target.url", "--to")]),
     };
     package_file::ready(&package, &Overrides::default(), PathBuf::from("."))

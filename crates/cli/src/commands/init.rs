@@ -5,8 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use inrush::package::{
-    Bounds, Connection, Flow, Mode, OneOrMany, Origin, Overrides, Package, RejectLimit,
-    RunSettings, escape_braces, quoted_where_needed,
+    Connection, Flow, Origin, Overrides, Package, RunSettings, escape_braces, quoted_where_needed,
 };
 use inrush::sniff::{Guess, SniffOptions, sniff, table_name};
 
@@ -81,21 +80,7 @@ fn package(arguments: &InitArguments, table: &str) -> Package {
         parameters: BTreeMap::new(),
         connections: BTreeMap::from([("target".to_owned(), Connection::new(&arguments.to))]),
         run: RunSettings::default(),
-        flows: vec![Flow {
-            name: None,
-            connection: None,
-            files: match <[String; 1]>::try_from(files) {
-                Ok([only]) => OneOrMany::One(only),
-                Err(files) => OneOrMany::Many(files),
-            },
-            format: Default::default(),
-            columns: Vec::new(),
-            table: escape_braces(table),
-            partition_by: None,
-            bounds: Bounds::default(),
-            mode: Mode::Create,
-            rejects: RejectLimit::default(),
-        }],
+        flows: vec![Flow::new(files.into(), &escape_braces(table))],
         origin: Origin::of_arguments([
             ("name", "--table"),
             ("connections.target.url", "--to"),

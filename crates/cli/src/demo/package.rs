@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use inrush::package::{
-    Bounds, ColumnSpec, Connection, Flow, Format, Mode, OneOrMany, Origin, Package, Preset,
-    RejectLimit, RunSettings, escape_braces,
+    ColumnSpec, Connection, Flow, Format, OneOrMany, Origin, Package, Preset, RunSettings,
+    escape_braces,
 };
 
 use super::generate::GeneratedTable;
@@ -23,9 +23,6 @@ pub fn package(made: &[GeneratedTable], url: &str, streams: Option<u16>) -> Pack
         .filter_map(|table| {
             let made = made.iter().find(|made| made.table == table.name)?;
             Some(Flow {
-                name: None,
-                connection: None,
-                files: OneOrMany::Many(made.files.iter().map(|file| name(file)).collect()),
                 format: Format {
                     preset: Some(Preset::Tbl),
                     ..Format::default()
@@ -35,11 +32,11 @@ pub fn package(made: &[GeneratedTable], url: &str, streams: Option<u16>) -> Pack
                     .iter()
                     .map(|(name, kind)| ColumnSpec::Short(format!("{name} {kind}")))
                     .collect(),
-                table: table.name.to_owned(),
                 partition_by: table.partition_by.map(str::to_owned),
-                bounds: Bounds::default(),
-                mode: Mode::Create,
-                rejects: RejectLimit::default(),
+                ..Flow::new(
+                    OneOrMany::Many(made.files.iter().map(|file| name(file)).collect()),
+                    table.name,
+                )
             })
         })
         .collect();

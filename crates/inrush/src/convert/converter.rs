@@ -12,6 +12,7 @@ use super::error::{ConvertError, ValueError};
 use super::fields::{GatherInput, Gatherer};
 use super::kernel::Fault;
 use super::key::{self, KeyBounds};
+use super::lossless::Lossless;
 use super::policies::FieldPolicy;
 use super::provenance::{Origin, Provenance, RunStamp};
 use super::rows::{self, PendingReject, Row, Selected};
@@ -40,6 +41,8 @@ struct ColumnState {
     nullable: bool,
     source: StateSource,
     converter: ColumnConverter,
+    /// Whether numbers of which a part would be lost are rejects, and what is looked at.
+    lossless: Option<Lossless>,
     /// Values that became others in this batch, and in all batches before it.
     changes_of_batch: ColumnChanges,
     changes: ColumnChanges,
@@ -87,6 +90,7 @@ impl ColumnState {
             nullable: column.nullable,
             source,
             converter,
+            lossless: Lossless::of(column),
             changes_of_batch: ColumnChanges::default(),
             changes: ColumnChanges::default(),
         })
@@ -129,6 +133,9 @@ impl ColumnState {
             }));
         }
         let output = self.converter.array(&fields, faults);
+        if let Some(lossless) = &self.lossless {
+            lossless.check(&fields, faults);
+        }
         self.changes_of_batch.rounded += self.converter.take_rounded_count();
         output
     }

@@ -4,6 +4,7 @@ use super::digits::{self, POWERS_OF_TEN};
 use super::error::ValueError;
 use super::kernel::{Kernel, Window, trim};
 use super::number::{is_not_finite, literal};
+use crate::plural::counted_do;
 
 /// Converts decimals of one precision and scale.
 pub(super) struct Decimal {
@@ -105,17 +106,17 @@ impl Kernel for Decimal {
         let integer_digits = significant as i64 + shift - scale;
         if integer_digits > self.integer_digits_max as i64 {
             return Err(ValueError::out_of_range(format!(
-                "{} digits stand before the point, and {} holds {}",
-                integer_digits,
+                "{} before the point, and {} holds {}",
+                counted_do(integer_digits as u64, "digit", "stand"),
                 self.type_name(),
                 self.integer_digits_max
             )));
         }
         if shift < 0 {
             return Err(ValueError::fraction_lost(format!(
-                "{} digits stand after the point, and {} keeps {}; declare `round` for the column, \
-                 or a larger scale",
-                scale - shift,
+                "{} after the point, and {} keeps {}; declare `round` for the column, or a larger \
+                 scale",
+                counted_do((scale - shift) as u64, "digit", "stand"),
                 self.type_name(),
                 self.scale
             )));

@@ -6,6 +6,7 @@ use super::error::ValueError;
 use super::kernel::trim;
 use super::number::{Literal, is_any_word, literal};
 use super::views::{Kept, TextCheck};
+use crate::plural::counted_do;
 
 /// What PostgreSQL's `numeric` holds without a declared precision: "up to 131072 digits before
 /// the decimal point; up to 16383 digits after the decimal point".
@@ -44,12 +45,13 @@ impl DecimalText {
         if !is_zero && integer_digits > integer_digits_max {
             return Err(ValueError::out_of_range(match self.limit {
                 Some((precision, scale)) => format!(
-                    "{integer_digits} digits stand before the point, and \
-                     numeric({precision},{scale}) holds {integer_digits_max}"
+                    "{} before the point, and numeric({precision},{scale}) holds \
+                     {integer_digits_max}",
+                    counted_do(integer_digits as u64, "digit", "stand")
                 ),
                 None => format!(
-                    "{integer_digits} digits stand before the point, and numeric holds \
-                     {INTEGER_DIGITS_MAX}"
+                    "{} before the point, and numeric holds {INTEGER_DIGITS_MAX}",
+                    counted_do(integer_digits as u64, "digit", "stand")
                 ),
             }));
         }
@@ -61,12 +63,13 @@ impl DecimalText {
                     -scale
                 )),
                 Some((precision, scale)) => ValueError::fraction_lost(format!(
-                    "{needed} digits stand after the point, and numeric({precision},{scale}) \
-                     keeps {scale}; declare `round` for the column, or a larger scale"
+                    "{} after the point, and numeric({precision},{scale}) keeps {scale}; declare \
+                     `round` for the column, or a larger scale",
+                    counted_do(needed as u64, "digit", "stand")
                 )),
                 None => ValueError::out_of_range(format!(
-                    "{needed} digits stand after the point, and numeric holds \
-                     {FRACTION_DIGITS_MAX}"
+                    "{} after the point, and numeric holds {FRACTION_DIGITS_MAX}",
+                    counted_do(needed as u64, "digit", "stand")
                 )),
             });
         }

@@ -42,6 +42,7 @@ mod interval_text;
 mod json;
 mod kernel;
 mod key;
+mod lossless;
 mod number;
 mod policies;
 mod probe;

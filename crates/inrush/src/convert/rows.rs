@@ -11,6 +11,7 @@ use inrush_scan::{
 
 use super::error::ValueError;
 use crate::chunk::Chunk;
+use crate::encoding::TextEncoding;
 use crate::reject::{Reject, RejectCode, VALUE_BYTES_MAX};
 
 /// A record that takes part in a batch.
@@ -83,7 +84,7 @@ pub(super) fn select(
             let error = if is_invalid {
                 utf8_error(
                     &chunk.text()[record.start as usize..record.end as usize],
-                    chunk.encoding(),
+                    chunk.encoding().map(TextEncoding::name),
                 )
             } else if let (true, Some(fault)) = (is_fault, faults.peek()) {
                 fault_error(fault, record, dialect)
@@ -172,7 +173,10 @@ pub(super) fn reject(
             .map(|field| shortened(&text[field])),
         code: error.code,
         reason: error.reason,
-        raw: text[record.start as usize..record.end as usize].to_vec(),
+        raw: chunk
+            .original(record.start as usize..record.end as usize)
+            .to_vec(),
+        encoding: chunk.encoding(),
     }
 }
 

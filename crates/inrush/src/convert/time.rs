@@ -13,6 +13,7 @@ use super::formats::FormatUse;
 use super::kernel::{Kernel, Window, trim};
 use super::second_digits::SecondDigits;
 use crate::column::Column;
+use crate::plural::counted;
 
 /// Converts times of day.
 pub(super) struct Time {
@@ -198,8 +199,8 @@ pub(super) fn fraction_lost(needed: usize, fraction_digits: u8) -> ValueError {
          timestamps)"
     };
     ValueError::fraction_lost(format!(
-        "the second has {needed} digits after the point, and the column keeps {fraction_digits}; \
-         {mend}"
+        "the second has {} after the point, and the column keeps {fraction_digits}; {mend}",
+        counted(needed as u64, "digit")
     ))
 }
 

@@ -85,7 +85,7 @@ fn check_columns(
                 seen.insert(detail.name.clone(), item);
             }
         }
-        check_column(&detail, &path, faults);
+        check_column(&detail, &flow.format, &path, faults);
         check_dates(&detail, &path, faults);
         columns.push(detail);
     }

@@ -3,7 +3,7 @@
 
 use super::check::Faults;
 use super::error::PackageFaultKind;
-use super::{ColumnDetail, ColumnNull, SourceWord};
+use super::{ColumnDetail, ColumnNull, Format, SourceWord, TrimBlanks};
 use crate::column_policy::Trim;
 use crate::convert::is_separator;
 
@@ -11,7 +11,12 @@ use crate::convert::is_separator;
 pub const ALL_OTHERS: &str = "*";
 
 /// Checks a column that stands at `path`.
-pub(super) fn check_column(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
+pub(super) fn check_column(
+    detail: &ColumnDetail,
+    format: &Format,
+    path: &str,
+    faults: &mut Faults<'_>,
+) {
     let at = |setting: &str| format!("{path}.{setting}");
     if detail.name == ALL_OTHERS && !detail.skip {
         faults.value(
@@ -35,12 +40,17 @@ pub(super) fn check_column(detail: &ColumnDetail, path: &str, faults: &mut Fault
             "add `default = \"...\"`, or take `default_for` out",
         );
     }
-    if detail.trim_quoted && matches!(detail.trim, None | Some(Trim::None)) {
+    let is_trimmed = match detail.trim {
+        Some(trim) => trim != Trim::None,
+        // The format's trimming is the column's.
+        None => format.trim.is_some_and(|trim| trim != TrimBlanks::None),
+    };
+    if detail.trim_quoted && !is_trimmed {
         conflict(
             faults,
             &at("trim_quoted"),
             "`trim_quoted` says that quoted fields are trimmed too, and nothing is trimmed",
-            "add `trim = \"both\"` (or \"start\", \"end\")",
+            "add `trim = \"both\"` (or \"start\", \"end\") to the column or to the format",
         );
     }
     check_null(detail, &at, faults);
@@ -74,6 +84,7 @@ fn reading_keys(detail: &ColumnDetail) -> Vec<&'static str> {
         ("nan", detail.nan.is_some()),
         ("on_truncate", detail.on_truncate.is_some()),
         ("round", detail.round.is_some()),
+        ("lossless", detail.lossless.is_some()),
     ]
     .into_iter()
     .filter_map(|(key, is_set)| is_set.then_some(key))

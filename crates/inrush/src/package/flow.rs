@@ -3,7 +3,9 @@
 use super::error::{PackageError, PackageFaultKind};
 use super::name::{NameFault, TableName, single};
 use super::place::Place;
-use super::{ColumnDetail, Flow, OneOrMany};
+use super::{
+    Bounds, ColumnDetail, Flow, Format, IndexPolicy, Mode, OneOrMany, RejectLimit, TriggerPolicy,
+};
 
 impl OneOrMany {
     /// The texts.
@@ -15,7 +17,34 @@ impl OneOrMany {
     }
 }
 
+impl From<Vec<String>> for OneOrMany {
+    fn from(texts: Vec<String>) -> OneOrMany {
+        match <[String; 1]>::try_from(texts) {
+            Ok([only]) => OneOrMany::One(only),
+            Err(texts) => OneOrMany::Many(texts),
+        }
+    }
+}
+
 impl Flow {
+    /// Loads these files into this table, with all else as it is where a package does not say it.
+    pub fn new(files: OneOrMany, table: &str) -> Flow {
+        Flow {
+            name: None,
+            connection: None,
+            files,
+            format: Format::default(),
+            columns: Vec::new(),
+            table: table.to_owned(),
+            partition_by: None,
+            bounds: Bounds::default(),
+            mode: Mode::default(),
+            triggers: TriggerPolicy::default(),
+            indexes: IndexPolicy::default(),
+            rejects: RejectLimit::default(),
+        }
+    }
+
     /// The target, its name unquoted.
     pub fn parsed_table(&self) -> Result<TableName, PackageError> {
         TableName::parse(&self.table).map_err(without_place)

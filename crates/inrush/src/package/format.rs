@@ -141,6 +141,9 @@ impl Format {
         if let Some(trailing_delimiter) = self.trailing_delimiter {
             dialect.trailing_delimiter = trailing_delimiter;
         }
+        if let Some(skip_lines) = self.skip_lines {
+            dialect.skip_lines = skip_lines;
+        }
         if let Some(header) = self.header {
             dialect.header = header;
         }

@@ -179,6 +179,12 @@ pub struct Flow {
     /// What becomes of the target.
     #[serde(default)]
     pub mode: Mode,
+    /// Whether INSERT triggers of the target must fire.
+    #[serde(default, skip_serializing_if = "TriggerPolicy::is_default")]
+    pub triggers: TriggerPolicy,
+    /// What becomes of the indexes of a plain target that has rows.
+    #[serde(default, skip_serializing_if = "IndexPolicy::is_default")]
+    pub indexes: IndexPolicy,
     /// How many rows may be rejected.
     #[serde(default)]
     pub rejects: RejectLimit,
@@ -224,6 +230,11 @@ pub struct Format {
     /// Every record ends with one more delimiter, as dbgen writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trailing_delimiter: Option<bool>,
+    /// Lines at the beginning of each file, before the header, that are passed over whatever
+    /// stands in them: titles, or `sep=;`.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skip_lines: Option<u32>,
     /// The first record of each file names the fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<bool>,
@@ -237,6 +248,10 @@ pub struct Format {
     /// Stands between groups of three digits in columns of numbers that say nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_separator: Option<String>,
+    /// In columns of numbers that say nothing else, a number of which a part would be lost is a
+    /// reject: zeros or a plus before it (`007`, `+43`), more digits than a float keeps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lossless: Option<bool>,
     /// A quoted field that is one of these texts is NULL too, as under COPY's FORCE_NULL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub null_quoted: Option<bool>,
@@ -455,6 +470,10 @@ pub struct ColumnDetail {
     /// What becomes of digits after the point that the type does not keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<Rounding>,
+    /// Whether a number of which a part would be lost is a reject, in place of the format's:
+    /// zeros or a plus before it (`007`, `+43`), more digits than a float keeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lossless: Option<bool>,
 }
 
 impl ColumnDetail {
@@ -490,6 +509,7 @@ impl ColumnDetail {
             false_words: None,
             on_truncate: None,
             round: None,
+            lossless: None,
         }
     }
 }
@@ -610,6 +630,41 @@ pub enum Mode {
     Create,
     /// Rows join those that it has.
     Append,
+}
+
+/// Whether INSERT triggers of the target must fire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TriggerPolicy {
+    /// They must: a partitioned target that has any is refused, since rows that are attached fire none.
+    #[default]
+    Fire,
+    /// The load may do without them.
+    Skip,
+}
+
+impl TriggerPolicy {
+    fn is_default(&self) -> bool {
+        *self == TriggerPolicy::default()
+    }
+}
+
+/// What becomes of the indexes of a plain target that has rows, while more are copied into it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IndexPolicy {
+    /// Each row goes into them as it comes.
+    #[default]
+    Keep,
+    /// Those that keep no row unique are dropped before and built again after, in the same transaction;
+    /// the table cannot be read meanwhile.
+    Rebuild,
+}
+
+impl IndexPolicy {
+    fn is_default(&self) -> bool {
+        *self == IndexPolicy::default()
+    }
 }
 
 /// How many rows may be rejected before the flow stops.

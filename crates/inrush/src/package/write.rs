@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::url::url_without_password;
 use super::{
     BoundValue, Bounds, BoundsWord, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, Flow,
-    Format, Mode, NullMarker, OneOrMany, Package, RejectLimit, RunSettings,
+    Format, IndexPolicy, Mode, NullMarker, OneOrMany, Package, RejectLimit, RunSettings,
+    TriggerPolicy,
 };
 
 /// Columns that are written in one line at most.
@@ -189,6 +190,12 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
             text(mode)
         ),
     );
+    if flow.triggers == TriggerPolicy::Skip {
+        setting(out, "triggers", &text("skip"));
+    }
+    if flow.indexes == IndexPolicy::Rebuild {
+        setting(out, "indexes", &text("rebuild"));
+    }
     if flow.rejects != RejectLimit::default() {
         setting(
             out,
@@ -230,6 +237,10 @@ fn format(format: &Format) -> String {
         "trailing_delimiter",
         format.trailing_delimiter.map(|value| value.to_string()),
     );
+    add(
+        "skip_lines",
+        format.skip_lines.map(|value| value.to_string()),
+    );
     add("header", format.header.map(|value| value.to_string()));
     add(
         "null",
@@ -247,6 +258,7 @@ fn format(format: &Format) -> String {
         "group_separator",
         format.group_separator.as_deref().map(text),
     );
+    add("lossless", format.lossless.map(|value| value.to_string()));
     add(
         "null_quoted",
         format.null_quoted.map(|value| value.to_string()),
@@ -373,6 +385,7 @@ fn column_settings(detail: &ColumnDetail) -> Vec<String> {
     add("false_words", detail.false_words.as_ref().map(texts));
     add("on_truncate", detail.on_truncate.map(word));
     add("round", detail.round.map(word));
+    add("lossless", detail.lossless.map(|value| value.to_string()));
     add("nullable", (!detail.nullable).then(|| "false".to_owned()));
     settings
 }

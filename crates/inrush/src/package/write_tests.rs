@@ -37,7 +37,11 @@ fn format() -> impl Strategy<Value = Format> {
             Compression::Zip,
         ])),
     );
-    let lines = (option::of(text()), option::of(text()));
+    let lines = (
+        option::of(text()),
+        option::of(text()),
+        option::of(0_u32..=1_000_000),
+    );
     let nulls = (
         option::of(prop_oneof![
             text().prop_map(NullMarker::Text),
@@ -64,7 +68,12 @@ fn format() -> impl Strategy<Value = Format> {
         length(),
         length(),
     );
-    let texts = (option::of(text()), option::of(text()), option::of(text()));
+    let texts = (
+        option::of(text()),
+        option::of(text()),
+        option::of(text()),
+        option::of(any::<bool>()),
+    );
     (basics, lines, nulls, ragged, fixed, texts).prop_map(
         |(
             (
@@ -77,11 +86,11 @@ fn format() -> impl Strategy<Value = Format> {
                 record_bytes_max,
                 compression,
             ),
-            (terminator, comment),
+            (terminator, comment, skip_lines),
             (null, null_quoted),
             (trim, missing_fields, extra_fields),
             (fixed, fixed_unit, record_length, record_bytes),
-            (decimal_separator, group_separator, encoding),
+            (decimal_separator, group_separator, encoding, lossless),
         )| Format {
             preset,
             delimiter,
@@ -90,11 +99,13 @@ fn format() -> impl Strategy<Value = Format> {
             terminator,
             comment,
             trailing_delimiter,
+            skip_lines,
             header,
             null,
             null_quoted,
             decimal_separator,
             group_separator,
+            lossless,
             trim,
             missing_fields,
             extra_fields,
@@ -155,6 +166,7 @@ fn column() -> impl Strategy<Value = ColumnSpec> {
         (
             option::of(Just(OnTruncate::Truncate)),
             option::of(select(vec![Rounding::HalfUp, Rounding::HalfEven])),
+            option::of(any::<bool>()),
         ),
     );
     let detail = (base, policies).prop_map(|(base, policies)| {
@@ -184,6 +196,7 @@ fn column() -> impl Strategy<Value = ColumnSpec> {
             false_words: words.1,
             on_truncate: lossy.0,
             round: lossy.1,
+            lossless: lossy.2,
         }))
     });
     prop_oneof![text().prop_map(ColumnSpec::Short), detail]
@@ -212,6 +225,8 @@ fn flow() -> impl Strategy<Value = Flow> {
         (vec(column(), 0..6), text(), option::of(text()), bounds),
         (
             select(vec![Mode::Create, Mode::Append]),
+            select(vec![TriggerPolicy::Fire, TriggerPolicy::Skip]),
+            select(vec![IndexPolicy::Keep, IndexPolicy::Rebuild]),
             0..=i64::MAX as u64,
         ),
     )
@@ -219,7 +234,7 @@ fn flow() -> impl Strategy<Value = Flow> {
             |(
                 (name, connection, files, format),
                 (columns, table, partition_by, bounds),
-                (mode, rows_max),
+                (mode, triggers, indexes, rows_max),
             )| Flow {
                 name,
                 connection,
@@ -230,6 +245,8 @@ fn flow() -> impl Strategy<Value = Flow> {
                 partition_by,
                 bounds,
                 mode,
+                triggers,
+                indexes,
                 rejects: RejectLimit { rows_max },
             },
         )
@@ -344,12 +361,6 @@ fn it_reads_well() {
             ..RunSettings::default()
         },
         flows: vec![Flow {
-            name: None,
-            connection: None,
-            files: OneOrMany::Many(vec![
-                "data/orders.*.csv.gz".to_owned(),
-                "more.csv".to_owned(),
-            ]),
             format: Format {
                 delimiter: Some("\t".to_owned()),
                 null: Some(NullMarker::Never(false)),
@@ -363,13 +374,20 @@ fn it_reads_well() {
                     ..ColumnDetail::named("o_orderdate")
                 })),
             ],
-            table: "public.orders".to_owned(),
             partition_by: Some("o_orderdate".to_owned()),
             bounds: Bounds::Every(BoundsEvery {
                 every: BoundValue::Text("1 month".to_owned()),
             }),
             mode: Mode::Append,
+            triggers: TriggerPolicy::Skip,
             rejects: RejectLimit { rows_max: 10 },
+            ..Flow::new(
+                OneOrMany::Many(vec![
+                    "data/orders.*.csv.gz".to_owned(),
+                    "more.csv".to_owned(),
+                ]),
+                "public.orders",
+            )
         }],
         origin: Origin::default(),
     };

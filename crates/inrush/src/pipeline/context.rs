@@ -135,7 +135,6 @@ impl RejectCount {
         let reject = &rejects[index.min(rejects.len() - 1)];
         Err(Error::RejectLimit {
             flow: flow.to_owned(),
-            rejected: after,
             limit: self.limit,
             types: self.hint.clone().filter(|_| reject.column.is_some()),
             reject: Box::new(reject.clone()),

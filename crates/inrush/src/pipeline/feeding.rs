@@ -5,11 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::plan::FlowPlan;
-use crate::source::{Feed, FeedRange, FeedSettings, Shard, SourceError, SourceMeter};
-
-/// Text of a range: small enough that all streams have one soon, large enough to hand over
-/// seldom.
-pub const RANGE_BYTES: usize = 4 << 20;
+use crate::source::{
+    FED_RANGE_BYTES, Feed, FeedRange, FeedSettings, Shard, SourceError, SourceMeter,
+};
 
 /// A file that is fed. The feed begins with the first stream that asks.
 pub struct FedFile {
@@ -30,7 +28,7 @@ impl FedFile {
     pub fn new(chunk_bytes: usize, streams: usize, finished: Vec<Range<u64>>) -> FedFile {
         FedFile {
             settings: FeedSettings {
-                range_bytes: RANGE_BYTES,
+                range_bytes: FED_RANGE_BYTES,
                 chunk_bytes,
                 streams,
             },

@@ -331,6 +331,11 @@ fn tell_plan(plan: &Plan, options: &RunOptions<'_>) {
                     .flat_map(|unit| &unit.shards)
                     .map(|shard| shard.size_bytes())
                     .sum(),
+                has_pipe: flow
+                    .units
+                    .iter()
+                    .flat_map(|unit| &unit.shards)
+                    .any(|shard| shard.file.is_pipe()),
                 units: flow.units.len(),
             })
             .collect(),

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::ledger::{Account, LedgerError, ShardRecord, UnitRecord};
 use crate::meter::Meter;
 use crate::plan::{Earlier, FlowPlan, Plan};
+use crate::plural::counted;
 use crate::report::{
     self, ColumnChangesReport, Outcome, PartitionReport, Phases, REPORT_VERSION, RejectReport,
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,
@@ -69,8 +70,8 @@ impl Summary {
             && *dropped > 0
         {
             self.notes.push(format!(
-                "{dropped} units of the stopped attempt were loaded anew: their files or settings \
-                 had changed"
+                "loaded anew: {} of the stopped attempt, whose files or settings had changed",
+                counted(*dropped as u64, "unit")
             ));
         }
     }

@@ -17,6 +17,7 @@ use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::literal;
 use crate::destination::postgres::staging::{UnitBounds, Upper};
 use crate::package::{BoundValue, Bounds, Step};
+use crate::plural::counted;
 
 /// One partition that was asked for, with the files whose first rows lie in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,11 +43,12 @@ pub fn rule(bounds: &Bounds) -> String {
             BoundValue::Text(step) => format!("a partition for every {step}"),
         },
         Bounds::List(values) => {
-            format!("{} partitions between the listed values", values.len() - 1)
+            let partitions = counted(values.len() as u64 - 1, "partition");
+            format!("{partitions} between the listed values")
         }
         Bounds::Parts(parts) => format!(
-            "{} parts of about the same size, cut where the key changes",
-            parts.parts
+            "{} of about the same size, cut where the key changes",
+            counted(u64::from(parts.parts), "part")
         ),
     }
 }

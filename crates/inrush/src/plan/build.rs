@@ -6,8 +6,8 @@ use std::path::Path;
 use super::error::PlanError;
 use super::flow::FlowPlanner;
 use super::privileges::{self, SchemaNeed};
-use super::target::{self, Asked};
-use super::{Earlier, FlowPlan, Plan, disk, earlier, identity, limits, units};
+use super::target;
+use super::{Earlier, FlowPlan, Plan, disk, earlier, identity, index_rebuild, limits, units};
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Address, Session, catalog, guests};
@@ -70,7 +70,9 @@ pub async fn build(
             schema,
             table,
         };
-        flows.push(planner.plan(&mut notes).await?);
+        let planned = planner.plan(&mut notes).await?;
+        notes.extend(index_rebuild::note(&planned));
+        flows.push(planned);
     }
 
     let streams_wanted = package
@@ -295,13 +297,7 @@ async fn refuse_leftovers(
 /// Refuses targets that have rows where none may be.
 fn refuse_filled_targets(package: &Package, flows: &[FlowPlan]) -> Result<(), PlanError> {
     for (flow, planned) in package.flows.iter().zip(flows) {
-        let asked = Asked {
-            schema: &planned.schema,
-            table: &planned.table,
-            mode: flow.mode,
-            partition_by: None,
-        };
-        target::check_empty(&asked, planned.facts.as_ref())?;
+        target::check_empty(&planned.target(), flow.mode, planned.facts.as_ref())?;
     }
     Ok(())
 }

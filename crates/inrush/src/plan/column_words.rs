@@ -5,6 +5,7 @@ use crate::column_policy::{
     DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim, ValueSource,
 };
 use crate::destination::postgres::quote::identifier;
+use crate::plural::counted;
 
 /// One line for each column that is not simply the field at its own place, and one for fields
 /// that no column takes.
@@ -31,8 +32,9 @@ pub fn lines(columns: &[Column], field_count: usize) -> Vec<String> {
         .collect();
     if !skipped.is_empty() {
         lines.push(format!(
-            "{} of {field_count} fields are skipped: {}",
+            "{} of {} skipped: {}",
             skipped.len(),
+            counted(field_count as u64, "field"),
             shortened(&skipped)
         ));
     }
@@ -131,6 +133,9 @@ fn words(column: &Column, place: usize) -> Vec<String> {
         Rounding::HalfEven => words.push("ROUNDED, halves to even".to_owned()),
         Rounding::Down => words.push("ROUNDED toward zero".to_owned()),
     }
+    if policies.lossless {
+        words.push("lossless".to_owned());
+    }
     words
 }
 
@@ -172,7 +177,7 @@ mod tests {
             [
                 "\"amount\": field 4; decimal separator \",\"; ROUNDED, halves to even",
                 "\"file\": the path of the file",
-                "4 of 5 fields are skipped: 1, 2, 3, 5",
+                "4 of 5 fields skipped: 1, 2, 3, 5",
             ]
         );
     }

@@ -1,6 +1,7 @@
 //! Which field of the files fills which column of the target, and of what type it is.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use inrush_wire::PgType;
 
@@ -39,6 +40,8 @@ pub struct Known<'a> {
     pub details: &'a [ColumnDetail],
     /// The files' header.
     pub header: Option<&'a [String]>,
+    /// The file that it stands in.
+    pub header_file: Option<&'a Path>,
     /// How many fields the first record has, where that is known and needed.
     pub first_field_count: Option<usize>,
     /// How the files are written.
@@ -94,7 +97,7 @@ impl Known<'_> {
                 "give them: columns = [\"id bigint not null\", ...], or --columns \"id bigint, ...\"",
             )),
             (details, Some(header), _) => fields::by_header(details, header)
-                .map_err(|mismatch| mismatch.of_flow(self.flow)),
+                .map_err(|mismatch| mismatch.in_file(self.header_file).of_flow(self.flow)),
             (details, None, _) => fields::by_place(details, self.first_field_count)
                 .map_err(|mismatch| mismatch.of_flow(self.flow)),
         }
@@ -113,7 +116,8 @@ impl Known<'_> {
             .max_by(|a, b| a.0.total_cmp(&b.0));
         self.mismatch(
             format!(
-                "{} has no column `{field}`; its columns are {}",
+                "{}{} has no column `{field}`, which the header names; its columns are {}",
+                fields::place(self.header_file),
                 self.target,
                 names.join(", ")
             ),
@@ -195,6 +199,7 @@ pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedCol
             zone: detail.zone.clone(),
             policies: ColumnPolicies {
                 numbers: number_form(detail, known.format, &resolved.column_type),
+                lossless: is_lossless(detail, known.format, &resolved.column_type),
                 ..policies(detail)
             },
             column_type: resolved.column_type,
@@ -231,6 +236,14 @@ fn number_form(detail: &ColumnDetail, format: &Format, column_type: &ColumnType)
     }
 }
 
+/// Whether a column loses nothing of its numbers: as it says itself, else as the format says of
+/// all.
+fn is_lossless(detail: &ColumnDetail, format: &Format, column_type: &ColumnType) -> bool {
+    let of_format =
+        || format.lossless == Some(true) && column_type.is_number() && detail.source.is_none();
+    detail.lossless.unwrap_or_else(of_format)
+}
+
 /// How a column is read, as its package says.
 fn policies(detail: &ColumnDetail) -> ColumnPolicies {
     ColumnPolicies {
@@ -257,6 +270,7 @@ fn policies(detail: &ColumnDetail) -> ColumnPolicies {
         year_pivot: detail.year_pivot,
         on_truncate: detail.on_truncate.unwrap_or_default(),
         round: detail.round.unwrap_or_default(),
+        lossless: false,
     }
 }
 
@@ -288,9 +302,9 @@ fn check_missing(
     let missing: Vec<&str> = facts
         .columns
         .iter()
-        .filter(|column| column.not_null && !column.has_default && !column.generated)
-        // A staging table numbers nothing; rows that are copied into a plain target get theirs.
-        .filter(|column| !column.identity || facts.partitioning.is_some())
+        .filter(|column| {
+            column.not_null && !column.has_default && !column.generated && !column.identity
+        })
         .map(|column| column.name.as_str())
         .filter(|name| columns.iter().all(|column| column.name != *name))
         .collect();

@@ -4,6 +4,8 @@
 //! together by `"* skip"`: a column that was forgotten, or a file that got one more, is told
 //! instead of loaded one field to the left.
 
+use std::path::Path;
+
 use super::error::PlanError;
 use crate::column_policy::ValueSource;
 use crate::package::{
@@ -42,6 +44,14 @@ impl Mismatch {
         }
     }
 
+    /// Says which file's header is at fault, where it is known.
+    pub fn in_file(self, file: Option<&Path>) -> Mismatch {
+        Mismatch {
+            what: format!("{}{}", place(file), self.what),
+            hint: self.hint,
+        }
+    }
+
     /// The error of a flow.
     pub fn of_flow(self, flow: &str) -> PlanError {
         PlanError::Mismatch {
@@ -50,6 +60,11 @@ impl Mismatch {
             hint: self.hint,
         }
     }
+}
+
+/// A file, before what is said of it.
+pub fn place(file: Option<&Path>) -> String {
+    file.map_or(String::new(), |file| format!("{}: ", file.display()))
 }
 
 /// Matches listed columns with the names of a header.
@@ -92,7 +107,8 @@ pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignme
             ),
             format!(
                 "list every field; one that is not loaded as {:?}, all others as \"* skip\". Set \
-                 header = false if the first record is data",
+                 header = false if the first record is data, or skip_lines if lines of a title stand \
+                 before it",
                 format!("{example} skip")
             ),
         ));

@@ -1,5 +1,6 @@
 //! Makes the plan of one flow: its files, its columns, its key, its units.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use inrush_scan::Dialect;
@@ -9,13 +10,13 @@ use super::columns::{self, Known};
 use super::error::PlanError;
 use super::switch_statements::expression;
 use super::target::{self, Asked};
-use super::{FlowPlan, KeyKind, KeyPlan, bounds, parts, sniffed, units};
+use super::{FlowPlan, KeyKind, KeyPlan, bounds, header_row, parts, sniffed, units};
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::ranges::{self, PartitionRange};
-use crate::destination::postgres::staging::Model;
-use crate::destination::postgres::{Session, catalog};
+use crate::destination::postgres::staging::{Model, Storage};
+use crate::destination::postgres::{Session, catalog, default_grants};
 use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Package};
 use crate::source::{self, Preview, ResolveOptions, Shard, SourceFile};
 
@@ -52,6 +53,8 @@ impl FlowPlanner<'_> {
             table: self.table,
             mode: self.flow.mode,
             partition_by: partition_by.as_deref(),
+            triggers: self.flow.triggers,
+            indexes: self.flow.indexes,
         };
         notes.extend(target::check(&asked, facts.as_ref())?);
 
@@ -80,14 +83,27 @@ impl FlowPlanner<'_> {
         let sniffed = sniffed::of(self.flow, &files, facts.as_ref())?;
         notes.extend(sniffed.notes);
         let mut dialect = sniffed.dialect;
-        let header = first_header(&files, &dialect, notes)?;
+        let mut details: Vec<ColumnDetail> = self.flow.column_details()?;
+        if sniffed.columns.is_empty() {
+            let question = header_row::Question {
+                flow: &name,
+                declared: self.flow.format.header,
+                files: &files,
+                details: &details,
+                facts: facts.as_ref(),
+            };
+            dialect.header = header_row::has_header(&question, &dialect, notes)?;
+        }
+        let (header, header_file) = match first_header(&files, &dialect, notes)? {
+            Some((header, file)) => (Some(header), Some(file)),
+            None => (None, None),
+        };
 
         let key_name = facts
             .as_ref()
             .and_then(|facts| facts.partitioning.as_ref())
             .and_then(|partitioning| partitioning.key.first().cloned().flatten())
             .or(partition_by);
-        let mut details: Vec<ColumnDetail> = self.flow.column_details()?;
         details.extend(sniffed.columns);
         let target = qualified(self.schema, self.table);
         let known = Known {
@@ -95,6 +111,7 @@ impl FlowPlanner<'_> {
             target: &target,
             details: &details,
             header: header.as_deref(),
+            header_file: header_file.as_deref().map(PathBuf::as_path),
             first_field_count: first_field_count(&files, &dialect, &details)?,
             format: &self.flow.format,
             facts: facts.as_ref(),
@@ -117,12 +134,14 @@ impl FlowPlanner<'_> {
         };
 
         let model = match &facts {
-            Some(_) => Model::Target {
+            Some(facts) => Model::Target {
                 schema: self.schema.to_owned(),
                 name: self.table.to_owned(),
+                storage: storage(facts),
             },
             None => Model::Columns(resolved.new_columns.clone()),
         };
+        let default_grants = default_grants::of_schema(self.session, self.schema).await?;
         let publish = target::publish(facts.as_ref(), key_name.as_deref(), resolved.new_columns);
         let file_names: Vec<String> = files
             .iter()
@@ -155,7 +174,7 @@ impl FlowPlanner<'_> {
             (Some(key), Bounds::Parts(asked)) => {
                 let column = &resolved.columns[key.column_index];
                 let stop = self.options.pipes.stop();
-                parts::cut(&name, &files, &dialect, column, asked.parts, stop)?
+                parts::cut(&name, &files, &dialect, column, asked.parts, stop, notes)?
             }
             _ => Vec::new(),
         };
@@ -174,7 +193,7 @@ impl FlowPlanner<'_> {
             // A staging table that was made after another form of the target cannot be attached.
             facts
                 .as_ref()
-                .map(|facts| (&facts.structure, &facts.indexes)),
+                .map(|facts| (&facts.structure, &facts.indexes, &model)),
         );
         let taken = catalog::relation_names(self.session, self.schema, None).await?;
         let mut units = units::group(
@@ -208,6 +227,8 @@ impl FlowPlanner<'_> {
             facts,
             publish,
             model,
+            default_grants,
+            indexes: self.flow.indexes,
             field_count: resolved.field_count,
             columns: resolved.columns,
             column_types: resolved.type_sql,
@@ -297,13 +318,28 @@ impl FlowPlanner<'_> {
     }
 }
 
-/// The header of the first file that has one; files without a byte have none. What only a byte
-/// order mark tells of the encoding is noted.
+/// How staging tables are stored: a partition as its parent says, one whose rows are copied to the
+/// target in the database's own way.
+fn storage(facts: &catalog::TargetFacts) -> Storage {
+    if facts.partitioning.is_none() {
+        return Storage::default();
+    }
+    Storage {
+        access_method: facts.access_method.clone(),
+        tablespace: facts.tablespace.clone(),
+    }
+}
+
+/// The names in a header, and the file that it stands in.
+type FirstHeader = (Vec<String>, Arc<PathBuf>);
+
+/// The header of the first file that has one, and that file; files without a byte have none. What only
+/// a byte order mark tells of the encoding is noted.
 fn first_header(
     files: &[Arc<SourceFile>],
     dialect: &Dialect,
     notes: &mut Vec<String>,
-) -> Result<Option<Vec<String>>, PlanError> {
+) -> Result<Option<FirstHeader>, PlanError> {
     let mut first = None;
     for file in files {
         // A pipe without a header need not be waited for.
@@ -318,7 +354,9 @@ fn first_header(
             ));
         }
         if preview.header.is_some() || !dialect.header {
-            first = preview.header;
+            first = preview
+                .header
+                .map(|header| (header, Arc::clone(&file.path)));
             break;
         }
     }

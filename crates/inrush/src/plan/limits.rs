@@ -4,6 +4,8 @@ use super::error::PlanError;
 use super::{FlowPlan, Publish};
 use crate::destination::postgres::copy::BLOCK_BYTES;
 use crate::destination::postgres::guests::ServerFacts;
+use crate::plural::counted_do;
+use crate::source::{FED_RANGE_BYTES, FED_RANGES_AHEAD};
 
 /// The most memory that the loader takes for its data, whatever the size of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +14,9 @@ pub struct MemoryBound {
     pub stream_bytes: u64,
     /// Bytes of all streams.
     pub streams_bytes: u64,
+    /// Bytes of the one reader that feeds all streams from a file that cannot be cut; zero where
+    /// there is none.
+    pub feed_bytes: u64,
     /// Bytes by which each stream may grow for one very long record.
     pub long_record_bytes: u64,
 }
@@ -49,9 +54,27 @@ pub fn memory(
     MemoryBound {
         stream_bytes,
         streams_bytes: stream_bytes * streams as u64,
+        feed_bytes: feed_bytes(flows, chunk_bytes, streams as u64),
         // The record as text, its tail carried over, and its encoded form.
         long_record_bytes: 4 * record,
     }
+}
+
+/// What is read ahead of the streams: one file is fed at a time.
+fn feed_bytes(flows: &[FlowPlan], chunk_bytes: u64, streams: u64) -> u64 {
+    let units = flows.iter().flat_map(|flow| &flow.units);
+    let fed = units
+        .flat_map(|unit| &unit.shards)
+        .filter(|shard| shard.is_fed);
+    let of_file = fed.map(|shard| {
+        let ranges = (streams + FED_RANGES_AHEAD as u64) * (FED_RANGE_BYTES as u64 + chunk_bytes);
+        // Beside its translation stand the file's own bytes, two for each letter of UTF-16.
+        match shard.file.is_translated() {
+            true => 3 * ranges,
+            false => ranges,
+        }
+    });
+    of_file.max().unwrap_or(0)
 }
 
 /// Refuses more streams than the server has connections for.
@@ -61,8 +84,9 @@ pub fn check_connections(server: &ServerFacts, streams: usize) -> Result<(), Pla
     if streams as i64 + CONNECTIONS_KEPT_FREE > free {
         return Err(PlanError::Limit {
             what: format!(
-                "{streams} streams need as many connections, and the server has {free} of {} \
-                 left, of which {CONNECTIONS_KEPT_FREE} stay free for others",
+                "{} as many connections, and the server has {free} of {} left, of which \
+                 {CONNECTIONS_KEPT_FREE} stay free for others",
+                counted_do(streams as u64, "stream", "need"),
                 server.connections_max
             ),
             hint: format!(

@@ -12,7 +12,9 @@ mod earlier;
 mod error;
 mod fields;
 mod flow;
+mod header_row;
 pub mod identity;
+pub mod index_rebuild;
 mod limits;
 mod parts;
 pub mod print;
@@ -31,10 +33,11 @@ use inrush_wire::PgType;
 use crate::column::Column;
 use crate::convert::KeyBounds;
 use crate::destination::postgres::catalog::TargetFacts;
+use crate::destination::postgres::default_grants::DefaultGrant;
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::staging::{Model, NewColumn, UnitBounds};
 use crate::ledger::RunRecord;
-use crate::package::RunSettings;
+use crate::package::{IndexPolicy, RunSettings};
 use crate::source::Shard;
 
 pub use bounds::key_text;
@@ -114,6 +117,10 @@ pub struct FlowPlan {
     pub publish: Publish,
     /// What staging tables are made after.
     pub model: Model,
+    /// What the schema's default privileges grant on tables that are made in it.
+    pub default_grants: Vec<DefaultGrant>,
+    /// What becomes of the target's indexes while rows are copied into it.
+    pub indexes: IndexPolicy,
     /// The columns that the files fill.
     pub columns: Vec<Column>,
     /// Types of those columns as the server writes them.

@@ -14,6 +14,7 @@ use super::{KeyKind, KeyPlan, UnitPlan};
 use crate::cancel::Stop;
 use crate::column::Column;
 use crate::convert::{KeyBounds, KeyValue, convert_first};
+use crate::plural::counted;
 use crate::source::{
     BufferPool, RecordStart, Shard, ShardReader, SourceError, SourceFile, first_records,
     needs_place,
@@ -47,7 +48,9 @@ pub fn cut(
     column: &Column,
     parts: u32,
     stop: &Stop,
+    notes: &mut Vec<String>,
 ) -> Result<Vec<Part>, PlanError> {
+    note_uncut(files, parts, notes)?;
     let total: u64 = files.iter().map(|file| file.size_bytes).sum();
     let mut found = Vec::new();
     for file in files {
@@ -82,6 +85,33 @@ pub fn cut(
         });
     }
     Ok(found)
+}
+
+/// Says of files that cannot be cut that they are one partition each, whatever was asked for.
+fn note_uncut(
+    files: &[Arc<SourceFile>],
+    parts: u32,
+    notes: &mut Vec<String>,
+) -> Result<(), SourceError> {
+    let mut uncut = Vec::new();
+    for file in files {
+        if let Some(why) = file.whole_because()? {
+            uncut.push((file, why));
+        }
+    }
+    let Some((first, why)) = uncut.first().filter(|_| parts > 1) else {
+        return Ok(());
+    };
+    let others = match uncut.len() - 1 {
+        0 => String::new(),
+        others => format!(" (and so are {} more)", counted(others as u64, "file")),
+    };
+    notes.push(format!(
+        "{} is one partition{others}, although `bounds` asks for {parts} parts: it is {why}, and \
+         only plain files in UTF-8 can be cut; unpack or translate it first to have it cut",
+        first.path.display()
+    ));
+    Ok(())
 }
 
 fn cuts_of(

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging;
+use crate::plural::counted;
 use crate::source::Shard;
 
 /// Units of a flow that are printed whole; of more, the rest is counted.
@@ -96,9 +97,16 @@ impl fmt::Display for Plan {
         )?;
         writeln!(
             f,
-            "Memory       at most {} ({} for each stream){}",
-            bytes(self.memory.streams_bytes),
+            "Memory       at most {} ({} for each stream{}){}",
+            bytes(self.memory.streams_bytes + self.memory.feed_bytes),
             bytes(self.memory.stream_bytes),
+            match self.memory.feed_bytes {
+                0 => String::new(),
+                feed_bytes => format!(
+                    ", {} for the reader that feeds them, and what the decompressor takes",
+                    bytes(feed_bytes)
+                ),
+            },
             format_args!(
                 "; a stream that meets a very long record up to {} more",
                 bytes(self.memory.long_record_bytes)
@@ -128,12 +136,12 @@ impl fmt::Display for Plan {
             )?,
             Earlier::Stopped { run, kept, dropped } => writeln!(
                 f,
-                "Earlier      run {} stopped (begun {}): {} of its units are kept{}",
+                "Earlier      run {} stopped (begun {}): {} kept{}",
                 run.name,
                 run.started_at,
-                kept.len(),
+                counted(kept.len() as u64, "unit"),
                 if *dropped > 0 {
-                    format!(", {dropped} are dropped since their files or settings changed")
+                    format!(", {dropped} dropped since files or settings changed")
                 } else {
                     String::new()
                 }
@@ -183,10 +191,9 @@ impl Plan {
         writeln!(f, "\nFlow {} -> {}", flow.name, flow.target())?;
         writeln!(
             f,
-            "  {} file{}, {}, {}",
-            file_count,
-            plural(file_count),
-            bytes(total),
+            "  {}, {}, {}",
+            counted(file_count as u64, "file"),
+            size_words(total, files.iter().any(|file| file.is_pipe())),
             dialect(flow)
         )?;
         let becomes = match &flow.publish {
@@ -229,8 +236,8 @@ impl Plan {
         if flow.units.len() > UNITS_SHOWN {
             writeln!(
                 f,
-                "  ... and {} more units of the same form",
-                flow.units.len() - UNITS_SHOWN
+                "  ... and {} more of the same form",
+                counted((flow.units.len() - UNITS_SHOWN) as u64, "unit")
             )?;
         }
         Ok(())
@@ -254,7 +261,10 @@ impl Plan {
             f,
             "  unit {} ({}), {kind}",
             unit.number,
-            bytes(unit.bytes_count)
+            size_words(
+                unit.bytes_count,
+                unit.shards.iter().any(|shard| shard.file.is_pipe())
+            )
         )?;
         for shard in unit.shards.iter().take(UNITS_SHOWN) {
             writeln!(f, "    from {}", shard_words(shard))?;
@@ -303,8 +313,13 @@ fn separator(before: &str) -> &'static str {
     if before.is_empty() { "" } else { ", " }
 }
 
-fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
+/// How much there is to read: nobody knows how long a pipe is.
+fn size_words(count: u64, has_pipe: bool) -> String {
+    match (has_pipe, count) {
+        (false, _) => bytes(count),
+        (true, 0) => "of unknown size".to_owned(),
+        (true, _) => format!("{} and a pipe of unknown size", bytes(count)),
+    }
 }
 
 fn dialect(flow: &FlowPlan) -> String {
@@ -312,8 +327,8 @@ fn dialect(flow: &FlowPlan) -> String {
     let mut text = match &dialect.fixed {
         None => format!("delimiter {}", dialect.delimiter),
         Some(fixed) => format!(
-            "fixed width, {} fields, records of {} {}",
-            fixed.fields.len(),
+            "fixed width, {}, records of {} {}",
+            counted(fixed.fields.len() as u64, "field"),
             fixed.record_length(),
             match fixed.unit {
                 PositionUnit::Bytes => "bytes",
@@ -354,6 +369,13 @@ fn dialect(flow: &FlowPlan) -> String {
     if dialect.extra_fields == ExtraFields::Ignore {
         text.push_str(", extra fields are passed over");
     }
+    match dialect.skip_lines {
+        0 => {}
+        1 => text.push_str(", the first line passed over"),
+        lines => {
+            let _ = write!(text, ", the first {lines} lines passed over");
+        }
+    }
     text.push_str(if dialect.header {
         ", header"
     } else {
@@ -392,7 +414,14 @@ pub fn bytes(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::bytes;
+    use super::{bytes, size_words};
+
+    #[test]
+    fn a_pipe_has_no_size() {
+        assert_eq!(size_words(0, false), "0 B");
+        assert_eq!(size_words(0, true), "of unknown size");
+        assert_eq!(size_words(5, true), "5 B and a pipe of unknown size");
+    }
 
     #[test]
     fn bytes_are_readable() {

@@ -7,7 +7,8 @@ use inrush_scan::Dialect;
 
 use super::error::PlanError;
 use crate::destination::postgres::catalog::TargetFacts;
-use crate::package::{ColumnDetail, Flow};
+use crate::package::{ColumnDetail, Flow, PackageFaultKind};
+use crate::plural::counted;
 use crate::sniff::{Guess, SniffOptions, is_declared, sniff};
 use crate::source::{Preview, SourceFile};
 
@@ -83,8 +84,15 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
     let columns = guess
         .columns()
         .iter()
-        .map(|column| column.detail())
-        .collect::<Result<Vec<_>, _>>()
+        .zip(&guess.columns)
+        .map(|(column, guessed)| {
+            let is_lossless = guess.is_lossless() && guessed.column_type.is_number();
+            Ok(ColumnDetail {
+                lossless: is_lossless.then_some(true),
+                ..column.detail()?
+            })
+        })
+        .collect::<Result<Vec<_>, PackageFaultKind>>()
         .map_err(|fault| PlanError::Mismatch {
             flow: guess.files[0].display().to_string(),
             what: format!("the header cannot name the columns of a table: {fault}"),
@@ -104,7 +112,8 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
     );
     if more > 0 {
         notes.push(format!(
-            "unsure: {more} points more, which `inrush init` tells"
+            "unsure: {} more, which `inrush init` tells",
+            counted(more as u64, "point")
         ));
     }
     Ok(Sniffed {

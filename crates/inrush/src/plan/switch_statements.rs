@@ -1,6 +1,6 @@
 //! The statements of the switch: written by the plan, run by the switch.
 
-use super::{FlowPlan, Publish};
+use super::{FlowPlan, Publish, index_rebuild};
 use crate::destination::postgres::quote::{identifier, literal, qualified};
 use crate::destination::postgres::staging::{self, BOUNDS_CHECK, Upper};
 
@@ -67,8 +67,18 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
                 .expect("a unit of a partitioned flow has a partition name");
             let partition = qualified(schema, name);
             let mut statements = moved(&staging, schema, &unit.staging_table, name);
-            // LIKE leaves the owner out; whoever owns the target owns its parts.
+            statements.extend(grants(flow, &partition));
             if let Some(facts) = &flow.facts {
+                for column in facts.numbered(&flow.columns) {
+                    // From here on the parent numbers it.
+                    statements.push(Metadata(staging::drop_default(schema, name, &column.name)));
+                }
+                if let Some(words) = facts.replica_identity_words() {
+                    statements.push(Metadata(format!(
+                        "ALTER TABLE {partition} REPLICA IDENTITY {words}"
+                    )));
+                }
+                // LIKE leaves the owner out; whoever owns the target owns its parts.
                 statements.push(Metadata(format!(
                     "ALTER TABLE {partition} OWNER TO {}",
                     identifier(&facts.owner)
@@ -86,7 +96,11 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
             )));
             statements
         }
-        Publish::Rename => moved(&staging, schema, &unit.staging_table, table),
+        Publish::Rename => {
+            let mut statements = moved(&staging, schema, &unit.staging_table, table);
+            statements.extend(grants(flow, &target));
+            statements
+        }
         Publish::Insert => {
             let columns: Vec<String> = flow
                 .columns
@@ -104,6 +118,16 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
             ]
         }
     }
+}
+
+/// What the schema grants on tables that are made in it.
+fn grants(flow: &FlowPlan, table: &str) -> impl Iterator<Item = SwitchStep> {
+    let statements: Vec<String> = flow
+        .default_grants
+        .iter()
+        .map(|grant| grant.statement(table))
+        .collect();
+    statements.into_iter().map(SwitchStep::Metadata)
 }
 
 /// Moves a staging table into a schema, under a new name. The staging name is a digest that
@@ -131,6 +155,7 @@ pub fn expression(key: &str) -> String {
 /// tell stand in angle brackets.
 pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
     let mut statements: Vec<String> = create_target(flow).into_iter().collect();
+    statements.extend(index_rebuild::before_rows(flow));
     for unit in &flow.units {
         let (lower, upper) = match &unit.bounds {
             Some(bounds) => (
@@ -154,5 +179,6 @@ pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
         let steps = publish_unit(flow, staging_schema, &task);
         statements.extend(steps.iter().map(|step| step.sql().to_owned()));
     }
+    statements.extend(index_rebuild::after_rows(flow));
     statements
 }

@@ -5,7 +5,7 @@ use super::error::PlanError;
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging::NewColumn;
-use crate::package::Mode;
+use crate::package::{IndexPolicy, Mode, TriggerPolicy};
 
 /// What a flow asks of its target.
 pub struct Asked<'a> {
@@ -17,6 +17,10 @@ pub struct Asked<'a> {
     pub mode: Mode,
     /// The column to partition by.
     pub partition_by: Option<&'a str>,
+    /// Whether its triggers must fire.
+    pub triggers: TriggerPolicy,
+    /// What becomes of its indexes.
+    pub indexes: IndexPolicy,
 }
 
 /// Refuses a target that cannot be loaded, and tells what should be known of one that can.
@@ -80,22 +84,75 @@ pub fn check(asked: &Asked<'_>, facts: Option<&TargetFacts>) -> Result<Vec<Strin
             ),
         );
     }
+    if let Some(rule) = facts.insert_rules.first() {
+        return refuse(
+            format!(
+                "has the rule {} on INSERT, which writes something else than the rows",
+                identifier(rule)
+            ),
+            format!(
+                "ALTER TABLE {target} DISABLE RULE {}; for the load, or load into the table that \
+                 the rule writes to",
+                identifier(rule)
+            ),
+        );
+    }
     check_partitioning(asked, facts, &target)?;
+    if facts.partitioning.is_some() && asked.indexes == IndexPolicy::Rebuild {
+        return refuse(
+            "is partitioned, and the flow says indexes = \"rebuild\"".to_owned(),
+            "leave it out: the indexes of a partition are built after its rows anyway".to_owned(),
+        );
+    }
+    check_triggers(asked, facts, &target)?;
     Ok(notes(facts, &target))
 }
 
 /// Refuses a target with rows where one is to be filled for the first time. A run that is
 /// loaded already has rows in its target, so this is asked after the ledger has spoken.
-pub fn check_empty(asked: &Asked<'_>, facts: Option<&TargetFacts>) -> Result<(), PlanError> {
-    if facts.is_some_and(|facts| facts.has_rows) && asked.mode == Mode::Create {
+pub fn check_empty(target: &str, mode: Mode, facts: Option<&TargetFacts>) -> Result<(), PlanError> {
+    if facts.is_some_and(|facts| facts.has_rows) && mode == Mode::Create {
         return Err(PlanError::Target {
-            target: qualified(asked.schema, asked.table),
+            target: target.to_owned(),
             what: "has rows already, and mode = \"create\" wants a target that is new or empty"
                 .to_owned(),
             hint: "use mode = \"append\" to add to them, or empty the table yourself".to_owned(),
         });
     }
     Ok(())
+}
+
+/// Rows that are attached fire no trigger: what one would have changed or written down elsewhere
+/// must not be left out without a word.
+fn check_triggers(asked: &Asked<'_>, facts: &TargetFacts, target: &str) -> Result<(), PlanError> {
+    let refuse = |what: String, hint: String| {
+        Err(PlanError::Target {
+            target: target.to_owned(),
+            what,
+            hint,
+        })
+    };
+    match (asked.triggers, &facts.partitioning) {
+        (TriggerPolicy::Fire, Some(_)) if !facts.insert_triggers.is_empty() => refuse(
+            format!(
+                "has INSERT triggers ({}), which rows that are attached do not fire",
+                facts.insert_triggers.join(", ")
+            ),
+            "triggers = \"skip\" in the flow, if the load may do without them".to_owned(),
+        ),
+        (TriggerPolicy::Skip, None) if !facts.insert_triggers.is_empty() => refuse(
+            format!(
+                "is a plain table, where INSERT triggers fire ({}), and the flow says \
+                 triggers = \"skip\"",
+                facts.insert_triggers.join(", ")
+            ),
+            format!(
+                "ALTER TABLE {target} DISABLE TRIGGER {}; for the load, or leave `triggers` out",
+                identifier(&facts.insert_triggers[0])
+            ),
+        ),
+        _ => Ok(()),
+    }
 }
 
 fn check_partitioning(
@@ -159,6 +216,11 @@ fn notes(facts: &TargetFacts, target: &str) -> Vec<String> {
         ));
     }
     let partitioned = facts.partitioning.as_ref();
+    if partitioned.is_some() && facts.replica_identity == 'i' {
+        notes.push(format!(
+            "{target} has an index as REPLICA IDENTITY: new partitions have their primary key"
+        ));
+    }
     if partitioned.is_some() && !facts.foreign_keys.is_empty() {
         notes.push(format!(
             "{target} has foreign keys ({}): attaching checks every row against them, under a \

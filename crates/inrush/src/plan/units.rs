@@ -119,14 +119,20 @@ fn unit(
         _ => Vec::new(),
     };
     let mut create = staging::create_staging(schema, &staging_table, common.model, bounds.as_ref());
-    if let (Publish::Insert, Some(facts)) = (common.publish, common.facts) {
-        let numbered = facts
-            .columns
-            .iter()
-            .filter(|column| column.identity && !column_names.contains(&column.name.as_str()));
-        create.extend(
-            numbered.map(|column| staging::allow_null(schema, &staging_table, &column.name)),
-        );
+    for column in common
+        .facts
+        .iter()
+        .flat_map(|facts| facts.numbered(common.columns))
+    {
+        create.push(match (common.publish, &column.identity_sequence) {
+            // The target numbers the rows when they are copied there.
+            (Publish::Insert, _) | (_, None) => {
+                staging::allow_null(schema, &staging_table, &column.name)
+            }
+            (_, Some(sequence)) => {
+                staging::number_by(schema, &staging_table, &column.name, sequence)
+            }
+        });
     }
     let copy = |freeze| {
         let binary = matches!(common.wire, WireForm::Binary(_));
@@ -240,6 +246,12 @@ pub fn work(flows: &[FlowPlan], streams: usize) -> Vec<WorkItem> {
                         bytes_count: work_bytes(shard) / takers as u64,
                     };
                     items.extend(std::iter::repeat_n(item, takers));
+                    if shard.file.is_pipe() {
+                        // Somebody writes into it, and nobody knows for how long: one stream
+                        // begins with it. The others help where nothing else is left.
+                        let first = items.len() - takers;
+                        items[first].bytes_count = u64::MAX;
+                    }
                 }
             } else {
                 items.push(WorkItem {

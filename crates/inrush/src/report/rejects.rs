@@ -4,20 +4,47 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use inrush_scan::{Dialect, FixedWidth};
+use inrush_scan::{Dialect, FixedWidth, RecordEnd, Terminator};
 
 use super::folder::private_file;
 use super::types::RejectReport;
+use crate::encoding::TextEncoding;
 use crate::error::Error;
-use crate::reject::Reject;
+use crate::reject::{Reject, RejectCode};
 
-/// The rejects of one piece of work. Its files come into being with the first reject.
+/// The rejects of one piece of work. Its files come into being with the first reject of their kind.
+///
+/// Each `NAME.rejects` is a file in the input's own dialect and encoding, with the header: the same
+/// package reads it. Its `.jsonl` has a line for each of its rows, in the same order. There are
+/// more files than one where
+///
+/// - a row is only ended by the end of its file, such as one with an unclosed quote: it would
+///   swallow whatever follows it, and stands in a `NAME.last.rejects` (`last2`, ...) of its own,
+///   without a line end;
+/// - the files that the rows come from are of different encodings: those of a second one stand in
+///   `NAME.ENCODING.rejects`.
 pub struct RejectFile {
-    rows_path: PathBuf,
-    reasons_path: PathBuf,
-    header: Option<Vec<u8>>,
+    folder: PathBuf,
+    name: String,
+    dialect: Dialect,
+    header: Option<Vec<String>>,
+    open: Vec<OpenFile>,
+    /// Rows that stand in files of their own.
+    last_count: usize,
+}
+
+/// A file of rows, and the one that says why.
+struct OpenFile {
+    encoding: TextEncoding,
     terminator: Vec<u8>,
-    open: Option<(BufWriter<File>, BufWriter<File>)>,
+    carriage_return: Vec<u8>,
+    rows: Writer,
+    reasons: Writer,
+}
+
+struct Writer {
+    path: PathBuf,
+    file: BufWriter<File>,
 }
 
 impl RejectFile {
@@ -32,83 +59,207 @@ impl RejectFile {
             .chars()
             .map(|c| if c == '/' || c.is_control() { '_' } else { c })
             .collect();
-        let file = RejectFile {
-            rows_path: folder.join(format!("{name}.rejects")),
-            reasons_path: folder.join(format!("{name}.rejects.jsonl")),
-            header: header.map(|names| header_line(names, dialect)),
-            terminator: dialect.terminator_written().to_vec(),
-            open: None,
-        };
-        for path in [&file.rows_path, &file.reasons_path] {
-            match fs::remove_file(path) {
-                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(failed(path, source));
-                }
-                _ => {}
-            }
-        }
-        Ok(file)
+        remove_earlier(folder, &name)?;
+        Ok(RejectFile {
+            folder: folder.to_owned(),
+            name,
+            dialect: dialect.clone(),
+            header: header.map(<[String]>::to_vec),
+            open: Vec::new(),
+            last_count: 0,
+        })
     }
 
     /// Keeps rejects.
     pub fn keep(&mut self, rejects: &[Reject]) -> Result<(), Error> {
-        if rejects.is_empty() {
-            return Ok(());
-        }
-        let (rows_path, reasons_path) = (self.rows_path.clone(), self.reasons_path.clone());
-        let terminator = self.terminator.clone();
-        let (rows, reasons) = self.opened()?;
         for reject in rejects {
+            let encoding = reject.encoding.unwrap_or(TextEncoding::Utf8);
+            if ends_with_its_file(reject, &self.dialect) {
+                self.last_count += 1;
+                let stem = match self.last_count {
+                    1 => format!("{}.last", self.name),
+                    count => format!("{}.last{count}", self.name),
+                };
+                let mut file = self.open(&stem, encoding)?;
+                file.keep(reject, b"")?;
+                file.finish()?;
+                continue;
+            }
+            let at = match self.open.iter().position(|file| file.encoding == encoding) {
+                Some(at) => at,
+                None => {
+                    let stem = match self.open.is_empty() {
+                        true => self.name.clone(),
+                        false => format!("{}.{}", self.name, encoding.name().to_lowercase()),
+                    };
+                    let file = self.open(&stem, encoding)?;
+                    self.open.push(file);
+                    self.open.len() - 1
+                }
+            };
+            let file = &mut self.open[at];
+            let mut terminator = file.terminator.clone();
             // A carriage return at its end would be read as a part of the line end, and the row
             // be mended unseen.
-            let terminator: &[u8] = match (reject.raw.as_slice(), terminator.as_slice()) {
-                ([.., b'\r'], b"\n") => b"\r\n",
-                (_, terminator) => terminator,
-            };
-            rows.write_all(&reject.raw)
-                .and_then(|()| rows.write_all(terminator))
-                .map_err(|source| failed(&rows_path, source))?;
-            serde_json::to_writer(&mut *reasons, &RejectReport::from(reject))
-                .map_err(std::io::Error::from)
-                .and_then(|()| reasons.write_all(b"\n"))
-                .map_err(|source| failed(&reasons_path, source))?;
+            if self.dialect.terminator_written() == b"\n"
+                && reject.raw.ends_with(&file.carriage_return)
+            {
+                terminator.splice(..0, file.carriage_return.iter().copied());
+            }
+            file.keep(reject, &terminator)?;
         }
         Ok(())
     }
 
     /// Makes sure that all of it is written: before the unit is committed.
     pub fn finish(&mut self) -> Result<(), Error> {
-        let Some((rows, reasons)) = &mut self.open else {
-            return Ok(());
-        };
-        for (writer, path) in [(rows, &self.rows_path), (reasons, &self.reasons_path)] {
-            writer
-                .flush()
-                .and_then(|()| writer.get_ref().sync_all())
-                .map_err(|source| failed(path, source))?;
-        }
-        Ok(())
+        self.open.iter_mut().try_for_each(OpenFile::finish)
     }
 
-    fn opened(&mut self) -> Result<&mut (BufWriter<File>, BufWriter<File>), Error> {
-        if self.open.is_none() {
-            let open = |path: &Path| {
-                private_file(path, false)
-                    .map(BufWriter::new)
-                    .map_err(|source| failed(path, source))
-            };
-            let mut rows = open(&self.rows_path)?;
-            if let Some(header) = &self.header {
-                rows.write_all(header)
-                    .map_err(|source| failed(&self.rows_path, source))?;
-            }
-            self.open = Some((rows, open(&self.reasons_path)?));
-        }
-        Ok(self.open.as_mut().expect("opened just now"))
+    fn open(&self, stem: &str, encoding: TextEncoding) -> Result<OpenFile, Error> {
+        let writer = |path: PathBuf| match private_file(&path, false) {
+            Ok(file) => Ok(Writer {
+                path,
+                file: BufWriter::new(file),
+            }),
+            Err(source) => Err(failed(&path, source)),
+        };
+        let mut rows = writer(self.folder.join(format!("{stem}.rejects")))?;
+        let reasons = writer(self.folder.join(format!("{stem}.rejects.jsonl")))?;
+        rows.write(encoding.mark())?;
+        let encoded = |text: &[u8]| match encoding {
+            TextEncoding::Utf8 => text.to_vec(),
+            encoding => encoding.encode(&String::from_utf8_lossy(text)),
+        };
+        let header = self.header.as_deref();
+        rows.write(&encoded(&beginning(header, &self.dialect)))?;
+        Ok(OpenFile {
+            terminator: encoded(self.dialect.terminator_written()),
+            carriage_return: encoded(b"\r"),
+            encoding,
+            rows,
+            reasons,
+        })
     }
 }
 
-/// The header as the dialect writes it, so that the file can be mended and loaded as it is.
+impl OpenFile {
+    fn keep(&mut self, reject: &Reject, terminator: &[u8]) -> Result<(), Error> {
+        self.rows.write(&reject.raw)?;
+        self.rows.write(terminator)?;
+        let reason = serde_json::to_vec(&RejectReport::from(reject))
+            .map_err(|error| failed(&self.reasons.path, error.into()))?;
+        self.reasons.write(&reason)?;
+        self.reasons.write(b"\n")
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        for writer in [&mut self.rows, &mut self.reasons] {
+            let flushed = writer.file.flush();
+            flushed
+                .and_then(|()| writer.file.get_ref().sync_all())
+                .map_err(|source| failed(&writer.path, source))?;
+        }
+        Ok(())
+    }
+}
+
+impl Writer {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let written = self.file.write_all(bytes);
+        written.map_err(|source| failed(&self.path, source))
+    }
+}
+
+/// Whether nothing but the end of the file ended the row, so that a line end behind it would be
+/// read as a part of it, or as the end of a shorter one.
+fn ends_with_its_file(reject: &Reject, dialect: &Dialect) -> bool {
+    let is_counted = matches!(
+        dialect.fixed,
+        Some(FixedWidth {
+            record: RecordEnd::Bytes(_),
+            ..
+        })
+    );
+    match reject.code {
+        RejectCode::UnclosedQuote | RejectCode::DanglingEscape => return true,
+        RejectCode::RecordLength if is_counted => return true,
+        _ => {}
+    }
+    let Terminator::Text(terminator) = dialect.terminator else {
+        return false;
+    };
+    // In `a;` and then `;;` the first terminator is found too early.
+    let terminator = reject
+        .encoding
+        .unwrap_or(TextEncoding::Utf8)
+        .encode(&String::from_utf8_lossy(terminator.as_bytes()));
+    (1..terminator.len()).any(|bytes| {
+        let (first, rest) = terminator.split_at(bytes);
+        reject.raw.ends_with(first) && terminator.starts_with(rest)
+    })
+}
+
+/// Removes the files that an earlier attempt at the piece left.
+fn remove_earlier(folder: &Path, name: &str) -> Result<(), Error> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(source) if source.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(failed(folder, source)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(|source| failed(folder, source))?;
+        let file_name = entry.file_name();
+        if file_name
+            .to_str()
+            .is_some_and(|text| is_of_piece(text, name))
+        {
+            let path = entry.path();
+            match fs::remove_file(&path) {
+                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(failed(&path, source));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file is one of the piece: pieces of one unit are told apart by numbers, which no kind
+/// of file is.
+fn is_of_piece(file_name: &str, name: &str) -> bool {
+    let Some(rest) = file_name.strip_prefix(name) else {
+        return false;
+    };
+    let rest = rest.strip_suffix(".jsonl").unwrap_or(rest);
+    let Some(kind) = rest.strip_suffix(".rejects") else {
+        return false;
+    };
+    match kind.strip_prefix('.') {
+        None => kind.is_empty(),
+        Some(kind) => {
+            let is_last = kind
+                .strip_prefix("last")
+                .is_some_and(|count| count.bytes().all(|byte| byte.is_ascii_digit()));
+            is_last || TextEncoding::parse(kind).is_ok()
+        }
+    }
+}
+
+/// What stands before the rows, so that the file can be mended and loaded as it is: an empty line
+/// for each that is passed over, and the header.
+fn beginning(header: Option<&[String]>, dialect: &Dialect) -> Vec<u8> {
+    let mut bytes = dialect
+        .terminator_written()
+        .repeat(dialect.skip_lines as usize);
+    if let Some(names) = header {
+        bytes.extend(header_line(names, dialect));
+    }
+    bytes
+}
+
+/// The header as the dialect writes it.
 fn header_line(names: &[String], dialect: &Dialect) -> Vec<u8> {
     if let Some(fixed) = &dialect.fixed {
         return fixed_header_line(names, fixed, dialect);
@@ -172,13 +323,171 @@ impl From<&Reject> for RejectReport {
             value: reject.value.clone(),
             code: reject.code,
             reason: reject.reason.clone(),
+            encoding: reject.encoding.map(|encoding| encoding.name().to_owned()),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use inrush_scan::{Escape, Records, Scanner, ShortText, TextEnd};
+    use tempfile::tempdir;
+
     use super::*;
+    use crate::location::Location;
+
+    fn reject(raw: &[u8], code: RejectCode, encoding: Option<TextEncoding>) -> Reject {
+        Reject {
+            location: Location {
+                file: Arc::new(PathBuf::from("a.csv")),
+                line: 2,
+                byte_offset: 10,
+            },
+            column: None,
+            value: None,
+            code,
+            reason: "for the test".to_owned(),
+            raw: raw.to_vec(),
+            encoding,
+        }
+    }
+
+    /// Writes rejects, and returns the files of rows by their names.
+    fn kept(
+        dialect: &Dialect,
+        header: Option<&[String]>,
+        rejects: &[Reject],
+    ) -> Vec<(String, Vec<u8>)> {
+        let folder = tempdir().expect("a folder");
+        fs::write(folder.path().join("f.1.last2.rejects"), "left").expect("written");
+        fs::write(folder.path().join("f.1.2.rejects"), "another piece's").expect("written");
+        let mut file = RejectFile::new(folder.path(), "f.1", dialect, header).expect("made");
+        file.keep(rejects).expect("kept");
+        file.finish().expect("finished");
+        assert!(folder.path().join("f.1.2.rejects").exists());
+        fs::remove_file(folder.path().join("f.1.2.rejects")).expect("there");
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder.path()).expect("listed") {
+            let name = entry
+                .expect("listed")
+                .file_name()
+                .into_string()
+                .expect("text");
+            let Some(stem) = name.strip_suffix(".rejects") else {
+                continue;
+            };
+            let rows = fs::read(folder.path().join(&name)).expect("readable");
+            let reasons = fs::read_to_string(folder.path().join(format!("{name}.jsonl")));
+            assert!(reasons.expect("readable").lines().count() > 0);
+            found.push((stem.to_owned(), rows));
+        }
+        found.sort();
+        found
+    }
+
+    /// The records of a text, each as it is written.
+    fn read_again(dialect: &Dialect, text: &[u8]) -> Vec<Vec<u8>> {
+        let mut records = Records::default();
+        Scanner::new(dialect)
+            .scan(text, TextEnd::File, &mut records)
+            .expect("short");
+        let records = records.records.iter();
+        records
+            .map(|one| text[one.start as usize..one.end as usize].to_vec())
+            .collect()
+    }
+
+    #[test]
+    fn what_only_its_file_ends_swallows_nothing() {
+        let csv = Dialect {
+            header: false,
+            ..Dialect::csv()
+        };
+        let own = Dialect {
+            terminator: Terminator::Text(ShortText::new(b";;").expect("short")),
+            quote: None,
+            escape: Escape::None,
+            ..csv.clone()
+        };
+        let tsv = Dialect::tsv();
+        for (dialect, last, code) in [
+            (
+                &csv,
+                b"2,\"never closed,\n".as_slice(),
+                RejectCode::UnclosedQuote,
+            ),
+            (&tsv, b"2\tx\\", RejectCode::DanglingEscape),
+            (&own, b"2,x;", RejectCode::FieldCount),
+        ] {
+            let ordinary = reject(b"1,x,", RejectCode::FieldCount, None);
+            let rejects = [
+                ordinary.clone(),
+                reject(last, code, None),
+                ordinary.clone(),
+                reject(last, code, None),
+                ordinary.clone(),
+            ];
+            let found = kept(dialect, None, &rejects);
+            let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names, ["f.1", "f.1.last", "f.1.last2"]);
+            // Loaded again, each row is the one that it was.
+            assert_eq!(
+                read_again(dialect, &found[0].1),
+                vec![ordinary.raw.clone(); 3]
+            );
+            for (_, text) in &found[1..] {
+                assert_eq!(read_again(dialect, text), [last]);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_kept_in_the_encoding_of_their_file() {
+        let names = ["id".to_owned(), "gr\u{f6}\u{df}e".to_owned()];
+        let dialect = Dialect {
+            quote: None,
+            escape: Escape::None,
+            ..Dialect::csv()
+        };
+        for (name, mark) in [
+            ("utf-16le", "\u{feff}"),
+            ("utf-16be", "\u{feff}"),
+            ("latin1", ""),
+        ] {
+            let encoding = TextEncoding::parse(name).expect("known");
+            let raw = encoding.encode("x,\u{e4}");
+            let one = reject(&raw, RejectCode::Syntax, Some(encoding));
+            // A carriage return of its own is not a part of the line end.
+            let returned = reject(&encoding.encode("y\r"), RejectCode::Syntax, Some(encoding));
+            let found = kept(&dialect, Some(&names), &[one, returned]);
+            let text = format!("{mark}id,gr\u{f6}\u{df}e\nx,\u{e4}\ny\r\r\n");
+            assert_eq!(
+                found,
+                [("f.1".to_owned(), encoding.encode(&text))],
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn files_of_different_encodings_are_kept_apart() {
+        let encoding = TextEncoding::parse("utf-16le").expect("known");
+        let dialect = Dialect::tbl();
+        let rejects = [
+            reject(b"1|", RejectCode::Syntax, None),
+            reject(&encoding.encode("2|"), RejectCode::Syntax, Some(encoding)),
+            reject(b"3|", RejectCode::Syntax, None),
+        ];
+        assert_eq!(
+            kept(&dialect, None, &rejects),
+            [
+                ("f.1".to_owned(), b"1|\n3|\n".to_vec()),
+                ("f.1.utf-16le".to_owned(), encoding.encode("\u{feff}2|\n")),
+            ]
+        );
+    }
 
     #[test]
     fn headers_are_written_in_their_dialect() {
@@ -188,5 +497,13 @@ mod tests {
             b"\"id\",\"a \"\"b\"\", c\"\n"
         );
         assert_eq!(header_line(&["a".to_owned()], &Dialect::tbl()), b"a|\n");
+        let titled = Dialect {
+            skip_lines: 2,
+            ..Dialect::tbl()
+        };
+        let names = ["a".to_owned()];
+        assert_eq!(beginning(Some(&names), &titled), &b"\n\na|\n"[..]);
+        assert_eq!(beginning(None, &titled), &b"\n\n"[..]);
+        assert_eq!(beginning(None, &Dialect::tbl()), b"");
     }
 }

@@ -186,6 +186,9 @@ pub struct RejectReport {
     pub code: crate::reject::RejectCode,
     /// The cause in words.
     pub reason: String,
+    /// The encoding of the file, and of its rows that are kept aside; nothing for UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
 }
 
 /// The server.

@@ -31,6 +31,9 @@ const VALUE_MIN: f64 = 0.25;
 /// Below this a delimiter is not even told of.
 const VALUE_TOLD_MIN: f64 = 0.1;
 
+/// What the file itself says counts more than any look.
+const SAID_BONUS: f64 = 10.0;
+
 /// What the file's name tells counts a little.
 const PRESET_BONUS: f64 = 1.1;
 
@@ -72,8 +75,9 @@ struct Entry {
     value: f64,
 }
 
-/// Finds the form. `preset` is what the files' names tell.
-pub(super) fn choose(samples: &Samples, preset: Option<Preset>) -> Verdict {
+/// Finds the form. `preset` is what the files' names tell, `said` the delimiter that a line of
+/// theirs names.
+pub(super) fn choose(samples: &Samples, preset: Option<Preset>, said: Option<u8>) -> Verdict {
     let looks = looks(samples);
     let preset_form = preset.map(|preset| mapping::form_of(&preset.dialect()));
     let mut entries: Vec<Entry> = DELIMITERS
@@ -81,6 +85,11 @@ pub(super) fn choose(samples: &Samples, preset: Option<Preset>) -> Verdict {
         .filter(|(delimiter, _)| looks.iter().any(|look| look.bytes.contains(delimiter)))
         .filter_map(|(delimiter, weight)| enter(&looks, *delimiter, *weight, preset_form.as_ref()))
         .collect();
+    for entry in &mut entries {
+        if said.is_some_and(|said| entry.form.delimiter == [said]) {
+            entry.value *= SAID_BONUS;
+        }
+    }
     // A stable sort: of equals the likelier delimiter stays first.
     entries.sort_by(|left, right| right.value.total_cmp(&left.value));
     let mut verdict = match entries.first() {
@@ -117,6 +126,7 @@ pub(super) fn looks(samples: &Samples) -> Vec<Sample> {
                 file: sample.file.clone(),
                 byte_offset: sample.byte_offset,
                 bytes: sample.bytes[..length].to_vec(),
+                line_offset: sample.line_offset,
                 starts_file: sample.starts_file,
                 ends_file: sample.ends_file && length == sample.bytes.len(),
             }
@@ -139,7 +149,7 @@ fn enter(looks: &[Sample], delimiter: u8, weight: f64, preset: Option<&Form>) ->
             (*quoting, tally(looks, &form))
         })
         .collect();
-    let (quoting, tally) = best_quoting(&tallies, usual);
+    let (quoting, tally) = best_quoting(&tallies, usual, delimiter);
     if tally.field_count < 2 {
         return None;
     }
@@ -162,26 +172,28 @@ fn enter(looks: &[Sample], delimiter: u8, weight: f64, preset: Option<&Form>) ->
 
 /// The way of quoting with the most good records; of equals the one that is in use, then
 /// the usual one.
-fn best_quoting(tallies: &[(Quoting, Tally)], usual: Quoting) -> (Quoting, Tally) {
+fn best_quoting(tallies: &[(Quoting, Tally)], usual: Quoting, delimiter: u8) -> (Quoting, Tally) {
     let in_use = |quoting: &Quoting, tally: &Tally| match (quoting.quote, quoting.escape) {
         // One field can be chance where the quote is an apostrophe.
         (Some(b'\''), FormEscape::Backslash) => tally.quoted > 1 && tally.escaped_quotes > 0,
         (Some(b'\''), _) => tally.quoted > 1,
         (Some(_), FormEscape::Backslash) => tally.escaped_quotes > 0,
         (Some(_), _) => tally.quoted > 0,
-        // Backslashes are ordinary characters in paths: they are escapes only where tabs or `\N`
-        // make it a dump of a database.
-        (None, FormEscape::Backslash) => {
-            tally.escapes > 0 && (tally.null_marks > 0 || *quoting == usual)
-        }
+        (None, FormEscape::Backslash) => are_escapes(tally, delimiter, *quoting == usual),
         (None, _) => false,
     };
     let is_common = |quoting: &Quoting| {
         *quoting == usual || *quoting == Quoting::DOUBLED || *quoting == Quoting::NONE
     };
+    // An escape before a delimiter shows itself: without it the record has too many fields.
+    let is_needed = |quoting: &Quoting, tally: &Tally| {
+        *quoting == Quoting::BACKSLASH && tally.backslashes.needed > 0
+    };
     let known: Vec<&(Quoting, Tally)> = tallies
         .iter()
-        .filter(|(quoting, tally)| is_common(quoting) || in_use(quoting, tally))
+        .filter(|(quoting, tally)| {
+            is_common(quoting) || in_use(quoting, tally) || is_needed(quoting, tally)
+        })
         .collect();
     let share_max = known
         .iter()
@@ -195,12 +207,33 @@ fn best_quoting(tallies: &[(Quoting, Tally)], usual: Quoting) -> (Quoting, Tally
         .max_by_key(|(quoting, tally)| {
             // A backslash before quotes must be needed to be believed.
             let is_plain = quoting.quote.is_none() || quoting.escape != FormEscape::Backslash;
-            (in_use(quoting, tally), is_plain, *quoting == usual)
+            // Nobody who escapes with backslashes leaves one alone.
+            let is_contradicted = *quoting == Quoting::BACKSLASH && tally.backslashes.lone > 0;
+            (
+                in_use(quoting, tally),
+                !is_contradicted,
+                is_plain,
+                *quoting == usual,
+            )
         });
     match chosen {
         Some((quoting, tally)) => (*quoting, tally.clone()),
         None => (usual, Tally::default()),
     }
+}
+
+/// Whether the backslashes of a form without quotes are escapes and no ordinary characters, as in
+/// paths. A dump of a database writes tabs, or `\N`, and every backslash twice; `\N` alone is no
+/// more than a mark of NULL.
+fn are_escapes(tally: &Tally, delimiter: u8, is_usual: bool) -> bool {
+    let backslashes = &tally.backslashes;
+    if backslashes.lone > 0 || backslashes.escapes() == 0 {
+        return false;
+    }
+    if delimiter == b'\t' || is_usual {
+        return is_usual || tally.null_marks > 0 || backslashes.needed > 0;
+    }
+    backslashes.needed > 0 || backslashes.doubled > 0 && tally.null_marks > 0
 }
 
 /// How many of the fields look like one value.
@@ -293,7 +326,7 @@ fn several_columns(entries: &[Entry], preset: Option<&Form>) -> Verdict {
     }
     if best.form.escape == FormEscape::Backslash
         && best.form.quote.is_none()
-        && best.tally.escapes > 0
+        && best.tally.backslashes.escapes() > 0
         // Tabs and `\N` together are COPY's own text form.
         && (best.tally.null_marks == 0 || best.form.delimiter != b"\t")
     {
@@ -355,7 +388,7 @@ fn one_column(looks: &[Sample], best: Option<&Entry>, preset: Option<&Form>) -> 
             (*quoting, tally(looks, &form))
         })
         .collect();
-    let (quoting, tally) = best_quoting(&tallies, Quoting::DOUBLED);
+    let (quoting, tally) = best_quoting(&tallies, Quoting::DOUBLED, delimiter);
     let mut form = Form {
         is_single_column: true,
         ..Form::of(&[delimiter], quoting)

@@ -62,7 +62,7 @@ pub(super) fn cut(sample: &Sample, form: &Form, field_count: usize) -> Option<Cu
             bytes_count: text.len(),
             file: Arc::clone(&sample.file.path),
             byte_offset: sample.byte_offset + start as u64,
-            line_offset: 0,
+            line_offset: sample.line_offset,
             invalid_utf8,
             places: None,
         },

@@ -162,6 +162,13 @@ fn number(
         decision.why = format!("Double precision since `{value}` ({place}) has an exponent.");
         return Some(TypeGuess::Double);
     }
+    if numbers.number_like < facts.values && digits > DOUBLE_DIGITS {
+        decision.why = format!(
+            "Text since NaN or an infinity stands among numbers of up to {digits} digits, which \
+             double precision would not keep; numeric without limits would."
+        );
+        return None;
+    }
     if numbers.number_like < facts.values {
         decision.why = "Double precision since NaN or an infinity stands among the numbers.".into();
         return Some(TypeGuess::Double);
@@ -170,8 +177,9 @@ fn number(
     let varies = numbers.fraction_digits_min != Some(scale);
     if scale > FRACTION_DIGITS_FLOAT && varies && digits <= FLOAT_PRINTED_DIGITS {
         decision.why = format!(
-            "Double precision since the numbers have up to {scale} digits after the point, as \
-             programs print floating point; numeric would keep them all."
+            "Double precision since the numbers have up to {} after the point, as programs print \
+             floating point; numeric would keep them all.",
+            super::words::counted(scale as u64, "digit")
         );
         return Some(TypeGuess::Double);
     }
@@ -190,16 +198,17 @@ fn number(
             numbers.integer_digits_max
         ),
         scale => format!(
-            "Numbers have up to {} digits before the point and {scale} after it; one with more \
-             after it is a reject.",
-            numbers.integer_digits_max
+            "Numbers have up to {} before the point and {scale} after it; one with more after it \
+             is a reject.",
+            super::words::counted(numbers.integer_digits_max as u64, "digit")
         ),
     };
     if varies && scale > 0 && !is_everything {
         decision.unsure.push(format!(
-            "numbers have {} to {scale} digits after the point in the sample; one with more would \
-             be rejected by numeric({precision},{scale})",
-            numbers.fraction_digits_min.unwrap_or(0)
+            "numbers have {} to {} after the point in the sample; one with more would be rejected \
+             by numeric({precision},{scale})",
+            numbers.fraction_digits_min.unwrap_or(0),
+            super::words::counted(scale as u64, "digit")
         ));
     }
     Some(TypeGuess::Numeric {

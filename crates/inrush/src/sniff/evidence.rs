@@ -13,6 +13,7 @@ use super::sample::Samples;
 use super::tally::{is_comment, title_records};
 use crate::chunk::Chunk;
 use crate::convert::Values;
+use crate::plural::counted;
 use crate::source::{BufferPool, Shard, ShardReader, SourceError, SourceFile};
 
 /// The first rows come a few at a time, so that types that are wrong are given up early.
@@ -39,6 +40,9 @@ pub(super) struct Evidence {
     pub title_records: u64,
     /// What they say, of the first file.
     pub titles: Vec<String>,
+    /// Lines before the first good record of the first file that has such records; nothing where
+    /// another one has others.
+    pub title_lines: Option<u64>,
     /// The first record of each file, where it is a good one, as text.
     pub first_records: Vec<FirstRecord>,
     /// Places of which it could not be told where their records begin.
@@ -75,6 +79,7 @@ impl Evidence {
             first_comment: None,
             title_records: 0,
             titles: Vec::new(),
+            title_lines: None,
             first_records: Vec::new(),
             places_unused: 0,
             places: 0,
@@ -157,6 +162,13 @@ impl Evidence {
             true => title_records(&cut.records, column_count),
             false => 0,
         };
+        if title > 0 {
+            let lines = cut.chunk.line_offset + u64::from(cut.records.records[title].line);
+            self.title_lines = match (self.title_records, self.title_lines) {
+                (0, _) => Some(lines),
+                (_, known) => known.filter(|known| *known == lines),
+            };
+        }
         let mut rows: Vec<usize> = Vec::with_capacity(cut.records.len());
         let mut faults = cut.records.faults.iter().peekable();
         let mut invalid = cut.chunk.invalid_utf8.iter().peekable();
@@ -176,7 +188,10 @@ impl Evidence {
             } else if let Some(fault) = fault {
                 Some(fault_words(fault.kind).to_owned())
             } else if fields != column_count {
-                Some(format!("{fields} fields and not {column_count}"))
+                Some(format!(
+                    "{} and not {column_count}",
+                    counted(fields as u64, "field")
+                ))
             } else if is_invalid {
                 Some("bytes that are not UTF-8".to_owned())
             } else if written.contains(&0) {

@@ -15,6 +15,11 @@ const NULL_WORDS: [&str; 17] = [
     "-", "--", "?", "(null)",
 ];
 
+/// Whether a value is one of the words that stand for no value in some files.
+pub(super) fn is_null_word(value: &[u8]) -> bool {
+    NULL_WORDS.iter().any(|word| word.as_bytes() == value)
+}
+
 /// Distinct values that are remembered.
 const DISTINCT_MAX: usize = 4;
 

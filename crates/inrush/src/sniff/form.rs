@@ -20,8 +20,8 @@ pub struct Form {
     pub nulls: Vec<String>,
     /// Begins lines that are no records.
     pub comment: Option<u8>,
-    /// Lines before the header, or before the first row, that are no records.
-    pub title_lines: u64,
+    /// Lines at the beginning of each file that are no records.
+    pub skip_lines: u32,
     /// A record is one field.
     pub is_single_column: bool,
     /// What somebody declared: it holds for all that the sniffer has no words for.
@@ -92,7 +92,7 @@ impl Form {
             header: false,
             nulls: vec![String::new()],
             comment: None,
-            title_lines: 0,
+            skip_lines: 0,
             is_single_column: false,
             declared: None,
         }

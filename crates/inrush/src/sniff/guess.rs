@@ -61,7 +61,20 @@ impl Guess {
 
     /// The format of a package.
     pub fn format(&self) -> Format {
-        mapping::format(&self.form, &self.declared)
+        let has_numbers = self
+            .columns
+            .iter()
+            .any(|column| column.column_type.is_number());
+        Format {
+            lossless: self.declared.lossless.or(has_numbers.then_some(true)),
+            ..mapping::format(&self.form, &self.declared)
+        }
+    }
+
+    /// Whether numbers of which a part would be lost are rejects: so it is where nobody declared
+    /// another thing, since the types were only guessed.
+    pub fn is_lossless(&self) -> bool {
+        self.declared.lossless != Some(false)
     }
 
     /// The columns of a package.
@@ -74,7 +87,9 @@ impl Guess {
         self.columns
             .iter()
             .enumerate()
-            .map(|(index, column)| mapping::column(&column.name, &column.column_type, index))
+            .map(|(index, column)| {
+                mapping::lossless_column(&column.name, &column.column_type, index)
+            })
             .collect()
     }
 
@@ -113,8 +128,8 @@ impl Guess {
     /// What a person who meets a reject should know of the types.
     pub fn reject_hint(&self) -> String {
         format!(
-            "the types were guessed from {}; `inrush init --all FILES...` looks at all of \
-             them, and writes a package whose types can be changed",
+            "the types were guessed from {}: --columns declares them; `inrush init --all FILES...` \
+             looks at all rows, and writes a package whose types can be changed",
             counted(self.rows, "row")
         )
     }

@@ -2,8 +2,9 @@
 
 use super::decide::Decision;
 use super::evidence::{Evidence, FirstRecord};
-use super::facts::ColumnFacts;
+use super::facts::{ColumnFacts, is_null_word};
 use super::kinds::TypeGuess;
+use super::words::counted;
 
 /// Whether there is a header, and how sure that is.
 pub(super) struct HeaderGuess {
@@ -26,38 +27,9 @@ pub(super) fn guess(
     if evidence.rows == 0 {
         return alone(evidence, first, are_names, usual);
     }
-    // A text over a column of another type is its name; a value that fits is data.
-    let (mut misfits, mut fits) = (0, 0);
-    for ((field, facts), decision) in first.fields.iter().zip(&evidence.columns).zip(decisions) {
-        if decision.column_type == TypeGuess::Text || field.is_empty() {
-            continue;
-        }
-        match takes(facts, decision, field) {
-            true => fits += 1,
-            false => misfits += 1,
-        }
-    }
-    if misfits > 0 && misfits >= fits && looks_named(&first.fields) {
-        return answer(
-            true,
-            &format!(
-                "the first record names the fields: it does not fit the types of {misfits} columns"
-            ),
-            None,
-        );
-    }
-    if fits > 0 {
-        let unsure = (misfits > 0).then(|| {
-            format!(
-                "the first record was taken for a row, though {misfits} of its fields do not fit \
-                 their columns; header = true if it names the fields"
-            )
-        });
-        return answer(
-            false,
-            "the first record is a row: it fits the types of the columns",
-            unsure,
-        );
+    let signs = Signs::of(first, &evidence.columns, decisions);
+    if let Some(answer) = by_types(&signs, first) {
+        return answer;
     }
     // All columns are text from here on.
     let are_alike = evidence.first_records.len() > 1
@@ -108,6 +80,137 @@ pub(super) fn guess(
     }
 }
 
+/// What the first record says over columns that are no text.
+#[derive(Default)]
+struct Signs {
+    /// Fields that fit the type of their column.
+    fits: u64,
+    /// Of those, years over values that are none: `2019` over amounts.
+    years: u64,
+    /// Texts as names are, over another type.
+    named: u64,
+    /// Other texts that do not fit: dates over amounts, for example.
+    odd: u64,
+    /// All numbers of the record rise by the same step, and the rows' do not.
+    is_series: bool,
+}
+
+impl Signs {
+    fn of(first: &FirstRecord, columns: &[ColumnFacts], decisions: &[Decision]) -> Signs {
+        let mut signs = Signs::default();
+        let mut numbers: Vec<i128> = Vec::new();
+        for ((field, facts), decision) in first.fields.iter().zip(columns).zip(decisions) {
+            // Words for no value are rows' own, whatever stands below.
+            if decision.column_type == TypeGuess::Text
+                || field.is_empty()
+                || is_null_word(field.as_bytes())
+            {
+                continue;
+            }
+            if !takes(facts, decision, field) {
+                match is_name(field) {
+                    true => signs.named += 1,
+                    false => signs.odd += 1,
+                }
+                continue;
+            }
+            signs.fits += 1;
+            if let Ok(number) = field.trim().parse::<i128>() {
+                numbers.push(number);
+                signs.years += u64::from(is_year(number) && !holds_years(facts));
+            }
+        }
+        let steps: Vec<i128> = numbers.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        signs.is_series = numbers.len() as u64 == signs.fits
+            && match steps.as_slice() {
+                [] => false,
+                // Of two numbers any step is even.
+                [only] => *only == 1,
+                [first, ..] => *first != 0,
+            }
+            && steps.windows(2).all(|pair| pair[0] == pair[1]);
+        signs
+    }
+}
+
+/// What the columns' types say of the first record; nothing where they are all text.
+fn by_types(signs: &Signs, first: &FirstRecord) -> Option<HeaderGuess> {
+    let misfits = signs.named + signs.odd;
+    let fits = signs.fits - signs.years;
+    if signs.fits + misfits == 0 {
+        return None;
+    }
+    let are_distinct = are_distinct(&first.fields);
+    // One text that is no name, over one column, is more likely a bad value.
+    let is_odd_header = signs.odd > 1 && are_distinct;
+    if misfits > fits && (signs.named > 0 || is_odd_header) {
+        let unsure = (fits > 0).then(|| {
+            format!(
+                "the first record was taken for a header, since {misfits} of its fields do not fit \
+                 their columns, though {fits} would; header = false if it is a row"
+            )
+        });
+        return Some(answer(
+            true,
+            &format!(
+                "the first record names the fields: it does not fit the types of {}",
+                counted(misfits, "column")
+            ),
+            unsure,
+        ));
+    }
+    if signs.years > 0 && fits == 0 && are_distinct && (signs.years > 1 || misfits > 0) {
+        return Some(answer(
+            true,
+            "the first record names the fields: its numbers are years, and those below it are not",
+            None,
+        ));
+    }
+    let looks_like_names = first
+        .fields
+        .first()
+        .is_some_and(|name| is_name(name) || name.is_empty());
+    let unsure = if misfits > 0 {
+        Some(format!(
+            "the first record was taken for a row, though {misfits} of its fields do not fit their \
+             columns; header = true if it names the fields"
+        ))
+    } else if signs.years > 0
+        || signs.is_series && signs.fits > 1 && looks_like_names && are_distinct
+    {
+        let numbers = match signs.is_series {
+            true => "its numbers follow each other as names of columns do",
+            false => "a number of it is a year, and those below it are not",
+        };
+        Some(format!(
+            "the first record was taken for a row, since it fits the types of the columns, though \
+             {numbers}; header = true if it names the fields"
+        ))
+    } else {
+        None
+    };
+    Some(answer(
+        false,
+        match signs.fits {
+            0 => "the first record is taken for a row",
+            _ => "the first record is a row: it fits the types of the columns",
+        },
+        unsure,
+    ))
+}
+
+fn is_year(number: i128) -> bool {
+    (1900..=2100).contains(&number)
+}
+
+/// Whether the values of a column may be years themselves.
+fn holds_years(facts: &ColumnFacts) -> bool {
+    match (facts.numbers.smallest, facts.numbers.largest) {
+        (Some(smallest), Some(largest)) => is_year(smallest) || is_year(largest),
+        _ => false,
+    }
+}
+
 /// One record is all there is.
 fn alone(
     evidence: &Evidence,
@@ -151,29 +254,26 @@ fn takes(facts: &ColumnFacts, decision: &Decision, field: &str) -> bool {
     })
 }
 
-/// Whether every field that is there has a letter, as names have.
-fn looks_named(fields: &[String]) -> bool {
-    let named = fields
-        .iter()
-        .filter(|field| field.chars().any(char::is_alphabetic))
-        .count();
-    named * 2 >= fields.iter().filter(|field| !field.is_empty()).count() && named > 0
+/// Whether all fields can be names, and no two are the same.
+fn are_names(fields: &[String]) -> bool {
+    are_distinct(fields) && fields.iter().all(|field| is_name(field))
 }
 
-/// Whether all fields can be names: short, distinct, with a letter first.
-fn are_names(fields: &[String]) -> bool {
+/// Whether a field can be a name: short, with a letter first.
+fn is_name(field: &str) -> bool {
     const CHARACTERS_MAX: usize = 63;
-    let is_name = |field: &String| {
-        let text = field.trim().trim_start_matches('#');
-        text.starts_with(|c: char| c.is_alphabetic() || c == '_')
-            && text.chars().count() <= CHARACTERS_MAX
-            && !text.contains(['\n', '\r', '@'])
-            && !text.contains("://")
-    };
+    let text = field.trim().trim_start_matches('#');
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && text.chars().count() <= CHARACTERS_MAX
+        && !text.contains(['\n', '\r', '@'])
+        && !text.contains("://")
+}
+
+fn are_distinct(fields: &[String]) -> bool {
     let mut sorted: Vec<&String> = fields.iter().collect();
     sorted.sort();
     sorted.dedup();
-    sorted.len() == fields.len() && fields.iter().all(is_name)
+    sorted.len() == fields.len()
 }
 
 /// Whether all fields are words as programs name things: no blanks, and no sentence.

@@ -64,6 +64,11 @@ impl TypeGuess {
         }
     }
 
+    /// Whether it is one of numbers, which would lose what codes have.
+    pub fn is_number(&self) -> bool {
+        self.column_type().is_number()
+    }
+
     /// The format that its values are written in, where that is not ISO 8601.
     pub fn format(&self) -> Option<&str> {
         match self {

@@ -5,13 +5,11 @@ use inrush_scan::{Dialect, Escape, ShortText};
 
 use super::form::{Form, FormEscape};
 use super::guess::ColumnGuess;
+use super::kinds::TypeGuess;
 use crate::column::Column;
 use crate::package::{
     ColumnDetail, ColumnSpec, FieldChoice, Format, NAME_BYTES_MAX, NullMarker, OneOrMany, Preset,
 };
-
-/// Whether a dialect can pass over the first lines of a file.
-pub(super) const HAS_TITLE_LINES: bool = false;
 
 /// The dialect of a form.
 pub(super) fn dialect(form: &Form) -> Dialect {
@@ -32,6 +30,7 @@ pub(super) fn dialect(form: &Form) -> Dialect {
             FormEscape::Other(byte) => Escape::Byte(byte),
         },
         trailing_delimiter: form.trailing_delimiter,
+        skip_lines: form.skip_lines,
         header: form.header,
         comment: form.comment,
         nulls: form.nulls.iter().take(1).cloned().collect(),
@@ -55,7 +54,7 @@ pub(super) fn form_of(dialect: &Dialect) -> Form {
         header: dialect.header,
         nulls: dialect.nulls.clone(),
         comment: dialect.comment,
-        title_lines: 0,
+        skip_lines: dialect.skip_lines,
         is_single_column: false,
         declared: Some(Box::new(dialect.clone())),
     }
@@ -103,6 +102,7 @@ pub(super) fn format(form: &Form, declared: &Format) -> Format {
         ),
         trailing_delimiter: changes(wanted.trailing_delimiter != usual.trailing_delimiter)
             .map(|()| wanted.trailing_delimiter),
+        skip_lines: changes(wanted.skip_lines > 0).map(|()| wanted.skip_lines),
         header: Some(wanted.header),
         comment: wanted.comment.map(text),
         null: changes(wanted.nulls != usual.nulls).map(|()| match wanted.nulls.first() {
@@ -180,12 +180,15 @@ fn field_choice(columns: &[ColumnGuess], index: usize) -> Option<FieldChoice> {
     })
 }
 
+/// The column that the converters are given for a load of what was guessed: it loses nothing.
+pub(super) fn lossless_column(name: &str, column_type: &TypeGuess, field_index: usize) -> Column {
+    let mut column = column(name, column_type, field_index);
+    column.policies.lossless = column_type.is_number();
+    column
+}
+
 /// The column that the converters are given.
-pub(super) fn column(
-    name: &str,
-    column_type: &super::kinds::TypeGuess,
-    field_index: usize,
-) -> Column {
+pub(super) fn column(name: &str, column_type: &TypeGuess, field_index: usize) -> Column {
     Column {
         formats: column_type
             .format()

@@ -31,6 +31,7 @@ mod place;
 mod sample;
 mod tally;
 mod text;
+mod titles;
 mod unsure;
 mod verify;
 mod words;
@@ -55,12 +56,13 @@ use contest::Verdict;
 use decide::Decision;
 use evidence::Evidence;
 use sample::{Extent, Samples};
+use titles::Title;
 
 /// What is to be guessed.
 #[derive(Clone, Debug, Default)]
 pub struct SniffOptions {
-    /// What is declared of the format. Where anything but compression and encoding is, it is taken
-    /// as declared and nothing of it guessed.
+    /// What is declared of the format. Where anything but compression, encoding, skip_lines and
+    /// lossless is, it is taken as declared and nothing of it guessed.
     pub format: Format,
     /// Look at all rows of all files, and not at samples.
     pub everything: bool,
@@ -76,20 +78,61 @@ fn sniff_within(
     options: &SniffOptions,
     extent: &Extent,
 ) -> Result<Guess, SniffError> {
-    let samples = sample::take(files, extent)?;
+    let mut samples = sample::take(files, extent)?;
     text::check(files, &samples, options.format.terminator.is_some())?;
     let name = files
         .first()
         .map(|file| file.path.to_string_lossy().into_owned())
         .unwrap_or_default();
     let is_declared = is_declared(&options.format);
+    let dialect = options.format.dialect(&name)?;
+    let mut skip_lines = dialect.skip_lines;
+    if skip_lines > 0 {
+        samples = samples.without_lines(skip_lines, &dialect);
+    }
+    let mut seen = Vec::new();
+    let separator = titles::separator(&samples);
+    let may_skip = !is_declared && options.format.skip_lines.is_none();
+    if let Some(delimiter) = separator.filter(|_| may_skip) {
+        let (rest, what) = titles::without_separator(&samples, delimiter);
+        samples = rest;
+        skip_lines = 1;
+        seen.push(what);
+    }
     let mut verdict = match is_declared {
-        true => contest::declared(&samples, mapping::form_of(&options.format.dialect(&name)?)),
-        false => contest::choose(&samples, Preset::of_file(&name)),
+        true => contest::declared(&samples, mapping::form_of(&dialect)),
+        false => contest::choose(&samples, Preset::of_file(&name), separator),
     };
     let usual_header = Preset::of_file(&name).map(|preset| preset.dialect().header);
-    let (mut evidence, mut decisions) =
-        look(&samples, &mut verdict, is_declared, usual_header, &name)?;
+    let looking = Looking {
+        is_declared,
+        usual_header,
+        name: &name,
+    };
+    let title = match may_skip {
+        true => looking.without_title(&samples, &mut verdict),
+        false => None,
+    };
+    let (mut evidence, mut decisions) = match title {
+        Some(found) => {
+            seen.push(found.title.seen());
+            skip_lines += found.title.lines;
+            samples = found.samples;
+            verdict = found.verdict;
+            (found.evidence, found.decisions)
+        }
+        None => {
+            let (evidence, decisions) = looking.look(&samples, &mut verdict)?;
+            if may_skip {
+                let later = looking.later_header(&samples, &verdict, &decisions);
+                verdict.unsure.extend(later);
+            }
+            (evidence, decisions)
+        }
+    };
+    verdict.form.skip_lines = skip_lines;
+    seen.append(&mut verdict.seen);
+    verdict.seen = seen;
     let mut is_everything = samples.is_everything;
     if options.everything && !is_everything {
         evidence = Evidence::of_files(files, &verdict.form, verdict.field_count)?;
@@ -99,6 +142,13 @@ fn sniff_within(
     let (mut columns, name_changes) = columns(&verdict, &evidence, decisions);
     verify::verify(&samples, &verdict, &mut columns);
     let mut unsure = verdict.unsure.clone();
+    if let Some(delimiter) = separator.filter(|_| is_declared) {
+        unsure.push(format!(
+            "the first line names the delimiter, {}: it is a row, or the header, unless the \
+             declared format passes over it with skip_lines = 1",
+            form::shown(&[delimiter])
+        ));
+    }
     unsure.extend(unsure::of_rows(&verdict.form, &evidence));
     unsure.extend(name_changes);
     unsure.extend(unsure::of_extent(files.len(), &samples, options.everything));
@@ -117,50 +167,147 @@ fn sniff_within(
     })
 }
 
-/// Whether anything but compression and encoding is declared.
+/// Whether anything of how the records are written is declared.
 pub fn is_declared(format: &Format) -> bool {
     Format {
         compression: None,
         encoding: None,
+        skip_lines: None,
+        lossless: None,
         ..format.clone()
     } != Format::default()
 }
 
-/// Looks at the rows of the samples, and tells a header from a row on the way.
-fn look(
-    samples: &Samples,
-    verdict: &mut Verdict,
+/// What is known before the rows are looked at.
+struct Looking<'a> {
     is_declared: bool,
+    /// What the files' names tell.
     usual_header: Option<bool>,
-    name: &str,
-) -> Result<(Evidence, Vec<Decision>), SniffError> {
-    let field_count = verdict.field_count;
-    let without_first = Evidence::of_samples(samples, &verdict.form, field_count, true);
-    if without_first.first_records.is_empty() {
-        return Err(SniffError::Records {
-            path: Path::new(name).to_path_buf(),
-            what: "no record could be told in it: its lines are blank, or no two are alike"
-                .to_owned(),
-            mend: "declare how it is written: --format, and --columns".to_owned(),
-        });
+    name: &'a str,
+}
+
+/// What is seen without the lines of a title.
+struct WithoutTitle {
+    title: Title,
+    samples: Samples,
+    verdict: Verdict,
+    evidence: Evidence,
+    decisions: Vec<Decision>,
+}
+
+impl Looking<'_> {
+    /// Looks at the rows of the samples, and tells a header from a row on the way.
+    fn look(
+        &self,
+        samples: &Samples,
+        verdict: &mut Verdict,
+    ) -> Result<(Evidence, Vec<Decision>), SniffError> {
+        let field_count = verdict.field_count;
+        let without_first = Evidence::of_samples(samples, &verdict.form, field_count, true);
+        if without_first.first_records.is_empty() {
+            return Err(SniffError::Records {
+                path: Path::new(self.name).to_path_buf(),
+                what: "no record could be told in it: its lines are blank, or no two are alike"
+                    .to_owned(),
+                mend: "declare how it is written: --format, and --columns".to_owned(),
+            });
+        }
+        let decisions = decide_all(&without_first, samples.is_everything);
+        if !self.is_declared {
+            let header = header::guess(&without_first, &decisions, self.usual_header);
+            verdict.form.header = header.has_header;
+            verdict.seen.push(header.seen);
+            verdict.unsure.extend(header.unsure);
+        }
+        if without_first.comments > 0 {
+            verdict.form.comment = Some(b'#');
+        }
+        if verdict.form.header {
+            return Ok((without_first, decisions));
+        }
+        let all = Evidence::of_samples(samples, &verdict.form, field_count, false);
+        let decisions = decide_all(&all, samples.is_everything);
+        Ok((all, decisions))
     }
-    let decisions = decide_all(&without_first, samples.is_everything);
-    if !is_declared {
-        let header = header::guess(&without_first, &decisions, usual_header);
-        verdict.form.header = header.has_header;
-        verdict.seen.push(header.seen);
-        verdict.unsure.extend(header.unsure);
+
+    /// What to tell where all columns are text, and would be of other types below the first lines:
+    /// a title with as many fields as the table, or a header of two lines.
+    fn later_header(
+        &self,
+        samples: &Samples,
+        verdict: &Verdict,
+        decisions: &[Decision],
+    ) -> Option<String> {
+        const LINES_MAX: u32 = 3;
+        let is_text = |decision: &Decision| decision.column_type == TypeGuess::Text;
+        if verdict.field_count < 2 || !decisions.iter().all(is_text) {
+            return None;
+        }
+        // A little of the beginnings is enough, and costs next to nothing.
+        let mut beginnings = contest::looks(samples);
+        beginnings.retain(|sample| sample.starts_file);
+        let beginnings = Samples {
+            samples: beginnings,
+            ..*samples
+        };
+        (1..=LINES_MAX).find_map(|lines| {
+            let below = beginnings.without_lines(lines, &mapping::lines_dialect());
+            let mut found = Verdict {
+                unsure: Vec::new(),
+                ..verdict.clone()
+            };
+            let (_, decisions) = self.look(&below, &mut found).ok()?;
+            let typed = decisions.iter().filter(|decision| !is_text(decision));
+            let is_sure = found.form.header && found.unsure.is_empty();
+            (is_sure && decisions.iter().any(|decision| !is_text(decision))).then(|| {
+                format!(
+                    "all columns are text because of the first lines: below line {} {} would be of \
+                     another type; where that line names the fields, set skip_lines = {lines} in \
+                     `format`",
+                    lines + 1,
+                    words::counted(typed.count() as u64, "column")
+                )
+            })
+        })
     }
-    verdict.form.title_lines = without_first.title_records;
-    if without_first.comments > 0 {
-        verdict.form.comment = Some(b'#');
+
+    /// Looks at the rows below a title, where there is one that can be believed: what follows it
+    /// in every file is the same header. One that only may be a title is told.
+    fn without_title(&self, samples: &Samples, whole: &mut Verdict) -> Option<WithoutTitle> {
+        let title = titles::find(samples, whole)?;
+        let samples = samples.without_lines(title.lines, &mapping::lines_dialect());
+        let mut verdict = whole.clone();
+        let unsure_before = verdict.unsure.len();
+        let (evidence, decisions) = self.look(&samples, &mut verdict).ok()?;
+        let first = evidence.first_records.first()?;
+        let are_alike = evidence
+            .first_records
+            .iter()
+            .all(|other| other.fields == first.fields);
+        let filled = samples
+            .beginnings()
+            .filter(|sample| !sample.bytes.is_empty())
+            .count();
+        let is_sure = verdict.unsure.len() == unsure_before;
+        let is_believed = verdict.form.header
+            && (is_sure || title.is_clear)
+            && are_alike
+            && evidence.title_records == 0
+            && evidence.first_records.len() == filled;
+        if !is_believed {
+            if verdict.form.header && title.may_be_rows {
+                whole.unsure.push(title.unsure());
+            }
+            return None;
+        }
+        Some(WithoutTitle {
+            title,
+            samples,
+            verdict,
+            evidence,
+            decisions,
+        })
     }
-    if verdict.form.header {
-        return Ok((without_first, decisions));
-    }
-    let all = Evidence::of_samples(samples, &verdict.form, field_count, false);
-    let decisions = decide_all(&all, samples.is_everything);
-    Ok((all, decisions))
 }
 
 fn decide_all(evidence: &Evidence, is_everything: bool) -> Vec<Decision> {

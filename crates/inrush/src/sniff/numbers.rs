@@ -75,7 +75,7 @@ impl NumberFacts {
         if integer.len() > 1 && integer[0] == b'0' && integer[1].is_ascii_digit() {
             note(&mut self.leading_zero);
         }
-        if text.starts_with(b"+") && fraction.is_empty() && !exponent {
+        if text.starts_with(b"+") && !exponent {
             note(&mut self.plus);
         }
         self.integer_digits_max = self.integer_digits_max.max(integer.len());

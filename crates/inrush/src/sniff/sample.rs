@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use inrush_scan::Records;
+use inrush_scan::{Dialect, Records};
 
 use super::error::SniffError;
 use super::mapping;
@@ -47,10 +47,30 @@ pub(super) struct Sample {
     /// Bytes of the (uncompressed) file before it.
     pub byte_offset: u64,
     pub bytes: Vec<u8>,
+    /// Lines of the file before it, where it is a beginning.
+    pub line_offset: u64,
     /// It begins where the file's first record does.
     pub starts_file: bool,
     /// It ends where the file ends.
     pub ends_file: bool,
+}
+
+impl Sample {
+    fn drop_lines(&mut self, lines: u32, dialect: &Dialect) {
+        let mut dropped = 0;
+        for _ in 0..lines {
+            let text = &self.bytes[dropped..];
+            let end = (0..text.len())
+                .find(|at| dialect.terminator_bytes_at(&text[*at..]) > 0)
+                .map_or(text.len(), |at| {
+                    at + dialect.terminator_bytes_at(&text[at..])
+                });
+            self.line_offset += u64::from(dialect.line_count(&text[..end]));
+            dropped += end;
+        }
+        self.bytes.drain(..dropped);
+        self.byte_offset += dropped as u64;
+    }
 }
 
 /// Pieces of all files.
@@ -72,6 +92,21 @@ impl Samples {
             .iter()
             .map(|sample| sample.bytes.len() as u64)
             .sum()
+    }
+
+    /// The samples without the first lines of the files.
+    pub fn without_lines(&self, lines: u32, dialect: &Dialect) -> Samples {
+        let shorten = |sample: &Sample| {
+            let mut sample = sample.clone();
+            if sample.starts_file {
+                sample.drop_lines(lines, dialect);
+            }
+            sample
+        };
+        Samples {
+            samples: self.samples.iter().map(shorten).collect(),
+            ..*self
+        }
     }
 
     /// The beginnings of files.
@@ -167,6 +202,7 @@ fn take_of(
             file: Arc::clone(file),
             byte_offset: start,
             bytes,
+            line_offset: 0,
             starts_file: false,
             ends_file: place == places,
         });
@@ -210,6 +246,7 @@ fn beginning(
         file: Arc::clone(file),
         byte_offset: 0,
         bytes: Vec::new(),
+        line_offset: 0,
         starts_file: true,
         ends_file: false,
     };

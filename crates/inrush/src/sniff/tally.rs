@@ -31,12 +31,54 @@ pub(super) struct Tally {
     pub escaped_quotes: u64,
     /// Fields with quotes somewhere else than around them.
     pub stray_quotes: u64,
-    /// Backslashes before letters and bytes that COPY's text form escapes.
-    pub escapes: u64,
+    /// Backslashes as escapes are written in COPY's text form, `\N` alone left out.
+    pub backslashes: Backslashes,
     /// Unquoted fields that are empty.
     pub empties: u64,
     /// Unquoted fields that are `\N`.
     pub null_marks: u64,
+}
+
+/// Backslashes outside of quotes, taken two bytes at a time from the field's beginning.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Backslashes {
+    /// Before a delimiter or a line end: only an escape stands there.
+    pub needed: u64,
+    /// Before another backslash.
+    pub doubled: u64,
+    /// Before a letter or digit that COPY and MySQL escape.
+    pub letters: u64,
+    /// Before anything else: an ordinary character, as in paths of Windows.
+    pub lone: u64,
+}
+
+impl Backslashes {
+    /// Those that can be escapes.
+    pub fn escapes(&self) -> u64 {
+        self.needed + self.doubled + self.letters
+    }
+
+    fn count(&mut self, written: &[u8], delimiter: &[u8]) {
+        let mut at = 0;
+        while let Some(found) = written[at..].iter().position(|byte| *byte == b'\\') {
+            let next = written.get(at + found + 1);
+            match next {
+                Some(b'\n' | b'\r') => self.needed += 1,
+                Some(next) if delimiter.contains(next) => self.needed += 1,
+                // Two at the beginning are a share of Windows just as well.
+                Some(b'\\') if at + found > 0 => self.doubled += 1,
+                Some(b'\\') => self.letters += 1,
+                Some(
+                    b't' | b'n' | b'r' | b'b' | b'f' | b'v' | b'N' | b'Z' | b'0'..=b'7' | b'x',
+                ) => {
+                    self.letters += 1;
+                }
+                Some(b'"' | b'\'') => self.letters += 1,
+                _ => self.lone += 1,
+            }
+            at = (at + found + 2).min(written.len());
+        }
+    }
 }
 
 impl Tally {
@@ -161,15 +203,10 @@ fn look(tally: &mut Tally, written: &[u8], form: &Form) {
         Some(_) => {}
     }
     tally.empties += u64::from(written.is_empty());
+    // A mark of NULL says nothing of other backslashes.
     if written == b"\\N" {
         tally.null_marks += 1;
-    }
-    if written.contains(&b'\\') {
-        let is_escape = |pair: &&[u8]| {
-            pair[0] == b'\\'
-                && (matches!(pair[1], b'\\' | b't' | b'n' | b'r' | b'N' | b'\n')
-                    || form.delimiter.contains(&pair[1]))
-        };
-        tally.escapes += written.windows(2).filter(is_escape).count() as u64;
+    } else {
+        tally.backslashes.count(written, &form.delimiter);
     }
 }

@@ -2,7 +2,6 @@
 
 use super::evidence::Evidence;
 use super::form::{Form, shown};
-use super::mapping;
 use super::sample::Samples;
 use super::words::counted;
 
@@ -27,11 +26,15 @@ pub(super) fn of_rows(form: &Form, evidence: &Evidence) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if evidence.title_records > 0 && !mapping::HAS_TITLE_LINES {
+    if evidence.title_records > 0 {
+        let lines = match evidence.title_lines {
+            Some(lines) => lines.to_string(),
+            None => "N".to_owned(),
+        };
         unsure.push(format!(
-            "the files begin with {} that are no rows ({}): take them out, for they would be \
-             rejected or taken for the header",
-            counted(evidence.title_records, "line"),
+            "{} of another form stand before the first row ({}), and would be rejected or taken \
+             for the header: where they are a title, set skip_lines = {lines} in `format`",
+            counted(evidence.title_records, "record"),
             evidence
                 .titles
                 .iter()

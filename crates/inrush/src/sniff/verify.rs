@@ -43,7 +43,9 @@ fn first_reject(
     let converted: Vec<Column> = columns
         .iter()
         .enumerate()
-        .map(|(index, column)| mapping::column(&index.to_string(), &column.column_type, index))
+        .map(|(index, column)| {
+            mapping::lossless_column(&index.to_string(), &column.column_type, index)
+        })
         .collect();
     let dialect = mapping::dialect(&verdict.form);
     let mut converter = Converter::new(&converted, &dialect, columns.len()).ok()?;

@@ -1,12 +1,6 @@
 //! Numbers and values in sentences.
 
-/// `1 row`, `2 rows`.
-pub(super) fn counted(count: u64, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        count => format!("{count} {what}s"),
-    }
-}
+pub(super) use crate::plural::counted;
 
 /// A value as a message quotes it.
 pub(super) fn shortened(value: &[u8]) -> String {

@@ -4,10 +4,11 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use bzip2::bufread::MultiBzDecoder;
-use flate2::bufread::{DeflateDecoder, MultiGzDecoder};
+use flate2::bufread::DeflateDecoder;
 use lzma_rust2::XzReader;
 
 use super::archive::MemberMethod;
+use super::gzip::GzipMembers;
 use super::stored::StoredFile;
 use crate::package::Compression;
 
@@ -66,7 +67,7 @@ pub(super) enum Decompressor {
     /// As it is stored.
     None(StoredFile),
     /// gzip.
-    Gzip(Box<MultiGzDecoder<BufReader<StoredFile>>>),
+    Gzip(Box<GzipMembers<BufReader<StoredFile>>>),
     /// Deflate without gzip's frame, in a zip archive.
     Deflate(Box<DeflateDecoder<BufReader<StoredFile>>>),
     /// Zstandard.
@@ -82,7 +83,7 @@ impl Decompressor {
         let method = match compression {
             Compression::None | Compression::Zip => MemberMethod::Stored,
             Compression::Gzip => {
-                return Ok(Decompressor::Gzip(Box::new(MultiGzDecoder::new(buffered(
+                return Ok(Decompressor::Gzip(Box::new(GzipMembers::new(buffered(
                     file,
                 )))));
             }

@@ -193,6 +193,19 @@ pub enum SourceError {
         #[source]
         cause: io::Error,
     },
+    /// Behind the compressed data stands something else.
+    #[error("{}: the gzip data end at byte {compressed_offset} compressed ({text_offset} uncompressed), and there stands {cause}; rows may be lost there: make or copy the file again, or cut it there if what follows is no part of it (head -c {compressed_offset})", path.display())]
+    Trailing {
+        /// The path.
+        path: PathBuf,
+        /// Bytes of the stored file before what does not belong there.
+        compressed_offset: u64,
+        /// Bytes of text before it.
+        text_offset: u64,
+        /// What stands there.
+        #[source]
+        cause: io::Error,
+    },
     /// The first bytes are those of another kind of file.
     #[error("{}: expected {expected}, but the file begins like {found}; {mend}", path.display())]
     KindMismatch {

@@ -26,11 +26,19 @@ use super::error::SourceError;
 use super::files::{Origin, SourceFile};
 use super::meter::{SourceMeter, nanoseconds_since};
 use super::signature::SIGNATURE_BYTES;
+use super::skip_lines;
 use super::stored::Purpose;
 use super::text::Text;
 use super::window::{Window, invalid_records};
 use crate::chunk::Chunk;
 use crate::encoding::TextEncoding;
+
+/// Text of a range: small enough that all streams have one soon, large enough to hand over
+/// seldom.
+pub const FED_RANGE_BYTES: usize = 4 << 20;
+
+/// Ranges beside those in the hands of the streams: one that waits and one that is filled.
+pub const FED_RANGES_AHEAD: usize = 2;
 
 /// How a file is fed.
 #[derive(Clone, Copy, Debug)]
@@ -109,13 +117,14 @@ impl Feed {
         })?;
         let chunk_bytes = settings.chunk_bytes.min(settings.range_bytes);
         let usual_bytes = chunk_bytes.max(SIGNATURE_BYTES);
-        let ranges_max = settings.streams + 2;
+        let ranges_max = settings.streams + FED_RANGES_AHEAD;
         let chunks_max = ranges_max * (settings.range_bytes.div_ceil(chunk_bytes) + 1);
         let mut pool = BufferPool::with_spare_max(chunks_max);
         let text = Text::open(file, Purpose::Load)?;
         let encoding_found = text.encoding_found();
         let mut window = Window::new(Arc::clone(file), text, pool.take(usual_bytes), usual_bytes);
         let mut header_skipped_count = 0;
+        skip_lines::pass_over(&mut window, dialect, &mut header_skipped_count)?;
         let header = if dialect.header {
             window.fill(usual_bytes)?;
             let mut scanner = Scanner::new(dialect);
@@ -193,6 +202,12 @@ impl Feed {
             ))),
             (Some(Ok(Sent::End)), FeedState::Reading) => {
                 *state = FeedState::Ended;
+                // A feed outlives its file: a thousand of them must not keep a thousand pools.
+                *self
+                    .shared
+                    .pool
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner) = BufferPool::with_spare_max(0);
                 Ok(None)
             }
             (Some(Err(error)), FeedState::Reading) => {
@@ -217,6 +232,18 @@ impl Feed {
             .meter
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+impl Feed {
+    /// The memory that waits to be used.
+    pub(super) fn spare_bytes(&self) -> usize {
+        self.shared
+            .pool
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .spare_bytes()
     }
 }
 

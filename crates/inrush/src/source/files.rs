@@ -143,6 +143,27 @@ impl SourceFile {
         }
     }
 
+    /// Whether it is known beforehand that its text is translated: its encoding is declared, or a
+    /// mark that nothing hides tells it.
+    pub fn is_translated(&self) -> bool {
+        let is_plain = self.origin == Origin::File && self.compression == Compression::None;
+        match self.encoding {
+            Some(encoding) => encoding != TextEncoding::Utf8,
+            None => is_plain && !self.reads_in_ranges().unwrap_or(true),
+        }
+    }
+
+    /// Why byte ranges of it cannot be read by themselves, in words; nothing where they can.
+    pub fn whole_because(&self) -> Result<Option<&'static str>, SourceError> {
+        Ok(match (&self.origin, self.compression) {
+            _ if self.reads_in_ranges()? => None,
+            (Origin::Pipe(_), _) => Some("a pipe"),
+            (Origin::ZipMember(_), _) => Some("a member of an archive"),
+            (_, Compression::None) => Some("not in UTF-8"),
+            _ => Some("compressed"),
+        })
+    }
+
     /// Whether byte ranges of it can be read by themselves: it is neither compressed, nor a
     /// pipe, nor in another encoding than UTF-8. What cannot goes through a
     /// [`Feed`](super::Feed).
@@ -385,6 +406,15 @@ fn in_archives(pattern: &str, base: &Path) -> Result<Option<Vec<Found>>, SourceE
         return Ok(Some(found));
     }
     Ok(None)
+}
+
+/// Whether any of these paths is a pipe, which can be read only once. Relative ones start at
+/// `base`.
+pub fn names_a_pipe<'a>(patterns: impl IntoIterator<Item = &'a str>, base: &Path) -> bool {
+    patterns
+        .into_iter()
+        .map(Path::new)
+        .any(|path| path == Path::new(STANDARD_INPUT) || is_pipe(&base.join(path)))
 }
 
 /// Whether a path leads to a named pipe, or to one that a shell made for a process.

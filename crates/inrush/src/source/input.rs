@@ -10,10 +10,12 @@ use super::archive::ZipMember;
 use super::compression::{Decompressor, compression_by_signature, signature, words};
 use super::error::SourceError;
 use super::files::{Origin, SourceFile};
+use super::gzip::TrailingBytes;
 use super::meter::nanoseconds_since;
 use super::signature::{SIGNATURE_BYTES, binary_kind};
 use super::stored::{Purpose, StoredFile, changed};
 use crate::package::Compression;
+use crate::plural::counted;
 
 /// The decompressed bytes of one file.
 pub(super) struct Input {
@@ -152,6 +154,17 @@ impl Input {
             return changed;
         }
         let compressed_offset = self.decompressor.used_bytes();
+        if cause
+            .get_ref()
+            .is_some_and(|cause| cause.is::<TrailingBytes>())
+        {
+            return SourceError::Trailing {
+                path: path.to_path_buf(),
+                compressed_offset,
+                text_offset: self.text_bytes,
+                cause,
+            };
+        }
         // Of a second xz stream that ends within its first bytes the decoder says only that.
         let is_cut =
             self.compression == Compression::Xz && cause.to_string() == "incomplete XZ magic bytes";
@@ -185,7 +198,10 @@ impl Input {
         };
         let what = if self.text_bytes != member.text_bytes {
             self.check_unchanged()?;
-            format!("the archive says that it has {} bytes", member.text_bytes)
+            format!(
+                "the archive says that it has {}",
+                counted(member.text_bytes, "byte")
+            )
         } else if checksum.sum() != member.crc32 {
             self.check_unchanged()?;
             "its checksum is not the archive's".to_owned()
@@ -203,7 +219,10 @@ impl Input {
         if read == planned {
             return Ok(());
         }
-        let what = format!("{read} bytes were read where {planned} were planned");
+        let what = format!(
+            "{} read where {planned} were planned",
+            counted(read, "byte")
+        );
         Err(changed(&self.planned, what))
     }
 }

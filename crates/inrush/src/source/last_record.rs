@@ -24,13 +24,16 @@ pub fn last_field(file: &SourceFile, dialect: &Dialect, end: u64, field: usize) 
     let mut stored = File::open(file.path.as_path()).ok()?;
     stored.seek(SeekFrom::Start(start)).ok()?;
     stored.take(end - start).read_to_end(&mut bytes).ok()?;
-    // The first line began before; of a whole file it may be the header.
-    let skipped = bytes.iter().position(|byte| *byte == b'\n')? + 1;
-    let text = if start > 0 || dialect.header {
-        &bytes[skipped..]
-    } else {
-        &bytes[..]
+    // The first line began before; of a whole file it may be the header, or a title.
+    let lines = match start {
+        0 => dialect.skip_lines as usize + usize::from(dialect.header),
+        _ => 1,
     };
+    let mut text = bytes.as_slice();
+    for _ in 0..lines {
+        let end = text.iter().position(|byte| *byte == b'\n')?;
+        text = &text[end + 1..];
+    }
     let mut records = Records::default();
     Scanner::new(dialect).scan(text, true, &mut records).ok()?;
     let last = records.len().checked_sub(1)?;

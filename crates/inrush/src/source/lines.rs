@@ -51,8 +51,8 @@ impl LineCounts {
         }
     }
 
-    /// The line ends of a file before `end`. What is read of the file is noted.
-    pub(super) fn before(&self, path: &Path, end: u64) -> io::Result<u64> {
+    /// The line ends of a file before `end`, each a `line_byte`. What is read of the file is noted.
+    pub(super) fn before(&self, path: &Path, end: u64, line_byte: u8) -> io::Result<u64> {
         let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
         let mut file = None;
         let mut at = 0;
@@ -70,7 +70,7 @@ impl LineCounts {
                 Some(file) => file,
                 None => file.insert(File::open(path)?),
             };
-            let count = count_in(file, at, gap_end)?;
+            let count = count_in(file, at, gap_end, line_byte)?;
             // A piece that goes past the end stays as it is.
             pieces.entry(at).or_insert((gap_end, count));
             (at, line_ends) = (gap_end, line_ends + count);
@@ -80,7 +80,7 @@ impl LineCounts {
 }
 
 /// Counts the line ends of a file from `start` to `end`.
-fn count_in(file: &File, start: u64, end: u64) -> io::Result<u64> {
+fn count_in(file: &File, start: u64, end: u64, line_byte: u8) -> io::Result<u64> {
     let mut bytes = vec![0; COUNT_BYTES.min((end - start) as usize)];
     let mut at = start;
     let mut line_ends = 0;
@@ -89,7 +89,7 @@ fn count_in(file: &File, start: u64, end: u64) -> io::Result<u64> {
         match file.read_at(&mut bytes[..most], at)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             count => {
-                line_ends += count_line_ends(&bytes[..count]);
+                line_ends += memchr::memchr_iter(line_byte, &bytes[..count]).count() as u64;
                 at += count as u64;
             }
         }
@@ -106,6 +106,8 @@ pub(super) struct RangePlaces {
     pub(super) lines: Arc<LineCounts>,
     /// Where the range's first record begins.
     pub(super) byte_offset: u64,
+    /// What ends its lines.
+    pub(super) line_byte: u8,
 }
 
 impl Places for RangePlaces {
@@ -113,7 +115,7 @@ impl Places for RangePlaces {
         // A file that cannot be read again fails by its own error elsewhere; a reject is still
         // told by its byte.
         self.lines
-            .before(&self.path, self.byte_offset)
+            .before(&self.path, self.byte_offset, self.line_byte)
             .unwrap_or_default()
     }
 }
@@ -144,7 +146,7 @@ mod tests {
             }
             for end in asks {
                 let end = end.min(text.len());
-                let found = lines.before(&path, end as u64).expect("readable");
+                let found = lines.before(&path, end as u64, b'\n').expect("readable");
                 prop_assert_eq!(found, count_line_ends(&text[..end]));
             }
         }

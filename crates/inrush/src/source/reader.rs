@@ -19,8 +19,10 @@ use super::error::SourceError;
 use super::files::Origin;
 use super::lines::RangePlaces;
 use super::meter::{SourceMeter, nanoseconds_since};
-use super::shard::Shard;
+use super::shard::{RecordStart, Shard};
 use super::signature::SIGNATURE_BYTES;
+use super::skip_lines;
+use super::split::{bytes_before, find_first_record};
 use super::stored::Purpose;
 use super::text::Text;
 use super::window::{Window, invalid_records};
@@ -57,8 +59,8 @@ impl ShardReader {
     ///
     /// If the shard is a range of a file that cannot be read in ranges
     /// ([`SourceFile::reads_in_ranges`](super::SourceFile::reads_in_ranges)), or one that begins
-    /// in the middle, in a dialect with quotes or escapes, and does not say where its first
-    /// record begins.
+    /// in the middle, in a dialect that [needs a place](super::needs_place), and does not say where
+    /// its first record begins.
     pub fn open(
         shard: Shard,
         dialect: &Dialect,
@@ -116,6 +118,7 @@ impl ShardReader {
         window.fill(first_bytes)?;
         let mut scanner = Scanner::new(dialect);
         let mut meter = SourceMeter::default();
+        skip_lines::pass_over(&mut window, dialect, &mut meter.skipped_line_count)?;
         let header = match dialect.header {
             true => window.read_header(dialect, &mut scanner, &mut meter.skipped_line_count)?,
             false => None,
@@ -150,17 +153,24 @@ impl ShardReader {
         mut pool: BufferPool,
     ) -> Result<ShardReader, SourceError> {
         let file = Arc::clone(&shard.file);
-        let nominal = match (shard.first_record, dialect.header) {
+        let nominal = match (shard.first_record, dialect.header || dialect.skip_lines > 0) {
             (Some(first), _) => first.byte_offset,
             // Lines before the end of the header are not this range's, wherever it begins.
-            (None, true) => shard.byte_range.start.max(header_end(&shard, dialect)?),
+            (None, true) => {
+                let rows_begin = skip_lines::rows_begin(&file, dialect)?.byte_offset;
+                shard.byte_range.start.max(rows_begin)
+            }
             (None, false) => shard.byte_range.start,
         };
         let end = shard.byte_range.end.min(file.size_bytes);
-        // One byte earlier stands the terminator of the record before, if one starts here.
+        // Behind the terminator of the record before, one starts here.
         let search_from = match shard.first_record {
             Some(_) => nominal,
-            None => nominal - 1,
+            None => {
+                let bytes_before = bytes_before(dialect)
+                    .expect("with quotes or escapes a range says where its first record begins");
+                nominal.saturating_sub(bytes_before as u64)
+            }
         };
         let text = Text::open_at(&file, search_from.min(file.size_bytes))?;
         let buffer = pool.take(usual_bytes(chunk_bytes));
@@ -168,16 +178,17 @@ impl ShardReader {
         match shard.first_record {
             Some(first) => window.line_offset = first.line - 1,
             None => {
-                assert!(
-                    is_line_based(dialect),
-                    "with quotes or escapes a range says where its first record begins"
-                );
-                pass_over_line(&mut window, end)?;
+                if is_line_based(dialect) {
+                    pass_over_line(&mut window, end)?;
+                } else {
+                    find_first_record(&mut window, dialect, nominal, end)?;
+                }
                 window.line_offset = 0;
                 window.range_places = Some(Arc::new(RangePlaces {
                     path: Arc::clone(&file.path),
                     lines: Arc::clone(&file.lines),
                     byte_offset: window.byte_offset,
+                    line_byte: dialect.line_byte().unwrap_or(b'\n'),
                 }));
             }
         }
@@ -210,6 +221,14 @@ impl ShardReader {
     /// the shard does not begin where the file does.
     pub fn header(&self) -> Option<&[String]> {
         self.header.as_deref()
+    }
+
+    /// Where what was not read yet begins.
+    pub(super) fn position(&self) -> RecordStart {
+        RecordStart {
+            byte_offset: self.window.byte_offset,
+            line: self.window.line_offset + 1,
+        }
     }
 
     /// The encoding that a byte order mark told, where none was declared and it is not UTF-8.
@@ -386,17 +405,6 @@ impl ShardReader {
 /// The text of a buffer that no long record has made grow.
 fn usual_bytes(chunk_bytes: usize) -> usize {
     chunk_bytes.max(SIGNATURE_BYTES)
-}
-
-/// Where the header of a file ends.
-fn header_end(shard: &Shard, dialect: &Dialect) -> Result<u64, SourceError> {
-    let beginning = Shard::range(Arc::clone(&shard.file), 0..1, None);
-    let reader = ShardReader::open(beginning, dialect, FINISH_BYTES, BufferPool::default())?;
-    Ok(match reader.header() {
-        Some(_) => reader.window.byte_offset,
-        // Nothing but blank lines: they all belong to the file's beginning.
-        None => shard.file.size_bytes,
-    })
 }
 
 /// Passes over the window's text up to its first line end, or to byte `end` of the file.

@@ -1,5 +1,6 @@
 //! The bytes of a file as they are stored: a file, a member of an archive, or a pipe.
 
+use crate::plural::counted;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -176,7 +177,7 @@ fn check_unchanged(file: &File, planned: &SourceFile) -> Result<(), SourceError>
         .map_err(|cause| SourceError::read(&planned.path, 0, cause))?;
     let (size, planned_size) = (metadata.len(), planned.container_bytes());
     if size != planned_size {
-        let what = format!("it had {planned_size} bytes and has {size}");
+        let what = format!("it had {} and has {size}", counted(planned_size, "byte"));
         return Err(changed(planned, what));
     }
     if modified_ns(&metadata) != planned.modified_ns {

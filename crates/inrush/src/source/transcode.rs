@@ -10,6 +10,7 @@
 //! characters that an encoding has twice.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use encoding_rs::mem::convert_latin1_to_utf8;
@@ -99,6 +100,8 @@ pub(super) struct Transcoder {
     /// None for Latin-1, which needs no table.
     decoder: Option<Decoder>,
     raw: Vec<u8>,
+    /// The file's bytes of what no chunk has yet, for the rows that are kept aside.
+    originals: Vec<u8>,
     /// Translated text; what was handed out ends at `text_at`.
     text: Vec<u8>,
     text_at: usize,
@@ -127,6 +130,7 @@ impl Transcoder {
             measure: Measure::of(encoding),
             decoder,
             raw: Vec::new(),
+            originals: Vec::new(),
             text: Vec::new(),
             text_at: 0,
             translated: begin,
@@ -164,6 +168,7 @@ impl Transcoder {
     /// Translates all of `raw`; what it ends with may be a part of a character, which waits for
     /// the next bytes.
     fn translate(&mut self, mut raw: &[u8], last: bool) {
+        self.originals.extend_from_slice(raw);
         if !matches!(self.measure, Measure::Marked(_)) {
             self.translate_step(raw, last);
             return;
@@ -227,9 +232,11 @@ impl Transcoder {
             text: end,
             file: self.begin.file + bytes,
         };
+        let original_bytes = self.originals.len().min(bytes as usize);
         let places = TranscodedPlaces {
             encoding: self.encoding,
             measure: self.measure,
+            originals: self.originals.drain(..original_bytes).collect(),
             marks,
             last: Mutex::default(),
         };
@@ -288,6 +295,8 @@ fn decode(decoder: &mut Decoder, mut raw: &[u8], last: bool, text: &mut Vec<u8>)
 pub(super) struct TranscodedPlaces {
     encoding: TextEncoding,
     measure: Measure,
+    /// The file's bytes.
+    originals: Box<[u8]>,
     /// Line beginnings: bytes from the chunk's first byte, in its text and in the file.
     marks: Vec<(u32, u64)>,
     /// The position that was asked for last, with its distance: who asks for one record asks for
@@ -314,7 +323,22 @@ impl Places for TranscodedPlaces {
         in_file + self.measure.bytes_of(&text[in_text as usize..position])
     }
 
-    fn encoding(&self) -> Option<&'static str> {
-        Some(self.encoding.name())
+    fn encoding(&self) -> Option<TextEncoding> {
+        Some(self.encoding)
+    }
+
+    fn original(&self, text: &[u8], part: Range<usize>) -> Option<&[u8]> {
+        let start = self.byte_distance(text, part.start);
+        // Behind a line end a mark is exact, where a measured end is not always.
+        let after = self
+            .marks
+            .partition_point(|(in_text, _)| *in_text as usize <= part.end);
+        let marked = self.marks.get(after).and_then(|(in_text, in_file)| {
+            let line_end = &text[part.end..*in_text as usize];
+            let is_line_end = matches!(line_end, b"\n" | b"\r");
+            is_line_end.then(|| in_file - line_end.len() as u64)
+        });
+        let end = marked.unwrap_or_else(|| self.byte_distance(text, part.end));
+        self.originals.get(start as usize..end as usize)
     }
 }

@@ -32,8 +32,9 @@ pub enum SwitchError {
     },
     /// The server counts other rows in the target than were loaded.
     #[error(
-        "{target} holds {counted} rows after the copy from staging, and {expected} were expected; \
-         nothing was switched"
+        "{target} holds {} after the copy from staging, and {expected} were expected; nothing was \
+         switched",
+        crate::plural::counted(*counted, "row")
     )]
     Count {
         /// The target.

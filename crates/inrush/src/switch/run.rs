@@ -11,6 +11,7 @@ use crate::destination::postgres::{DestinationError, Session, catalog};
 use crate::fault::{self, Fault, FaultPoint};
 use crate::ledger::{Fence, Ledger};
 use crate::package::Mode;
+use crate::plan::index_rebuild;
 use crate::plan::switch_statements::{self, SwitchStep};
 use crate::plan::units::PartitionNames;
 use crate::plan::{FlowPlan, Plan, Publish};
@@ -142,6 +143,9 @@ async fn publish(
         }
     }
     let target = named(session, flow, target).await?;
+    for statement in index_rebuild::before_rows(flow) {
+        session.execute(&statement, &doing).await?;
+    }
     for unit in &target.units {
         for step in switch_statements::publish_unit(flow, &task.plan.settings.staging_schema, unit)
         {
@@ -170,6 +174,9 @@ async fn publish(
                 }
             }
         }
+    }
+    for statement in index_rebuild::after_rows(flow) {
+        session.execute(&statement, &doing).await?;
     }
     Ok(target)
 }

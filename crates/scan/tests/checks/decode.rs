@@ -1,6 +1,6 @@
 //! A field means what a plain reading of the rules says.
 
-use inrush_scan::{Dialect, Escape, FieldText, decode_field};
+use inrush_scan::{Dialect, Escape, FieldText, Trim, decode_field};
 
 /// Checks a field as written.
 ///
@@ -33,7 +33,7 @@ fn plain(dialect: &Dialect, written: &[u8]) -> Option<Vec<u8>> {
         let is_null = dialect.null_quoted && dialect.is_null(&text);
         return (!is_null).then_some(text);
     }
-    let written = dialect.trimmed(written);
+    let written = trimmed(dialect, written);
     if dialect.is_null(written) {
         return None;
     }
@@ -41,6 +41,32 @@ fn plain(dialect: &Dialect, written: &[u8]) -> Option<Vec<u8>> {
         (None, Escape::Byte(escape)) => copy_text(written, escape),
         _ => written.to_vec(),
     })
+}
+
+/// Without blanks, which are told from the beginning: what an escape stands before is none.
+fn trimmed<'a>(dialect: &Dialect, written: &'a [u8]) -> &'a [u8] {
+    let escapes = dialect.quote.is_none();
+    let mut is_blank = Vec::with_capacity(written.len());
+    while is_blank.len() < written.len() {
+        let byte = written[is_blank.len()];
+        if escapes && Escape::Byte(byte) == dialect.escape {
+            is_blank.extend([false, false]);
+        } else {
+            is_blank.push(matches!(byte, b' ' | b'\t'));
+        }
+    }
+    is_blank.truncate(written.len());
+    let first = is_blank.iter().position(|is_blank| !is_blank);
+    let last = is_blank.iter().rposition(|is_blank| !is_blank);
+    let start = match dialect.trim {
+        Trim::Start | Trim::Both => first.unwrap_or(written.len()),
+        Trim::None | Trim::End => 0,
+    };
+    let end = match dialect.trim {
+        Trim::End | Trim::Both => last.map_or(start, |last| last + 1),
+        Trim::None | Trim::Start => written.len(),
+    };
+    &written[start..end]
 }
 
 /// What stands between quotes, and behind the closing one as it is.

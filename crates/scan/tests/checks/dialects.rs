@@ -2,6 +2,7 @@
 
 use inrush_scan::{
     Dialect, Escape, FieldPosition, FixedWidth, PositionUnit, RecordEnd, ShortText, Terminator,
+    Trim,
 };
 
 /// Bytes that [`dialect_of`] takes.
@@ -42,6 +43,7 @@ pub fn dialect_of(input: &[u8]) -> Option<(Dialect, &[u8])> {
         nulls: vec![[String::new(), "\\N".to_owned()][usize::from(flag(2))].clone()],
         null_quoted: flag(3),
         blank_lines_are_records: flag(1),
+        trim: [Trim::None, Trim::Start, Trim::End, Trim::Both][usize::from(flags >> 5 & 3)],
         // One limit that records of some texts pass, and one that none does.
         record_bytes_max: if flag(4) { 1 << 10 } else { 1 << 20 },
         ..Dialect::tbl()

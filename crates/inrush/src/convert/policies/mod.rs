@@ -55,6 +55,7 @@ impl FieldPolicy {
         let policies = &column.policies;
         let rewrite = Rewrite::of(column)?;
         let is_usual = policies.trim.is_none()
+            && !policies.trim_quoted
             && policies.null.is_none()
             && policies.default.is_none()
             && matches!(rewrite, Rewrite::Nothing);
@@ -418,6 +419,12 @@ pub(super) fn refuse_unused(column: &Column) -> Result<(), ConvertError> {
             (is_integer || is_decimal) && has_scale || has_seconds,
             "only integers, numeric with digits, times and timestamps are rounded: floats always \
              take the nearest value, and dates and intervals never lose a part",
+        ),
+        (
+            "lossless",
+            policies.lossless,
+            is_number,
+            "only numbers lose a part of what is written",
         ),
     ];
     for (setting, is_set, is_used, takes) in checks {

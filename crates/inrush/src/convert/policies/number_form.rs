@@ -11,6 +11,7 @@ use super::super::number::{is_any_word, is_not_finite};
 use super::round::rounded;
 use crate::column::{Column, ColumnType};
 use crate::column_policy::{NanPolicy, NegativeForm, NumberForm, Rounding};
+use crate::plural::counted_do;
 
 /// What became of a number.
 #[derive(Debug, PartialEq, Eq)]
@@ -159,9 +160,10 @@ impl NumberRewriter {
         let shown = String::from_utf8_lossy(&self.group).into_owned();
         if !(1..=3).contains(&at) {
             return Err(ValueError::syntax(format!(
-                "not a number in groups of three digits: {at} digits stand before the first \
-                 {shown:?}, the column's group_separator; mend the row, or likely the columns are \
-                 not in the file's order"
+                "not a number in groups of three digits: {} before the first {shown:?}, \
+                 the column's group_separator; mend the row, or likely the columns are not in the \
+                 file's order",
+                counted_do(at as u64, "digit", "stand")
             )));
         }
         if body[0] == b'0' {
@@ -175,9 +177,10 @@ impl NumberRewriter {
             let count = digit_count(digits);
             if count != 3 {
                 return Err(ValueError::syntax(format!(
-                    "not a number in groups of three digits: {count} digits follow a {shown:?}, \
-                     the column's group_separator; mend the row, or where {shown:?} is the file's \
-                     decimal separator declare it so"
+                    "not a number in groups of three digits: {} a {shown:?}, the column's \
+                     group_separator; mend the row, or where {shown:?} is the file's decimal \
+                     separator declare it so",
+                    counted_do(count as u64, "digit", "follow")
                 )));
             }
             out.extend_from_slice(&digits[..3]);

@@ -219,6 +219,8 @@ policies! {
         "1,5\n2\n3,-\n" => ["5", "!NullNotAllowed", "!NullNotAllowed"];
     trimmed_by_the_format: trimming(), MONEY, half_even, " NA ,1\n 1.005 ,1\n" => ["NULL", "1.00"],
         rounded = 1;
+    quotes_trimmed_as_the_format_says: trimming(), TEXT, |c| c.policies.trim_quoted = true,
+        "\" a \",1\n b ,1\n" => ["a", "b"];
     not_trimmed_for_the_column: trimming(), TEXT, |c| c.policies.trim = Some(Trim::None),
         " NA ,1\nNA,1\n" => [" NA ", "NULL"];
     quoted_nulls: trimming(), TEXT, |c| c.policies.null = nulls(&["-"]),

@@ -6,6 +6,7 @@ use super::error::DestinationError;
 use super::quote;
 use super::session::Session;
 use super::types::{self, ResolvedType};
+use crate::column::Column;
 
 /// A table as it stands before the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +39,14 @@ pub struct TargetFacts {
     pub structure: String,
     /// Names of foreign keys from it; attaching a partition checks them row by row.
     pub foreign_keys: Vec<String>,
+    /// Rules on INSERT that are not disabled: they write something else than what is inserted.
+    pub insert_rules: Vec<String>,
+    /// The table access method, where it is not the database's own default.
+    pub access_method: Option<String>,
+    /// The tablespace, where it is not the database's own.
+    pub tablespace: Option<String>,
+    /// `pg_class.relreplident`: `d` the primary key, `f` the full row, `n` nothing, `i` an index.
+    pub replica_identity: char,
 }
 
 /// A column of a target.
@@ -55,6 +64,8 @@ pub struct CatalogColumn {
     pub has_default: bool,
     /// The server numbers it.
     pub identity: bool,
+    /// The sequence that numbers it, as SQL names it.
+    pub identity_sequence: Option<String>,
     /// Its collation as SQL names it, where it is not its type's own.
     pub collation: Option<String>,
 }
@@ -90,6 +101,26 @@ pub struct IndexFacts {
     pub unique: bool,
     /// The definition of the constraint that it stands for (`PRIMARY KEY (a)`).
     pub constraint: Option<String>,
+    /// The tablespace that it names, where it is not the database's own.
+    pub tablespace: Option<String>,
+}
+
+impl TargetFacts {
+    /// Columns that the server numbers and the files leave out.
+    pub fn numbered(&self, loaded: &[Column]) -> impl Iterator<Item = &CatalogColumn> {
+        self.columns.iter().filter(move |column| {
+            column.identity && loaded.iter().all(|other| other.name != column.name)
+        })
+    }
+
+    /// What follows `REPLICA IDENTITY` where it is neither the primary key nor an index.
+    pub fn replica_identity_words(&self) -> Option<&'static str> {
+        match self.replica_identity {
+            'f' => Some("FULL"),
+            'n' => Some("NOTHING"),
+            _ => None,
+        }
+    }
 }
 
 /// Reads a table; none where there is no relation of that name.
@@ -106,7 +137,11 @@ pub async fn target(
                     p.partstrat::text, \
                     ARRAY(SELECT a.attname::text FROM unnest(p.partattrs) WITH ORDINALITY k(n, o) \
                           LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.n \
-                               AND k.n > 0 ORDER BY o) \
+                               AND k.n > 0 ORDER BY o), \
+                    (SELECT amname::text FROM pg_am WHERE oid = c.relam \
+                        AND amname <> current_setting('default_table_access_method')), \
+                    (SELECT spcname::text FROM pg_tablespace WHERE oid = c.reltablespace), \
+                    c.relreplident::text \
              FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
              LEFT JOIN pg_partitioned_table p ON p.partrelid = c.oid \
              WHERE n.nspname = $1 AND c.relname = $2",
@@ -159,6 +194,18 @@ pub async fn target(
             &doing,
         )
         .await?,
+        // `3` is the event INSERT.
+        insert_rules: names(
+            session,
+            "SELECT rulename::text FROM pg_rewrite \
+             WHERE ev_class = $1 AND ev_type = '3' AND ev_enabled <> 'D' ORDER BY 1",
+            oid,
+            &doing,
+        )
+        .await?,
+        access_method: row.get(8),
+        tablespace: row.get(9),
+        replica_identity: first_character(row.get(10)),
     }))
 }
 
@@ -173,7 +220,9 @@ async fn columns(
                     atthasdef, attidentity <> '', \
                     (SELECT format('%I.%I', n.nspname, c.collname) FROM pg_collation c \
                      JOIN pg_namespace n ON n.oid = c.collnamespace \
-                     WHERE c.oid = attcollation AND c.collname <> 'default') \
+                     WHERE c.oid = attcollation AND c.collname <> 'default'), \
+                    CASE WHEN attidentity <> '' THEN \
+                      pg_get_serial_sequence(attrelid::regclass::text, attname) END \
              FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped \
              ORDER BY attnum",
             &[&oid],
@@ -200,6 +249,7 @@ async fn columns(
             generated: !row.get::<_, String>(4).is_empty(),
             has_default: row.get(5),
             identity: row.get(6),
+            identity_sequence: row.get(8),
             collation: row.get(7),
         });
     }
@@ -285,7 +335,8 @@ async fn insert_triggers(
     names(
         session,
         "SELECT tgname::text FROM pg_trigger \
-         WHERE tgrelid = $1 AND NOT tgisinternal AND (tgtype & 4) <> 0 ORDER BY 1",
+         WHERE tgrelid = $1 AND NOT tgisinternal AND tgenabled <> 'D' AND (tgtype & 4) <> 0 \
+         ORDER BY 1",
         oid,
         doing,
     )
@@ -328,7 +379,8 @@ async fn indexes(
                       || quote_ident(ic.relname) || ' ON ' \
                       || CASE WHEN tc.relkind = 'p' THEN 'ONLY ' ELSE '' END \
                       || quote_ident(n.nspname) || '.' || quote_ident(tc.relname) || ' ')), \
-                    i.indisunique, pg_get_constraintdef(con.oid) \
+                    i.indisunique, pg_get_constraintdef(con.oid), \
+                    (SELECT spcname::text FROM pg_tablespace WHERE oid = ic.reltablespace) \
              FROM pg_index i JOIN pg_class ic ON ic.oid = i.indexrelid \
              JOIN pg_class tc ON tc.oid = i.indrelid \
              JOIN pg_namespace n ON n.oid = tc.relnamespace \
@@ -346,6 +398,7 @@ async fn indexes(
             definition: row.get(1),
             unique: row.get(2),
             constraint: row.get(3),
+            tablespace: row.get(4),
         })
         .collect())
 }

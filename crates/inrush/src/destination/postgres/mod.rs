@@ -8,6 +8,7 @@
 pub mod address;
 pub mod catalog;
 pub mod copy;
+pub mod default_grants;
 pub mod error;
 pub mod guests;
 pub mod password_file;

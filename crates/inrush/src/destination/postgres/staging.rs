@@ -28,7 +28,36 @@ pub enum Model {
         schema: String,
         /// Its name.
         name: String,
+        /// How the staging table is stored, where it becomes a partition.
+        storage: Storage,
     },
+}
+
+/// How a table is stored, where that is not the database's own way. A partition takes it from its
+/// parent; `LIKE` leaves it out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Storage {
+    /// The table access method.
+    pub access_method: Option<String>,
+    /// The tablespace.
+    pub tablespace: Option<String>,
+}
+
+impl Storage {
+    /// What follows the columns in `CREATE TABLE`.
+    fn clauses(&self) -> String {
+        let mut clauses = String::new();
+        for (word, name) in [
+            (" USING ", &self.access_method),
+            (" TABLESPACE ", &self.tablespace),
+        ] {
+            if let Some(name) = name {
+                clauses.push_str(word);
+                clauses.push_str(&identifier(name));
+            }
+        }
+        clauses
+    }
 }
 
 /// The bounds that a unit keeps, as SQL texts of the key's type; none is unbounded.
@@ -100,9 +129,11 @@ pub fn create_staging(
         Model::Target {
             schema: target_schema,
             name: target_name,
+            storage,
         } => vec![format!(
-            "CREATE TABLE {staging} (LIKE {} INCLUDING ALL EXCLUDING IDENTITY EXCLUDING INDEXES)",
-            qualified(target_schema, target_name)
+            "CREATE TABLE {staging} (LIKE {} INCLUDING ALL EXCLUDING IDENTITY EXCLUDING INDEXES){}",
+            qualified(target_schema, target_name),
+            storage.clauses()
         )],
     };
     if let Some(bounds) = bounds {
@@ -115,6 +146,26 @@ pub fn create_staging(
 pub fn allow_null(schema: &str, name: &str, column: &str) -> String {
     format!(
         "ALTER TABLE {} ALTER COLUMN {} DROP NOT NULL",
+        qualified(schema, name),
+        identifier(column)
+    )
+}
+
+/// Lets the sequence of an identity column number the rows of a staging table: `LIKE` cannot share
+/// it, and files may leave the column out.
+pub fn number_by(schema: &str, name: &str, column: &str, sequence: &str) -> String {
+    format!(
+        "ALTER TABLE {} ALTER COLUMN {} SET DEFAULT nextval({}::regclass)",
+        qualified(schema, name),
+        identifier(column),
+        literal(sequence).trim_start()
+    )
+}
+
+/// Takes the default of a column away.
+pub fn drop_default(schema: &str, name: &str, column: &str) -> String {
+    format!(
+        "ALTER TABLE {} ALTER COLUMN {} DROP DEFAULT",
         qualified(schema, name),
         identifier(column)
     )
@@ -168,19 +219,29 @@ pub fn build_indexes(schema: &str, name: &str, target: &TargetFacts) -> Vec<Stri
     target
         .indexes
         .iter()
-        .map(|index| build_index(schema, name, index))
+        .flat_map(|index| build_index(&qualified(schema, name), None, index))
         .collect()
 }
 
-fn build_index(schema: &str, name: &str, index: &IndexFacts) -> String {
-    let staging = qualified(schema, name);
-    match &index.constraint {
-        Some(constraint) => format!("ALTER TABLE {staging} ADD {constraint}"),
+/// The statements that build an index like `index` on a table, named where a name is given.
+pub fn build_index(table: &str, name: Option<&str>, index: &IndexFacts) -> Vec<String> {
+    let build = match &index.constraint {
+        Some(constraint) => format!("ALTER TABLE {table} ADD {constraint}"),
         None => format!(
-            "CREATE {}INDEX ON {staging} {}",
+            "CREATE {}INDEX {}ON {table} {}",
             if index.unique { "UNIQUE " } else { "" },
+            name.map_or(String::new(), |name| format!("{} ", identifier(name))),
             index.definition
         ),
+    };
+    match &index.tablespace {
+        None => vec![build],
+        // The clause would have to stand in the middle of the definition.
+        Some(tablespace) => vec![
+            format!("SET LOCAL default_tablespace = {}", identifier(tablespace)),
+            build,
+            "SET LOCAL default_tablespace = DEFAULT".to_owned(),
+        ],
     }
 }
 

@@ -67,7 +67,39 @@ forms! {
     json_in_tabs: "a.txt", "1\t{\"a\":1,\"b\":2}\n2\t{\"a\":3}\n3\t[1,2,3]\n"
         => "\\t", "column_1 integer, column_2 json", [];
     title_line: "a.csv", "Sales of 2024\n\nid,amount\n1,5\n2,6\n3,7\n"
-        => ", \" header", "id integer, amount integer", ["1 line that are no rows (`Sales of 2024`)"];
+        => ", \" header skip 2", "id integer, amount integer", [];
+    title_of_several_lines: "a.csv", "Sales, \"by month\"\nof 2024\n\nid,town,amount\n1,Graz,5\n2,Linz,6\n3,Wien,7\n"
+        => ", \" header skip 3", "id integer, town text, amount integer", [];
+    title_filled_up_with_delimiters: "a.csv", "Sales of 2024,,\n,,\nid,town,amount\n1,Graz,5\n2,Linz,6\n3,Wien,7\n"
+        => ", \" header skip 2", "id integer, town text, amount integer", [];
+    title_over_text: "a.csv", "Towns\n\nname,town\nAnn,Graz\nBob,Linz\nCy,Wien\n"
+        => ", \" header skip 2", "name text, town text", ["by its look alone"];
+    title_over_rows: "a.csv", "Sales of 2024\n\n1,5\n2,6\n3,7\n"
+        => ", \"", "column_1 integer, column_2 integer", ["would be rejected or taken for the header: where they are a title, set skip_lines = 2"];
+    a_ragged_row_is_no_title: "a.txt", "1,2\n1,2,3\n4,5,6\n7,8,9\n"
+        => ", \"", "column_1 integer, column_2 integer, column_3 integer", ["1 record of another form"];
+    a_hollow_row_is_no_title: "a.csv", "x,,\nAnn,Graz,b\nBob,Linz,c\nCy,Wien,d\n"
+        => ", \"", "column_1 text, column_2 text, column_3 text", ["where they are a title, and line 2 names the fields, set skip_lines = 1"];
+    title_with_as_many_fields: "a.csv", "Report, Q1\nid,amount\n1,5\n2,6\n3,7\n"
+        => ", \" header", "report text, q1 text", ["by its look alone", "below line 2 2 columns would be of another type; where that line names the fields, set skip_lines = 1"];
+    header_of_two_lines: "a.csv", "id,amount\nno,EUR\n1,5\n2,6\n3,7\n"
+        => ", \" header", "id text, amount text", ["by its look alone", "set skip_lines = 1"];
+    separator_line: "a.csv", "sep=;\r\nid;name\r\n1;Ann\r\n2;Bob\r\n3;Cy\r\n"
+        => "; \" header skip 1", "id integer, name text", ["not written as their names tell"];
+    separator_line_decides: "a.txt", "\"SEP=|\"\n1,5|a,b\n2,6|c,d\n3,7|e,f\n"
+        => "| \" skip 1", "column_1 text, column_2 text", ["numbers have commas"];
+    separator_line_and_title: "a.csv", "sep=,\nSales\n\nid,name\n1,Ann\n2,Bob\n3,Cy\n"
+        => ", \" header skip 3", "id integer, name text", [];
+    null_marks_in_paths: "a.csv", "id,path\n1,C:\\new\\table\n2,\\N\n3,C:\\dir\n"
+        => ", \" header null \\N", "id integer, path text", [];
+    null_marks_alone: "a.txt", "1|C:\\new|x\n2|\\N|y\n3|\\\\srv\\tmp|z\n"
+        => "| \" null \\N", "column_1 integer, column_2 text, column_3 text", [];
+    escaped_delimiters: "a.txt", "1,a\\,b,x\n2,\\N,y\n3,c\\\\d,z\n4,e,w\n"
+        => ", \\ null \\N", "column_1 integer, column_2 text, column_3 text", ["backslashes are taken as escapes"];
+    doubled_backslashes_of_mysql: "a.txt", "1,C:\\\\new,x\n2,\\N,y\n3,d,z\n"
+        => ", \\ null \\N", "column_1 integer, column_2 text, column_3 text", ["backslashes are taken as escapes"];
+    paths_in_a_tsv: "a.tsv", "1\tC:\\dir\tx\n2\t\\N\ty\n3\tC:\\new\tz\n"
+        => "\\t \" null \\N", "column_1 integer, column_2 text, column_3 text", ["not written as their names tell"];
     comments: "a.csv", "# made by x\n# at noon\nid,amount\n1,5\n2,6\n3,7\n"
         => ", \" header", "id integer, amount integer", [];
     header_behind_a_hash: "a.csv", "#id,amount\n1,5\n2,6\n3,7\n"
@@ -109,7 +141,13 @@ fn all_of_a_declared_format_holds() {
         };
         let guess = sniffed_files(&[("a.csv", text)], &options).expect("it can be read");
         let header = guess.format().header;
-        assert_eq!(guess.format(), crate::package::Format { header, ..format });
+        let lossless = guess.format().lossless;
+        let expected = crate::package::Format {
+            header,
+            lossless,
+            ..format
+        };
+        assert_eq!(guess.format(), expected);
         (columns(&guess), guess)
     };
     let format = crate::package::Format::default;
@@ -134,6 +172,19 @@ fn all_of_a_declared_format_holds() {
         },
     );
     assert_eq!(found, "id integer, amount integer");
+    let lossless = crate::package::Format {
+        lossless: Some(false),
+        skip_lines: Some(2),
+        ..format()
+    };
+    let options = SniffOptions {
+        format: lossless,
+        everything: false,
+    };
+    let text = b"Sales; of\n2024\nid;amount\n1;4\n2;5\n";
+    let guess = sniffed_files(&[("a.csv", text)], &options).expect("it can be read");
+    assert_eq!(form(&guess), "; \" header skip 2", "the rest is guessed");
+    assert_eq!(guess.format().lossless, Some(false));
     let (found, guess) = sniffed_as(
         b"id,amount\r% no row\r1,4\r2\r",
         crate::package::Format {

@@ -28,6 +28,21 @@ headers! {
     odd_names: "a.csv", "Order ID,,Order ID,2024\n1,2,3,4\n5,6,7,8\n9,10,11,12\n"
         => "order_id integer, column_2 integer, order_id_2 integer, _2024 integer",
         ["field 2 has no name: it is called column_2", "`Order ID` stands there more than once"];
+    years_over_amounts: "a.csv", "Item,2019,2020\nSales,10,20\nCosts,5,6\nRent,7,8\n"
+        => "item text, _2019 integer, _2020 integer", [];
+    years_over_years: "a.csv", "Item,2019,2020\nSales,2010,2020\nCosts,2005,2006\n"
+        => "column_1 text, column_2 integer, column_3 integer", ["its numbers follow each other"];
+    years_alone: "a.csv", "2019,2020\n10,20\n5,6\n7,8\n" => "_2019 integer, _2020 integer", [];
+    one_year_of_many_numbers: "a.csv", "2019,17\n10,20\n5,6\n7,8\n"
+        => "column_1 integer, column_2 integer", ["a number of it is a year"];
+    months_as_numbers: "a.csv", "Item,1,2,3\nSales,10,20,3\nCosts,5,6,9\nRent,7,8,1\n"
+        => "column_1 text, column_2 integer, column_3 integer, column_4 integer", ["its numbers follow each other"];
+    dates_over_amounts: "a.csv", "Item,2024-01-01,2024-02-01\nSales,10,20\nCosts,5,6\nRent,7,8\n"
+        => "item text, _2024_01_01 integer, _2024_02_01 integer", [];
+    no_value_is_no_name: "a.csv", "1,NA\n2,3\n4,5\n6,7\n"
+        => "column_1 integer, column_2 text", ["`NA` stands in 1 row"];
+    a_bad_value_is_no_name: "a.csv", "1,total\n2,3\n4,5\n6,7\n"
+        => "column_1 integer, column_2 text", ["was taken for a row, though 1"];
     header_only: "a.csv", "id,name\n" => "id text, name text", ["nothing but a header"];
     header_only_without_a_name: "a.txt", "id,name\n" => "id text, name text", ["nothing but a header"];
     quoted_header: "a.csv", "\"id\",\"full name\"\n1,\"Ann\"\n2,\"Bob\"\n3,\"Cy\"\n" => "id integer, full_name text", [];

@@ -72,6 +72,9 @@ fn form(guess: &Guess) -> String {
     if form.header {
         words.push("header".to_owned());
     }
+    if form.skip_lines > 0 {
+        words.push(format!("skip {}", form.skip_lines));
+    }
     if form.nulls != [""] {
         words.push(format!("null {}", form.nulls.join(" ")));
     }

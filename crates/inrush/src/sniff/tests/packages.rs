@@ -10,9 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::column::Column;
 use crate::convert::Converter;
-use crate::package::{
-    Bounds, Connection, Flow, Mode, OneOrMany, Origin, Overrides, Package, RejectLimit, RunSettings,
-};
+use crate::package::{Connection, Flow, OneOrMany, Origin, Overrides, Package, RunSettings};
 use crate::source::{BufferPool, Shard, ShardReader};
 
 /// The package of a guess, written and read again.
@@ -23,16 +21,9 @@ fn read_back(guess: &Guess) -> (String, Package) {
         connections: BTreeMap::from([("target".to_owned(), Connection::new("embedded"))]),
         run: RunSettings::default(),
         flows: vec![Flow {
-            name: None,
-            connection: None,
-            files: OneOrMany::One("a".to_owned()),
             format: guess.format(),
             columns: guess.columns(),
-            table: "t".to_owned(),
-            partition_by: None,
-            bounds: Bounds::default(),
-            mode: Mode::Create,
-            rejects: RejectLimit::default(),
+            ..Flow::new(OneOrMany::One("a".to_owned()), "t")
         }],
         origin: Origin::default(),
     };

@@ -64,6 +64,11 @@ fn compressed_files_have_the_same_rows() {
             [zstd(b""), zstd(&text), zstd(b"")].concat(),
         ),
         ("skippable.zst", skippable),
+        ("padded.gz", [gzip(&text), vec![0; 300_000]].concat()),
+        (
+            "padded_by_one.gz",
+            [gzip(first), gzip(second), vec![0]].concat(),
+        ),
         ("one.tbl.bz2", bzip2(&text)),
         ("two.tbl.bz2", [bzip2(first), bzip2(second)].concat()),
         (
@@ -180,7 +185,9 @@ fn damage_is_found() {
             assert!(
                 matches!(
                     error,
-                    SourceError::Corrupt { .. } | SourceError::Truncated { .. }
+                    SourceError::Corrupt { .. }
+                        | SourceError::Truncated { .. }
+                        | SourceError::Trailing { .. }
                 ),
                 "{name}: {error}"
             );
@@ -204,6 +211,37 @@ fn a_truncation_is_told_in_full() {
             text().len()
         )
     );
+}
+
+#[test]
+fn what_follows_gzip_data_is_told_with_its_place() {
+    let folder = tempdir().expect("a folder");
+    let text = text();
+    let member = gzip(&text);
+    let garbage = member.len();
+    // gzip itself loses a member behind zeros, and garbage, with a warning.
+    for (behind, at, byte) in [
+        (b"garbage".to_vec(), garbage, "0x67"),
+        (b"\0\0\0x".to_vec(), garbage + 3, "0x78"),
+        (
+            [vec![0; 512], member.clone()].concat(),
+            garbage + 512,
+            "0x1f",
+        ),
+    ] {
+        let file = write(folder.path(), "a.gz", [member.clone(), behind].concat());
+        let error = read(&file, &Dialect::tbl(), 1 << 20).expect_err("refused");
+        assert_eq!(
+            message(error, folder.path()),
+            format!(
+                "FOLDER/a.gz: the gzip data end at byte {at} compressed ({} uncompressed), and \
+                 there stands the byte {byte}, which is neither another gzip member nor part of a \
+                 padding of zeros; rows may be lost there: make or copy the file again, or cut it \
+                 there if what follows is no part of it (head -c {at})",
+                text.len()
+            )
+        );
+    }
 }
 
 #[test]

@@ -260,3 +260,51 @@ proptest! {
         prop_assert_eq!(whole, split);
     }
 }
+
+/// The bytes of the file are kept beside their translation, those of every record and of what
+/// cannot be translated.
+#[test]
+fn records_keep_the_bytes_of_their_file() {
+    let folder = tempdir().expect("a folder");
+    for (name, characters) in SAMPLES {
+        let mut bytes = Vec::new();
+        let mut expected = Vec::new();
+        for row in 0..300 {
+            let mut record = encoded(name, &format!("{row}|{characters}|"));
+            if name == "windows-1252" && row % 7 == 0 {
+                // Nothing in this encoding's neighbour, and a character of its own here.
+                record.push(0x81);
+            }
+            if name == "shift_jis" && row % 7 == 0 {
+                record.push(0xff);
+            }
+            bytes.extend(&record);
+            bytes.extend(encoded(name, "\n"));
+            expected.push(record);
+        }
+        let file = declared(&write(folder.path(), name, &bytes), name);
+        for chunk_bytes in [7, 100, 1 << 20] {
+            let shard = super::super::Shard::whole(Arc::clone(&file));
+            let dialect = Dialect {
+                extra_fields: inrush_scan::ExtraFields::Ignore,
+                trailing_delimiter: false,
+                ..Dialect::tbl()
+            };
+            let mut reader = ShardReader::open(shard, &dialect, chunk_bytes, BufferPool::default())
+                .expect("opens");
+            let mut records = Records::default();
+            let mut found = Vec::new();
+            while let Some(chunk) = reader.next_chunk(&mut records).expect("readable") {
+                for record in &records.records {
+                    found.push(
+                        chunk
+                            .original(record.start as usize..record.end as usize)
+                            .to_vec(),
+                    );
+                }
+                reader.recycle(chunk);
+            }
+            assert!(found == expected, "{name} in chunks of {chunk_bytes}");
+        }
+    }
+}

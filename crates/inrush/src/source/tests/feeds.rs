@@ -277,3 +277,23 @@ fn a_feed_of_a_silent_pipe_can_be_dropped() {
     drop(feed.expect("the header is there"));
     drop(writer);
 }
+
+#[test]
+fn a_feed_that_is_read_keeps_no_memory() {
+    let folder = tempdir().expect("a folder");
+    let file = write(folder.path(), "file.tbl", "1|some text|\n".repeat(1000));
+    let feed = Feed::start(&file, &Dialect::tbl(), settings(1000, 100), &[]).expect("begins");
+    let mut last = None;
+    let mut most = 0;
+    while let Some(range) = runtime().block_on(feed.next_range()).expect("readable") {
+        if let Some(mut before) = last.take() {
+            read_range(&mut before).expect("readable");
+        }
+        most = most.max(feed.spare_bytes());
+        last = Some(range);
+    }
+    assert!(most > 0, "buffers go around");
+    // The last range was in somebody's hands when the end was seen.
+    read_range(&mut last.expect("there are ranges")).expect("readable");
+    assert_eq!(feed.spare_bytes(), 0);
+}

@@ -10,6 +10,7 @@ mod pipes;
 mod previews;
 mod ranges;
 mod reading;
+mod skip_lines;
 
 use std::fs;
 use std::path::Path;

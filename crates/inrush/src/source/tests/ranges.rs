@@ -1,5 +1,8 @@
 //! Byte ranges of a plain file: together they are the file.
 
+use inrush_scan::{
+    Escape, FieldPosition, FixedWidth, PositionUnit, RecordEnd, ShortText, Terminator,
+};
 use proptest::prelude::*;
 use tempfile::tempdir;
 
@@ -17,7 +20,63 @@ fn line_based() -> Vec<Dialect> {
         header: false,
         ..csv.clone()
     };
-    vec![Dialect::tbl(), csv, headless]
+    // Terminators that a look at a few bytes before the range is enough for.
+    let with = |terminator| Dialect {
+        terminator,
+        ..csv.clone()
+    };
+    let own = |text| Terminator::Text(ShortText::new(text).expect("short"));
+    let found = vec![
+        with(Terminator::CrLf),
+        Dialect {
+            comment: Some(b'#'),
+            ..with(Terminator::Cr)
+        },
+        with(own(b";\n")),
+        Dialect {
+            header: false,
+            ..with(own(b"\r\r\n"))
+        },
+        Dialect {
+            fixed: Some(FixedWidth {
+                fields: vec![FieldPosition {
+                    start: 0,
+                    length: 1,
+                }],
+                unit: PositionUnit::Bytes,
+                record: RecordEnd::Line { length: None },
+            }),
+            header: false,
+            ..with(Terminator::CrLf)
+        },
+    ];
+    assert!(!found.iter().any(super::super::split::needs_pass));
+    [vec![Dialect::tbl(), csv, headless], found].concat()
+}
+
+#[test]
+fn what_a_few_bytes_do_not_tell_needs_a_pass() {
+    let plain = Dialect {
+        quote: None,
+        escape: Escape::None,
+        ..Dialect::csv()
+    };
+    // Each line end of these two, as an editor has it, is none of the terminator's.
+    let own = |text| Terminator::Text(ShortText::new(text).expect("short"));
+    for dialect in [
+        Dialect::csv(),
+        Dialect::tsv(),
+        Dialect {
+            terminator: own(b";;"),
+            ..plain.clone()
+        },
+        Dialect {
+            terminator: own(b"ab"),
+            ..plain
+        },
+    ] {
+        assert!(super::super::split::needs_pass(&dialect), "{dialect:?}");
+    }
 }
 
 /// Reads a file in ranges with these cuts, and puts them together.
@@ -66,6 +125,8 @@ fn ranges_cut_anywhere_are_the_whole() {
         "one",
         "\n",
         "a|\n\n",
+        "\u{feff}a\r\n\rb\r\r\n\r\nc\r",
+        "\u{feff}#\r\n;\n\r\r\n",
     ] {
         let file = write(folder.path(), "file", text);
         for dialect in line_based() {
@@ -90,16 +151,20 @@ proptest! {
     #[test]
     fn ranges_of_any_text_are_the_whole(
         pieces in prop::collection::vec(prop::sample::select(vec![
-            "a", "|", ",", "\n", "\r\n", "é", "long text, of words\n",
+            "a", "|", ",", "\n", "\r\n", "é", "long text, of words\n", "\r", ";\n", ";", "#",
+            "\r\r\n", "\u{feff}",
         ]), 0..60),
-        which in 0usize..3,
+        which in 0usize..8,
         range_bytes in 1u64..40,
         chunk_bytes in 1usize..40,
     ) {
         let folder = tempdir().expect("a folder");
         let file = write(folder.path(), "file", pieces.concat());
         let dialect = &line_based()[which];
-        let whole = read(&file, dialect, 1 << 20).expect("readable");
+        // A header with a fault is an error of the file, however it is read.
+        let Ok(whole) = read(&file, dialect, 1 << 20) else {
+            return Ok(());
+        };
         let mut cuts: Vec<u64> = (0..file.size_bytes).step_by(range_bytes as usize).collect();
         cuts.push(file.size_bytes);
         if cuts.len() > 1 {

@@ -1,0 +1,93 @@
+//! What `ALTER DEFAULT PRIVILEGES IN SCHEMA` grants on tables that a role makes in a schema.
+//!
+//! Staging tables are made in a schema of their own and moved, so that the server does not grant it
+//! by itself.
+
+use super::error::DestinationError;
+use super::quote::identifier;
+use super::session::Session;
+
+/// Privileges that one role gets on a new table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefaultGrant {
+    /// The privileges, as in `SELECT, INSERT`.
+    pub privileges: String,
+    /// The role that gets them; none stands for PUBLIC.
+    pub grantee: Option<String>,
+    /// It may grant them on.
+    pub grantable: bool,
+}
+
+impl DefaultGrant {
+    /// The statement that grants them on a table.
+    pub fn statement(&self, table: &str) -> String {
+        format!(
+            "GRANT {} ON TABLE {table} TO {}{}",
+            self.privileges,
+            self.grantee
+                .as_deref()
+                .map_or_else(|| "PUBLIC".to_owned(), identifier),
+            if self.grantable {
+                " WITH GRANT OPTION"
+            } else {
+                ""
+            }
+        )
+    }
+}
+
+/// What tables get that this role makes in `schema`. What it grants in every schema, a staging table
+/// has already.
+pub async fn of_schema(
+    session: &Session,
+    schema: &str,
+) -> Result<Vec<DefaultGrant>, DestinationError> {
+    let rows = session
+        .query(
+            "SELECT string_agg(e.privilege_type, ', ' ORDER BY e.privilege_type), \
+                    (SELECT rolname::text FROM pg_roles WHERE oid = e.grantee), e.is_grantable \
+             FROM pg_default_acl d JOIN pg_namespace n ON n.oid = d.defaclnamespace, \
+                  LATERAL aclexplode(d.defaclacl) e \
+             WHERE n.nspname = $1 AND d.defaclobjtype = 'r' \
+               AND d.defaclrole = (SELECT oid FROM pg_roles WHERE rolname = current_user) \
+             GROUP BY e.grantee, e.is_grantable ORDER BY 2, 3",
+            &[&schema],
+            "reading the default privileges of the target's schema",
+        )
+        .await?;
+    Ok(rows
+        .iter()
+        .map(|row| DefaultGrant {
+            privileges: row.get(0),
+            grantee: row.get(1),
+            grantable: row.get(2),
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_quote_roles() {
+        let grant = DefaultGrant {
+            privileges: "INSERT, SELECT".to_owned(),
+            grantee: Some("re\"ader".to_owned()),
+            grantable: true,
+        };
+        assert_eq!(
+            grant.statement("t"),
+            "GRANT INSERT, SELECT ON TABLE t TO \"re\"\"ader\" WITH GRANT OPTION"
+        );
+        let public = DefaultGrant {
+            grantee: None,
+            grantable: false,
+            ..grant
+        };
+        assert_eq!(
+            public.statement("t"),
+            "GRANT INSERT, SELECT ON TABLE t TO PUBLIC"
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! A first record that is the header, where neither package nor file name says that there is one.
+//!
+//! `.tsv` and `.tbl` have no header by themselves. A file of theirs whose first record is the
+//! names of the columns has one all the same; loaded as a row it would be a reject at best.
+
+use std::sync::Arc;
+
+use inrush_scan::Dialect;
+
+use super::error::PlanError;
+use crate::destination::postgres::catalog::TargetFacts;
+use crate::package::{ALL_OTHERS, ColumnDetail, FieldChoice};
+use crate::source::{Preview, SourceFile};
+
+/// What is known of a flow whose header is in question.
+pub struct Question<'a> {
+    /// The flow.
+    pub flow: &'a str,
+    /// Whether somebody said that there is a header, or none.
+    pub declared: Option<bool>,
+    /// Its files.
+    pub files: &'a [Arc<SourceFile>],
+    /// The columns that its package lists.
+    pub details: &'a [ColumnDetail],
+    /// Its target, where that exists.
+    pub facts: Option<&'a TargetFacts>,
+}
+
+/// Whether the first record is a header: so it is where all of its fields, two at least, are names
+/// of columns. What is told goes to `notes`. Where it only looks like one, and nobody says,
+/// nothing is guessed.
+pub fn has_header(
+    question: &Question<'_>,
+    dialect: &Dialect,
+    notes: &mut Vec<String>,
+) -> Result<bool, PlanError> {
+    if dialect.header {
+        return Ok(true);
+    }
+    let names = names(question);
+    let Some((place, fields)) = first_record(question.files, dialect)? else {
+        return Ok(false);
+    };
+    let found = Found::of(&fields, &names);
+    if found == Found::Row {
+        return Ok(false);
+    }
+    let shown = shortened(&fields);
+    if question.declared.is_some() {
+        notes.push(format!(
+            "{place}: the first record ({shown}) has the names of columns, and is loaded as a row, \
+             since header = false"
+        ));
+        return Ok(false);
+    }
+    match found {
+        Found::Header => {
+            notes.push(format!(
+                "{place}: the first record ({shown}) is the names of the columns, so it was taken \
+                 for the header; header = false in the format if it is a row"
+            ));
+            Ok(true)
+        }
+        Found::Row | Found::Unclear => Err(PlanError::Mismatch {
+            flow: question.flow.to_owned(),
+            what: format!(
+                "{place}: the first record ({shown}) looks like a header, and nothing says that \
+                 there is one"
+            ),
+            hint: "declare header = true in the format if it names the fields, header = false if \
+                   it is a row (--format 'tsv,header', 'tsv,no_header')"
+                .to_owned(),
+        }),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Row,
+    Header,
+    Unclear,
+}
+
+impl Found {
+    fn of(fields: &[String], names: &[String]) -> Found {
+        let is_name = |field: &&String| names.contains(field);
+        let count = fields.iter().filter(is_name).count();
+        let mut distinct: Vec<&String> = fields.iter().collect();
+        distinct.sort();
+        distinct.dedup();
+        if count == 0 || distinct.len() < fields.len() {
+            return Found::Row;
+        }
+        if count == fields.len() {
+            // One text that is its column's name may be a value.
+            return match count {
+                1 => Found::Unclear,
+                _ => Found::Header,
+            };
+        }
+        match count * 2 >= fields.len() {
+            true => Found::Unclear,
+            false => Found::Row,
+        }
+    }
+}
+
+/// The names that a header could have, as they are compared.
+fn names(question: &Question<'_>) -> Vec<String> {
+    let folded = |name: &str| name.trim().to_lowercase();
+    if question.details.is_empty() {
+        return question
+            .facts
+            .iter()
+            .flat_map(|facts| &facts.columns)
+            .filter(|column| !column.generated)
+            .map(|column| folded(&column.name))
+            .collect();
+    }
+    question
+        .details
+        .iter()
+        .filter(|detail| detail.source.is_none() && detail.name != ALL_OTHERS)
+        .map(|detail| match &detail.field {
+            Some(FieldChoice::Name(name)) => folded(name),
+            _ => folded(&detail.name),
+        })
+        .collect()
+}
+
+/// The first record of all files, as names are compared, and its place.
+fn first_record(
+    files: &[Arc<SourceFile>],
+    dialect: &Dialect,
+) -> Result<Option<(String, Vec<String>)>, PlanError> {
+    for file in files {
+        let preview = Preview::read(file, dialect, 1)?;
+        if let Some(record) = preview.records.into_iter().next() {
+            let fields = record
+                .fields
+                .iter()
+                .map(|field| field.as_deref().unwrap_or_default().trim().to_lowercase())
+                .collect();
+            return Ok(Some((record.location.to_string(), fields)));
+        }
+    }
+    Ok(None)
+}
+
+fn shortened(fields: &[String]) -> String {
+    const SHOWN_MAX: usize = 5;
+    let mut text = fields[..fields.len().min(SHOWN_MAX)].join(", ");
+    if fields.len() > SHOWN_MAX {
+        text.push_str(", ...");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_make_a_header() {
+        let texts = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+        for (fields, expected) in [
+            ("id name note", Found::Header),
+            ("name id", Found::Header),
+            ("id nmae note", Found::Unclear),
+            ("id name x y", Found::Unclear),
+            ("id", Found::Unclear),
+            ("id 5", Found::Unclear),
+            ("id 5 x", Found::Row),
+            ("id x y", Found::Row),
+            ("id id", Found::Row),
+            ("1 2 3", Found::Row),
+        ] {
+            assert_eq!(
+                Found::of(&texts(fields), &texts("id name note")),
+                expected,
+                "{fields}"
+            );
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The members of a gzip file, one after the other, and what stands behind the last one.
+//!
+//! Tapes and block devices fill a file's last block with zeros, which gzip itself passes over
+//! too. It also passes over anything else that is no member, with a warning that nobody reads in
+//! a nightly load: there could stand rows whose member was damaged, so it is an error here.
+
+use std::fmt;
+use std::io::{self, BufRead, Read};
+
+use flate2::bufread::GzDecoder;
+
+use super::compression::signature;
+use crate::package::Compression;
+
+/// Reads all members as one text.
+pub(super) struct GzipMembers<R> {
+    /// The member that is read; nothing only while the next one takes its place.
+    member: Option<GzDecoder<R>>,
+    /// Whether everything behind the last member was looked at.
+    at_end: bool,
+}
+
+/// Behind the last member stands something that is neither another one nor zeros only.
+#[derive(Debug)]
+pub(super) struct TrailingBytes {
+    first_byte: u8,
+}
+
+impl fmt::Display for TrailingBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the byte {:#04x}, which is neither another gzip member nor part of a padding of zeros",
+            self.first_byte
+        )
+    }
+}
+
+impl std::error::Error for TrailingBytes {}
+
+impl<R: BufRead> GzipMembers<R> {
+    pub(super) fn new(file: R) -> GzipMembers<R> {
+        GzipMembers {
+            member: Some(GzDecoder::new(file)),
+            at_end: false,
+        }
+    }
+
+    /// The compressed bytes.
+    pub(super) fn get_ref(&self) -> &R {
+        self.member().get_ref()
+    }
+
+    fn member(&self) -> &GzDecoder<R> {
+        self.member.as_ref().expect("one member follows the other")
+    }
+
+    /// Goes to the next member, behind the end of one; false where there is none.
+    fn next_member(&mut self) -> io::Result<bool> {
+        let member = self.member.as_mut().expect("one member follows the other");
+        let file = member.get_mut();
+        let mut zeros_seen = false;
+        let first_byte = loop {
+            let bytes = file.fill_buf()?;
+            match bytes.iter().position(|byte| *byte != 0) {
+                Some(at) => {
+                    let first_byte = bytes[at];
+                    zeros_seen |= at > 0;
+                    file.consume(at);
+                    break first_byte;
+                }
+                None if bytes.is_empty() => return Ok(false),
+                None => {
+                    zeros_seen = true;
+                    let count = bytes.len();
+                    file.consume(count);
+                }
+            }
+        };
+        if zeros_seen || first_byte != signature(Compression::Gzip)[0] {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                TrailingBytes { first_byte },
+            ));
+        }
+        let file = self.member.take().map(GzDecoder::into_inner);
+        self.member = file.map(GzDecoder::new);
+        Ok(true)
+    }
+}
+
+impl<R: BufRead> Read for GzipMembers<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        while !self.at_end && !bytes.is_empty() {
+            let member = self.member.as_mut().expect("one member follows the other");
+            let count = member.read(bytes)?;
+            if count > 0 {
+                return Ok(count);
+            }
+            self.at_end = !self.next_member()?;
+        }
+        Ok(0)
+    }
+}
