@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,14 +103,19 @@ class Inrush:
 
     folder: Path
 
-    def start(self, *words: str | Path, environment: Mapping[str, str] | None = None) -> Running:
-        """Start it."""
+    def start(
+        self,
+        *words: str | Path,
+        environment: Mapping[str, str] | None = None,
+        before: Sequence[str] = (),
+    ) -> Running:
+        """Start it; the words in `before` are a program that starts it, as `prlimit` does."""
         surroundings = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith(("PG", "INRUSH"))
         }
-        command = [str(COMMAND), *map(str, words)]
+        command = [*before, str(COMMAND), *map(str, words)]
         process = subprocess.Popen(
             command,
             cwd=self.folder,

@@ -61,6 +61,7 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
                 VerifyLevel::Sums => Verify::Sums,
                 VerifyLevel::Rows => Verify::Rows,
             },
+            rate_bytes_max: arguments.run.max_rate,
             ..RunSettings::default()
         },
         flows: vec![flow],

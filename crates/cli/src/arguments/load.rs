@@ -31,8 +31,9 @@ pub struct LoadArguments {
 
     /// The database: postgresql://USER@HOST/DATABASE, `embedded` or embedded:FOLDER
     ///
-    /// What the URL leaves out is taken from PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSWORD and
-    /// ~/.pgpass, as psql does it. A password in the URL is refused; ${env:NAME} in it stands
+    /// What the URL leaves out is taken from a service (`?service=NAME` or PGSERVICE), from PGHOST,
+    /// PGPORT, PGUSER, PGDATABASE, PGPASSWORD and others, and from ~/.pgpass, as psql does it. Of
+    /// several hosts the primary is taken. A password in the URL is refused; ${env:NAME} in it stands
     /// for a variable of the environment.
     #[arg(long, value_name = "URL")]
     pub to: String,

@@ -105,10 +105,30 @@ pub struct RunSettings {
     /// How much of each unit is verified before its COMMIT; a flow may say something else.
     #[serde(skip_serializing_if = "is_count")]
     pub verify: Verify,
+    /// Bytes that all streams together send in a second, at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1_024, max = 1_000_000_000_000_i64))]
+    pub rate_bytes_max: Option<u64>,
+    /// Bytes of WAL that a standby may be behind: while one is further behind, the streams pause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1_048_576, max = 1_000_000_000_000_000_i64))]
+    pub replica_lag_bytes_max: Option<u64>,
+    /// Bytes of WAL that a replication slot may hold back: while one holds more, the streams pause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1_048_576, max = 1_000_000_000_000_000_i64))]
+    pub slot_bytes_max: Option<u64>,
+    /// Refuse a load that cannot fit on the server's disk, where that disk can be seen.
+    #[serde(skip_serializing_if = "is_true")]
+    pub disk_check: bool,
     /// The schema of the ledger's tables.
     pub ledger_schema: String,
     /// The schema where staging tables stand until they are switched in.
     pub staging_schema: String,
+}
+
+/// The usual is left out, so that packages keep their digests.
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 impl Default for RunSettings {
@@ -121,6 +141,10 @@ impl Default for RunSettings {
             analyze: true,
             lock_timeout_ms: 5_000,
             verify: Verify::Count,
+            rate_bytes_max: None,
+            replica_lag_bytes_max: None,
+            slot_bytes_max: None,
+            disk_check: true,
             ledger_schema: "inrush".to_owned(),
             staging_schema: "inrush_staging".to_owned(),
         }

@@ -109,6 +109,18 @@ fn run(out: &mut String, run: &RunSettings) {
         run.lock_timeout_ms,
         usual.lock_timeout_ms,
     );
+    for (name, value) in [
+        ("rate_bytes_max", run.rate_bytes_max),
+        ("replica_lag_bytes_max", run.replica_lag_bytes_max),
+        ("slot_bytes_max", run.slot_bytes_max),
+    ] {
+        if let Some(value) = value {
+            setting(out, name, &value.to_string());
+        }
+    }
+    if run.disk_check != usual.disk_check {
+        setting(out, "disk_check", &run.disk_check.to_string());
+    }
     if run.freeze != usual.freeze {
         setting(out, "freeze", &run.freeze.to_string());
     }

@@ -332,6 +332,13 @@ fn verify() -> impl Strategy<Value = Verify> {
     select(vec![Verify::Count, Verify::Sums, Verify::Rows])
 }
 
+type Guest = (Option<u64>, Option<u64>, Option<u64>, bool);
+
+fn guest() -> impl Strategy<Value = Guest> {
+    let bytes = || option::of(1_048_576_u64..=1_000_000_000_000);
+    (bytes(), bytes(), bytes(), any::<bool>())
+}
+
 fn run() -> impl Strategy<Value = RunSettings> {
     (
         option::of(1_u16..=1024),
@@ -341,6 +348,7 @@ fn run() -> impl Strategy<Value = RunSettings> {
         any::<bool>(),
         1_u32..=86_400_000,
         verify(),
+        guest(),
         text(),
         text(),
     )
@@ -353,6 +361,7 @@ fn run() -> impl Strategy<Value = RunSettings> {
                 analyze,
                 lock_timeout_ms,
                 verify,
+                (rate_bytes_max, replica_lag_bytes_max, slot_bytes_max, disk_check),
                 ledger_schema,
                 staging_schema,
             )| RunSettings {
@@ -363,6 +372,10 @@ fn run() -> impl Strategy<Value = RunSettings> {
                 analyze,
                 lock_timeout_ms,
                 verify,
+                rate_bytes_max,
+                replica_lag_bytes_max,
+                slot_bytes_max,
+                disk_check,
                 ledger_schema,
                 staging_schema,
             },

@@ -23,6 +23,9 @@ use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
 const SETTLE_TRIES: u32 = 30;
 const SETTLE_PAUSE: Duration = Duration::from_secs(1);
 
+/// How long a switch that is stopped may take to be undone.
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);
+
 /// Checks, switches and analyzes.
 pub async fn conclude(
     context: &Context<'_>,
@@ -31,7 +34,7 @@ pub async fn conclude(
     summary: &mut Summary,
 ) -> Result<(), Error> {
     let started = Instant::now();
-    let mut targets = verify(context, control).await?;
+    let mut targets = verify(context, control, summary).await?;
     let names: Vec<String> = context
         .run
         .plan
@@ -55,7 +58,7 @@ pub async fn conclude(
         let switched = tokio::select! {
             biased;
             switched = switch::run(control, &task, &mut careful) => switched,
-            _ = context.stop.wait() => interrupted(context, control, &targets).await?,
+            _ = context.stop.wait() => interrupted_in_time(context, control, &targets).await?,
         };
         match switched {
             Ok(done) => break done,
@@ -63,7 +66,7 @@ pub async fn conclude(
                 careful.take_back()?;
                 in_file_order(context, control, flow, source, summary).await?;
                 // Units that were loaded anew may hold fewer rows.
-                targets = verify(context, control).await?;
+                targets = verify(context, control, summary).await?;
             }
             Err(SwitchError::Careful(error)) => {
                 summary.rejected(careful.told());
@@ -137,7 +140,11 @@ async fn in_file_order(
 }
 
 /// Checks the whole account by what the ledger has, and works out what is to be switched.
-async fn verify(context: &Context<'_>, control: &Session) -> Result<Vec<TargetTask>, Error> {
+async fn verify(
+    context: &Context<'_>,
+    control: &Session,
+    summary: &mut Summary,
+) -> Result<Vec<TargetTask>, Error> {
     let run = context.run;
     let units = run.ledger.units(control, run.fence.run_id).await?;
     let shards = run.ledger.shards(control, run.fence.run_id).await?;
@@ -176,7 +183,25 @@ async fn verify(context: &Context<'_>, control: &Session) -> Result<Vec<TargetTa
         )?;
         targets.push(switch::tasks(control, flow_index, flow, &loaded).await?);
     }
+    summary.verified(units, shards);
     Ok(targets)
+}
+
+/// As [`interrupted`], of a server that may not answer any more.
+async fn interrupted_in_time(
+    context: &Context<'_>,
+    control: &Session,
+    targets: &[TargetTask],
+) -> Result<Result<Vec<TargetTask>, SwitchError>, Error> {
+    let interrupted = interrupted(context, control, targets);
+    match tokio::time::timeout(INTERRUPT_TIMEOUT, interrupted).await {
+        Ok(settled) => settled,
+        Err(_) => Err(SwitchError::Unknown {
+            reason: "stopped as asked in the middle of the switch, and the server does not answer"
+                .to_owned(),
+        }
+        .into()),
+    }
 }
 
 /// A stop in the middle of the switch: its transaction is rolled back, unless COMMIT was on its

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::feeding::FedFile;
 use super::reject_count::RejectCount;
@@ -11,6 +12,7 @@ use crate::destination::postgres::{Address, Session};
 use crate::event::{Event, Observer};
 use crate::fault::Fault;
 use crate::ledger::{Fence, Ledger, RunRecord, ShardRecord, UnitRecord};
+use crate::pace::Pace;
 use crate::package::Mode;
 use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::report::RunFolder;
@@ -43,6 +45,8 @@ pub struct PreparedRun {
     pub sharing: BTreeMap<(usize, usize), Sharing>,
     /// The modes of the flows.
     pub modes: Vec<Mode>,
+    /// What all streams pass before they send.
+    pub pace: Arc<Pace>,
 }
 
 /// What the streams of a run share.

@@ -23,6 +23,7 @@ mod proof;
 mod ready;
 mod reject_count;
 mod reject_files;
+mod replicas;
 mod results;
 mod rows;
 mod shared_unit;

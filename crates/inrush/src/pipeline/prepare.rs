@@ -1,6 +1,7 @@
 //! Connects, plans, and enters the run into the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::context::PreparedRun;
@@ -15,6 +16,7 @@ use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
 use crate::ledger::{Account, Fence, Ledger, RunRecord, RunState, ShardRecord, UnitRecord};
 use crate::mending;
+use crate::pace::Pace;
 use crate::package::Package;
 use crate::plan::{self, Earlier, Plan, identity};
 use crate::report::RunFolder;
@@ -277,6 +279,7 @@ async fn finish_preparing(
     let fed_files = fed_files(&plan, &entered.shards_kept);
     let run = PreparedRun {
         fed_files,
+        pace: Arc::new(Pace::new(plan.settings.rate_bytes_max)),
         modes: package.flows.iter().map(|flow| flow.mode).collect(),
         plan,
         record: entered.record,

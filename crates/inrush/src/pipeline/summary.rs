@@ -1,14 +1,14 @@
 //! Gathers what happened, and writes the report of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::RunOptions;
 use super::context::PreparedRun;
 use super::results::{Loaded, StreamResult};
 use crate::column_policy::ColumnChanges;
 use crate::error::Error;
-use crate::ledger::{Account, ShardRecord, UnitRecord};
+use crate::ledger::{Account, LedgerError, ShardRecord, UnitRecord};
 use crate::meter::Meter;
 use crate::plan::{Earlier, FlowPlan, Plan};
 use crate::plural::counted;
@@ -22,6 +22,9 @@ use crate::switch::TargetTask;
 /// Rejects that stand in the report itself.
 const REJECTS_SHOWN: usize = 20;
 
+/// How long the ledger is waited for at the end.
+const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// What is gathered while a run goes on.
 pub struct Summary {
     started: Instant,
@@ -34,6 +37,8 @@ pub struct Summary {
     rejects: Vec<Reject>,
     notes: Vec<String>,
     partitions: BTreeMap<usize, Vec<PartitionReport>>,
+    /// What the ledger said before the switch.
+    verified: Option<(Vec<UnitRecord>, Vec<ShardRecord>)>,
 }
 
 impl Summary {
@@ -48,7 +53,13 @@ impl Summary {
             rejects: Vec::new(),
             notes: Vec::new(),
             partitions: BTreeMap::new(),
+            verified: None,
         }
+    }
+
+    /// The whole account was checked by these.
+    pub fn verified(&mut self, units: Vec<UnitRecord>, shards: Vec<ShardRecord>) {
+        self.verified = Some((units, shards));
     }
 
     /// The plan is made and the run is in the ledger.
@@ -61,6 +72,17 @@ impl Summary {
             self.notes.push(format!(
                 "loaded anew: {} of the stopped attempt, whose files or settings had changed",
                 counted(*dropped as u64, "unit")
+            ));
+        }
+    }
+
+    /// The streams waited in all for their rate and for replicas.
+    pub fn paced(&mut self, waited: Duration) {
+        if waited > Duration::ZERO {
+            self.notes.push(format!(
+                "the streams waited {:.1} s in all, as `rate_bytes_max`, `replica_lag_bytes_max` or \
+                 `slot_bytes_max` ask for",
+                waited.as_secs_f64()
             ));
         }
     }
@@ -141,10 +163,17 @@ impl Summary {
         options: &RunOptions<'_>,
         error: Option<&Error>,
     ) -> RunReport {
-        let units = run.ledger.units(&run.control, run.fence.run_id).await;
-        let shards = run.ledger.shards(&run.control, run.fence.run_id).await;
-        let (units, shards) = match (units, shards) {
-            (Ok(units), Ok(shards)) => (units, shards),
+        let read = async {
+            let units = run.ledger.units(&run.control, run.fence.run_id).await?;
+            let shards = run.ledger.shards(&run.control, run.fence.run_id).await?;
+            Ok::<_, LedgerError>((units, shards))
+        };
+        // A stop does not wait for a server that says nothing.
+        let read = tokio::time::timeout(LEDGER_TIMEOUT, read).await;
+        let (units, shards) = match (read, self.verified.take()) {
+            (Ok(Ok(read)), _) => read,
+            // The server went away after the switch: what was switched was read before.
+            (_, Some(verified)) => verified,
             _ => {
                 self.note(
                     "the ledger could not be read at the end; rows are those of units that were \

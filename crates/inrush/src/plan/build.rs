@@ -7,7 +7,7 @@ use super::error::PlanError;
 use super::flow::FlowPlanner;
 use super::privileges::{self, SchemaNeed};
 use super::target;
-use super::{Earlier, FlowPlan, Plan, earlier, identity, index_rebuild, limits, units};
+use super::{Earlier, FlowPlan, Plan, disk, earlier, identity, index_rebuild, limits, units};
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Address, Session, catalog, guests};
@@ -118,6 +118,7 @@ pub async fn build(
     };
     if !matches!(earlier, Earlier::Loaded(_)) {
         refuse_filled_targets(package, &flows)?;
+        refuse_overlaps(&flows)?;
         if !options.unlocked {
             refuse_leftovers(session, package, &flows, &earlier).await?;
         }
@@ -135,6 +136,17 @@ pub async fn build(
         package.run.batch_rows,
         streams,
     );
+    if package.run.replica_lag_bytes_max.is_some() {
+        guests::refuse_blind(session, &server.role).await?;
+    }
+    let disk = disk::look(session, address, &flows).await?;
+    // What a stopped run has stored already cannot be told from here.
+    if package.run.disk_check
+        && matches!(earlier, Earlier::None)
+        && let Some(disk) = &disk
+    {
+        disk.require_room()?;
+    }
     let mut plan = Plan {
         package: package.name.clone(),
         package_hash: package.hash(),
@@ -148,6 +160,7 @@ pub async fn build(
         flows,
         privileges,
         memory,
+        disk,
         locks_needed,
         earlier,
         notes,
@@ -287,6 +300,21 @@ async fn refuse_leftovers(
 fn refuse_filled_targets(package: &Package, flows: &[FlowPlan]) -> Result<(), PlanError> {
     for (flow, planned) in package.flows.iter().zip(flows) {
         target::check_empty(&planned.target(), flow.mode, planned.facts.as_ref())?;
+    }
+    Ok(())
+}
+
+/// Refuses declared bounds that partitions have already: those that this very load has made are no
+/// obstacle where it is done.
+fn refuse_overlaps(flows: &[FlowPlan]) -> Result<(), PlanError> {
+    for flow in flows {
+        if let Some(overlap) = &flow.overlap {
+            return Err(PlanError::Target {
+                target: flow.target(),
+                what: overlap.clone(),
+                hint: "choose bounds that leave the existing partitions alone".to_owned(),
+            });
+        }
     }
     Ok(())
 }

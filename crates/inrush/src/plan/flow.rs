@@ -183,9 +183,10 @@ impl FlowPlanner<'_> {
             }
             _ => Vec::new(),
         };
-        if let (Some(key), Some(facts)) = (&key, &facts) {
-            self.refuse_overlap(key, facts, &intervals).await?;
-        }
+        let overlap = match (&key, &facts) {
+            (Some(key), Some(facts)) => self.overlap(key, facts, &intervals).await?,
+            _ => None,
+        };
         let parts = match (&key, &self.flow.bounds) {
             (Some(key), Bounds::Parts(asked)) => {
                 let column = &resolved.columns[key.column_index];
@@ -264,6 +265,7 @@ impl FlowPlanner<'_> {
             wire: resolved.wire,
             key,
             units,
+            overlap,
             reject_limit: self.flow.rejects,
             verify,
             expect: expected,
@@ -360,13 +362,13 @@ impl FlowPlanner<'_> {
         })
     }
 
-    /// Refuses declared bounds that partitions of the target have already.
-    async fn refuse_overlap(
+    /// Declared bounds that partitions of the target have already.
+    async fn overlap(
         &self,
         key: &KeyPlan,
         facts: &catalog::TargetFacts,
         intervals: &[bounds::Interval],
-    ) -> Result<(), PlanError> {
+    ) -> Result<Option<String>, PlanError> {
         let asked: Vec<PartitionRange> = intervals
             .iter()
             .map(|interval| PartitionRange {
@@ -378,14 +380,9 @@ impl FlowPlanner<'_> {
         let existing = ranges::existing(facts);
         let found =
             ranges::overlap(self.session, &key.comparable_type(), &asked, &existing).await?;
-        match found {
-            None => Ok(()),
-            Some((asked, existing)) => Err(PlanError::Target {
-                target: qualified(self.schema, self.table),
-                what: format!("has the partition {existing}, which overlaps the asked-for {asked}"),
-                hint: "choose bounds that leave the existing partitions alone".to_owned(),
-            }),
-        }
+        Ok(found.map(|(asked, existing)| {
+            format!("has the partition {existing}, which overlaps the asked-for {asked}")
+        }))
     }
 }
 

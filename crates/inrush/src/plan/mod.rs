@@ -7,6 +7,7 @@ mod bounds;
 mod build;
 mod column_words;
 mod columns;
+mod disk;
 mod earlier;
 mod error;
 pub mod expect;
@@ -43,6 +44,7 @@ use crate::verify::VerifyPlan;
 
 pub use bounds::key_text;
 pub use build::{PlanOptions, build};
+pub use disk::DiskFacts;
 pub use error::PlanError;
 pub use expect::ExpectPlan;
 pub use limits::MemoryBound;
@@ -75,6 +77,8 @@ pub struct Plan {
     pub privileges: Vec<Privilege>,
     /// The most memory that the loader takes.
     pub memory: MemoryBound,
+    /// The server's disk, where it can be seen.
+    pub disk: Option<DiskFacts>,
     /// Locks that the switch takes, against what the server has room for.
     pub locks_needed: u64,
     /// What an earlier run of the same package left.
@@ -140,6 +144,8 @@ pub struct FlowPlan {
     pub key: Option<KeyPlan>,
     /// The load units.
     pub units: Vec<UnitPlan>,
+    /// A partition of the target that stands where the bounds want one, in words.
+    pub overlap: Option<String>,
     /// How many rows may be rejected.
     pub reject_limit: RejectLimit,
     /// What is verified of each unit before its COMMIT.

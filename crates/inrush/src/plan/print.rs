@@ -119,6 +119,15 @@ impl fmt::Display for Plan {
             "Locks        about {} in the switch; the server has room for {}",
             self.locks_needed, self.server.locks_max
         )?;
+        if let Some(disk) = &self.disk {
+            writeln!(
+                f,
+                "Disk         {} of text to store; {} free at {}",
+                bytes(disk.text_bytes),
+                bytes(disk.free_bytes),
+                disk.folder.display()
+            )?;
+        }
         match &self.earlier {
             Earlier::None => {}
             Earlier::Loaded(run) => writeln!(

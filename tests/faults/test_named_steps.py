@@ -1,4 +1,4 @@
-"""Faults at any moment, then the same command again: exactly the right rows, never a part.
+"""Faults at chosen moments, then the same command again: exactly the right rows, never a part.
 
 Two ways lead to the moments. `INRUSH_FAULT` makes the command kill itself at a named place. A
 gate in the server holds a load still (see pauses.py) while the test does what it wants.
