@@ -82,7 +82,7 @@ CAUSES = [
 
 def incompressible(length: int) -> str:
     """Return text that no compression makes short."""
-    return "".join(random.Random(1).choices("0123456789abcdefghijklmnopqrstuvwxyz", k=length))
+    return "".join(random.Random(1).choices("0123456789abcdefghijklmnopqrstuvwxyz", k=length))  # noqa: S311
 
 
 def names(columns: str) -> list[str]:
@@ -150,7 +150,7 @@ class Job:
         self.database.execute(TABLE.format(name="loaded"))
         self.database.execute(TABLE.format(name="expected"))
         self.database.execute("CREATE TABLE expected_all PARTITION OF expected DEFAULT")
-        chance = random.Random(self.seed)
+        chance = random.Random(self.seed)  # noqa: S311
         with self.database.connect(autocommit=False) as connection:
             for number in range(self.files):
                 self.write_file(connection, number, chance)
@@ -197,7 +197,7 @@ class Job:
             line += 1 + row.count("\n")
 
     def package(self, **run: Value) -> Path:
-        bounds = [n for n in range(self.partitions + 1)]
+        bounds = list(range(self.partitions + 1))
         text = package(
             self.database.url,
             flow(
@@ -208,6 +208,7 @@ class Job:
                 mode="append",
                 rejects={"rows_max": 1_000_000},
             ),
+            name="test",
             **run,
         )
         return self.inrush.write("package.toml", text)
@@ -472,7 +473,7 @@ class PlainJob:
         database.execute(PLAIN.format(name="loaded", parent=parent + later))
         database.execute(PLAIN.format(name="expected", parent=parent))
         self.expected: dict[tuple[str, int], str] = {}
-        chance = random.Random(files)
+        chance = random.Random(files)  # noqa: S311
         with database.connect(autocommit=False) as connection:
             for number in range(files):
                 self.write_file(connection, number, chance)
@@ -515,6 +516,7 @@ class PlainJob:
         text = package(
             self.database.url,
             flow("loaded", "rows.*.csv", mode="append", rejects={"rows_max": rows_max}),
+            name="test",
             **run,
         )
         return self.inrush.write("package.toml", text)
@@ -578,3 +580,81 @@ def test_the_limit_holds_at_the_switch(newest_database: Database, inrush: Inrush
     assert state(newest_database) == before
     outcome = inrush("run", job.package(streams=2)).expect(LOADED_WITH_REJECTS)
     job.assert_done(outcome)
+
+
+@dataclass(frozen=True)
+class Form:
+    """A row that is found at fault before it is sent, behind a good one, and how that is told."""
+
+    code: str
+    columns: tuple[Any, ...]
+    rows: bytes
+    said: tuple[str, ...]
+    format: dict[str, Any] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=dict)
+    loaded: int = 1
+
+
+TSV = {"preset": "tsv"}
+CSV = {"preset": "csv", "header": False}
+TWO = ("id int", "note text")
+LOCAL = {"name": "at", "type": "timestamptz", "zone": "Europe/Vienna"}
+LOSSLESS = {"name": "id", "type": "int", "lossless": True}
+KEYED = {"partition_by": "id", "bounds": [0, 10]}
+FORMS = [
+    Form("field_count", TWO, b"1,a\n2\n", ("1 field", "2 were expected"), CSV),
+    Form("stray_quote", TWO, b'1,a\n2,a"b\n', ("inside an unquoted field",), CSV),
+    Form("text_after_quote", TWO, b'1,a\n2,"a"b\n', ("follows a closing quote",), CSV),
+    Form("unclosed_quote", TWO, b'1,a\n2,"a\n', ("ends inside the quoted field",), CSV),
+    Form("dangling_escape", TWO, b"1\ta\n2\ta\\", ("right after an escape",), TSV),
+    Form("trailing_delimiter_missing", TWO, b"1|a|\n2|a\n", ("does not end with '|'",),
+         {"preset": "tbl"}),
+    Form("bare_carriage_return", TWO, b"1,a\n2,a\rb\n", ("carriage return", '"cr"'), CSV),
+    Form("end_marker", TWO, b"1\ta\n\\.\n3\tc\n", ("end-of-data marker",), TSV,
+         loaded=2),
+    Form("record_length", TWO, b"1 aa\n2 \n", ("shorter than 4 bytes",),
+         {"fixed": [[1, 2], [3, 2]]}),
+    Form("invalid_utf8", TWO, b"1,a\n2,\xff\n", ("not valid UTF-8", "windows-1252"), CSV),
+    Form("nul_byte", TWO, b"1,a\n2,a\0b\n", ("NUL",), CSV),
+    Form("null_not_allowed", ("id int not null", "note text"), b"1,a\n,a\n",
+         ("means NULL", "allows none"), CSV),
+    Form("syntax", TWO, b"1,a\nx,a\n", ("not a whole number",), CSV),
+    Form("out_of_range", TWO, b"1,a\n99999999999,a\n", ("2147483647",), CSV),
+    Form("fraction_lost", ("n numeric(4,1)",), b"1.5\n1.25\n", ("round",), CSV),
+    Form("form_lost", (LOSSLESS,), b"1\n007\n", ("begins with a zero", "lossless = false"), CSV),
+    Form("too_long", ("note varchar(2)",), b"ab\nabc\n",
+         ("3 characters, and varchar(2) holds 2",), CSV),
+    Form("unknown_label", ("m mood",), b"good\nso-so\n", ("good",), CSV),
+    Form("ambiguous_local_time", (LOCAL,), b"2024-06-01 00:00:00\n2024-10-27 02:30:00\n",
+         ("Europe/Vienna",), CSV),
+    Form("zone_missing", ("at timestamptz",), b"2024-06-01 00:00:00Z\n2024-06-01 00:00:00\n",
+         ("zone",), CSV),
+    Form("outside_partition", ("id int not null",), b"1\n50\n", ("partition",), CSV, KEYED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.code)
+def test_each_form_is_told(newest_database: Database, inrush: Inrush, form: Form) -> None:
+    newest_database.execute("CREATE TYPE mood AS ENUM ('good', 'bad')")
+    inrush.write("rows.dat", form.rows)
+    settings: dict[str, Any] = {
+        "format": form.format,
+        "columns": list(form.columns),
+        "rejects": {"rows_max": 1},
+        **form.more,
+    }
+    text = package(newest_database.url, flow("t", "rows.dat", **settings))
+    outcome = inrush("run", inrush.write("package.toml", text)).expect(LOADED_WITH_REJECTS)
+    (reject,) = outcome.rejects()
+    print(reject["reason"])
+    assert (reject["code"], reject["line"]) == (form.code, 2)
+    for part in form.said:
+        assert part in reject["reason"]
+    assert newest_database.value("SELECT count(*) FROM t") == form.loaded
+
+
+def test_every_code_has_its_row_here() -> None:
+    schema = json.loads((Path(__file__).parent.parent / "docs/report.schema.json").read_text())
+    codes = {code["const"] for code in schema["$defs"]["RejectCode"]["oneOf"]}
+    shown = {cause.code for cause in CAUSES} | {form.code for form in FORMS} | set(CODES.values())
+    assert codes == shown

@@ -10,8 +10,8 @@ use super::common::RunArguments;
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Rows that a run could not load are kept in its folder (runs/RUN/rejects), as they were in the files,
-with a .jsonl beside that says where each of them was and why it was rejected.
+Rows that a run could not load are kept in its folder (runs/RUN/rejects), as they were in the
+files, with a .jsonl beside that says where each of them was and why it was rejected.
 
 `show` tells why rows were rejected, by cause. `replay` loads them, once they are mended in those
 files, by the settings of the run's own package.",
@@ -34,8 +34,8 @@ pub enum RejectsCommand {
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Tells why rows of a run were rejected: by flow, cause and column, those with the most rows first, each
-with examples and their places. No database is asked.",
+Tells why rows of a run were rejected: by flow, cause and column, those with the most rows first,
+each with examples and their places. No database is asked.",
     after_long_help = SHOW_HELP
 )]
 pub struct ShowArguments {
@@ -57,12 +57,12 @@ pub struct ShowArguments {
 #[command(
     long_about = "\
 Loads the rows that a run rejected, once they are mended in the files of its folder
-(runs/RUN/rejects/*.rejects): by the settings of the run's own package, into the same targets, where
-they join the rows that are there. A row that is to be given up is taken out of its file.
+(runs/RUN/rejects/*.rejects): by the settings of the run's own package, into the same targets,
+where they join the rows that are there. A row that is to be given up is taken out of its file.
 
-It is a run of its own, all or nothing, with a report that names the run it mends. It loads once: the
-same command again finds nothing left to do, whatever was changed in the files since. Rows that are
-rejected again stand in its own folder, and are mended and replayed from there.",
+It is a run of its own, all or nothing, with a report that names the run it mends. It loads once:
+the same command again finds nothing left to do, whatever was changed in the files since. Rows that
+are rejected again stand in its own folder, and are mended and replayed from there.",
     after_long_help = REPLAY_HELP
 )]
 pub struct ReplayArguments {
@@ -113,6 +113,6 @@ Examples:
   The same, where the run's folder is elsewhere and up to 5 rows may be bad again:
       inrush rejects replay /data/runs/20261121T084717Z-feed-1b3ab8 --max-rejects 5
 
-Exit status: 0 loaded, or loaded already; 1 failed; 2 there is no such run, or it switched nothing
-in; 3 loaded with rejects within the limit; 4 too many rejects; 5 the server counts other rows; 130
-interrupted; the same command goes on.";
+Exit status: 0 loaded, or loaded already; 1 failed; 2 there is no such run, or it switched
+nothing in; 3 loaded with rejects within the limit; 4 too many rejects; 5 the server counts other
+rows; 130 interrupted; the same command goes on.";
