@@ -106,7 +106,7 @@ def test_what_does_not_fit_is_a_reject(database: Database, inrush: Inrush) -> No
     assert found == {(case.column_type, case.bad[:40]): [case.code] for case in CASES}
     for number, case in enumerate(CASES):
         database.execute(f"CREATE TABLE good{number} (value {case.column_type})")
-        database.psql(f"\\copy good{number} FROM '{inrush.write('good', case.good)}'")
+        database.psql(f"\\copy good{number} FROM '{inrush.write('good', case.good + chr(10))}'")
         values = database.rows(f"SELECT value::text FROM case{number}")
         assert values == database.rows(f"SELECT value::text FROM good{number}"), case
 

@@ -180,6 +180,7 @@ def test_each_range_has_a_hash_of_its_text(newest_database: Database, inrush: In
     """The same text has the same hash in every run, and other text another one."""
     hashes = []
     for name in ("one", "two"):
+        newest_database.execute(f"CREATE TABLE {name} (id int)")
         inrush.write("rows.csv", "id\n" + "".join(f"{n}\n" for n in range(1000)))
         inrush.write("other.csv", "id\n" + "".join(f"{n}\n" for n in range(1001)))
         for file in ("rows.csv", "other.csv"):
