@@ -62,11 +62,11 @@ class Outcome:
         return report
 
     def rejects(self) -> list[dict[str, Any]]:
-        """Return what the newest run says of its rejected rows."""
-        found = []
+        """Return what the newest run says of its rejected rows, those of each file in its order."""
+        found: list[dict[str, Any]] = []
         for path in sorted((self.run_folders()[-1] / "rejects").glob("*.rejects.jsonl")):
             found += [json.loads(line) for line in path.read_text().splitlines()]
-        return found
+        return sorted(found, key=lambda reject: (reject["file"], reject["byte_offset"]))
 
 
 @dataclass(frozen=True)
