@@ -23,7 +23,7 @@ MIB = 1 << 20
 COLUMNS = ["id int not null", "note text"]
 
 
-def write_rows(inrush: Inrush, count: int, note: str = "note") -> Path:
+def write_rows(inrush: Inrush, count: int, note: str = "a row") -> Path:
     return inrush.write("rows.tbl", "".join(f"{n}|{note}|\n" for n in range(count)))
 
 
