@@ -48,6 +48,8 @@ pub struct RunWish {
     pub again: bool,
     /// How it is told.
     pub telling: Telling,
+    /// The run whose rejects are loaded.
+    pub replays: Option<String>,
     /// A folder that goes with a run that is ended at once.
     pub disposable: Option<PathBuf>,
 }
@@ -64,6 +66,7 @@ impl RunWish {
                 (false, true) => Telling::Quiet,
                 (false, false) => Telling::Bars,
             },
+            replays: None,
             disposable: None,
         }
     }
@@ -96,6 +99,7 @@ pub fn run(
         runs_folder: wish.runs_folder.clone(),
         streams_default: cores(),
         again: wish.again,
+        replays: wish.replays.clone(),
         connection_defaults: credentials::connection_defaults().map_err(|error| (error, None))?,
         embedded: reached.report.clone(),
         stop: stop.clone(),

@@ -7,6 +7,7 @@ mod demo;
 mod format;
 mod init;
 mod load;
+mod rejects;
 mod run;
 mod status;
 mod undo;
@@ -20,7 +21,8 @@ pub use common::{LedgerArguments, OverrideArguments, RunArguments};
 pub use demo::DemoArguments;
 pub use format::parse_format;
 pub use init::InitArguments;
-pub use load::{LoadArguments, LoadMode};
+pub use load::{LoadArguments, LoadMode, VerifyLevel};
+pub use rejects::{RejectsArguments, RejectsCommand, ReplayArguments, ShowArguments};
 pub use run::RunCommandArguments;
 pub use status::StatusArguments;
 pub use undo::UndoArguments;
@@ -60,6 +62,7 @@ pub enum Command {
     Verify(VerifyArguments),
     Status(StatusArguments),
     Cleanup(CleanupArguments),
+    Rejects(RejectsArguments),
     Undo(UndoArguments),
     Demo(DemoArguments),
 }

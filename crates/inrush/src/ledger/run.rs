@@ -136,11 +136,14 @@ impl Ledger {
     }
 
     /// A run by its name.
-    pub async fn run_of_name(
+    pub async fn run_by_name(
         &self,
         session: &Session,
         name: &str,
     ) -> Result<Option<RunRecord>, LedgerError> {
+        if !super::exists(session, &self.schema).await? {
+            return Ok(None);
+        }
         let sql = format!(
             "SELECT {COLUMNS} FROM {} WHERE name = $1",
             self.table("run")

@@ -42,6 +42,7 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              shared bool NOT NULL, \
              straight bool NOT NULL, \
              finished bool NOT NULL, \
+             careful bool NOT NULL DEFAULT false, \
              epoch int4 NOT NULL, \
              rows_counted int8, \
              key_smallest text, \
@@ -68,6 +69,9 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              rows_rejected int8 NOT NULL, \
              rows_skipped int8 NOT NULL, \
              bytes_read int8 NOT NULL, \
+             content_hash text, \
+             tally text[], \
+             trailer text, \
              committed_at timestamptz NOT NULL DEFAULT now(), \
              PRIMARY KEY (run_id, unit_key, shard_key), \
              FOREIGN KEY (run_id, unit_key) REFERENCES {} ON DELETE CASCADE, \

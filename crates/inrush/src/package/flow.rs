@@ -48,6 +48,10 @@ impl Flow {
             post_sql: None,
             atomic: true,
             rejects: RejectLimit::default(),
+            verify: None,
+            trailer: None,
+            control_file: None,
+            expect: None,
         }
     }
 

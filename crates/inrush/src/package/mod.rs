@@ -6,11 +6,13 @@
 
 mod bounds;
 mod check;
+mod check_expect;
 mod check_flow;
 mod check_modes;
 mod column_check;
 mod columns;
 mod error;
+mod expect;
 mod flow;
 mod format;
 mod identity;
@@ -38,6 +40,7 @@ pub use bounds::Step;
 pub use column_check::ALL_OTHERS;
 pub use columns::split_columns;
 pub use error::{PackageError, PackageFault, PackageFaultKind};
+pub use expect::{ControlFile, Expect, RecordField, Trailer};
 pub use name::{NAME_BYTES_MAX, TableName, quoted, quoted_where_needed};
 pub use place::{Line, Origin, Place};
 pub use replace::{Keep, Replace, ReplaceBy, ReplaceScope};

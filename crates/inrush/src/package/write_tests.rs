@@ -261,14 +261,31 @@ fn flow() -> impl Strategy<Value = Flow> {
                 select(vec![TriggerPolicy::Fire, TriggerPolicy::Skip]),
                 select(vec![IndexPolicy::Keep, IndexPolicy::Rebuild]),
             ),
-            0..=i64::MAX as u64,
+            (
+                option::of(0..=i64::MAX as u64),
+                option::of((1_u32..=1_000).prop_map(|share| f64::from(share) / 1_000.0)),
+            ),
+            option::of(verify()),
+        ),
+        (
+            option::of(trailer()),
+            option::of(control_file()),
+            option::of(expect()),
         ),
     )
         .prop_map(
             |(
                 (name, connection, files, format),
                 (columns, table, partition_by, bounds),
-                (mode, (replace, key, pre_sql, post_sql), atomic, (triggers, indexes), rows_max),
+                (
+                    mode,
+                    (replace, key, pre_sql, post_sql),
+                    atomic,
+                    (triggers, indexes),
+                    (rows_max, share_max),
+                    verify,
+                ),
+                (trailer, control_file, expect),
             )| Flow {
                 name,
                 connection,
@@ -286,9 +303,86 @@ fn flow() -> impl Strategy<Value = Flow> {
                 atomic,
                 triggers,
                 indexes,
-                rejects: RejectLimit { rows_max },
+                rejects: RejectLimit {
+                    rows_max,
+                    share_max,
+                },
+                verify,
+                trailer,
+                control_file,
+                expect,
             },
         )
+}
+
+fn record_field() -> impl Strategy<Value = RecordField> {
+    prop_oneof![
+        any::<u32>().prop_map(RecordField::Number),
+        any::<[u32; 2]>().prop_map(RecordField::Position),
+        text().prop_map(RecordField::Name),
+    ]
+}
+
+fn expected_value() -> impl Strategy<Value = BoundValue> {
+    prop_oneof![
+        any::<i64>().prop_map(BoundValue::Integer),
+        text().prop_map(BoundValue::Text),
+    ]
+}
+
+fn trailer() -> impl Strategy<Value = Trailer> {
+    (
+        text(),
+        option::of(record_field()),
+        any::<u32>(),
+        btree_map(text(), record_field(), 0..3),
+    )
+        .prop_map(
+            |(starts_with, rows_field, also_counts, sum_fields)| Trailer {
+                starts_with,
+                rows_field,
+                also_counts,
+                sum_fields,
+            },
+        )
+}
+
+fn control_file() -> impl Strategy<Value = ControlFile> {
+    let names = (option::of(text()), option::of(text()), option::of(text()));
+    (
+        names,
+        option::of(text()),
+        option::of(any::<u32>()),
+        trailer(),
+    )
+        .prop_map(
+            |((suffix, extension, path), delimiter, file_field, trailer)| ControlFile {
+                suffix,
+                extension,
+                path,
+                delimiter,
+                file_field,
+                rows_field: trailer.rows_field,
+                also_counts: trailer.also_counts,
+                sum_fields: trailer.sum_fields,
+            },
+        )
+}
+
+fn expect() -> impl Strategy<Value = Expect> {
+    let sums = btree_map(text(), expected_value(), 0..3);
+    (option::of(expected_value()), sums).prop_map(|(rows, sums)| Expect { rows, sums })
+}
+
+fn verify() -> impl Strategy<Value = Verify> {
+    select(vec![Verify::Count, Verify::Sums, Verify::Rows])
+}
+
+type Guest = (Option<u64>, Option<u64>, Option<u64>, bool);
+
+fn guest() -> impl Strategy<Value = Guest> {
+    let bytes = || option::of(1_048_576_u64..=1_000_000_000_000);
+    (bytes(), bytes(), bytes(), any::<bool>())
 }
 
 fn run() -> impl Strategy<Value = RunSettings> {
@@ -299,6 +393,8 @@ fn run() -> impl Strategy<Value = RunSettings> {
         any::<bool>(),
         any::<bool>(),
         1_u32..=86_400_000,
+        verify(),
+        guest(),
         text(),
         text(),
     )
@@ -310,6 +406,8 @@ fn run() -> impl Strategy<Value = RunSettings> {
                 freeze,
                 analyze,
                 lock_timeout_ms,
+                verify,
+                (rate_bytes_max, replica_lag_bytes_max, slot_bytes_max, disk_check),
                 ledger_schema,
                 staging_schema,
             )| RunSettings {
@@ -319,6 +417,11 @@ fn run() -> impl Strategy<Value = RunSettings> {
                 freeze,
                 analyze,
                 lock_timeout_ms,
+                verify,
+                rate_bytes_max,
+                replica_lag_bytes_max,
+                slot_bytes_max,
+                disk_check,
                 ledger_schema,
                 staging_schema,
             },
@@ -406,7 +509,22 @@ fn it_reads_well() {
             }),
             mode: Mode::Append,
             triggers: TriggerPolicy::Skip,
-            rejects: RejectLimit { rows_max: 10 },
+            rejects: RejectLimit::rows(10),
+            verify: Some(Verify::Sums),
+            trailer: Some(Trailer {
+                starts_with: "TRL".to_owned(),
+                rows_field: Some(RecordField::Number(2)),
+                also_counts: 1,
+                sum_fields: BTreeMap::from([(
+                    "o_totalprice".to_owned(),
+                    RecordField::Position([12, 10]),
+                )]),
+            }),
+            control_file: None,
+            expect: Some(Expect {
+                rows: Some(BoundValue::Integer(1000)),
+                sums: BTreeMap::new(),
+            }),
             ..Flow::new(
                 OneOrMany::Many(vec![
                     "data/orders.*.csv.gz".to_owned(),

@@ -8,7 +8,8 @@ use super::flow::FlowPlanner;
 use super::privileges::{self, SchemaNeed};
 use super::target;
 use super::{
-    Earlier, FlowPlan, Plan, Publish, earlier, identity, index_rebuild, limits, replace, units,
+    Earlier, FlowPlan, Plan, Publish, disk, earlier, identity, index_rebuild, limits, replace,
+    units,
 };
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;
@@ -28,6 +29,8 @@ pub struct PlanOptions<'a> {
     pub streams_default: usize,
     /// Load anew what a run has loaded already.
     pub again: bool,
+    /// The rows are rejects of an earlier run, and lie in any partitions: the server routes them.
+    pub is_replay: bool,
     /// Another run of the package may be at work now: its staging tables are nobody's leftovers.
     pub unlocked: bool,
 }
@@ -111,7 +114,7 @@ pub async fn build(
             &package.run.staging_schema,
             &run_key,
             &flows,
-            options.again,
+            options,
         )
         .await?
     } else {
@@ -119,6 +122,7 @@ pub async fn build(
     };
     if !matches!(earlier, Earlier::Loaded(_)) {
         refuse_filled_targets(package, &flows)?;
+        refuse_overlaps(&flows)?;
         let (ledger_schema, staging_schema) =
             (&package.run.ledger_schema, &package.run.staging_schema);
         for flow in &flows {
@@ -141,6 +145,17 @@ pub async fn build(
         package.run.batch_rows,
         streams,
     );
+    if package.run.replica_lag_bytes_max.is_some() {
+        guests::refuse_blind(session, &server.role).await?;
+    }
+    let disk = disk::look(session, address, &flows).await?;
+    // What a stopped run has stored already cannot be told from here.
+    if package.run.disk_check
+        && matches!(earlier, Earlier::None)
+        && let Some(disk) = &disk
+    {
+        disk.require_room()?;
+    }
     let mut plan = Plan {
         package: package.name.clone(),
         package_hash: package.hash(),
@@ -154,6 +169,7 @@ pub async fn build(
         flows,
         privileges,
         memory,
+        disk,
         locks_needed,
         earlier,
         notes,
@@ -311,6 +327,21 @@ async fn refuse_leftovers(
 fn refuse_filled_targets(package: &Package, flows: &[FlowPlan]) -> Result<(), PlanError> {
     for (flow, planned) in package.flows.iter().zip(flows) {
         target::check_empty(&planned.target(), flow.mode, planned.facts.as_ref())?;
+    }
+    Ok(())
+}
+
+/// Refuses declared bounds that partitions have already: those that this very load has made are no
+/// obstacle where it is done.
+fn refuse_overlaps(flows: &[FlowPlan]) -> Result<(), PlanError> {
+    for flow in flows {
+        if let Some(overlap) = &flow.overlap {
+            return Err(PlanError::Target {
+                target: flow.target(),
+                what: overlap.clone(),
+                hint: "choose bounds that leave the existing partitions alone".to_owned(),
+            });
+        }
     }
     Ok(())
 }

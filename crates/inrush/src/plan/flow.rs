@@ -11,7 +11,8 @@ use super::error::PlanError;
 use super::switch_statements::expression;
 use super::target::{self, Asked};
 use super::{
-    FlowPlan, KeyKind, KeyPlan, Publish, bounds, header_row, parts, replace, sniffed, units, upsert,
+    FlowPlan, KeyKind, KeyPlan, Publish, bounds, expect, header_row, parts, replace, sniffed,
+    units, upsert,
 };
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
@@ -19,8 +20,9 @@ use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::staging::{Model, Storage};
 use crate::destination::postgres::{Session, catalog, default_grants, swap};
-use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Mode, OneOrMany, Package};
+use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Mode, OneOrMany, Package, Verify};
 use crate::source::{self, Preview, ResolveOptions, Shard, SourceFile};
+use crate::verify::{self, VerifyColumn, VerifyPlan};
 
 /// Makes the plan of one flow.
 pub struct FlowPlanner<'a> {
@@ -59,6 +61,13 @@ impl FlowPlanner<'_> {
             triggers: self.flow.triggers,
             indexes: self.flow.indexes,
         };
+        let mut facts = facts;
+        if self.options.is_replay
+            && let Some(facts) = &mut facts
+        {
+            // The server routes the rows of a table that is partitioned in whatever way.
+            facts.partitioning = None;
+        }
         notes.extend(target::check(&asked, facts.as_ref())?);
 
         // Paths are shown as they were written: without a dot for the folder that one stands in.
@@ -150,7 +159,7 @@ impl FlowPlanner<'_> {
             facts.as_ref(),
             self.flow,
             key_name.as_deref(),
-            resolved.new_columns,
+            resolved.new_columns.clone(),
         );
         if self.flow.mode == Mode::Upsert {
             let key = self.flow.key_columns()?;
@@ -159,6 +168,24 @@ impl FlowPlanner<'_> {
             upsert::check(self.session, &name, place, &columns, &key).await?;
             publish = Publish::Upsert { key };
         }
+        let mut verify = self.verify_plan(&resolved).await?;
+        if publish == Publish::Straight && verify.level != Verify::Count {
+            return Err(PlanError::Mismatch {
+                flow: name,
+                what: "the rows go straight into a table that holds others (atomic = false), so \
+                       sums and hashes of the table say nothing of them"
+                    .to_owned(),
+                hint: "use verify = \"count\", or leave `atomic` out".to_owned(),
+            });
+        }
+        verify.summed = expect::places(&name, &expect::summed(self.flow), &verify)?;
+        let expected = expect::plan(
+            self.flow,
+            &name,
+            self.options.folder,
+            &files,
+            String::from_utf8_lossy(dialect.delimiter.as_bytes()).into_owned(),
+        )?;
         let file_names: Vec<String> = files
             .iter()
             .map(|file| file.path.display().to_string())
@@ -183,6 +210,7 @@ impl FlowPlanner<'_> {
             _ => Vec::new(),
         };
         let mut replace = None;
+        let mut overlap = None;
         let mut fit_out = Vec::new();
         if let (Mode::Replace, None, Some(facts)) = (self.flow.mode, &key, &facts) {
             let session = self.session;
@@ -201,7 +229,7 @@ impl FlowPlanner<'_> {
                 let planned = replace::of_partitions(session, package, &target, facts, key, &asked);
                 replace = Some(planned.await?);
             } else {
-                self.refuse_overlap(key, facts, &asked).await?;
+                overlap = self.overlap(key, facts, &asked).await?;
             }
         }
         let parts = match (&key, &self.flow.bounds) {
@@ -230,6 +258,14 @@ impl FlowPlanner<'_> {
                 .filter(|_| publish != Publish::Straight)
                 .map(|facts| (&facts.structure, &facts.indexes, &model)),
         );
+        // Shards that were loaded without it have no sums to compare.
+        let shape = match (verify.level, &self.flow.trailer, verify.summed.as_slice()) {
+            (Verify::Count, None, []) => shape,
+            (level, trailer, summed) => {
+                let starts_with = trailer.as_ref().map(|trailer| &trailer.starts_with);
+                format!("{shape} {level:?} {starts_with:?} {summed:?}")
+            }
+        };
         let mut taken = catalog::relation_names(self.session, self.schema, None).await?;
         // The names of partitions that go are free when theirs are given.
         for old in replace.iter().flat_map(|replace| &replace.old) {
@@ -253,6 +289,7 @@ impl FlowPlanner<'_> {
                 publish: &publish,
                 taken: &taken,
                 freeze: self.package.run.freeze,
+                verify: &verify,
             },
             shards,
             &intervals,
@@ -287,11 +324,54 @@ impl FlowPlanner<'_> {
             column_types: resolved.type_sql,
             header,
             dialect,
+            format: sniffed.format,
             reject_hint: sniffed.reject_hint,
             wire: resolved.wire,
             key,
             units,
-            reject_rows_max: self.flow.rejects.rows_max,
+            overlap,
+            reject_limit: self.flow.rejects,
+            verify,
+            expect: expected,
+        })
+    }
+
+    /// What is verified. The server's hash is tried before it is relied on.
+    async fn verify_plan(
+        &self,
+        resolved: &columns::ResolvedColumns,
+    ) -> Result<VerifyPlan, PlanError> {
+        let level = self.flow.verify.unwrap_or(self.package.run.verify);
+        if level == Verify::Rows {
+            let (statement, expected) = verify::self_test();
+            let rows = self
+                .session
+                .query(statement, &[], "trying the hash")
+                .await?;
+            let found: i64 = rows[0].get(0);
+            if found != expected {
+                return Err(PlanError::Mismatch {
+                    flow: self.table.to_owned(),
+                    what: format!(
+                        "the server hashes rows otherwise than PostgreSQL on this machine does \
+                         ({found}, and not {expected})"
+                    ),
+                    hint: "use verify = \"sums\"".to_owned(),
+                });
+            }
+        }
+        let columns = resolved.columns.iter().zip(&resolved.forms);
+        Ok(VerifyPlan {
+            level,
+            summed: Vec::new(),
+            columns: columns
+                .zip(&resolved.type_sql)
+                .map(|((column, form), type_sql)| VerifyColumn {
+                    name: column.name.clone(),
+                    form: *form,
+                    type_sql: type_sql.clone(),
+                })
+                .collect(),
         })
     }
 
@@ -346,23 +426,18 @@ impl FlowPlanner<'_> {
         })
     }
 
-    /// Refuses declared bounds that partitions of the target have already.
-    async fn refuse_overlap(
+    /// Declared bounds that partitions of the target have already.
+    async fn overlap(
         &self,
         key: &KeyPlan,
         facts: &catalog::TargetFacts,
         asked: &[PartitionRange],
-    ) -> Result<(), PlanError> {
+    ) -> Result<Option<String>, PlanError> {
         let existing = ranges::existing(facts);
         let found = ranges::overlap(self.session, &key.comparable_type(), asked, &existing).await?;
-        match found {
-            None => Ok(()),
-            Some((asked, existing)) => Err(PlanError::Target {
-                target: qualified(self.schema, self.table),
-                what: format!("has the partition {existing}, which overlaps the asked-for {asked}"),
-                hint: "choose bounds that leave the existing partitions alone".to_owned(),
-            }),
-        }
+        Ok(found.map(|(asked, existing)| {
+            format!("has the partition {existing}, which overlaps the asked-for {asked}")
+        }))
     }
 }
 

@@ -7,8 +7,10 @@ mod bounds;
 mod build;
 mod column_words;
 mod columns;
+mod disk;
 mod earlier;
 mod error;
+pub mod expect;
 mod fields;
 mod flow;
 mod header_row;
@@ -38,12 +40,15 @@ use crate::destination::postgres::default_grants::DefaultGrant;
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::staging::{Model, NewColumn, UnitBounds};
 use crate::ledger::RunRecord;
-use crate::package::{IndexPolicy, Mode, RunSettings};
+use crate::package::{Format, IndexPolicy, Mode, RejectLimit, RunSettings};
 use crate::source::Shard;
+use crate::verify::VerifyPlan;
 
 pub use bounds::key_text;
 pub use build::{PlanOptions, build};
+pub use disk::DiskFacts;
 pub use error::PlanError;
+pub use expect::ExpectPlan;
 pub use limits::MemoryBound;
 pub use privileges::Privilege;
 pub use replace::{KeepPlan, ReplacePlan};
@@ -75,6 +80,8 @@ pub struct Plan {
     pub privileges: Vec<Privilege>,
     /// The most memory that the loader takes.
     pub memory: MemoryBound,
+    /// The server's disk, where it can be seen.
+    pub disk: Option<DiskFacts>,
     /// Locks that the switch takes, against what the server has room for.
     pub locks_needed: u64,
     /// What an earlier run of the same package left.
@@ -138,6 +145,8 @@ pub struct FlowPlan {
     pub header: Option<Vec<String>>,
     /// How the files are written.
     pub dialect: Dialect,
+    /// The same in the words of a package.
+    pub format: Format,
     /// What a person who meets a reject should know, where the types were guessed.
     pub reject_hint: Option<String>,
     /// How rows are sent.
@@ -146,8 +155,14 @@ pub struct FlowPlan {
     pub key: Option<KeyPlan>,
     /// The load units.
     pub units: Vec<UnitPlan>,
-    /// Rejected rows that are still accepted.
-    pub reject_rows_max: u64,
+    /// A partition of the target that stands where the bounds want one, in words.
+    pub overlap: Option<String>,
+    /// How many rows may be rejected.
+    pub reject_limit: RejectLimit,
+    /// What is verified of each unit before its COMMIT.
+    pub verify: VerifyPlan,
+    /// What is promised of its files.
+    pub expect: ExpectPlan,
 }
 
 impl FlowPlan {
@@ -271,6 +286,8 @@ pub struct UnitPlan {
     pub copy_shared: String,
     /// Counts its rows.
     pub measure: String,
+    /// Sums it up, where more than its rows is verified.
+    pub verify: Option<String>,
     /// Statements that ready it after it is filled, such as indexes.
     pub ready: Vec<String>,
 }

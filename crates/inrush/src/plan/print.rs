@@ -11,6 +11,7 @@ use super::{
 };
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging;
+use crate::package::RejectLimit;
 use crate::plural::counted;
 use crate::source::Shard;
 
@@ -69,6 +70,7 @@ fn unit_statements(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<String>
         statements.extend(unit.shards.iter().map(|_| unit.copy.clone()));
     }
     statements.push(unit.measure.clone());
+    statements.extend(unit.verify.clone());
     if let (Some(key), None) = (&flow.key, &unit.bounds) {
         statements.push(format!(
             "ALTER TABLE {} ADD CONSTRAINT {} CHECK ({key_column} IS NOT NULL AND {key_column} >= \
@@ -126,6 +128,15 @@ impl fmt::Display for Plan {
             "Locks        about {} in the switch; the server has room for {}",
             self.locks_needed, self.server.locks_max
         )?;
+        if let Some(disk) = &self.disk {
+            writeln!(
+                f,
+                "Disk         {} of text to store; {} free at {}",
+                bytes(disk.text_bytes),
+                bytes(disk.free_bytes),
+                disk.folder.display()
+            )?;
+        }
         match &self.earlier {
             Earlier::None => {}
             Earlier::Loaded(run) => writeln!(
@@ -235,7 +246,10 @@ impl Plan {
                 writeln!(f, "  rows go by COPY in text form: {reason}")?;
             }
         }
-        writeln!(f, "  rejects: {} at most", flow.reject_rows_max)?;
+        writeln!(f, "  rejects: {}", reject_limit(&flow.reject_limit))?;
+        for line in flow.verify.words().into_iter().chain(flow.expect.words()) {
+            writeln!(f, "  {line}")?;
+        }
         let mut columns = String::new();
         for (column, type_sql) in flow.columns.iter().zip(&flow.column_types) {
             let not_null = if column.nullable { "" } else { " not null" };
@@ -428,6 +442,18 @@ pub fn bytes(count: u64) -> String {
         format!("{count} B")
     } else {
         format!("{value:.1} {}", UNITS[unit])
+    }
+}
+
+/// How many rejects are accepted, in words.
+fn reject_limit(limit: &RejectLimit) -> String {
+    let share = limit
+        .share_max
+        .map(|share| format!("{} % of the rows at most", share * 100.0));
+    match (limit.rows_max, share) {
+        (None, Some(share)) => share,
+        (Some(rows), Some(share)) => format!("{rows} at most, and {share}"),
+        (_, None) => format!("{} at most", limit.rows_accepted()),
     }
 }
 

@@ -9,10 +9,11 @@ use super::error::PlanError;
 use super::{FlowPlan, KeyPlan, Publish, UnitPlan, WireForm, bounds, identity};
 use crate::column::Column;
 use crate::destination::postgres::catalog::TargetFacts;
-use crate::destination::postgres::quote::cut;
+use crate::destination::postgres::quote::{cut, qualified};
 use crate::destination::postgres::staging::{self, Model};
 use crate::package::Compression;
 use crate::source::{self, Shard, SourceError};
+use crate::verify::VerifyPlan;
 
 /// PostgreSQL cuts longer names off.
 const NAME_BYTES_MAX: usize = 63;
@@ -47,6 +48,8 @@ pub struct Common<'a> {
     pub taken: &'a BTreeSet<String>,
     /// COPY with FREEZE.
     pub freeze: bool,
+    /// What is verified of each unit.
+    pub verify: &'a VerifyPlan,
 }
 
 /// Groups files into units: one for each part, for each interval, or one in all.
@@ -168,6 +171,7 @@ fn unit(
             &staging_table,
             common.key.map(|key| key.column.as_str()),
         ),
+        verify: common.verify.statement(&qualified(schema, &staging_table)),
         ready,
         staging_table,
         key,
@@ -197,6 +201,7 @@ fn straight_unit(
         copy: copy.clone(),
         copy_shared: copy,
         measure: String::new(),
+        verify: None,
         ready: Vec::new(),
         staging_table,
         key,

@@ -46,6 +46,9 @@ pub struct RunReport {
     pub exit_status: u8,
     /// What went wrong.
     pub error: Option<String>,
+    /// The run whose rejects, mended, it loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replays: Option<String>,
     /// It went on where an earlier one stopped.
     pub resumed: bool,
     /// When it began, RFC 3339.
@@ -154,6 +157,10 @@ pub struct UnitReport {
     pub kept: bool,
     /// Committed.
     pub finished: bool,
+    /// Loaded carefully, by one stream with a savepoint for each batch, since the server had
+    /// refused a row.
+    #[serde(default)]
+    pub careful: bool,
     /// Its rows.
     pub account: Account,
     /// The server's own count of its rows.

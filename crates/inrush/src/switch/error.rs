@@ -9,6 +9,17 @@ pub enum SwitchError {
     /// The destination refused.
     #[error(transparent)]
     Destination(#[from] DestinationError),
+    /// The server refused a row that was copied into a target.
+    #[error("{source}")]
+    Refused {
+        /// Index of the flow.
+        flow: usize,
+        /// What it said.
+        source: DestinationError,
+    },
+    /// Rows could not be copied carefully.
+    #[error(transparent)]
+    Careful(Box<crate::error::Error>),
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -112,6 +123,8 @@ impl SwitchError {
     pub fn hint(&self) -> Option<String> {
         match self {
             SwitchError::Destination(error) => error.hint(),
+            SwitchError::Refused { source, .. } => source.hint(),
+            SwitchError::Careful(error) => error.hint(),
             SwitchError::Ledger(error) => error.hint(),
             SwitchError::Overlap { .. } => Some(
                 "sort and cut the files by the key, or declare `bounds` and let each file lie \

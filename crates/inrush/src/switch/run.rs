@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio_postgres::error::SqlState;
 
+use super::careful::{CarefulRows, CopiedRows};
 use super::error::SwitchError;
 use super::take_out::{self, TakenOut};
 use super::tasks::TargetTask;
@@ -41,11 +42,15 @@ pub struct SwitchTask<'a> {
 /// Switches all targets in one transaction, and marks the run as switched in it. Where a lock
 /// cannot be had in time, all is rolled back and tried again a few times. Returns what was done,
 /// with the names that the partitions have.
-pub async fn run(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<TargetTask>, SwitchError> {
+pub async fn run(
+    session: &Session,
+    task: &SwitchTask<'_>,
+    careful: &mut impl CarefulRows,
+) -> Result<Vec<TargetTask>, SwitchError> {
     let mut tries = 0;
     loop {
         tries += 1;
-        let error = match attempt(session, task).await {
+        let error = match attempt(session, task, careful).await {
             Ok(done) => return Ok(done),
             Err(error) => error,
         };
@@ -83,7 +88,11 @@ pub async fn run(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<TargetT
     }
 }
 
-async fn attempt(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<TargetTask>, SwitchError> {
+async fn attempt(
+    session: &Session,
+    task: &SwitchTask<'_>,
+    careful: &mut impl CarefulRows,
+) -> Result<Vec<TargetTask>, SwitchError> {
     let doing = "switching";
     session.execute("BEGIN", doing).await?;
     session
@@ -102,7 +111,18 @@ async fn attempt(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<TargetT
     let mut done = Vec::new();
     let mut tables = Vec::new();
     for target in order {
-        done.push(publish(session, task, target, &mut tables).await?);
+        done.push(publish(session, task, target, &mut tables, careful).await?);
+    }
+    if let [target] = task.targets
+        && task.plan.flows[target.flow].publish == Publish::Insert
+    {
+        // What is checked at COMMIT else; by then nothing could be done any more for a row at fault.
+        let checked = session
+            .client
+            .batch_execute("SET CONSTRAINTS ALL IMMEDIATE");
+        checked
+            .await
+            .map_err(|error| refused(target.flow, error, doing))?;
     }
     fault::reach(task.fault, FaultPoint::InSwitch);
     let oids = target_oids(session, task).await?;
@@ -129,6 +149,7 @@ async fn publish(
     task: &SwitchTask<'_>,
     target: &TargetTask,
     tables: &mut Vec<SwitchedTable>,
+    careful: &mut impl CarefulRows,
 ) -> Result<TargetTask, SwitchError> {
     let flow = &task.plan.flows[target.flow];
     let staging_schema = &task.plan.settings.staging_schema;
@@ -203,16 +224,18 @@ async fn publish(
                     session
                         .execute("SET LOCAL search_path = DEFAULT", &doing)
                         .await?;
-                    let counted = session
-                        .client
-                        .execute(sql.as_str(), &[])
-                        .await
-                        .map_err(|error| DestinationError::from_driver(error, doing.clone()))?;
-                    if counted != target.rows {
+                    let rows = if careful.wants(target.flow) {
+                        careful
+                            .copy(session, target.flow, &unit.staging_table, &sql)
+                            .await?
+                    } else {
+                        copy_rows(session, flow, target.flow, &sql, &doing).await?
+                    };
+                    if rows.copied + rows.refused != target.rows {
                         return Err(SwitchError::Count {
                             target: name,
-                            counted,
-                            expected: target.rows,
+                            counted: rows.copied,
+                            expected: target.rows - rows.refused.min(target.rows),
                         });
                     }
                     session
@@ -315,6 +338,35 @@ async fn brought_in(
         }
     }
     Ok(tables)
+}
+
+/// Copies all rows of a staging table by one statement.
+async fn copy_rows(
+    session: &Session,
+    flow: &FlowPlan,
+    flow_index: usize,
+    sql: &str,
+    doing: &str,
+) -> Result<CopiedRows, SwitchError> {
+    let counted = session.client.execute(sql, &[]).await;
+    let counted = counted.map_err(|error| match flow.publish {
+        Publish::Insert => refused(flow_index, error, doing),
+        // A merge takes all rows of a unit or none.
+        _ => DestinationError::from_driver(error, doing).into(),
+    })?;
+    Ok(CopiedRows {
+        copied: counted,
+        refused: 0,
+    })
+}
+
+/// An error of a statement that copies rows: one of them may be at fault.
+fn refused(flow: usize, error: tokio_postgres::Error, doing: &str) -> SwitchError {
+    let source = DestinationError::from_driver(error, doing);
+    match source.row_refusal() {
+        Some(_) => SwitchError::Refused { flow, source },
+        None => source.into(),
+    }
 }
 
 /// Other names for partitions whose names somebody took since the plan was made. The lock on the

@@ -85,7 +85,7 @@ async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undon
         return Err(unknown());
     }
     let book = Ledger::new(options.ledger_schema);
-    let run = book.run_of_name(session, options.run).await?;
+    let run = book.run_by_name(session, options.run).await?;
     let run = run.ok_or_else(unknown)?;
     match run.state {
         RunState::Switched => {}

@@ -15,7 +15,10 @@ pub mod old_tables;
 pub mod password_file;
 pub mod quote;
 pub mod ranges;
+pub mod refusal;
+pub mod service_file;
 pub mod session;
+mod settings;
 pub mod socket;
 pub mod staging;
 pub mod swap;
@@ -25,4 +28,6 @@ pub mod unit;
 
 pub use address::{Address, ConnectionDefaults, SslMode};
 pub use error::DestinationError;
+pub use refusal::RefusalFacts;
+pub use service_file::ServiceFile;
 pub use session::Session;
