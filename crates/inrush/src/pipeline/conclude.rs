@@ -227,10 +227,7 @@ async fn interrupted(
 /// A lost connection leaves open whether the COMMIT took place: the ledger knows, once the server
 /// answers again. Until then nothing is claimed.
 async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> {
-    if !matches!(
-        &error,
-        SwitchError::Destination(DestinationError::Lost { .. })
-    ) {
+    if !matches!(error.destination(), Some(DestinationError::Lost { .. })) {
         return Err(error.into());
     }
     for _ in 0..SETTLE_TRIES {

@@ -65,7 +65,7 @@ pub enum SwitchError {
         /// The statement, shortened.
         statement: String,
         /// What the server said.
-        source: DestinationError,
+        source: Box<DestinationError>,
     },
     /// The target changed while the load ran, so that the new table is not like it.
     #[error("{target} was changed while the load ran ({what}); nothing was switched")]
@@ -119,6 +119,15 @@ pub enum SwitchError {
 }
 
 impl SwitchError {
+    /// What the server said, or that it is gone, where that is the cause.
+    pub fn destination(&self) -> Option<&DestinationError> {
+        match self {
+            SwitchError::Destination(error) => Some(error),
+            SwitchError::Statement { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+
     /// How to mend it.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -131,7 +140,7 @@ impl SwitchError {
                  within one partition; `inrush cleanup` removes what is staged"
                     .to_owned(),
             ),
-            SwitchError::Statement { source, .. } => match source {
+            SwitchError::Statement { source, .. } => match source.as_ref() {
                 DestinationError::Refused { message, .. }
                     if message.contains("multiple commands") =>
                 {

@@ -55,23 +55,11 @@ pub async fn run(
             Err(error) => error,
         };
         let blocked = matches!(
-            &error,
-            SwitchError::Destination(refused)
-            | SwitchError::Statement { source: refused, .. }
-                if matches!(
-                    refused.code(),
-                    Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE
-                        || *code == SqlState::T_R_DEADLOCK_DETECTED
-                )
+            error.destination().and_then(DestinationError::code),
+            Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE
+                || *code == SqlState::T_R_DEADLOCK_DETECTED
         );
-        if !matches!(
-            &error,
-            SwitchError::Destination(DestinationError::Lost { .. })
-                | SwitchError::Statement {
-                    source: DestinationError::Lost { .. },
-                    ..
-                }
-        ) {
+        if !matches!(error.destination(), Some(DestinationError::Lost { .. })) {
             session.execute("ROLLBACK", "undoing the switch").await?;
         }
         if !blocked {
@@ -284,7 +272,7 @@ async fn user_statements(
                     count => format!("statement {} of {count} of {setting}", index + 1),
                 },
                 statement: shortened(statement),
-                source: DestinationError::from_driver(error, doing),
+                source: Box::new(DestinationError::from_driver(error, doing)),
             })?;
     }
     session
