@@ -19,7 +19,7 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml' -o -name '*.s
 	Cargo.toml Cargo.lock rust-toolchain.toml
 PYTHON_SOURCES := pyproject.toml $(shell find python -name '*.py' -o -name '*.pyi')
 
-.PHONY: help build demo test test-rust test-python check format bench lock clean
+.PHONY: help build demo test test-rust test-python torture check format bench lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -38,6 +38,9 @@ test-rust: ## Rust's own tests
 
 test-python: build ## integration and faults, against real servers
 	$(BIN)/python -m pytest $(PYTEST)
+
+torture: build ## breaks loads in 300 ways; SEED=123 COUNT=1 plays one of them again
+	$(BIN)/python tests/faults/torture.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT))
 
 check: $(VENV)/.stamp-inrush ## formatters in check mode, lints, types
 	$(CARGO) fmt --all --check

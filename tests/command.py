@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,11 +62,11 @@ class Outcome:
         return report
 
     def rejects(self) -> list[dict[str, Any]]:
-        """Return what the newest run says of its rejected rows."""
-        found = []
+        """Return what the newest run says of its rejected rows, those of each file in its order."""
+        found: list[dict[str, Any]] = []
         for path in sorted((self.run_folders()[-1] / "rejects").glob("*.rejects.jsonl")):
             found += [json.loads(line) for line in path.read_text().splitlines()]
-        return found
+        return sorted(found, key=lambda reject: (reject["file"], reject["byte_offset"]))
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,19 @@ class Inrush:
 
     folder: Path
 
-    def start(self, *words: str | Path, environment: Mapping[str, str] | None = None) -> Running:
-        """Start it."""
+    def start(
+        self,
+        *words: str | Path,
+        environment: Mapping[str, str] | None = None,
+        before: Sequence[str] = (),
+    ) -> Running:
+        """Start it; the words in `before` are a program that starts it, as `prlimit` does."""
         surroundings = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith(("PG", "INRUSH"))
         }
-        command = [str(COMMAND), *map(str, words)]
+        command = [*before, str(COMMAND), *map(str, words)]
         process = subprocess.Popen(
             command,
             cwd=self.folder,

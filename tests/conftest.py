@@ -16,6 +16,7 @@ from command import Inrush
 from servers import Database, Server
 
 StartServer = Callable[..., Server]
+FindPrograms = Callable[[int], Path]
 
 _database_numbers = itertools.count(1)
 
@@ -30,16 +31,11 @@ def servers_folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def start_server(servers_folder: Path) -> Iterator[StartServer]:
-    """Return a function that makes and starts a server, which is stopped after the tests."""
+def find_programs(servers_folder: Path) -> FindPrograms:
+    """Return a function that finds a version's programs; without them a test is skipped."""
     found: dict[int, Path | None] = {}
-    started: list[Server] = []
 
-    def start(
-        version: int = 18,
-        settings: dict[str, str] | None = None,
-        password: str | None = None,
-    ) -> Server:
+    def find(version: int) -> Path:
         if version not in found:
             found[version] = servers.reachable_programs(version, servers_folder)
         programs = found[version]
@@ -48,6 +44,22 @@ def start_server(servers_folder: Path) -> Iterator[StartServer]:
             if os.environ.get("CI") == "true":
                 pytest.fail(reason)
             pytest.skip(reason)
+        return programs
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def start_server(servers_folder: Path, find_programs: FindPrograms) -> Iterator[StartServer]:
+    """Return a function that makes and starts a server, which is stopped after the tests."""
+    started: list[Server] = []
+
+    def start(
+        version: int = 18,
+        settings: dict[str, str] | None = None,
+        password: str | None = None,
+    ) -> Server:
+        programs = find_programs(version)
         folder = servers_folder / f"{version}-{len(started)}"
         server = Server(version, programs, folder, settings or dict(servers.FAST))
         server.initialise(password=password)

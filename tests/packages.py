@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TypeAlias
 
-Value: TypeAlias = "str | int | bool | Path | list[str] | list[int] | dict[str, str | int | bool]"
+Value: TypeAlias = "str | int | bool | Path | list[str] | list[int] | dict[str, Value]"
 
 
 def literal(value: Value) -> str:
@@ -16,8 +16,9 @@ def literal(value: Value) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(literal(one) for one in value) + "]"
     if isinstance(value, Path):
-        return json.dumps(str(value))
-    return json.dumps(value)
+        return json.dumps(str(value), ensure_ascii=False)
+    # TOML knows no pairs of surrogates.
+    return json.dumps(value, ensure_ascii=False)
 
 
 def settings(values: dict[str, Value]) -> str:

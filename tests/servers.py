@@ -129,7 +129,7 @@ class Server:
         self.folder.mkdir(mode=0o755)
         own_by_server(self.folder)
 
-    def initialise(self, *, password: str | None = None) -> None:
+    def initialise(self, *, password: str | None = None, wal_segment_mib: int = 16) -> None:
         """Make the data directory; with a password, connections are asked for it (SCRAM)."""
         self.prepare_folder()
         command: list[str | Path] = [
@@ -139,6 +139,7 @@ class Server:
             "--encoding=UTF8",
             "--locale=C.UTF-8",
             "--no-sync",
+            f"--wal-segsize={wal_segment_mib}",
         ]
         if password is None:
             command.append("--auth=trust")
@@ -206,8 +207,12 @@ class Server:
 
     def kill(self) -> None:
         """Kill its first process: its children see that and end by themselves."""
-        first = int((self.data / "postmaster.pid").read_text().split()[0])
-        os.kill(first, signal.SIGKILL)
+        os.kill(self.first_process, signal.SIGKILL)
+
+    @property
+    def first_process(self) -> int:
+        """The number of its first process."""
+        return int((self.data / "postmaster.pid").read_text().split()[0])
 
     def url(self, database: str = "postgres", user: str | None = None) -> str:
         """Return the URL of a database, as libpq reads it."""

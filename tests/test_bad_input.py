@@ -186,7 +186,7 @@ def test_a_value_that_the_server_refuses(newest_database: Database, inrush: Inru
     before = state(newest_database)
     inrush.write("rows.csv", "id\n1\n99\n")
     words = ("load", "rows.csv", "--to", newest_database.url, "--table", "numbers")
-    inrush(*words).expect(FAILED, "small_check")
+    inrush(*words).expect(REJECT_LIMIT, "rows.csv:3", "small_check")
     assert state(newest_database) == before
 
 
@@ -195,7 +195,7 @@ def test_a_row_that_breaks_a_key(newest_database: Database, inrush: Inrush) -> N
     before = state(newest_database)
     inrush.write("rows.csv", "id\n1\n2\n1\n")
     words = ("load", "rows.csv", "--to", newest_database.url, "--table", "numbers")
-    inrush(*words).expect(FAILED, "(id)=(1)")
+    inrush(*words).expect(REJECT_LIMIT, "rows.csv:4", "(id)=(1)")
     assert state(newest_database) == before
 
 

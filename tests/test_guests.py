@@ -18,6 +18,7 @@ from command import CLEAN, FAILED, Inrush
 from conftest import StartServer
 from contents import state
 from servers import Database, Server
+from standby import follow
 
 TABLE = "CREATE TABLE people (id int NOT NULL, name text)"
 
@@ -74,31 +75,9 @@ def test_a_transaction_pooler_is_found_out(
 def test_a_standby_is_found_out(replicating: Server, inrush: Inrush, servers_folder: Path) -> None:
     database = replicating.create_database("with_standby")
     database.execute(TABLE)
-    folder = servers_folder / "standby"
-    standby = Server(18, replicating.programs, folder, servers.REPLICATING, port=5433)
-    standby.prepare_folder()
-    servers.run_as_server(
-        [
-            replicating.programs / "pg_basebackup",
-            f"--pgdata={standby.data}",
-            f"--host={replicating.folder}",
-            f"--port={replicating.port}",
-            f"--username={replicating.user}",
-            "--checkpoint=fast",
-            "--no-sync",
-        ]
-    )
-    source = f"host={replicating.folder} port={replicating.port} user={replicating.user}"
-    standby.configure(dict(servers.REPLICATING) | {"primary_conninfo": source})
-    signal_file = standby.data / "standby.signal"
-    signal_file.touch()
-    servers.own_by_server(signal_file)
-    standby.start()
-    try:
+    with follow(replicating, servers_folder / "standby") as standby:
         words = ("load", "rows.csv", "--to", standby.url("with_standby"), "--table", "people")
         inrush(*words).expect(FAILED, "standby")
-    finally:
-        standby.stop("immediate")
     assert database.rows("TABLE people") == []
 
 

@@ -89,7 +89,7 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
             && let Some(folder) = path.parent()
         {
             line(format!(
-                "rejected rows: {}",
+                "rejected rows: {} (`inrush rejects show` tells why)",
                 folder.join("rejects").display()
             ));
         }

@@ -64,6 +64,7 @@ fn run_package(
         runs_folder: request.runs_folder,
         again: request.again,
         telling: Telling::Quiet,
+        replays: None,
         disposable: None,
     };
     let success = running::run(&reached, &wish)?;

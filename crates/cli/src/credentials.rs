@@ -4,7 +4,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use inrush::destination::postgres::ConnectionDefaults;
+use inrush::destination::postgres::{ConnectionDefaults, ServiceFile};
 use inrush::package::url_has_password;
 
 use crate::errors::CommandError;
@@ -13,25 +13,81 @@ use crate::output;
 /// What fills the gaps of a URL.
 pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
     let home = home_folder();
+    if let Some(text) = variable("PGPORT")
+        && text
+            .split(',')
+            .any(|port| port.trim().parse::<u16>().is_err())
+    {
+        return Err(CommandError::Usage {
+            what: format!("PGPORT is `{text}`, which is no port"),
+            hint: "set it to a number of 1 to 65535, or unset it".to_owned(),
+        });
+    }
+    let variables = VARIABLES
+        .iter()
+        .filter_map(|(name, setting)| Some(((*setting).to_owned(), variable(name)?)));
     Ok(ConnectionDefaults {
-        host: variable("PGHOST"),
-        port: match variable("PGPORT") {
-            Some(text) => Some(text.parse().map_err(|_| CommandError::Usage {
-                what: format!("PGPORT is `{text}`, which is no port"),
-                hint: "set it to a number of 1 to 65535, or unset it".to_owned(),
-            })?),
-            None => None,
-        },
-        user: variable("PGUSER").or_else(user_name),
-        database: variable("PGDATABASE"),
-        password: variable("PGPASSWORD"),
+        variables: variables.collect(),
+        user: user_name(),
         password_file: password_file(home.as_deref()),
-        ssl_mode: variable("PGSSLMODE"),
-        ssl_root_certificate: variable("PGSSLROOTCERT").map(PathBuf::from).or_else(|| {
-            let usual = home?.join(".postgresql/root.crt");
-            usual.is_file().then_some(usual)
-        }),
+        service: variable("PGSERVICE"),
+        service_files: service_files(home.as_deref())?,
+        ssl_root_certificate: home
+            .map(|home| home.join(".postgresql/root.crt"))
+            .filter(|usual| usual.is_file()),
     })
+}
+
+/// The variables that libpq reads, and the settings of a URL that they stand in for.
+const VARIABLES: &[(&str, &str)] = &[
+    ("PGHOST", "host"),
+    ("PGHOSTADDR", "hostaddr"),
+    ("PGPORT", "port"),
+    ("PGUSER", "user"),
+    ("PGDATABASE", "dbname"),
+    ("PGPASSWORD", "password"),
+    ("PGSSLMODE", "sslmode"),
+    ("PGSSLROOTCERT", "sslrootcert"),
+    ("PGCHANNELBINDING", "channel_binding"),
+    ("PGCONNECT_TIMEOUT", "connect_timeout"),
+    ("PGTARGETSESSIONATTRS", "target_session_attrs"),
+    ("PGLOADBALANCEHOSTS", "load_balance_hosts"),
+    ("PGOPTIONS", "options"),
+    ("PGGSSENCMODE", "gssencmode"),
+];
+
+/// The service files, in the order in which libpq looks through them: the user's, or the one that
+/// PGSERVICEFILE names, then the system's.
+fn service_files(home: Option<&Path>) -> Result<Vec<ServiceFile>, CommandError> {
+    let own = match variable("PGSERVICEFILE") {
+        Some(path) => {
+            let path = PathBuf::from(path);
+            if !path.is_file() {
+                return Err(CommandError::Usage {
+                    what: format!("PGSERVICEFILE is {}, which is no file", path.display()),
+                    hint: "set it to a service file, or unset it".to_owned(),
+                });
+            }
+            Some(path)
+        }
+        None => home.map(|home| home.join(".pg_service.conf")),
+    };
+    let folder = variable("PGSYSCONFDIR").unwrap_or_else(|| "/etc/postgresql-common".to_owned());
+    let system = PathBuf::from(folder).join("pg_service.conf");
+    let mut files = Vec::new();
+    for path in own
+        .into_iter()
+        .chain([system])
+        .filter(|path| path.is_file())
+    {
+        let text = std::fs::read_to_string(&path).map_err(|source| CommandError::File {
+            doing: "cannot read",
+            path: path.clone(),
+            source,
+        })?;
+        files.push(ServiceFile { path, text });
+    }
+    Ok(files)
 }
 
 /// A variable of the environment, for `${env:NAME}`.

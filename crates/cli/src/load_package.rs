@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use inrush::package::{
     BoundValue, Bounds, BoundsEvery, BoundsParts, BoundsWord, ColumnSpec, Connection, Flow, Mode,
-    OneOrMany, Origin, Package, RejectLimit, RunSettings, escape_braces, split_columns,
+    OneOrMany, Origin, Package, RejectLimit, RunSettings, Verify, escape_braces, split_columns,
 };
 
-use crate::arguments::{LoadArguments, LoadMode, parse_format};
+use crate::arguments::{LoadArguments, LoadMode, VerifyLevel, parse_format};
 use crate::errors::CommandError;
 
 /// The name of the only connection.
@@ -43,9 +43,11 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
         mode: match arguments.mode {
             LoadMode::Create => Mode::Create,
             LoadMode::Append => Mode::Append,
+            LoadMode::Replace => Mode::Replace,
         },
         rejects: RejectLimit {
-            rows_max: arguments.max_rejects,
+            rows_max: Some(arguments.max_rejects).filter(|rows| *rows > 0),
+            share_max: None,
         },
         ..Flow::new(files.into(), &escape_braces(&arguments.table))
     };
@@ -56,6 +58,12 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
         connections: BTreeMap::from([(CONNECTION.to_owned(), Connection::new(&arguments.to))]),
         run: RunSettings {
             streams: arguments.run.streams,
+            verify: match arguments.verify {
+                VerifyLevel::Count => Verify::Count,
+                VerifyLevel::Sums => Verify::Sums,
+                VerifyLevel::Rows => Verify::Rows,
+            },
+            rate_bytes_max: arguments.run.max_rate,
             ..RunSettings::default()
         },
         flows: vec![flow],
@@ -63,6 +71,7 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
             ("name", "--table"),
             ("connections.target.url", "--to"),
             ("run.streams", "--streams"),
+            ("run.verify", "--verify"),
             ("flow[0].files", "FILES"),
             ("flow[0].format", "--format"),
             ("flow[0].columns", "--columns"),
@@ -194,7 +203,7 @@ mod tests {
             flow.bounds,
             Bounds::List([1, 10, 100].map(BoundValue::Integer).to_vec())
         );
-        assert_eq!((flow.mode, flow.rejects.rows_max), (Mode::Append, 7));
+        assert_eq!((flow.mode, flow.rejects.rows_max), (Mode::Append, Some(7)));
         assert_eq!(resolved.run.streams, Some(3));
         // What is saved says the same.
         let written = package.to_toml();

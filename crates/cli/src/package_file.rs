@@ -57,7 +57,7 @@ pub fn ready(
 
 /// The folder of an embedded server that is given as an argument starts at the current folder,
 /// and not at the package's.
-fn from_here(url: &str) -> String {
+pub fn from_here(url: &str) -> String {
     match (url.strip_prefix("embedded:"), std::env::current_dir()) {
         (Some(folder), Ok(current)) if !folder.starts_with(['$', '{']) => {
             format!("embedded:{}", current.join(folder).display())

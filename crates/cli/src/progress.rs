@@ -150,6 +150,10 @@ impl Observer for Progress {
                 self.progress(&mut state, flow, *rows, *bytes);
             }
             Event::UnitAborted { flow, bytes, .. } => Self::aborted(&mut state, flow, *bytes),
+            Event::UnitRefused { flow, unit, reason } => self.line(&format!(
+                "refused: {flow}, unit {unit}: {reason}; it is loaded once more, so that only \
+                 rows at fault are rejected"
+            )),
             Event::Rejected {
                 place,
                 column,

@@ -1,6 +1,7 @@
 //! Runs a package that is ready: with its database reached, its progress shown, and signals
 //! stopping it.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ use crate::credentials;
 use crate::embedded::{Reached, cores};
 use crate::errors::CommandError;
 use crate::json_events::JsonEvents;
+use crate::names::readable;
 use crate::numbers::counted;
 use crate::progress::Progress;
 use crate::signals::{self, Left};
@@ -46,6 +48,8 @@ pub struct RunWish {
     pub again: bool,
     /// How it is told.
     pub telling: Telling,
+    /// The run whose rejects are loaded.
+    pub replays: Option<String>,
     /// A folder that goes with a run that is ended at once.
     pub disposable: Option<PathBuf>,
 }
@@ -62,6 +66,7 @@ impl RunWish {
                 (false, true) => Telling::Quiet,
                 (false, false) => Telling::Bars,
             },
+            replays: None,
             disposable: None,
         }
     }
@@ -94,6 +99,7 @@ pub fn run(
         runs_folder: wish.runs_folder.clone(),
         streams_default: cores(),
         again: wish.again,
+        replays: wish.replays.clone(),
         connection_defaults: credentials::connection_defaults().map_err(|error| (error, None))?,
         embedded: reached.report.clone(),
         stop: stop.clone(),
@@ -160,6 +166,9 @@ fn told(
     } else if let Some(kept) = ended.as_ref().and_then(|ended| kept(&ended.report)) {
         notes.push(kept);
     }
+    if let Some(straight) = ended.as_ref().and_then(|ended| straight(&ended.report)) {
+        notes.push(straight);
+    }
     if let Some(words) = reached.last_words() {
         notes.push(format!("the embedded server ended; its log says:\n{words}"));
     }
@@ -183,6 +192,25 @@ fn told(
     (error, ended)
 }
 
+/// What a stopped run has put straight into targets, where it stays.
+fn straight(report: &RunReport) -> Option<String> {
+    let units = report.units.iter().filter(|unit| unit.straight);
+    let rows: u64 = units.clone().map(|unit| unit.account.rows_loaded).sum();
+    let flows: BTreeSet<&str> = units.map(|unit| unit.flow.as_str()).collect();
+    let targets = report.tables.iter();
+    let targets = targets.filter(|table| flows.contains(table.flow.as_str()));
+    (rows > 0).then(|| {
+        format!(
+            "stays: {} went straight into {} (atomic = false); the same command loads the rest",
+            counted(rows, "row"),
+            targets
+                .map(|table| readable(&table.target))
+                .collect::<Vec<String>>()
+                .join(", ")
+        )
+    })
+}
+
 /// Whether the error says that the same command goes on where this one stopped.
 fn may_go_on(error: &inrush::Error) -> bool {
     matches!(
@@ -193,7 +221,10 @@ fn may_go_on(error: &inrush::Error) -> bool {
 
 /// What a stopped run has in the database for the next one.
 fn kept(report: &RunReport) -> Option<String> {
-    let finished = report.units.iter().filter(|unit| unit.finished);
+    let finished = report
+        .units
+        .iter()
+        .filter(|unit| unit.finished && !unit.straight);
     let rows: u64 = finished.clone().map(|unit| unit.account.rows_loaded).sum();
     let units = finished.count();
     (units > 0).then(|| {

@@ -1,12 +1,14 @@
 //! What can end a run, with the exit status that tells it.
 
 use crate::destination::postgres::DestinationError;
-use crate::ledger::LedgerError;
+use crate::ledger::{LedgerError, RunState};
 use crate::package::PackageError;
 use crate::plan::PlanError;
 use crate::reject::{Reject, RejectCode};
 use crate::source::SourceError;
 use crate::switch::SwitchError;
+use crate::undo::UndoError;
+use crate::verify::VerifyError;
 
 /// A run did not end well. The targets are as they were, unless the text says otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -41,12 +43,26 @@ pub enum Error {
     /// The destination refused, or went away.
     #[error(transparent)]
     Destination(#[from] DestinationError),
+    /// The server refused a row that came from a pipe, which cannot be read once more.
+    #[error(
+        "{source}; {pipe} is a pipe, which cannot be read again to set the row aside; nothing was \
+         switched"
+    )]
+    RefusedFromPipe {
+        /// The pipe.
+        pipe: String,
+        /// What the server said.
+        source: DestinationError,
+    },
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// The switch did not happen.
     #[error(transparent)]
     Switch(#[from] SwitchError),
+    /// A run could not be undone.
+    #[error(transparent)]
+    Undo(#[from] UndoError),
     /// More rows were rejected than are accepted.
     #[error(
         "flow `{flow}`: {}; nothing was switched\n  {}{}",
@@ -63,6 +79,27 @@ pub enum Error {
         /// How the types came about, where they were guessed.
         types: Option<String>,
     },
+    /// A larger share of the rows was rejected than is accepted.
+    #[error(
+        "flow `{flow}`: {rejected} of {}{rows} rows were rejected, and {} % accepted at most; nothing \
+         was switched{}",
+        if *at_end { "" } else { "at most " }, share_max * 100.0,
+        reject.as_ref().map_or(String::new(), |reject| format!("\n  {}", describe(reject)))
+    )]
+    RejectShare {
+        /// The flow.
+        flow: String,
+        /// Rows rejected so far, in all streams.
+        rejected: u64,
+        /// Rows in all, or the most that there can be.
+        rows: u64,
+        /// All of them were read.
+        at_end: bool,
+        /// The share that is accepted.
+        share_max: f64,
+        /// The reject that went past the limit, where it was one.
+        reject: Option<Box<Reject>>,
+    },
     /// The server counts other rows than were sent.
     #[error(
         "{what}: the server counts {}, and {sent} were sent; nothing was switched",
@@ -76,6 +113,24 @@ pub enum Error {
         /// Our count.
         sent: u64,
     },
+    /// The run whose rejects are to be loaded has switched nothing in.
+    #[error(
+        "run {run} {}, so its rejects are not all that its targets lack",
+        match state {
+            Some(RunState::Discarded) => "was given up",
+            Some(_) => "has not been switched in",
+            None => "is not in the ledger of this database",
+        }
+    )]
+    NotSwitched {
+        /// The run.
+        run: String,
+        /// How far it came, where the ledger knows it.
+        state: Option<RunState>,
+    },
+    /// What was loaded is not what was read.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
     /// The run was stopped by its user.
     #[error("stopped as asked; nothing was switched")]
     Interrupted,
@@ -121,8 +176,11 @@ impl Error {
             Error::Package(_) | Error::Convert { .. } => 2,
             Error::Plan(PlanError::Package(_) | PlanError::Mismatch { .. })
             | Error::Destination(DestinationError::Address { .. }) => 2,
-            Error::RejectLimit { .. } => 4,
-            Error::Verification { .. } | Error::Switch(SwitchError::Count { .. }) => 5,
+            Error::NotSwitched { .. } => 2,
+            Error::RejectLimit { .. } | Error::RejectShare { .. } => 4,
+            Error::Verification { .. }
+            | Error::Verify(_)
+            | Error::Switch(SwitchError::Count { .. }) => 5,
             Error::Interrupted => 130,
             _ => 1,
         }
@@ -139,8 +197,13 @@ impl Error {
             }
             Error::Convert { .. } => None,
             Error::Destination(error) => error.hint(),
+            Error::RefusedFromPipe { .. } => Some(
+                "load it from a file: there the rows that the server refuses become rejects"
+                    .to_owned(),
+            ),
             Error::Ledger(error) => error.hint(),
             Error::Switch(error) => error.hint(),
+            Error::Undo(error) => error.hint(),
             Error::RejectLimit { reject, .. } if reject.code == RejectCode::OutsidePartition => {
                 Some(
                     "a file lies within one partition: cut the files by the key, or declare wider \
@@ -152,11 +215,22 @@ impl Error {
                 "mend the file and run the same command again, or accept more: --max-rejects {}",
                 (limit + 1).max(100)
             )),
+            Error::RejectShare { .. } => Some(
+                "`inrush rejects show` says why; mend the files and run the same command again, or \
+                 accept more with a larger share_max"
+                    .to_owned(),
+            ),
             Error::Verification { .. } => Some(
                 "something else wrote to the staging table, or a trigger or rule dropped rows; \
                  `inrush cleanup`, then load again"
                     .to_owned(),
             ),
+            Error::NotSwitched { .. } => Some(
+                "mend the files themselves, and run the same command again; a run that went to \
+                 another database is found there with --connection NAME=URL"
+                    .to_owned(),
+            ),
+            Error::Verify(error) => Some(error.hint()),
             Error::Interrupted => {
                 Some("the same command goes on from the units that were committed".to_owned())
             }

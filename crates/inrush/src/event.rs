@@ -86,6 +86,16 @@ pub enum Event {
         /// Bytes that were told as progress.
         bytes: u64,
     },
+    /// The server refused a row: the unit is loaded once more, so that this row and others like it
+    /// are rejected and the rest goes in.
+    UnitRefused {
+        /// The flow.
+        flow: String,
+        /// The unit's number in the flow.
+        unit: usize,
+        /// What the server said.
+        reason: String,
+    },
     /// A row was rejected. Told for the first ones of each piece of work.
     Rejected {
         /// The flow.

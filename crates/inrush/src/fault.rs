@@ -1,4 +1,5 @@
-//! Dying on purpose, for tests: `kill -9` at a named step of a run.
+//! Dying on purpose, for tests: `kill -9` at a named step of a run; and harm done to the rows on
+//! their way, which the account or the verification must find.
 //!
 //! The promise "exactly once whatever is killed when" can only be tested by dying at the very
 //! moments that matter. The command line reads the wish from `INRUSH_FAULT`; nothing else sets it.
@@ -18,6 +19,8 @@ pub enum FaultPoint {
     AfterUnitCommit,
     /// In the middle of a COPY.
     InCopy,
+    /// A batch of a unit that is loaded carefully is in.
+    InCarefulCopy,
     /// All units are loaded.
     BeforeSwitch,
     /// The switch's transaction has attached everything, and has not marked the run.
@@ -30,6 +33,12 @@ pub enum FaultPoint {
     AfterSwitchCommit,
     /// Everything is done but for the report.
     BeforeReport,
+    /// A batch is lost on its way: its rows are counted as sent, and are not.
+    BatchLost,
+    /// The first row of a batch is sent a second time, in place of the second.
+    RowDoubled,
+    /// The first two rows of a batch have exchanged their first values.
+    ValuesExchanged,
 }
 
 const POINTS: &[(&str, FaultPoint)] = &[
@@ -37,12 +46,16 @@ const POINTS: &[(&str, FaultPoint)] = &[
     ("unit_commit_sent", FaultPoint::UnitCommitSent),
     ("after_unit_commit", FaultPoint::AfterUnitCommit),
     ("in_copy", FaultPoint::InCopy),
+    ("in_careful_copy", FaultPoint::InCarefulCopy),
     ("before_switch", FaultPoint::BeforeSwitch),
     ("in_switch", FaultPoint::InSwitch),
     ("before_switch_commit", FaultPoint::BeforeSwitchCommit),
     ("switch_commit_sent", FaultPoint::SwitchCommitSent),
     ("after_switch_commit", FaultPoint::AfterSwitchCommit),
     ("before_report", FaultPoint::BeforeReport),
+    ("batch_lost", FaultPoint::BatchLost),
+    ("row_doubled", FaultPoint::RowDoubled),
+    ("values_exchanged", FaultPoint::ValuesExchanged),
 ];
 
 /// A wish to die: `POINT` or `POINT:N` for the N-th time that it is reached. `stop:POINT` and

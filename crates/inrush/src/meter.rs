@@ -17,10 +17,14 @@ pub struct Meter {
     pub scan_ns: u64,
     /// Turning fields into columns.
     pub convert_ns: u64,
+    /// Summing up what is verified.
+    pub verify_ns: u64,
     /// Turning columns into the destination's bytes.
     pub encode_ns: u64,
     /// Waiting until the connection took a block, and for the answer to a COPY.
     pub send_wait_ns: u64,
+    /// Waiting until the server had summed up what is verified.
+    pub verify_wait_ns: u64,
     /// Waiting for the server's other work: making tables, counting, indexes, COMMIT.
     pub server_wait_ns: u64,
     /// From the first piece of work to the end of the last.
@@ -42,8 +46,10 @@ impl Meter {
         self.decompress_ns += other.decompress_ns;
         self.scan_ns += other.scan_ns;
         self.convert_ns += other.convert_ns;
+        self.verify_ns += other.verify_ns;
         self.encode_ns += other.encode_ns;
         self.send_wait_ns += other.send_wait_ns;
+        self.verify_wait_ns += other.verify_wait_ns;
         self.server_wait_ns += other.server_wait_ns;
         self.busy_ns += other.busy_ns;
         self.stored_bytes += other.stored_bytes;

@@ -66,6 +66,20 @@ pub enum RejectCode {
     ZoneMissing,
     /// A key outside the bounds of the partition that its part goes to.
     OutsidePartition,
+    /// A CHECK of the target, or of a domain, that the row breaks.
+    CheckViolated,
+    /// A key that must be unique and stands in a row before it, or in the target, already.
+    DuplicateKey,
+    /// An exclusion constraint that the row breaks together with one before it.
+    ExclusionViolated,
+    /// A foreign key that refers to no row.
+    ForeignKeyMissing,
+    /// A value that the server does not take, such as JSON that is none.
+    ValueRefused,
+    /// A trigger or a function of the target refuses the row.
+    Raised,
+    /// The row, or its entry in an index, is larger than the server can store.
+    TooLarge,
 }
 
 /// A row that could not be loaded.

@@ -3,7 +3,7 @@
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Address, Session};
 use crate::error::Error;
-use crate::ledger::{self, Account, Ledger, RunRecord};
+use crate::ledger::{self, Account, Ledger, RunRecord, UnitRecord};
 use crate::pipeline;
 
 /// A run that stopped before its switch, or that is at work now.
@@ -21,6 +21,8 @@ pub struct StoppedRun {
     pub account: Account,
     /// Its staging tables, as SQL names them.
     pub staging_tables: Vec<String>,
+    /// Rows that went straight into targets, where no clean-up takes them out.
+    pub rows_straight: u64,
     /// Bytes that they take in the database.
     pub staging_bytes: u64,
 }
@@ -53,7 +55,8 @@ pub fn cleanup(address: &Address, which: &Which) -> Result<Vec<StoppedRun>, Erro
         let session = Session::open(address, "inrush cleanup").await?;
         let mut removed = Vec::new();
         for stopped in find(&session, which).await? {
-            if stopped.held {
+            // Forgetting what went straight in would load it twice: only who names the run may.
+            if stopped.held || (stopped.rows_straight > 0 && which.run.is_none()) {
                 continue;
             }
             remove(&session, which, &stopped).await?;
@@ -81,11 +84,17 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error
         }
         let units = book.units(session, run.run_id).await?;
         let mut account = Account::default();
+        let mut rows_straight = 0;
         for shard in book.shards(session, run.run_id).await? {
             account.add(&shard.account);
+            let is_unit = |unit: &&UnitRecord| unit.unit_key == shard.unit_key;
+            if units.iter().find(is_unit).is_some_and(|unit| unit.straight) {
+                rows_straight += shard.account.rows_loaded;
+            }
         }
         let staging_tables: Vec<String> = units
             .iter()
+            .filter(|unit| !unit.straight)
             .map(|unit| qualified(&unit.staging_schema, &unit.staging_table))
             .collect();
         let rows = session
@@ -104,6 +113,7 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error
             units_finished: units.iter().filter(|unit| unit.finished).count(),
             units_begun: units.iter().filter(|unit| !unit.finished).count(),
             account,
+            rows_straight,
             staging_tables,
             staging_bytes: rows[0].get::<_, i64>(0) as u64,
             run,
@@ -124,6 +134,9 @@ async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Resul
     session.execute("BEGIN", doing).await?;
     // Read anew: a backend of the run may have committed until it was ended.
     for unit in book.units(session, taken.run_id).await? {
+        if unit.straight {
+            continue;
+        }
         let table = qualified(&unit.staging_schema, &unit.staging_table);
         session
             .execute(&format!("DROP TABLE IF EXISTS {table}"), doing)

@@ -14,6 +14,10 @@ pub struct RunArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub streams: Option<u16>,
 
+    /// How many bytes all streams together send in a second, such as 20MB or 500KiB
+    #[arg(long, value_name = "RATE", value_parser = byte_count)]
+    pub max_rate: Option<u64>,
+
     /// Load anew what was loaded already
     ///
     /// Without it, the same command after success does nothing and says which run has loaded
@@ -28,7 +32,8 @@ pub struct RunArguments {
     /// Write one line of JSON for each event to the standard output
     ///
     /// Events are `planned`, `note`, `started`, `unit_started`, `progress`, `unit_committed`,
-    /// `unit_aborted`, `rejected`, `switching`, `switched`, `analyzed` and `finished`.
+    /// `unit_aborted`, `unit_refused`, `rejected`, `switching`, `switched`, `analyzed` and
+    /// `finished`.
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
 
@@ -86,10 +91,59 @@ pub struct LedgerArguments {
     pub overrides: OverrideArguments,
 }
 
+/// A number of bytes: `20MB`, `1.5 GiB`, `500000`.
+fn byte_count(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, f64); 9] = [
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+        ("kB", 1e3),
+        ("KB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("B", 1.0),
+        ("", 1.0),
+    ];
+    let wrong = || "it is no number of bytes such as 20MB, 1.5GiB or 500000".to_owned();
+    let text = text.trim().trim_end_matches("/s");
+    let (number, factor) = UNITS
+        .iter()
+        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))
+        .ok_or_else(wrong)?;
+    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    let bytes = number * factor;
+    if !(1024.0..=1e12).contains(&bytes) {
+        return Err("it can be 1 KiB to 1 TB in a second".to_owned());
+    }
+    Ok(bytes as u64)
+}
+
 /// `name=value`.
-fn pair(text: &str) -> Result<(String, String), String> {
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("it is not NAME=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::byte_count;
+
+    #[test]
+    fn rates_are_read() {
+        for (text, bytes) in [
+            ("20MB", Some(20_000_000)),
+            ("1.5 GiB/s", Some(1_610_612_736)),
+            ("500000", Some(500_000)),
+            ("4KiB", Some(4096)),
+            ("10", None),
+            ("fast", None),
+            ("-1MB", None),
+            ("NaN", None),
+            ("inf", None),
+        ] {
+            assert_eq!(byte_count(text).ok(), bytes, "{text}");
+        }
     }
 }

@@ -31,8 +31,9 @@ pub struct LoadArguments {
 
     /// The database: postgresql://USER@HOST/DATABASE, `embedded` or embedded:FOLDER
     ///
-    /// What the URL leaves out is taken from PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSWORD and
-    /// ~/.pgpass, as psql does it. A password in the URL is refused; ${env:NAME} in it stands
+    /// What the URL leaves out is taken from a service (`?service=NAME` or PGSERVICE), from PGHOST,
+    /// PGPORT, PGUSER, PGDATABASE, PGPASSWORD and others, and from ~/.pgpass, as psql does it. Of
+    /// several hosts the primary is taken. A password in the URL is refused; ${env:NAME} in it stands
     /// for a variable of the environment.
     #[arg(long, value_name = "URL")]
     pub to: String,
@@ -98,6 +99,12 @@ pub struct LoadArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub max_rejects: u64,
 
+    /// How much of what the database holds is held against the files before it is switched in
+    ///
+    /// docs/verify.md says what each level proves and costs.
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = VerifyLevel::Count)]
+    pub verify: VerifyLevel,
+
     /// Write the package that says the same as these arguments, for `inrush run`
     #[arg(long, value_name = "FILE")]
     pub save_package: Option<PathBuf>,
@@ -107,6 +114,17 @@ pub struct LoadArguments {
     pub run: RunArguments,
 }
 
+/// How much is verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum VerifyLevel {
+    /// The number of rows
+    Count,
+    /// For each column the number of values, and a sum of them
+    Sums,
+    /// Every value of every row, by a sum of hashes
+    Rows,
+}
+
 /// What becomes of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LoadMode {
@@ -114,6 +132,8 @@ pub enum LoadMode {
     Create,
     /// Rows join those that it has
     Append,
+    /// Rows take the place of those that it has; it is made where it does not exist
+    Replace,
 }
 
 const LOAD_HELP: &str = "\

@@ -7,8 +7,10 @@ mod demo;
 mod format;
 mod init;
 mod load;
+mod rejects;
 mod run;
 mod status;
+mod undo;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -19,9 +21,11 @@ pub use common::{LedgerArguments, OverrideArguments, RunArguments};
 pub use demo::DemoArguments;
 pub use format::parse_format;
 pub use init::InitArguments;
-pub use load::{LoadArguments, LoadMode};
+pub use load::{LoadArguments, LoadMode, VerifyLevel};
+pub use rejects::{RejectsArguments, RejectsCommand, ReplayArguments, ShowArguments};
 pub use run::RunCommandArguments;
 pub use status::StatusArguments;
+pub use undo::UndoArguments;
 pub use verify::VerifyArguments;
 
 /// Loads very large sets of flat files into a partitioned database.
@@ -58,6 +62,8 @@ pub enum Command {
     Verify(VerifyArguments),
     Status(StatusArguments),
     Cleanup(CleanupArguments),
+    Rejects(RejectsArguments),
+    Undo(UndoArguments),
     Demo(DemoArguments),
 }
 
@@ -76,6 +82,9 @@ Examples:
   Load a night's feed that a package describes:
       inrush check feed.toml --set day=2024-05-31
       inrush run feed.toml --set day=2024-05-31
+
+  Take a load out again:
+      inrush undo RUN --to postgresql://etl@dw/tpch
 
   `inrush COMMAND --help` says more of each command, with examples.
 

@@ -21,6 +21,7 @@ pub fn check(arguments: &CheckArguments, surroundings: &Surroundings) -> Result<
         folder: ready.folder,
         runs_folder: "runs".into(),
         streams_default: cores(),
+        replays: None,
         again: arguments.again,
         connection_defaults: credentials::connection_defaults()?,
         embedded: reached.report.clone(),

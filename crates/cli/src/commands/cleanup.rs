@@ -34,6 +34,23 @@ pub fn cleanup(
                 bytes(staging_bytes)
             ));
         }
+        for run in removed.iter().filter(|run| run.rows_straight > 0) {
+            output::say(&format!(
+                "what run {} put straight into its targets stays there: {} (atomic = false)\n",
+                run.run.name,
+                counted(run.rows_straight, "row")
+            ));
+        }
+        for run in left.iter().filter(|run| !run.held && run.rows_straight > 0) {
+            output::say(&format!(
+                "left alone: run {} has put {} straight into its targets (atomic = false), which \
+                 no clean-up takes out; its command loads the rest, `inrush cleanup --run {}` \
+                 gives it up and leaves them\n",
+                run.run.name,
+                counted(run.rows_straight, "row"),
+                run.run.name
+            ));
+        }
         for run in left.iter().filter(|run| run.held) {
             output::say(&format!(
                 "left alone: run {} is at work ({})\n",

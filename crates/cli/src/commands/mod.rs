@@ -6,8 +6,10 @@ mod destination;
 mod files;
 mod init;
 mod load;
+mod rejects;
 mod run;
 mod status;
+mod undo;
 mod verify;
 
 use crate::Surroundings;
@@ -25,6 +27,8 @@ pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<u8, Comm
         Command::Verify(arguments) => verify::verify(&arguments),
         Command::Status(arguments) => status::status(&arguments, surroundings),
         Command::Cleanup(arguments) => cleanup::cleanup(&arguments, surroundings),
+        Command::Rejects(arguments) => rejects::rejects(&arguments, surroundings),
+        Command::Undo(arguments) => undo::undo(&arguments, surroundings),
         Command::Demo(arguments) => demo::demo(&arguments, surroundings),
     }
 }

@@ -21,10 +21,13 @@ pub fn run(
 
 /// Runs a package that is ready and prints its account.
 pub fn run_ready(
-    ready: Ready,
+    mut ready: Ready,
     arguments: &RunArguments,
     surroundings: &Surroundings,
 ) -> Result<u8, CommandError> {
+    if arguments.max_rate.is_some() {
+        ready.package.run.rate_bytes_max = arguments.max_rate;
+    }
     let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
     let wish = RunWish::new(arguments, &ready.folder);
     let success = running::run(&reached, &wish).map_err(|(error, _)| error)?;

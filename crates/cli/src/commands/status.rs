@@ -80,6 +80,12 @@ pub fn table(runs: &[StoppedRun]) -> String {
                 .join(", "),
             stopped.run.holder
         ));
+        if stopped.rows_straight > 0 {
+            text.push_str(&format!(
+                "  {} of its rows are in the targets already (atomic = false)\n",
+                count(stopped.rows_straight)
+            ));
+        }
     }
     text
 }
@@ -98,6 +104,7 @@ pub fn json(runs: &[StoppedRun]) -> Value {
                 "units_finished": stopped.units_finished,
                 "units_begun": stopped.units_begun,
                 "account": stopped.account,
+                "rows_straight": stopped.rows_straight,
                 "staging_tables": stopped.staging_tables,
                 "staging_bytes": stopped.staging_bytes,
             })

@@ -52,6 +52,7 @@ pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8
         runs_folder: arguments.runs_folder.clone(),
         again: false,
         telling: Telling::Bars,
+        replays: None,
         disposable: place.disposable(),
     };
     let success = running::run(&reached, &wish).map_err(|(error, _)| stopped(error, arguments))?;

@@ -20,6 +20,7 @@ use super::rows::{self, PendingReject, Row, Selected};
 use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
 use crate::column::{Column, schema};
 use crate::column_policy::ColumnChanges;
+use crate::location::Location;
 use crate::reject::{Reject, RejectCode};
 
 /// Makes record batches of the columns' types from the records of chunks. One per stream; its
@@ -96,6 +97,15 @@ impl ColumnState {
             changes_of_batch: ColumnChanges::default(),
             changes: ColumnChanges::default(),
         })
+    }
+
+    /// The field that fills it in a record. One that is missing, or none at all, has no text to
+    /// show.
+    fn field_of(&self, records: &Records, record: u32) -> Option<Range<usize>> {
+        match self.source {
+            StateSource::Field { index, .. } => records.field_if_present(record as usize, index),
+            StateSource::Made(_) => None,
+        }
     }
 
     /// The column over the rows of a batch.
@@ -282,6 +292,38 @@ impl Converter {
             .expect("arrays of the schema's types, all of one length")
     }
 
+    /// Where a row of the batch that was converted last is in its file.
+    ///
+    /// # Panics
+    ///
+    /// Where the batch has no such row.
+    pub fn row_location(&self, chunk: &Chunk, records: &Records, row: usize) -> Location {
+        let record = &records.records[self.rows[row].record as usize];
+        chunk.location(record.start, record.line)
+    }
+
+    /// A row of the batch that was converted last as a reject, for a reason that was found behind
+    /// this step. `chunk` and `records` are those that the batch was made of.
+    ///
+    /// # Panics
+    ///
+    /// Where the batch has no such row.
+    pub fn reject_row(
+        &self,
+        chunk: &Chunk,
+        records: &Records,
+        row: usize,
+        column: Option<&str>,
+        code: RejectCode,
+        reason: String,
+    ) -> Reject {
+        let record = self.rows[row].record;
+        let column = column.and_then(|name| self.columns.iter().find(|known| *known.name == *name));
+        let at = column.map(|column| (&column.name, column.field_of(records, record)));
+        let error = ValueError::new(code, reason);
+        rows::reject(chunk, records, record, at, error)
+    }
+
     /// The arrays of all columns over the selected rows. At most one bad row is noted for each
     /// row: its first column at fault.
     fn arrays(&mut self, batch: &Batch<'_>, bad_rows: &mut Vec<BadRow>) -> Vec<ArrayRef> {
@@ -345,13 +387,7 @@ impl Converter {
         for bad in bad_rows {
             let record = self.rows[bad.row].record;
             let column = &self.columns[bad.column_index];
-            // A field that is missing, or none at all, has no text to show.
-            let field = match column.source {
-                StateSource::Field { index, .. } => {
-                    batch.records.field_if_present(record as usize, index)
-                }
-                _ => None,
-            };
+            let field = column.field_of(batch.records, record);
             self.pending.push(PendingReject {
                 record,
                 reject: rows::reject(

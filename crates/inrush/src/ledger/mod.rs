@@ -8,11 +8,13 @@ mod error;
 mod record;
 mod run;
 mod schema;
+mod switched;
 
 pub use error::LedgerError;
 pub use record::{Account, ShardRecord, SwitchedFile, UnitRecord};
 pub use run::{Fence, RunRecord, RunState};
 pub use schema::{exists, setup_statements};
+pub use switched::{Original, SwitchedTable, What};
 
 use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::qualified;

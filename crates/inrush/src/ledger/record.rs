@@ -36,8 +36,19 @@ impl Account {
 
     /// The rows of those shards that belong to one unit.
     pub fn of_unit(shards: &[ShardRecord], unit_key: &str) -> Account {
+        Account::of_unit_in(shards, unit_key)
+    }
+
+    /// As [`Account::of_unit`], wherever the shards stand.
+    pub fn of_unit_in<'a>(
+        shards: impl IntoIterator<Item = &'a ShardRecord>,
+        unit_key: &str,
+    ) -> Account {
         let mut account = Account::default();
-        for shard in shards.iter().filter(|shard| shard.unit_key == unit_key) {
+        for shard in shards
+            .into_iter()
+            .filter(|shard| shard.unit_key == unit_key)
+        {
             account.add(&shard.account);
         }
         account
@@ -64,8 +75,13 @@ pub struct UnitRecord {
     pub staging_table: String,
     /// Whether several streams fill it.
     pub shared: bool,
+    /// Whether its rows go straight into the target: there is no staging table of that name.
+    pub straight: bool,
     /// Whether all of its shards are in it and it is ready for the switch.
     pub finished: bool,
+    /// The server refused a row of it, so that one stream loaded it with a savepoint for each
+    /// batch.
+    pub careful: bool,
     /// The server's own count of its rows.
     pub rows_counted: Option<i64>,
     /// Its smallest key as text.
@@ -95,6 +111,12 @@ pub struct ShardRecord {
     pub file_modified_ns: i64,
     /// Its rows.
     pub account: Account,
+    /// A hash of its text, taken while it was read.
+    pub content_hash: Option<String>,
+    /// What was summed up over its rows, where the run verifies more than their count.
+    pub tally: Option<Vec<String>>,
+    /// The trailer record that stands at its end, where the flow declares one.
+    pub trailer: Option<String>,
 }
 
 /// A file that a run has switched in, all of it.
@@ -125,7 +147,7 @@ impl Ledger {
     ) -> Result<Vec<UnitRecord>, LedgerError> {
         let sql = format!(
             "SELECT unit_key, flow, target, staging_schema, staging_table, shared, finished, \
-                    rows_counted, key_smallest, key_largest \
+                    rows_counted, key_smallest, key_largest, careful, straight \
              FROM {} WHERE run_id = $1 ORDER BY target, unit_key",
             self.table("unit")
         );
@@ -145,6 +167,8 @@ impl Ledger {
                 rows_counted: row.get(7),
                 key_smallest: row.get(8),
                 key_largest: row.get(9),
+                careful: row.get(10),
+                straight: row.get(11),
             })
             .collect())
     }
@@ -158,7 +182,7 @@ impl Ledger {
         let sql = format!(
             "SELECT unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, \
                     file_modified_ns, rows_read, rows_loaded, rows_rejected, rows_skipped, \
-                    bytes_read \
+                    bytes_read, content_hash, tally, trailer \
              FROM {} WHERE run_id = $1 ORDER BY unit_key, shard_key",
             self.table("shard")
         );
@@ -184,12 +208,15 @@ impl Ledger {
                     rows_skipped: count(row, 11),
                     bytes_read: count(row, 12),
                 },
+                content_hash: row.get(13),
+                tally: row.get(14),
+                trailer: row.get(15),
             })
             .collect())
     }
 
     /// Every file that runs with this key have switched in, newest run first. A run that is
-    /// switched has all of each of its files.
+    /// switched has all of each of its files, unless a later run took them out again.
     pub async fn switched_files(
         &self,
         session: &Session,
@@ -200,12 +227,21 @@ impl Ledger {
                     s.file_bytes, s.file_modified_ns, sum(s.rows_loaded)::int8 \
              FROM {} r JOIN {} u USING (run_id) JOIN {} s USING (run_id, unit_key) \
              WHERE r.run_key = $1 AND r.state = 'switched' \
+               AND NOT EXISTS ( \
+                 SELECT FROM {switched} n JOIN {switched} o \
+                        ON o.table_oid = n.table_oid AND o.run_id > n.run_id \
+                           AND o.what IN ('kept', 'dropped') \
+                      JOIN {} later ON later.run_id = o.run_id AND later.state = 'switched' \
+                 WHERE n.run_id = r.run_id AND n.unit_key = u.unit_key \
+                   AND n.what NOT IN ('kept', 'dropped')) \
              GROUP BY r.run_id, r.target_oids, u.target, s.file_key, s.file_bytes, \
                       s.file_modified_ns \
              ORDER BY r.run_id DESC",
             self.table("run"),
             self.table("unit"),
-            self.table("shard")
+            self.table("shard"),
+            self.table("run"),
+            switched = self.table("switched_table"),
         );
         let rows = session
             .query(&sql, &[&run_key], "reading the ledger")
@@ -235,12 +271,12 @@ impl Ledger {
         let sql = format!(
             "INSERT INTO {} (run_id, epoch, unit_key, flow, target, staging_schema, \
                              staging_table, shared, finished, rows_counted, key_smallest, \
-                             key_largest) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+                             key_largest, careful, straight) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
              ON CONFLICT (run_id, unit_key) DO UPDATE SET epoch = excluded.epoch, \
              finished = excluded.finished, rows_counted = excluded.rows_counted, \
              key_smallest = excluded.key_smallest, key_largest = excluded.key_largest, \
-             committed_at = now()",
+             careful = excluded.careful, committed_at = now()",
             self.table("unit")
         );
         session
@@ -259,6 +295,8 @@ impl Ledger {
                     &unit.rows_counted,
                     &unit.key_smallest,
                     &unit.key_largest,
+                    &unit.careful,
+                    &unit.straight,
                 ],
                 "writing the unit into the ledger",
             )
@@ -276,8 +314,10 @@ impl Ledger {
         let sql = format!(
             "INSERT INTO {} (run_id, epoch, unit_key, shard_key, file_key, file, byte_start, \
                              byte_end, file_bytes, file_modified_ns, rows_read, rows_loaded, \
-                             rows_rejected, rows_skipped, bytes_read) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+                             rows_rejected, rows_skipped, bytes_read, content_hash, tally, \
+                             trailer) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
+                     $18)",
             self.table("shard")
         );
         let account = &shard.account;
@@ -300,9 +340,59 @@ impl Ledger {
                     &(account.rows_rejected as i64),
                     &(account.rows_skipped as i64),
                     &(account.bytes_read as i64),
+                    &shard.content_hash,
+                    &shard.tally,
+                    &shard.trailer,
                 ],
                 "writing the shard into the ledger",
             )
+            .await?;
+        Ok(())
+    }
+
+    /// Rows of a shard that were staged became rejects at the switch, inside its transaction.
+    pub async fn reject_staged(
+        &self,
+        session: &Session,
+        fence: &Fence,
+        unit_key: &str,
+        shard_key: &str,
+        count: u64,
+    ) -> Result<(), LedgerError> {
+        let doing = "writing rejects of the switch into the ledger";
+        let count = count as i64;
+        let sql = format!(
+            "UPDATE {} SET rows_loaded = rows_loaded - $4, rows_rejected = rows_rejected + $4 \
+             WHERE run_id = $1 AND unit_key = $2 AND shard_key = $3",
+            self.table("shard")
+        );
+        session
+            .query(&sql, &[&fence.run_id, &unit_key, &shard_key, &count], doing)
+            .await?;
+        let sql = format!(
+            "UPDATE {} SET rows_counted = rows_counted - $3, careful = true \
+             WHERE run_id = $1 AND unit_key = $2",
+            self.table("unit")
+        );
+        session
+            .query(&sql, &[&fence.run_id, &unit_key, &count], doing)
+            .await?;
+        Ok(())
+    }
+
+    /// Forgets the shards of a unit, inside the transaction that empties its table.
+    pub async fn forget_shards(
+        &self,
+        session: &Session,
+        fence: &Fence,
+        unit_key: &str,
+    ) -> Result<(), LedgerError> {
+        let sql = format!(
+            "DELETE FROM {} WHERE run_id = $1 AND unit_key = $2",
+            self.table("shard")
+        );
+        session
+            .query(&sql, &[&fence.run_id, &unit_key], "forgetting shards")
             .await?;
         Ok(())
     }

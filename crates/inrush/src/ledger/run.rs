@@ -13,6 +13,8 @@ pub enum RunState {
     Switched,
     /// It was given up and its staging tables removed.
     Discarded,
+    /// Its rows were in the targets, and were taken out again.
+    Undone,
 }
 
 impl RunState {
@@ -20,6 +22,7 @@ impl RunState {
         match word {
             "switched" => RunState::Switched,
             "discarded" => RunState::Discarded,
+            "undone" => RunState::Undone,
             _ => RunState::Loading,
         }
     }
@@ -30,6 +33,7 @@ impl RunState {
             RunState::Loading => "loading",
             RunState::Switched => "switched",
             RunState::Discarded => "discarded",
+            RunState::Undone => "undone",
         }
     }
 }
@@ -105,7 +109,7 @@ impl Ledger {
         run_key: &str,
     ) -> Result<Option<RunRecord>, LedgerError> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM {} WHERE run_key = $1 AND state <> 'discarded' \
+            "SELECT {COLUMNS} FROM {} WHERE run_key = $1 AND state NOT IN ('discarded', 'undone') \
              ORDER BY run_id DESC LIMIT 1",
             self.table("run")
         );
@@ -129,6 +133,53 @@ impl Ledger {
             .query(&sql, &[&run_id], "reading the ledger")
             .await?;
         Ok(rows.first().map(record))
+    }
+
+    /// A run by its name.
+    pub async fn run_by_name(
+        &self,
+        session: &Session,
+        name: &str,
+    ) -> Result<Option<RunRecord>, LedgerError> {
+        if !super::exists(session, &self.schema).await? {
+            return Ok(None);
+        }
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {} WHERE name = $1",
+            self.table("run")
+        );
+        let rows = session.query(&sql, &[&name], "reading the ledger").await?;
+        Ok(rows.first().map(record))
+    }
+
+    /// Runs after this one that are switched in, and in whose targets their rows are.
+    pub async fn later_runs(
+        &self,
+        session: &Session,
+        run_id: i64,
+    ) -> Result<Vec<RunRecord>, LedgerError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {} WHERE run_id > $1 AND state = 'switched' ORDER BY run_id DESC",
+            self.table("run")
+        );
+        let rows = session
+            .query(&sql, &[&run_id], "reading the ledger")
+            .await?;
+        Ok(rows.iter().map(record).collect())
+    }
+
+    /// Marks a run as undone, in the transaction that takes its rows out; false where it is
+    /// switched no more.
+    pub async fn mark_undone(&self, session: &Session, run_id: i64) -> Result<bool, LedgerError> {
+        let sql = format!(
+            "UPDATE {} SET state = 'undone', epoch = epoch + 1 \
+             WHERE run_id = $1 AND state = 'switched' RETURNING run_id",
+            self.table("run")
+        );
+        let rows = session
+            .query(&sql, &[&run_id], "marking the run as undone")
+            .await?;
+        Ok(!rows.is_empty())
     }
 
     /// The newest run with this key that stopped before its switch.

@@ -5,7 +5,7 @@ use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::{identifier, literal, qualified};
 
 /// The form of the tables. A change of form raises it.
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 
 /// The statements that make the ledger's schema and tables, and the staging schema, where they
 /// are missing.
@@ -24,7 +24,7 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              targets text[] NOT NULL, \
              target_oids oid[], \
              epoch int4 NOT NULL DEFAULT 1, \
-             state text NOT NULL CHECK (state IN ('loading', 'switched', 'discarded')), \
+             state text NOT NULL CHECK (state IN ('loading', 'switched', 'discarded', 'undone')), \
              holder text NOT NULL, \
              started_at timestamptz NOT NULL DEFAULT now(), \
              held_since timestamptz NOT NULL DEFAULT now(), \
@@ -40,7 +40,9 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              staging_schema text NOT NULL, \
              staging_table text NOT NULL, \
              shared bool NOT NULL, \
+             straight bool NOT NULL, \
              finished bool NOT NULL, \
+             careful bool NOT NULL DEFAULT false, \
              epoch int4 NOT NULL, \
              rows_counted int8, \
              key_smallest text, \
@@ -67,12 +69,35 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              rows_rejected int8 NOT NULL, \
              rows_skipped int8 NOT NULL, \
              bytes_read int8 NOT NULL, \
+             content_hash text, \
+             tally text[], \
+             trailer text, \
              committed_at timestamptz NOT NULL DEFAULT now(), \
              PRIMARY KEY (run_id, unit_key, shard_key), \
              FOREIGN KEY (run_id, unit_key) REFERENCES {} ON DELETE CASCADE, \
              CHECK (rows_read = rows_loaded + rows_rejected + rows_skipped))",
             table("shard"),
             table("unit")
+        ),
+        format!(
+            "CREATE TABLE IF NOT EXISTS {} (\
+             run_id bigint NOT NULL REFERENCES {} ON DELETE CASCADE, \
+             number int4 NOT NULL, \
+             target text NOT NULL, \
+             what text NOT NULL CHECK (what IN ('attached', 'made', 'inserted', 'kept', \
+                                                'dropped')), \
+             unit_key text, \
+             table_oid oid NOT NULL, \
+             table_schema text NOT NULL, \
+             table_name text NOT NULL, \
+             bound text, \
+             condition text, \
+             original_schema text, \
+             original_name text, \
+             original_indexes text[], \
+             PRIMARY KEY (run_id, number))",
+            table("switched_table"),
+            table("run")
         ),
         format!(
             "COMMENT ON SCHEMA {} IS {}",
@@ -91,8 +116,9 @@ pub async fn exists(session: &Session, ledger_schema: &str) -> Result<bool, Ledg
     let rows = session
         .query(
             "SELECT (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-                     WHERE n.nspname = $1 AND c.relname IN ('run', 'unit', 'shard') \
-                       AND c.relkind = 'r') = 3, \
+                     WHERE n.nspname = $1 AND c.relname IN ('run', 'unit', 'shard', \
+                                                            'switched_table') \
+                       AND c.relkind = 'r') = 4, \
              (SELECT substring(obj_description(oid, 'pg_namespace') FROM 'version ([0-9]+)')::int4 \
               FROM pg_namespace WHERE nspname = $1)",
             &[&ledger_schema],

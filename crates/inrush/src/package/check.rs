@@ -177,7 +177,12 @@ fn check_connections(package: &Package, faults: &mut Faults<'_>) {
 
 fn check_run(package: &Package, faults: &mut Faults<'_>) {
     let run = &package.run;
+    // What does not fit is past every limit.
+    let wide = |value: Option<u64>| value.map(|value| i64::try_from(value).unwrap_or(i64::MAX));
     let numbers = [
+        ("rate_bytes_max", wide(run.rate_bytes_max)),
+        ("replica_lag_bytes_max", wide(run.replica_lag_bytes_max)),
+        ("slot_bytes_max", wide(run.slot_bytes_max)),
         ("streams", run.streams.map(i64::from)),
         ("chunk_bytes", Some(i64::from(run.chunk_bytes))),
         ("batch_rows", Some(i64::from(run.batch_rows))),

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 
 use super::check::Faults;
+use super::check_expect::check_expect;
+use super::check_modes::check_mode;
 use super::column_check::{check_column, check_separators};
 use super::error::PackageFaultKind;
 use super::name::{TableName, quoted_where_needed};
@@ -13,6 +15,7 @@ use super::{BoundValue, Bounds, ColumnDetail, Flow, OneOrMany, SourceWord};
 pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
     let at = |setting: &str| format!("flow[{index}].{setting}");
     check_files(flow, &at, faults);
+    check_rejects(flow, &at, faults);
     if let Err(kind) = TableName::parse(&flow.table) {
         faults.add(&at("table"), kind);
     }
@@ -25,6 +28,8 @@ pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
     let columns = check_columns(flow, &at, faults);
     check_partitions(flow, columns.as_deref(), &at, faults);
     check_routing(flow, &at, faults);
+    check_expect(flow, &at, faults);
+    check_mode(flow, &at, faults);
 }
 
 fn check_files(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
@@ -44,6 +49,19 @@ fn check_files(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>
             faults.add(&at(&format!("format.{}", fault.setting)), *fault.kind);
             return;
         }
+    }
+}
+
+fn check_rejects(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
+    if let Some(share) = flow.rejects.share_max
+        && !(0.0..=1.0).contains(&share)
+    {
+        faults.value(
+            &at("rejects.share_max"),
+            &share.to_string(),
+            "it is a share of all rows, between 0 and 1",
+            "write 0.01 for one row of a hundred",
+        );
     }
 }
 

@@ -4,7 +4,8 @@ use super::error::{PackageError, PackageFaultKind};
 use super::name::{NameFault, TableName, single};
 use super::place::Place;
 use super::{
-    Bounds, ColumnDetail, Flow, Format, IndexPolicy, Mode, OneOrMany, RejectLimit, TriggerPolicy,
+    Bounds, ColumnDetail, Flow, Format, IndexPolicy, Mode, OneOrMany, RejectLimit, Replace,
+    TriggerPolicy,
 };
 
 impl OneOrMany {
@@ -42,7 +43,16 @@ impl Flow {
             mode: Mode::default(),
             triggers: TriggerPolicy::default(),
             indexes: IndexPolicy::default(),
+            replace: Replace::default(),
+            key: None,
+            pre_sql: None,
+            post_sql: None,
+            atomic: true,
             rejects: RejectLimit::default(),
+            verify: None,
+            trailer: None,
+            control_file: None,
+            expect: None,
         }
     }
 
@@ -54,6 +64,14 @@ impl Flow {
     /// The column whose ranges are the partitions, unquoted.
     pub fn partition_column(&self) -> Result<Option<String>, PackageError> {
         self.partition_column_checked().map_err(without_place)
+    }
+
+    /// The columns of the key of an upsert, unquoted.
+    pub fn key_columns(&self) -> Result<Vec<String>, PackageError> {
+        let texts = self.key.iter().flat_map(OneOrMany::patterns);
+        texts
+            .map(|text| key_column(text).map_err(without_place))
+            .collect()
     }
 
     /// The columns with everything said, names unquoted.
@@ -77,6 +95,16 @@ impl Flow {
                 mend,
             })
     }
+}
+
+/// A column of a key, unquoted.
+pub(super) fn key_column(text: &str) -> Result<String, PackageFaultKind> {
+    single(text).map_err(|NameFault { cause, mend }| PackageFaultKind::Value {
+        setting: "key".to_owned(),
+        value: text.to_owned(),
+        cause,
+        mend,
+    })
 }
 
 /// A flow does not know where it stands; [`super::Package::check`] has told all of this with

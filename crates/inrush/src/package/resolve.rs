@@ -7,7 +7,7 @@ use super::error::{PackageError, PackageFault, PackageFaultKind};
 use super::place::Place;
 use super::suggest::suggestion;
 use super::url::redacted_url;
-use super::{BoundValue, Bounds, ColumnSpec, FieldChoice, OneOrMany, Package};
+use super::{BoundValue, Bounds, ColumnSpec, FieldChoice, Keep, OneOrMany, Package};
 
 /// What a command's arguments replace in a package.
 #[derive(Clone, Default)]
@@ -67,6 +67,33 @@ impl Package {
         });
         PackageError::of(faults)?;
         Ok(package)
+    }
+
+    /// Gives a connection of a package that is resolved already another URL, as `--connection`
+    /// does; in it alone variables of the environment are put in.
+    pub fn connect(
+        &mut self,
+        name: &str,
+        url: &str,
+        environment: Environment<'_>,
+    ) -> Result<(), PackageError> {
+        let mut faults = Vec::new();
+        let overrides = Overrides {
+            parameters: Vec::new(),
+            connections: vec![(name.to_owned(), url.to_owned())],
+        };
+        override_connections(self, &overrides, &mut faults);
+        if let Some(connection) = self.connections.get_mut(name) {
+            let path = format!("connections.{name}.url");
+            match expand(url, Kind::Url, &self.parameters, environment, &path) {
+                Ok(expanded) => connection.url = expanded,
+                Err(kind) => faults.push(PackageFault {
+                    place: Place::of_argument(&format!("--connection {name}")),
+                    kind,
+                }),
+            }
+        }
+        PackageError::of(faults)
     }
 }
 
@@ -201,6 +228,52 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
         visit(&at("table"), Kind::Other, &mut flow.table);
         if let Some(column) = &mut flow.partition_by {
             visit(&at("partition_by"), Kind::Other, column);
+        }
+        if let Some(trailer) = &mut flow.trailer {
+            visit(
+                &at("trailer.starts_with"),
+                Kind::Other,
+                &mut trailer.starts_with,
+            );
+        }
+        if let Some(control) = &mut flow.control_file {
+            for (setting, text) in [
+                ("suffix", &mut control.suffix),
+                ("extension", &mut control.extension),
+                ("path", &mut control.path),
+            ] {
+                if let Some(text) = text {
+                    visit(&at(&format!("control_file.{setting}")), Kind::Other, text);
+                }
+            }
+        }
+        if let Some(expect) = &mut flow.expect {
+            if let Some(BoundValue::Text(text)) = &mut expect.rows {
+                visit(&at("expect.rows"), Kind::Other, text);
+            }
+            for (column, value) in &mut expect.sums {
+                if let BoundValue::Text(text) = value {
+                    visit(&at(&format!("expect.sums.{column}")), Kind::Other, text);
+                }
+            }
+        }
+        for (name, texts) in [
+            ("key", &mut flow.key),
+            ("pre_sql", &mut flow.pre_sql),
+            ("post_sql", &mut flow.post_sql),
+        ] {
+            match texts {
+                None => {}
+                Some(OneOrMany::One(one)) => visit(&at(name), Kind::Other, one),
+                Some(OneOrMany::Many(many)) => {
+                    for (item, one) in many.iter_mut().enumerate() {
+                        visit(&at(&format!("{name}[{item}]")), Kind::Other, one);
+                    }
+                }
+            }
+        }
+        if let Keep::Name(name) = &mut flow.replace.keep {
+            visit(&at("replace.keep"), Kind::Other, name);
         }
         match &mut flow.bounds {
             Bounds::Word(_) | Bounds::Parts(_) => {}

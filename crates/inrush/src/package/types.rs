@@ -7,7 +7,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::expect::{ControlFile, Expect, Trailer};
 use super::place::Origin;
+use super::replace::Replace;
 use super::url::redacted_url;
 use crate::column_policy::{DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim};
 
@@ -101,10 +103,33 @@ pub struct RunSettings {
     /// milliseconds, 1 to a day.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub lock_timeout_ms: u32,
+    /// How much of each unit is verified before its COMMIT; a flow may say something else.
+    #[serde(skip_serializing_if = "is_count")]
+    pub verify: Verify,
+    /// Bytes that all streams together send in a second, at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1_024, max = 1_000_000_000_000_i64))]
+    pub rate_bytes_max: Option<u64>,
+    /// Bytes of WAL that a standby may be behind: while one is further behind, the streams pause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1_048_576, max = 1_000_000_000_000_000_i64))]
+    pub replica_lag_bytes_max: Option<u64>,
+    /// Bytes of WAL that a replication slot may hold back: while one holds more, the streams pause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1_048_576, max = 1_000_000_000_000_000_i64))]
+    pub slot_bytes_max: Option<u64>,
+    /// Refuse a load that cannot fit on the server's disk, where that disk can be seen.
+    #[serde(skip_serializing_if = "is_true")]
+    pub disk_check: bool,
     /// The schema of the ledger's tables.
     pub ledger_schema: String,
     /// The schema where staging tables stand until they are switched in.
     pub staging_schema: String,
+}
+
+/// The usual is left out, so that packages keep their digests.
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 impl Default for RunSettings {
@@ -116,6 +141,11 @@ impl Default for RunSettings {
             freeze: true,
             analyze: true,
             lock_timeout_ms: 5_000,
+            verify: Verify::Count,
+            rate_bytes_max: None,
+            replica_lag_bytes_max: None,
+            slot_bytes_max: None,
+            disk_check: true,
             ledger_schema: "inrush".to_owned(),
             staging_schema: "inrush_staging".to_owned(),
         }
@@ -161,6 +191,25 @@ pub struct Flow {
     /// What becomes of the target.
     #[serde(default)]
     pub mode: Mode,
+    /// For `mode = "replace"`: what is taken out of the target, and what becomes of it.
+    #[serde(default, skip_serializing_if = "Replace::is_usual")]
+    pub replace: Replace,
+    /// For `mode = "upsert"`: the column or columns that tell which row of the target a row
+    /// takes the place of. The target has a unique index on them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<OneOrMany>,
+    /// A statement, or a list of them, that the switch runs in its transaction before it touches
+    /// the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_sql: Option<OneOrMany>,
+    /// A statement, or a list of them, that the switch runs in its transaction when all rows of
+    /// the target are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub post_sql: Option<OneOrMany>,
+    /// `false`: rows go straight into the target, which they need not wait for the switch in and
+    /// are seen in as they come; for roles that may only INSERT, and targets of any kind.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub atomic: bool,
     /// Whether INSERT triggers of the target must fire.
     #[serde(default, skip_serializing_if = "TriggerPolicy::is_default")]
     pub triggers: TriggerPolicy,
@@ -170,6 +219,35 @@ pub struct Flow {
     /// How many rows may be rejected.
     #[serde(default)]
     pub rejects: RejectLimit,
+    /// How much of each unit is verified before its COMMIT; as the run says where it is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verify>,
+    /// The last record of each file, which is no row: it says how many there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trailer: Option<Trailer>,
+    /// A file beside each file, or beside all of them, that says how many rows there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_file: Option<ControlFile>,
+    /// Totals that all files of the flow must have together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expect>,
+}
+
+fn is_count(verify: &Verify) -> bool {
+    *verify == Verify::Count
+}
+
+/// How much of what the database holds is held against what was read, before it is switched in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verify {
+    /// The number of rows.
+    #[default]
+    Count,
+    /// For each column the number of values, and a sum of them.
+    Sums,
+    /// Every value of every row, by a sum of hashes.
+    Rows,
 }
 
 /// A text or a list of texts.
@@ -536,6 +614,10 @@ pub enum ColumnNull {
     Never(#[schemars(extend("const" = false))] bool),
 }
 
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
 fn is_no(value: &bool) -> bool {
     !value
 }
@@ -612,6 +694,10 @@ pub enum Mode {
     Create,
     /// Rows join those that it has.
     Append,
+    /// Rows take the place of those that it has; it is made where it does not exist.
+    Replace,
+    /// Rows take the place of those with the same key, or join the others.
+    Upsert,
 }
 
 /// Whether INSERT triggers of the target must fire.
@@ -650,9 +736,33 @@ impl IndexPolicy {
 }
 
 /// How many rows may be rejected before the flow stops.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RejectLimit {
-    /// This many at most; 0 stops at the first.
-    pub rows_max: u64,
+    /// This many at most. Where neither this nor `share_max` is set, the first one stops the load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_max: Option<u64>,
+    /// At most this share of the flow's rows: 0.01 is one of a hundred.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_max: Option<f64>,
+}
+
+impl RejectLimit {
+    /// At most so many rows.
+    pub fn rows(rows_max: u64) -> RejectLimit {
+        RejectLimit {
+            rows_max: Some(rows_max),
+            share_max: None,
+        }
+    }
+
+    /// How many rows are accepted, whatever their share is.
+    pub fn rows_accepted(&self) -> u64 {
+        match (self.rows_max, self.share_max) {
+            (Some(rows_max), _) => rows_max,
+            (None, Some(_)) => u64::MAX,
+            (None, None) => 0,
+        }
+    }
 }

@@ -103,7 +103,7 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
 /// The password of `scheme://user:password@host`. A password with an unencoded `/`, `?` or `@`
 /// in it is found whole: rather too much is hidden than too little.
 fn after_user(text: &str) -> Option<Range<usize>> {
-    let start = text.find("://")? + 3;
+    let start = authority_start(text)?;
     // In a line of a package the URL ends with the text that it is written in.
     let end = text[start..]
         .find(['"', '\'', ' ', '\t'])
@@ -122,6 +122,19 @@ fn after_user(text: &str) -> Option<Range<usize>> {
     })?;
     let colon = authority[..at].find(':')?;
     Some(start + colon + 1..start + at)
+}
+
+/// Where user, password and host begin: behind the scheme, or behind what is left of one that
+/// was mistyped (`postgres//`, `postgres:/`).
+fn authority_start(text: &str) -> Option<usize> {
+    if let Some(scheme) = text.find("://") {
+        return Some(scheme + 3);
+    }
+    let slashes = text.find("//").map(|at| at + 2);
+    slashes.or_else(|| {
+        let scheme = text.find("postgres")?;
+        Some(scheme + text[scheme..].find('/')? + 1)
+    })
 }
 
 /// One past the `=` after `word`, where it stands as a whole word.
@@ -205,6 +218,8 @@ mod tests {
         words_quoted: r"host=dw password = 'se \' cret' user=etl" => "host=dw password = '***' user=etl";
         from_environment: "postgres://etl:${env:PASSWORD}@dw/x" => "postgres://etl:${env:PASSWORD}@dw/x";
         from_environment_and_more: "postgres://etl:${env:A}b@dw/x" => "postgres://etl:***@dw/x";
+        colon_forgotten: "postgres//etl:secret@dw/x" => "postgres//etl:***@dw/x";
+        slash_forgotten: "postgresql:/etl:secret@dw/x" => "postgresql:***@dw/x";
         embedded: "embedded:/tmp/a:b@c" => "embedded:/tmp/a:b@c";
         other_words: "postgres://dw/x?password_file=a" => "postgres://dw/x?password_file=a";
         empty_password: "postgres://etl:@dw/x" => "postgres://etl:@dw/x";

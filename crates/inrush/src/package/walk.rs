@@ -238,6 +238,8 @@ fn takes(schema: &'static Value, value: &DeValue<'_>) -> bool {
     }
     let wanted = match value {
         DeValue::String(_) => "string",
+        // Where any number is asked for, a whole one does too.
+        DeValue::Integer(_) | DeValue::Float(_) if schema["type"] == "number" => "number",
         DeValue::Integer(_) => "integer",
         DeValue::Boolean(_) => "boolean",
         DeValue::Array(_) => "array",
@@ -269,6 +271,7 @@ fn expected(schema: &'static Value) -> String {
     match (&schema["const"], schema["type"].as_str()) {
         (Value::Null, Some("string")) => "a text".to_owned(),
         (Value::Null, Some("integer")) => "a whole number".to_owned(),
+        (Value::Null, Some("number")) => "a number".to_owned(),
         (Value::Null, Some("boolean")) => "true or false".to_owned(),
         (Value::Null, Some("array")) => "a list".to_owned(),
         (Value::Null, _) => match schema["required"].as_array().and_then(|keys| keys.first()) {
@@ -310,6 +313,10 @@ fn mend(value: &DeValue<'_>, written: &str, schema: &'static Value, path: &str) 
             let value: bool = text.to_lowercase().parse().ok()?;
             Some(format!("write it without quotes: {value}"))
         }
+        (Some("number"), DeValue::String(text)) => {
+            let number: f64 = text.parse().ok()?;
+            Some(format!("write it without quotes: {number}"))
+        }
         (Some("integer"), DeValue::String(text)) => {
             let number: i64 = text.parse().ok()?;
             Some(format!("write it without quotes: {number}"))
@@ -337,6 +344,7 @@ fn key_for(value: &DeValue<'_>, schema: &'static Value) -> Option<&'static str> 
     {
         [only] if wanted(only) => Some(only),
         keys if keys.contains(&"preset") && wanted("preset") => Some("preset"),
+        keys if keys.contains(&"rows_max") && wanted("rows_max") => Some("rows_max"),
         _ => None,
     }
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::url::url_without_password;
 use super::{
     BoundValue, Bounds, BoundsWord, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, Flow,
-    Format, IndexPolicy, Mode, NullMarker, OneOrMany, Package, RejectLimit, RunSettings,
-    TriggerPolicy,
+    Format, IndexPolicy, Keep, Mode, NullMarker, OneOrMany, Package, RejectLimit, Replace,
+    ReplaceBy, ReplaceScope, RunSettings, TriggerPolicy, Verify,
 };
 
 /// Columns that are written in one line at most.
@@ -109,11 +109,26 @@ fn run(out: &mut String, run: &RunSettings) {
         run.lock_timeout_ms,
         usual.lock_timeout_ms,
     );
+    for (name, value) in [
+        ("rate_bytes_max", run.rate_bytes_max),
+        ("replica_lag_bytes_max", run.replica_lag_bytes_max),
+        ("slot_bytes_max", run.slot_bytes_max),
+    ] {
+        if let Some(value) = value {
+            setting(out, name, &value.to_string());
+        }
+    }
+    if run.disk_check != usual.disk_check {
+        setting(out, "disk_check", &run.disk_check.to_string());
+    }
     if run.freeze != usual.freeze {
         setting(out, "freeze", &run.freeze.to_string());
     }
     if run.analyze != usual.analyze {
         setting(out, "analyze", &run.analyze.to_string());
+    }
+    if run.verify != usual.verify {
+        setting(out, "verify", &text(verify_word(run.verify)));
     }
     if run.ledger_schema != usual.ledger_schema {
         setting(out, "ledger_schema", &text(&run.ledger_schema));
@@ -173,14 +188,36 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
     let mode = match flow.mode {
         Mode::Create => "create",
         Mode::Append => "append",
+        Mode::Replace => "replace",
+        Mode::Upsert => "upsert",
     };
     line(
         out,
         &format!(
-            "mode = {}  # create: the table is made, or it is empty; append: rows are added",
+            "mode = {}  # create: the table is made, or it is empty; append: rows are added; \
+             replace: they take the place of those that it has; upsert: of those of the same key",
             text(mode)
         ),
     );
+    if flow.replace != Replace::default() {
+        setting(out, "replace", &replace(&flow.replace));
+    }
+    for (name, texts) in [
+        ("key", &flow.key),
+        ("pre_sql", &flow.pre_sql),
+        ("post_sql", &flow.post_sql),
+    ] {
+        match texts {
+            None => {}
+            Some(OneOrMany::One(one)) => setting(out, name, &text(one)),
+            Some(OneOrMany::Many(many)) => {
+                setting(out, name, &list(many.iter().map(|one| text(one)).collect()));
+            }
+        }
+    }
+    if !flow.atomic {
+        setting(out, "atomic", "false");
+    }
     if flow.triggers == TriggerPolicy::Skip {
         setting(out, "triggers", &text("skip"));
     }
@@ -188,12 +225,61 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
         setting(out, "indexes", &text("rebuild"));
     }
     if flow.rejects != RejectLimit::default() {
-        setting(
-            out,
-            "rejects",
-            &format!("{{ rows_max = {} }}", flow.rejects.rows_max),
-        );
+        setting(out, "rejects", &reject_limit(&flow.rejects));
     }
+    if let Some(verify) = flow.verify {
+        setting(out, "verify", &text(verify_word(verify)));
+    }
+    if let Some(trailer) = &flow.trailer {
+        setting(out, "trailer", &inline(trailer));
+    }
+    if let Some(control_file) = &flow.control_file {
+        setting(out, "control_file", &inline(control_file));
+    }
+    if let Some(expect) = &flow.expect {
+        setting(out, "expect", &inline(expect));
+    }
+}
+
+/// A table in one line.
+fn inline(table: &impl Serialize) -> String {
+    toml::Value::try_from(table)
+        .expect("settings are texts, numbers and tables of them")
+        .to_string()
+}
+
+fn verify_word(verify: Verify) -> &'static str {
+    match verify {
+        Verify::Count => "count",
+        Verify::Sums => "sums",
+        Verify::Rows => "rows",
+    }
+}
+
+fn reject_limit(limit: &RejectLimit) -> String {
+    let rows = limit.rows_max.map(|rows| format!("rows_max = {rows}"));
+    // A share as TOML reads it: 1 alone would be no float.
+    let share = limit
+        .share_max
+        .map(|share| format!("share_max = {share:?}"));
+    let settings: Vec<String> = rows.into_iter().chain(share).collect();
+    format!("{{ {} }}", settings.join(", "))
+}
+
+fn replace(replace: &Replace) -> String {
+    let mut settings = Vec::new();
+    if replace.scope != ReplaceScope::default() {
+        settings.push(format!("scope = {}", word(replace.scope)));
+    }
+    if replace.by != ReplaceBy::default() {
+        settings.push(format!("by = {}", word(replace.by)));
+    }
+    match &replace.keep {
+        Keep::Whether(false) => {}
+        Keep::Whether(true) => settings.push("keep = true".to_owned()),
+        Keep::Name(name) => settings.push(format!("keep = {}", text(name))),
+    }
+    format!("{{ {} }}", settings.join(", "))
 }
 
 fn commented_columns(out: &mut String, columns: &[String], comments: &[Vec<String>]) {

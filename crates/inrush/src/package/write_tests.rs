@@ -209,6 +209,26 @@ fn bound() -> impl Strategy<Value = BoundValue> {
     ]
 }
 
+fn replace() -> impl Strategy<Value = Replace> {
+    let keep = prop_oneof![
+        any::<bool>().prop_map(Keep::Whether),
+        text().prop_map(Keep::Name)
+    ];
+    (
+        select(vec![ReplaceScope::Table, ReplaceScope::Partitions]),
+        select(vec![ReplaceBy::Swap, ReplaceBy::Rows]),
+        keep,
+    )
+        .prop_map(|(scope, by, keep)| Replace { scope, by, keep })
+}
+
+fn texts() -> impl Strategy<Value = OneOrMany> {
+    prop_oneof![
+        text().prop_map(OneOrMany::One),
+        vec(text(), 0..8).prop_map(OneOrMany::Many)
+    ]
+}
+
 fn flow() -> impl Strategy<Value = Flow> {
     let bounds = prop_oneof![
         Just(Bounds::default()),
@@ -230,17 +250,48 @@ fn flow() -> impl Strategy<Value = Flow> {
             option::of(any::<bool>()),
         ),
         (
-            select(vec![Mode::Create, Mode::Append]),
-            select(vec![TriggerPolicy::Fire, TriggerPolicy::Skip]),
-            select(vec![IndexPolicy::Keep, IndexPolicy::Rebuild]),
-            0..=i64::MAX as u64,
+            select(vec![
+                Mode::Create,
+                Mode::Append,
+                Mode::Replace,
+                Mode::Upsert,
+            ]),
+            (
+                replace(),
+                option::of(texts()),
+                option::of(texts()),
+                option::of(texts()),
+            ),
+            any::<bool>(),
+            (
+                select(vec![TriggerPolicy::Fire, TriggerPolicy::Skip]),
+                select(vec![IndexPolicy::Keep, IndexPolicy::Rebuild]),
+            ),
+            (
+                option::of(0..=i64::MAX as u64),
+                option::of((1_u32..=1_000).prop_map(|share| f64::from(share) / 1_000.0)),
+            ),
+            option::of(verify()),
+        ),
+        (
+            option::of(trailer()),
+            option::of(control_file()),
+            option::of(expect()),
         ),
     )
         .prop_map(
             |(
                 (name, connection, files, format),
                 (columns, table, partition_by, bounds, routing),
-                (mode, triggers, indexes, rows_max),
+                (
+                    mode,
+                    (replace, key, pre_sql, post_sql),
+                    atomic,
+                    (triggers, indexes),
+                    (rows_max, share_max),
+                    verify,
+                ),
+                (trailer, control_file, expect),
             )| Flow {
                 name,
                 connection,
@@ -252,11 +303,93 @@ fn flow() -> impl Strategy<Value = Flow> {
                 bounds,
                 routing,
                 mode,
+                replace,
+                key,
+                pre_sql,
+                post_sql,
+                atomic,
                 triggers,
                 indexes,
-                rejects: RejectLimit { rows_max },
+                rejects: RejectLimit {
+                    rows_max,
+                    share_max,
+                },
+                verify,
+                trailer,
+                control_file,
+                expect,
             },
         )
+}
+
+fn record_field() -> impl Strategy<Value = RecordField> {
+    prop_oneof![
+        any::<u32>().prop_map(RecordField::Number),
+        any::<[u32; 2]>().prop_map(RecordField::Position),
+        text().prop_map(RecordField::Name),
+    ]
+}
+
+fn expected_value() -> impl Strategy<Value = BoundValue> {
+    prop_oneof![
+        any::<i64>().prop_map(BoundValue::Integer),
+        text().prop_map(BoundValue::Text),
+    ]
+}
+
+fn trailer() -> impl Strategy<Value = Trailer> {
+    (
+        text(),
+        option::of(record_field()),
+        any::<u32>(),
+        btree_map(text(), record_field(), 0..3),
+    )
+        .prop_map(
+            |(starts_with, rows_field, also_counts, sum_fields)| Trailer {
+                starts_with,
+                rows_field,
+                also_counts,
+                sum_fields,
+            },
+        )
+}
+
+fn control_file() -> impl Strategy<Value = ControlFile> {
+    let names = (option::of(text()), option::of(text()), option::of(text()));
+    (
+        names,
+        option::of(text()),
+        option::of(any::<u32>()),
+        trailer(),
+    )
+        .prop_map(
+            |((suffix, extension, path), delimiter, file_field, trailer)| ControlFile {
+                suffix,
+                extension,
+                path,
+                delimiter,
+                file_field,
+                rows_field: trailer.rows_field,
+                also_counts: trailer.also_counts,
+                sum_fields: trailer.sum_fields,
+            },
+        )
+}
+
+fn expect() -> impl Strategy<Value = Expect> {
+    let sums = btree_map(text(), expected_value(), 0..3);
+    (option::of(expected_value()), sums).prop_map(|(rows, sums)| Expect { rows, sums })
+}
+
+fn verify() -> impl Strategy<Value = Verify> {
+    select(vec![Verify::Count, Verify::Sums, Verify::Rows])
+}
+
+type Guest = (Option<u64>, Option<u64>, Option<u64>, bool);
+
+fn guest() -> impl Strategy<Value = Guest> {
+    let bytes = || option::of(1_048_576_u64..=1_000_000_000_000);
+    (bytes(), bytes(), bytes(), any::<bool>())
 }
 
 fn run() -> impl Strategy<Value = RunSettings> {
@@ -267,6 +400,8 @@ fn run() -> impl Strategy<Value = RunSettings> {
         any::<bool>(),
         any::<bool>(),
         1_u32..=86_400_000,
+        verify(),
+        guest(),
         text(),
         text(),
     )
@@ -278,6 +413,8 @@ fn run() -> impl Strategy<Value = RunSettings> {
                 freeze,
                 analyze,
                 lock_timeout_ms,
+                verify,
+                (rate_bytes_max, replica_lag_bytes_max, slot_bytes_max, disk_check),
                 ledger_schema,
                 staging_schema,
             )| RunSettings {
@@ -287,6 +424,11 @@ fn run() -> impl Strategy<Value = RunSettings> {
                 freeze,
                 analyze,
                 lock_timeout_ms,
+                verify,
+                rate_bytes_max,
+                replica_lag_bytes_max,
+                slot_bytes_max,
+                disk_check,
                 ledger_schema,
                 staging_schema,
             },
@@ -375,7 +517,22 @@ fn it_reads_well() {
             routing: Some(true),
             mode: Mode::Append,
             triggers: TriggerPolicy::Skip,
-            rejects: RejectLimit { rows_max: 10 },
+            rejects: RejectLimit::rows(10),
+            verify: Some(Verify::Sums),
+            trailer: Some(Trailer {
+                starts_with: "TRL".to_owned(),
+                rows_field: Some(RecordField::Number(2)),
+                also_counts: 1,
+                sum_fields: BTreeMap::from([(
+                    "o_totalprice".to_owned(),
+                    RecordField::Position([12, 10]),
+                )]),
+            }),
+            control_file: None,
+            expect: Some(Expect {
+                rows: Some(BoundValue::Integer(1000)),
+                sums: BTreeMap::new(),
+            }),
             ..Flow::new(
                 OneOrMany::Many(vec![
                     "data/orders.*.csv.gz".to_owned(),

@@ -2,7 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use super::careful::SwitchRows;
 use super::context::Context;
+use super::coverage;
+use super::expectations;
+use super::load::load_in_file_order;
+use super::results::StreamResult;
 use super::summary::Summary;
 use crate::cancel::StopReason;
 use crate::destination::postgres::{DestinationError, Session};
@@ -11,11 +16,15 @@ use crate::event::Event;
 use crate::ledger::Account;
 use crate::package::Package;
 use crate::plan::statistics;
+use crate::plan::units::WorkItem;
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
 
 /// A server that restarts after a crash is given half a minute.
 const SETTLE_TRIES: u32 = 30;
 const SETTLE_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a switch that is stopped may take to be undone.
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Checks, switches and analyzes.
 pub async fn conclude(
@@ -25,7 +34,7 @@ pub async fn conclude(
     summary: &mut Summary,
 ) -> Result<(), Error> {
     let started = Instant::now();
-    let targets = verify(context, control).await?;
+    let mut targets = verify(context, control, summary).await?;
     let names: Vec<String> = context
         .run
         .plan
@@ -36,26 +45,40 @@ pub async fn conclude(
     context.notice(Event::Switching {
         targets: names.clone(),
     });
-    let task = SwitchTask {
-        plan: &context.run.plan,
-        targets: &targets,
-        modes: &context.run.modes,
-        ledger: &context.run.ledger,
-        fence: &context.run.fence,
-        fault: context.fault,
-    };
-    let switched = tokio::select! {
-        biased;
-        switched = switch::run(control, &task) => switched,
-        _ = context.stop.wait() => interrupted(context, control, &targets).await?,
-    };
-    let done = match switched {
-        Ok(done) => done,
-        Err(error) => {
-            settle(context, error).await?;
-            targets
+    let mut careful = SwitchRows::new(context);
+    let done = loop {
+        let task = SwitchTask {
+            plan: &context.run.plan,
+            targets: &targets,
+            modes: &context.run.modes,
+            ledger: &context.run.ledger,
+            fence: &context.run.fence,
+            fault: context.fault,
+        };
+        let switched = tokio::select! {
+            biased;
+            switched = switch::run(control, &task, &mut careful) => switched,
+            _ = context.stop.wait() => interrupted_in_time(context, control, &targets).await?,
+        };
+        match switched {
+            Ok(done) => break done,
+            Err(SwitchError::Refused { flow, source }) if careful.add(flow) => {
+                careful.take_back()?;
+                in_file_order(context, control, flow, source, summary).await?;
+                // Units that were loaded anew may hold fewer rows.
+                targets = verify(context, control, summary).await?;
+            }
+            Err(SwitchError::Careful(error)) => {
+                summary.rejected(careful.told());
+                return Err(*error);
+            }
+            Err(error) => {
+                settle(context, error).await?;
+                break targets;
+            }
         }
     };
+    summary.rejected(careful.told());
     summary.switched(&done);
     context.notice(Event::Switched { targets: names });
     summary.phases.switch_s = started.elapsed().as_secs_f64();
@@ -67,16 +90,73 @@ pub async fn conclude(
     Ok(())
 }
 
+/// After a target has refused a row of a flow: its units must hold their rows in the order of the
+/// files, so that each row is known again and of duplicates the first one stays. A unit that
+/// several streams have filled does not, and is loaded anew by one.
+async fn in_file_order(
+    context: &Context<'_>,
+    control: &Session,
+    flow_index: usize,
+    refusal: DestinationError,
+    summary: &mut Summary,
+) -> Result<(), Error> {
+    let run = context.run;
+    let flow = &run.plan.flows[flow_index];
+    let shards = || flow.units.iter().flat_map(|unit| &unit.shards);
+    if let Some(pipe) = shards().find(|shard| shard.file.is_pipe()) {
+        return Err(Error::RefusedFromPipe {
+            pipe: pipe.file.path.display().to_string(),
+            source: refusal,
+        });
+    }
+    let records = run.ledger.units(control, run.fence.run_id).await?;
+    for (unit_index, unit) in flow.units.iter().enumerate() {
+        context.notice(Event::UnitRefused {
+            flow: flow.name.clone(),
+            unit: unit.number,
+            reason: refusal.to_string(),
+        });
+        let is_in_order = records
+            .iter()
+            .any(|record| record.unit_key == unit.key && (record.careful || !record.shared));
+        if is_in_order {
+            continue;
+        }
+        let item = WorkItem {
+            flow: flow_index,
+            unit: unit_index,
+            shards: 0..unit.shards.len(),
+            bytes_count: unit.bytes_count,
+        };
+        let mut result = StreamResult::default();
+        let loaded = load_in_file_order(context, control, &item, &mut result).await;
+        if let Err(error) = loaded {
+            control.execute("ROLLBACK", "undoing a unit").await?;
+            return Err(error);
+        }
+        summary.loaded(result.loaded);
+    }
+    Ok(())
+}
+
 /// Checks the whole account by what the ledger has, and works out what is to be switched.
-async fn verify(context: &Context<'_>, control: &Session) -> Result<Vec<TargetTask>, Error> {
+async fn verify(
+    context: &Context<'_>,
+    control: &Session,
+    summary: &mut Summary,
+) -> Result<Vec<TargetTask>, Error> {
     let run = context.run;
     let units = run.ledger.units(control, run.fence.run_id).await?;
     let shards = run.ledger.shards(control, run.fence.run_id).await?;
     let mut targets = Vec::new();
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
+        coverage::check(run, flow_index, &shards)?;
+        expectations::check(run, flow_index, &shards)?;
         let mut loaded = Vec::new();
+        let mut whole = Account::default();
         for (unit_index, unit) in flow.units.iter().enumerate() {
             let account = Account::of_unit(&shards, &unit.key);
+            whole.add(&account);
             let record = units
                 .iter()
                 .find(|record| record.unit_key == unit.key && record.finished);
@@ -96,9 +176,32 @@ async fn verify(context: &Context<'_>, control: &Session) -> Result<Vec<TargetTa
                 key_largest: record.key_largest.clone(),
             });
         }
+        run.rejects[flow_index].judge_share(
+            &flow.name,
+            whole.rows_rejected,
+            whole.rows_loaded + whole.rows_rejected,
+        )?;
         targets.push(switch::tasks(control, flow_index, flow, &loaded).await?);
     }
+    summary.verified(units, shards);
     Ok(targets)
+}
+
+/// As [`interrupted`], of a server that may not answer any more.
+async fn interrupted_in_time(
+    context: &Context<'_>,
+    control: &Session,
+    targets: &[TargetTask],
+) -> Result<Result<Vec<TargetTask>, SwitchError>, Error> {
+    let interrupted = interrupted(context, control, targets);
+    match tokio::time::timeout(INTERRUPT_TIMEOUT, interrupted).await {
+        Ok(settled) => settled,
+        Err(_) => Err(SwitchError::Unknown {
+            reason: "stopped as asked in the middle of the switch, and the server does not answer"
+                .to_owned(),
+        }
+        .into()),
+    }
 }
 
 /// A stop in the middle of the switch: its transaction is rolled back, unless COMMIT was on its
@@ -124,10 +227,7 @@ async fn interrupted(
 /// A lost connection leaves open whether the COMMIT took place: the ledger knows, once the server
 /// answers again. Until then nothing is claimed.
 async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> {
-    if !matches!(
-        &error,
-        SwitchError::Destination(DestinationError::Lost { .. })
-    ) {
+    if !matches!(error.destination(), Some(DestinationError::Lost { .. })) {
         return Err(error.into());
     }
     for _ in 0..SETTLE_TRIES {

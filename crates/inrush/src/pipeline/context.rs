@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
 
 use super::feeding::FedFile;
+use super::reject_count::RejectCount;
+use super::sharing::Sharing;
 use crate::cancel::Stop;
 use crate::destination::postgres::{Address, Session};
-use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::Fault;
 use crate::ledger::{Fence, Ledger, RunRecord, ShardRecord, UnitRecord};
+use crate::pace::Pace;
 use crate::package::Mode;
 use crate::plan::{FlowPlan, Plan, UnitPlan};
-use crate::reject::Reject;
 use crate::report::RunFolder;
 
 /// A run that is planned and entered into the ledger.
@@ -40,10 +41,12 @@ pub struct PreparedRun {
     pub rejects: Vec<RejectCount>,
     /// Files that streams take from one feed, by flow, unit and shard.
     pub fed_files: BTreeMap<(usize, usize, usize), FedFile>,
-    /// Shards of each shared unit that are still to be loaded, by flow and unit.
-    pub shards_left: BTreeMap<(usize, usize), AtomicUsize>,
+    /// How far each shared unit is, by flow and unit.
+    pub sharing: BTreeMap<(usize, usize), Sharing>,
     /// The modes of the flows.
     pub modes: Vec<Mode>,
+    /// What all streams pass before they send.
+    pub pace: Arc<Pace>,
 }
 
 /// What the streams of a run share.
@@ -94,46 +97,5 @@ impl Context<'_> {
     pub fn notice(&self, event: Event) {
         self.run.folder.notice(&event);
         self.observer.notice(&event);
-    }
-}
-
-/// Rejects of a flow, counted over all streams at once.
-#[derive(Debug)]
-pub struct RejectCount {
-    count: AtomicU64,
-    limit: u64,
-    /// What a person should know of the types, where they were guessed.
-    hint: Option<String>,
-}
-
-impl RejectCount {
-    /// Counts on from `count`, those of units that are kept. `hint` is told with a value that
-    /// does not fit its column.
-    pub fn new(count: u64, limit: u64, hint: Option<String>) -> RejectCount {
-        RejectCount {
-            count: AtomicU64::new(count),
-            limit,
-            hint,
-        }
-    }
-
-    /// Counts more rejects; an error where that goes past the limit.
-    pub fn add(&self, flow: &str, rejects: &[Reject]) -> Result<(), Error> {
-        let before = self
-            .count
-            .fetch_add(rejects.len() as u64, Ordering::Relaxed);
-        let after = before + rejects.len() as u64;
-        if after <= self.limit {
-            return Ok(());
-        }
-        // The first one past the limit, or the first at all where others went past it before.
-        let index = self.limit.saturating_sub(before) as usize;
-        let reject = &rejects[index.min(rejects.len() - 1)];
-        Err(Error::RejectLimit {
-            flow: flow.to_owned(),
-            limit: self.limit,
-            types: self.hint.clone().filter(|_| reject.column.is_some()),
-            reject: Box::new(reject.clone()),
-        })
     }
 }

@@ -1,7 +1,7 @@
 //! Files that several streams take from one feed: who has what, and when all of it is committed.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::plan::FlowPlan;
@@ -19,6 +19,8 @@ pub struct FedFile {
     open: AtomicUsize,
     ended: AtomicBool,
     told: AtomicBool,
+    /// Where the last range ends that was handed out or is committed.
+    end: AtomicU64,
     /// What the feed had cost when a stream looked last.
     noted: Mutex<SourceMeter>,
 }
@@ -26,6 +28,7 @@ pub struct FedFile {
 impl FedFile {
     /// A file whose `finished` ranges are loaded already.
     pub fn new(chunk_bytes: usize, streams: usize, finished: Vec<Range<u64>>) -> FedFile {
+        let end = finished.iter().map(|range| range.end).max().unwrap_or(0);
         FedFile {
             settings: FeedSettings {
                 range_bytes: FED_RANGE_BYTES,
@@ -37,6 +40,7 @@ impl FedFile {
             open: AtomicUsize::new(0),
             ended: AtomicBool::new(false),
             told: AtomicBool::new(false),
+            end: AtomicU64::new(end),
             noted: Mutex::default(),
         }
     }
@@ -57,6 +61,9 @@ impl FedFile {
     pub async fn next_range(&self, feed: &Feed) -> Result<Option<FeedRange>, SourceError> {
         self.open.fetch_add(1, Ordering::AcqRel);
         let next = feed.next_range().await;
+        if let Ok(Some(range)) = &next {
+            self.end.fetch_max(range.text_range.end, Ordering::AcqRel);
+        }
         if !matches!(next, Ok(Some(_))) {
             if matches!(next, Ok(None)) {
                 self.ended.store(true, Ordering::Release);
@@ -76,6 +83,13 @@ impl FedFile {
         self.ended.load(Ordering::Acquire)
             && self.open.load(Ordering::Acquire) == 0
             && !self.told.swap(true, Ordering::AcqRel)
+    }
+
+    /// Where the text of the whole file ends, once all of it was handed out.
+    pub fn text_end(&self) -> Option<u64> {
+        self.ended
+            .load(Ordering::Acquire)
+            .then(|| self.end.load(Ordering::Acquire))
     }
 
     /// What reading has cost since a stream asked last.

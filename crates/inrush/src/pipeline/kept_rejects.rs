@@ -2,6 +2,8 @@
 //! end the run.
 
 use super::context::Context;
+use super::reject_count::Tally;
+use super::sharing::Sharing;
 use crate::error::Error;
 use crate::event::Event;
 use crate::plan::FlowPlan;
@@ -17,8 +19,12 @@ pub struct KeptRejects<'a> {
     context: &'a Context<'a>,
     flow: &'a FlowPlan,
     flow_index: usize,
+    /// The shared unit that it is a piece of.
+    sharing: Option<&'a Sharing>,
     file: RejectFile,
     told: Vec<Reject>,
+    /// What was counted of a piece of work that is no shared unit's.
+    counted: Tally,
 }
 
 impl<'a> KeptRejects<'a> {
@@ -27,14 +33,17 @@ impl<'a> KeptRejects<'a> {
         context: &'a Context<'a>,
         flow: &'a FlowPlan,
         flow_index: usize,
+        sharing: Option<&'a Sharing>,
         file: RejectFile,
     ) -> KeptRejects<'a> {
         KeptRejects {
             context,
             flow,
             flow_index,
+            sharing,
             file,
             told: Vec::new(),
+            counted: Tally::default(),
         }
     }
 
@@ -54,12 +63,46 @@ impl<'a> KeptRejects<'a> {
             });
             self.told.push(reject.clone());
         }
+        self.note(Tally {
+            rejects: rejects.len() as u64,
+            ..Tally::default()
+        });
         let counted = self.context.run.rejects[self.flow_index].add(&self.flow.name, rejects);
         rejects.clear();
         counted.inspect_err(|_| {
             // The rows that led here stay readable for whoever mends the file.
             let _ = self.file.finish();
         })
+    }
+
+    /// Rows were read, rejected ones among them.
+    pub fn note_read(&mut self, rows: u64, bytes: u64) {
+        self.context.run.rejects[self.flow_index].note_read(rows, bytes);
+        self.note(Tally {
+            rejects: 0,
+            rows,
+            bytes,
+        });
+    }
+
+    fn note(&mut self, more: Tally) {
+        match self.sharing {
+            Some(sharing) => sharing.note(more),
+            None => self.counted.add(more),
+        }
+    }
+
+    /// How many more the flow accepts, over all streams.
+    pub fn left(&self) -> u64 {
+        self.context.run.rejects[self.flow_index].left()
+    }
+
+    /// What was sent is undone: its rejects do not count, and are not kept. Those of a shared unit
+    /// are taken back for all of it, by the stream that loads it anew.
+    pub fn take_back(&mut self) -> Result<(), Error> {
+        self.context.run.rejects[self.flow_index].take_back(std::mem::take(&mut self.counted));
+        self.told.clear();
+        self.file.remove()
     }
 
     /// Writes all of them to the end.

@@ -2,23 +2,29 @@
 //! file to COMMIT.
 //!
 //! [`work`](super::work) is what goes into one transaction, [`piece`](super::piece) the
-//! transaction, [`rows`](super::rows) the rows in it.
+//! transaction, [`rows`](super::rows) the rows in it. After the server has refused a row, the unit
+//! is loaded once more as [`careful`](super::careful) says.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::context::Context;
 use super::kept_rejects::KeptRejects;
 use super::piece::Piece;
+use super::proof::Proof;
+use super::reject_files;
 use super::results::{Loaded, StreamResult};
 use super::shared_unit;
+use super::sharing::Sharing;
 use super::work::{Work, check_header};
-use crate::destination::postgres::Session;
 use crate::destination::postgres::copy::BlockPool;
+use crate::destination::postgres::{DestinationError, Session};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
 use crate::meter::{Meter, nanoseconds};
+use crate::plan::Publish;
 use crate::plan::units::WorkItem;
 use crate::report::RejectFile;
 
@@ -32,49 +38,75 @@ pub async fn load(
     item: &WorkItem,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
-    let (flow, unit) = context.run.unit(item.flow, item.unit);
-    let shards = &unit.shards[item.shards.clone()];
-    context.notice(Event::UnitStarted {
-        flow: flow.name.clone(),
-        unit: unit.number,
-        stream,
-        file: shards
-            .first()
-            .map(|shard| shard.file.path.display().to_string())
-            .unwrap_or_default(),
-    });
     let loader = Loader {
         context,
         session,
         stream,
         item,
     };
-    let place = (item.flow, item.unit, item.shards.start);
-    let Some(file) = context.run.fed_files.get(&place) else {
-        loader.transaction(Work::Shards(shards), "", result).await?;
-        if unit.shared {
-            shared_unit::shard_done(context, session, item.flow, item.unit).await?;
-        }
-        return Ok(());
+    let Some(sharing) = context.run.sharing.get(&(item.flow, item.unit)) else {
+        loader.tell_start();
+        return loader.private_unit(result).await;
     };
-    let shard = &shards[0];
-    let feed = file.feed(flow, shard)?;
-    check_header(flow, shard, feed.header())?;
-    while let Some(first) = file.next_range(&feed).await? {
-        let name = format!(".{}", first.text_range.start);
-        let work = Work::Fed {
-            file,
-            feed: &feed,
-            shard,
-            first: Box::new(first),
-        };
-        let ranges = loader.transaction(work, &name, result).await?;
-        file.committed(ranges);
+    if !sharing.enter() {
+        // Another stream loads all of it.
+        return Ok(());
     }
-    if file.is_complete() {
-        shared_unit::shard_done(context, session, item.flow, item.unit).await?;
+    loader.tell_start();
+    let loaded = loader.shards(sharing, result).await;
+    let refused = match loaded {
+        Err(error) => Some(loader.refusal(error)?),
+        Ok(()) => None,
+    };
+    if let Some(error) = refused {
+        if sharing.refuse() {
+            loader.tell_refusal(&error);
+        }
+        session.execute("ROLLBACK", "undoing a shard").await?;
+    }
+    if sharing.leave() {
+        loader.careful_shared_unit(sharing, result).await?;
     }
     Ok(())
+}
+
+/// Loads a shared unit carefully whose last step was refused after all streams had ended.
+pub async fn load_carefully(
+    context: &Context<'_>,
+    session: &Session,
+    item: &WorkItem,
+    error: Error,
+    result: &mut StreamResult,
+) -> Result<(), Error> {
+    let loader = Loader {
+        context,
+        session,
+        stream: 0,
+        item,
+    };
+    let error = loader.refusal(error)?;
+    loader.tell_refusal(&error);
+    session.execute("ROLLBACK", "undoing a unit").await?;
+    let sharing = &context.run.sharing[&(item.flow, item.unit)];
+    loader.careful_shared_unit(sharing, result).await
+}
+
+/// Loads a shared unit, all of whose streams have ended, once more, its rows in the order of its
+/// files.
+pub async fn load_in_file_order(
+    context: &Context<'_>,
+    session: &Session,
+    item: &WorkItem,
+    result: &mut StreamResult,
+) -> Result<(), Error> {
+    let loader = Loader {
+        context,
+        session,
+        stream: 0,
+        item,
+    };
+    let sharing = &context.run.sharing[&(item.flow, item.unit)];
+    loader.careful_shared_unit(sharing, result).await
 }
 
 /// A stream with a piece of work.
@@ -85,14 +117,159 @@ struct Loader<'a> {
     item: &'a WorkItem,
 }
 
+/// What came of a transaction.
+enum Ended {
+    /// So many file ranges are committed.
+    Committed(usize),
+    /// The server refused a row that another stream sent: all of it is undone, or forgotten soon.
+    GivenUp,
+}
+
 impl Loader<'_> {
-    /// Loads and commits; the ranges that were.
+    /// A private unit: quickly, then carefully where the server refuses a row.
+    async fn private_unit(&self, result: &mut StreamResult) -> Result<(), Error> {
+        let (_, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+        let work = || Work::Shards(&unit.shards);
+        let error = match self.transaction(work(), "", None, false, result).await {
+            Ok(_) => return Ok(()),
+            Err(error) => self.refusal(error)?,
+        };
+        self.tell_refusal(&error);
+        self.session.execute("ROLLBACK", "undoing a unit").await?;
+        self.transaction(work(), "", None, true, result).await?;
+        Ok(())
+    }
+
+    /// The shards of a shared unit that are this stream's piece of work.
+    async fn shards(&self, sharing: &Sharing, result: &mut StreamResult) -> Result<(), Error> {
+        let Loader {
+            context,
+            session,
+            item,
+            ..
+        } = *self;
+        let (flow, unit) = context.run.unit(item.flow, item.unit);
+        let shards = &unit.shards[item.shards.clone()];
+        let number = item.shards.start + 1;
+        let place = (item.flow, item.unit, item.shards.start);
+        let Some(file) = context.run.fed_files.get(&place) else {
+            let name = reject_files::of_shard(number);
+            let work = Work::Shards(shards);
+            let ended = self
+                .transaction(work, &name, Some(sharing), false, result)
+                .await?;
+            if matches!(ended, Ended::Committed(_)) && sharing.shard_done() {
+                shared_unit::finish(context, session, item.flow, item.unit).await?;
+            }
+            return Ok(());
+        };
+        let shard = &shards[0];
+        let feed = file.feed(flow, shard)?;
+        check_header(flow, shard, feed.header())?;
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = sharing.refused() => return Ok(()),
+                next = file.next_range(&feed) => next?,
+            };
+            let Some(first) = next else {
+                break;
+            };
+            let name = reject_files::of_range(number, first.text_range.start);
+            let work = Work::Fed {
+                file,
+                feed: &feed,
+                shard,
+                first: Box::new(first),
+            };
+            let ended = self
+                .transaction(work, &name, Some(sharing), false, result)
+                .await?;
+            match ended {
+                Ended::Committed(ranges) => file.committed(ranges),
+                Ended::GivenUp => return Ok(()),
+            }
+        }
+        if file.is_complete() && sharing.shard_done() {
+            shared_unit::finish(context, session, item.flow, item.unit).await?;
+        }
+        Ok(())
+    }
+
+    /// All of a shared unit, once nobody else loads a piece of it any more.
+    async fn careful_shared_unit(
+        &self,
+        sharing: &Sharing,
+        result: &mut StreamResult,
+    ) -> Result<(), Error> {
+        let run = self.context.run;
+        let (flow, unit) = run.unit(self.item.flow, self.item.unit);
+        let shards = unit.whole_shards();
+        // What its streams have loaded is forgotten, and so are the rejects that they met.
+        run.rejects[self.item.flow].take_back(sharing.take_back());
+        self.context.notice(Event::UnitAborted {
+            flow: flow.name.clone(),
+            unit: unit.number,
+            bytes: sharing.committed_bytes.swap(0, Ordering::AcqRel),
+        });
+        self.transaction(Work::Shards(&shards), "", None, true, result)
+            .await?;
+        reject_files::forget_shards(&run.rejects_folder(), flow, unit)
+    }
+
+    /// An error that is a row's fault; others come back as errors.
+    fn refusal(&self, error: Error) -> Result<DestinationError, Error> {
+        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+        match error {
+            // A careful load begins with an empty table, and this one holds the rows of others.
+            Error::Destination(refused) if flow.publish == Publish::Straight => {
+                Err(Error::Destination(refused))
+            }
+            Error::Destination(refused) if refused.row_refusal().is_some() => {
+                let pipe = unit.shards.iter().find(|shard| shard.file.is_pipe());
+                match pipe {
+                    Some(shard) => Err(Error::RefusedFromPipe {
+                        pipe: shard.file.path.display().to_string(),
+                        source: refused,
+                    }),
+                    None => Ok(refused),
+                }
+            }
+            other => Err(other),
+        }
+    }
+
+    fn tell_start(&self) {
+        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+        let first = unit.shards[self.item.shards.clone()].first();
+        self.context.notice(Event::UnitStarted {
+            flow: flow.name.clone(),
+            unit: unit.number,
+            stream: self.stream,
+            file: first
+                .map(|shard| shard.file.path.display().to_string())
+                .unwrap_or_default(),
+        });
+    }
+
+    fn tell_refusal(&self, error: &DestinationError) {
+        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+        self.context.notice(Event::UnitRefused {
+            flow: flow.name.clone(),
+            unit: unit.number,
+            reason: error.to_string(),
+        });
+    }
+
+    /// Loads and commits.
     async fn transaction(
         &self,
         work: Work<'_>,
         name: &str,
+        sharing: Option<&Sharing>,
+        is_careful: bool,
         result: &mut StreamResult,
-    ) -> Result<usize, Error> {
+    ) -> Result<Ended, Error> {
         let Loader {
             context,
             session,
@@ -101,37 +278,67 @@ impl Loader<'_> {
         } = *self;
         let (flow, unit) = context.run.unit(item.flow, item.unit);
         let begun = Instant::now();
+        let file = RejectFile::new(
+            &context.run.rejects_folder(),
+            &reject_files::of_unit(flow, unit, name),
+            &flow.dialect,
+            flow.header.as_deref(),
+        )?;
         let mut piece = Piece {
             context,
             session,
             flow,
             unit,
+            is_careful,
             expected: None,
-            rejects: KeptRejects::new(context, flow, item.flow, self.reject_file(name)?),
+            rejects: KeptRejects::new(context, flow, item.flow, sharing, file),
             pool: BlockPool::default(),
             meter: Meter::default(),
             changes: BTreeMap::new(),
+            proof: Proof::new(flow),
         };
-        let outcome = piece.transaction(work).await;
+        let outcome = match sharing {
+            None => piece.transaction(work).await.map(Some),
+            Some(sharing) => tokio::select! {
+                biased;
+                () = sharing.refused() => Ok(None),
+                outcome = piece.transaction(work) => outcome.map(Some),
+            },
+        };
         let Piece {
-            rejects,
+            mut rejects,
             mut meter,
             changes,
             ..
         } = piece;
-        result.rejects.append(&mut rejects.told());
+        let told = match outcome {
+            // Those that led here are the ones to show.
+            Err(ref error) if error_is_final(error) => rejects.told(),
+            Ok(Some(_)) => rejects.told(),
+            _ => {
+                rejects.take_back()?;
+                Vec::new()
+            }
+        };
         let (account, ranges) = match outcome {
-            Ok(done) => done,
-            Err(error) => {
+            Ok(Some(done)) => done,
+            Ok(None) | Err(_) => {
+                result.rejects.extend(told);
                 context.notice(Event::UnitAborted {
                     flow: flow.name.clone(),
                     unit: unit.number,
                     bytes: meter.stored_bytes,
                 });
-                return Err(error);
+                outcome?;
+                session.execute("ROLLBACK", "undoing a shard").await?;
+                return Ok(Ended::GivenUp);
             }
         };
         fault::reach(context.fault, FaultPoint::AfterUnitCommit);
+        if let Some(sharing) = sharing {
+            let bytes = meter.stored_bytes;
+            sharing.committed_bytes.fetch_add(bytes, Ordering::AcqRel);
+        }
         meter.busy_ns = nanoseconds(begun.elapsed());
         context.notice(Event::UnitCommitted {
             flow: flow.name.clone(),
@@ -144,25 +351,16 @@ impl Loader<'_> {
         result.loaded.push(Loaded {
             flow: item.flow,
             unit: item.unit,
+            is_careful,
             meter,
             changes,
+            rejects: told,
         });
-        Ok(ranges)
+        Ok(Ended::Committed(ranges))
     }
+}
 
-    fn reject_file(&self, suffix: &str) -> Result<RejectFile, Error> {
-        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
-        let name = if unit.shared {
-            let shard = self.item.shards.start + 1;
-            format!("{}.{}.{shard}{suffix}", flow.name, unit.number)
-        } else {
-            format!("{}.{}", flow.name, unit.number)
-        };
-        RejectFile::new(
-            &self.context.run.rejects_folder(),
-            &name,
-            &flow.dialect,
-            flow.header.as_deref(),
-        )
-    }
+/// Whether an error ends the run, and is not one that a careful load may mend.
+fn error_is_final(error: &Error) -> bool {
+    !matches!(error, Error::Destination(refused) if refused.row_refusal().is_some())
 }

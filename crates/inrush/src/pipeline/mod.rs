@@ -5,23 +5,34 @@
 //! transactions of [`piece`]; [`conclude`] checks the account, switches and analyzes; [`summary`]
 //! writes it all down.
 
+mod careful;
 mod conclude;
 mod context;
 mod copying;
+mod coverage;
+mod damage;
 mod encoder;
+mod expectations;
 mod expected_keys;
 mod feeding;
 mod kept_rejects;
 mod load;
 mod piece;
 mod prepare;
+mod proof;
 mod ready;
+mod reject_count;
+mod reject_files;
+mod replicas;
 mod results;
 mod rows;
 mod shared_unit;
+mod sharing;
 mod splitting;
 mod streams;
 mod summary;
+mod trailer;
+mod verifying;
 mod work;
 
 use std::path::PathBuf;
@@ -52,6 +63,9 @@ pub struct RunOptions<'a> {
     pub streams_default: usize,
     /// Load anew what a run has loaded already.
     pub again: bool,
+    /// The run whose rejects are loaded: its targets may be partitioned in any way, and they are
+    /// loaded once.
+    pub replays: Option<String>,
     /// What fills the gaps of a URL.
     pub connection_defaults: ConnectionDefaults,
     /// The embedded server, where the caller started one; its URL stands in the package.
@@ -215,6 +229,7 @@ fn plan_options<'a>(
         folder: &options.folder,
         streams_default: options.streams_default,
         again: options.again,
+        is_replay: options.replays.is_some(),
         unlocked,
     }
 }

@@ -7,7 +7,9 @@ use std::time::Instant;
 use super::context::Context;
 use super::expected_keys::ExpectedKeys;
 use super::kept_rejects::KeptRejects;
-use super::ready::{make_ready, record};
+use super::proof::Proof;
+use super::ready::{Standing, make_ready, record};
+use super::verifying;
 use super::work::Work;
 use crate::column_policy::ColumnChanges;
 use crate::destination::postgres::copy::BlockPool;
@@ -26,12 +28,15 @@ pub struct Piece<'a> {
     pub(super) session: &'a Session,
     pub(super) flow: &'a FlowPlan,
     pub(super) unit: &'a UnitPlan,
+    /// All of the unit, by this stream alone, so that the server may refuse rows.
+    pub(super) is_careful: bool,
     /// The keys that the unit's CHECK allows while its rows come.
     pub(super) expected: Option<ExpectedKeys>,
     pub(super) rejects: KeptRejects<'a>,
     pub(super) pool: BlockPool,
     pub(super) meter: Meter,
     pub(super) changes: BTreeMap<String, ColumnChanges>,
+    pub(super) proof: Proof,
 }
 
 impl Piece<'_> {
@@ -50,7 +55,9 @@ impl Piece<'_> {
             run.plan.settings.lock_timeout_ms
         );
         session.execute(&local_settings, &doing).await?;
-        if !self.unit.shared {
+        if self.is_careful {
+            self.begin_carefully(&doing).await?;
+        } else if !self.unit.shared {
             for statement in &self.unit.create {
                 session.execute(statement, &doing).await?;
             }
@@ -63,14 +70,21 @@ impl Piece<'_> {
             account.add(&record.account);
         }
         let waiting = Instant::now();
-        if !self.unit.shared {
+        if self.is_careful || !self.unit.shared {
             let (measured, is_checked) = self.measure().await?;
             self.verify(&measured, &account)?;
+            let asked = verifying::check(session, &run.plan, self.flow, self.unit, records.iter());
+            self.meter.verify_wait_ns += asked.await?;
+            let standing = Standing {
+                is_checked,
+                is_indexed: self.is_careful,
+            };
             make_ready(
-                session, &run.plan, self.flow, self.unit, &measured, is_checked,
+                session, &run.plan, self.flow, self.unit, &measured, standing,
             )
             .await?;
-            let record = record(&run.plan, self.flow, self.unit, Some(&measured), true);
+            let mut record = record(&run.plan, self.flow, self.unit, Some(&measured), true);
+            record.careful = self.is_careful;
             run.ledger.record_unit(session, &run.fence, &record).await?;
         }
         for record in &records {
@@ -87,7 +101,8 @@ impl Piece<'_> {
     }
 
     /// What the ledger is to know of a file range.
-    pub(super) fn shard_record(&self, shard: &Shard, account: Account) -> ShardRecord {
+    pub(super) fn shard_record(&mut self, shard: &Shard, account: Account) -> ShardRecord {
+        let proof = self.proof.take();
         ShardRecord {
             unit_key: self.unit.key.clone(),
             shard_key: identity::shard_key(shard),
@@ -98,6 +113,9 @@ impl Piece<'_> {
             file_bytes: shard.file.size_bytes,
             file_modified_ns: shard.file.modified_ns,
             account,
+            content_hash: Some(proof.content_hash),
+            tally: proof.tally,
+            trailer: proof.trailer,
         }
     }
 

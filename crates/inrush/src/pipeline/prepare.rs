@@ -1,17 +1,22 @@
 //! Connects, plans, and enters the run into the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::AtomicUsize;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::context::{PreparedRun, RejectCount};
+use super::context::PreparedRun;
 use super::feeding::FedFile;
+use super::reject_count::{RejectCount, Tally};
+use super::reject_files;
+use super::sharing::Sharing;
 use super::{RunOptions, is_loaded, plan_options, shared_unit};
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Address, DestinationError, Session, catalog};
 use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
-use crate::ledger::{Account, Fence, Ledger, RunRecord, ShardRecord, UnitRecord};
+use crate::ledger::{Account, Fence, Ledger, RunRecord, RunState, ShardRecord, UnitRecord};
+use crate::mending;
+use crate::pace::Pace;
 use crate::package::Package;
 use crate::plan::routing::KeyScans;
 use crate::plan::{self, Earlier, Plan, identity};
@@ -67,6 +72,9 @@ pub async fn prepare(
 
     let ledger = Ledger::new(&plan.settings.ledger_schema);
     ledger.lock(&control, &plan.run_key).await?;
+    if let Some(run) = &options.replays {
+        refuse_unswitched(&control, &ledger, run).await?;
+    }
     if !plan.setup.is_empty() {
         ledger.set_up(&control, &plan.setup).await?;
     }
@@ -85,6 +93,21 @@ pub async fn prepare(
     tag(&control, &entered.record).await?;
     let folder = RunFolder::open(&options.runs_folder, &entered.record.name)?;
     finish_preparing(package, plan, ledger, control, folder, entered, options).await
+}
+
+/// Rejects of a run that switched nothing in are no leftovers: its command loads all of it.
+async fn refuse_unswitched(control: &Session, ledger: &Ledger, run: &str) -> Result<(), Error> {
+    match ledger.run_by_name(control, run).await? {
+        Some(record) if record.state == RunState::Switched => Ok(()),
+        Some(record) => Err(Error::NotSwitched {
+            run: run.to_owned(),
+            state: Some(record.state),
+        }),
+        None => Err(Error::NotSwitched {
+            run: run.to_owned(),
+            state: None,
+        }),
+    }
 }
 
 async fn nothing_to_do(control: Session, plan: Plan) -> Result<Prepared, Error> {
@@ -148,9 +171,10 @@ async fn enter(
         catalog::relation_names(control, &plan.settings.staging_schema, Some(&tables)).await?;
     let (units_kept, dropped): (Vec<UnitRecord>, Vec<UnitRecord>) =
         units.into_iter().partition(|unit| {
-            planned.contains(unit.unit_key.as_str())
-                && unit.staging_schema == plan.settings.staging_schema
-                && standing.contains(&unit.staging_table)
+            let stands = unit.straight
+                || (unit.staging_schema == plan.settings.staging_schema
+                    && standing.contains(&unit.staging_table));
+            planned.contains(unit.unit_key.as_str()) && stands
         });
     drop_units(control, ledger, record.run_id, &dropped).await?;
     let shards = ledger.shards(control, record.run_id).await?;
@@ -229,16 +253,14 @@ async fn finish_preparing(
         .flows
         .iter()
         .map(|flow| {
-            let count = entered
-                .shards_kept
-                .values()
-                .filter(|shard| flow.units.iter().any(|unit| unit.key == shard.unit_key))
-                .map(|shard| shard.account.rows_rejected)
-                .sum();
-            RejectCount::new(count, flow.reject_rows_max, flow.reject_hint.clone())
+            let mut kept = Tally::default();
+            for unit in &flow.units {
+                kept.add(tally(&entered.shards_kept, &unit.key));
+            }
+            RejectCount::new(flow, kept)
         })
         .collect();
-    let mut shards_left = BTreeMap::new();
+    let mut sharing = BTreeMap::new();
     for (flow_index, flow) in plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow
             .units
@@ -254,12 +276,14 @@ async fn finish_preparing(
                     !entered.shards_kept.contains_key(&key)
                 })
                 .count();
-            shards_left.insert((flow_index, unit_index), AtomicUsize::new(left));
+            let kept = tally(&entered.shards_kept, &unit.key);
+            sharing.insert((flow_index, unit_index), Sharing::new(left, kept));
         }
     }
     let fed_files = fed_files(&plan, &entered.shards_kept);
     let run = PreparedRun {
         fed_files,
+        pace: Arc::new(Pace::new(plan.settings.rate_bytes_max)),
         modes: package.flows.iter().map(|flow| flow.mode).collect(),
         plan,
         record: entered.record,
@@ -271,7 +295,7 @@ async fn finish_preparing(
         shards_kept: entered.shards_kept,
         resumed: entered.resumed,
         rejects,
-        shards_left,
+        sharing,
     };
     let started = Event::Started {
         run: run.record.name.clone(),
@@ -279,10 +303,23 @@ async fn finish_preparing(
         units_kept: run.units_kept.values().filter(|unit| unit.finished).count(),
         folder: run.folder.path().display().to_string(),
     };
+    reject_files::tidy(&run)?;
+    let saved = mending::to_save(package, &run.plan, &options.folder);
+    run.folder.write_package(&saved)?;
     run.folder.notice(&started);
     options.observer.notice(&started);
     shared_unit::create_missing(&run).await?;
     Ok(Prepared::Run(Box::new(run)))
+}
+
+/// What an earlier attempt has read of a unit and committed.
+fn tally(kept: &BTreeMap<(String, String), ShardRecord>, unit_key: &str) -> Tally {
+    let account = Account::of_unit_in(kept.values(), unit_key);
+    Tally {
+        rejects: account.rows_rejected,
+        rows: account.rows_loaded + account.rows_rejected,
+        bytes: account.bytes_read,
+    }
 }
 
 /// The files that streams take from feeds, with the ranges of them that are committed already.

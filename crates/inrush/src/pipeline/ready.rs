@@ -4,7 +4,7 @@ use crate::destination::postgres::staging::{self, UnitBounds, Upper};
 use crate::destination::postgres::unit::Measured;
 use crate::destination::postgres::{DestinationError, Session};
 use crate::ledger::UnitRecord;
-use crate::plan::{FlowPlan, Plan, UnitPlan, statistics};
+use crate::plan::{FlowPlan, Plan, Publish, UnitPlan, statistics};
 
 /// A unit for the ledger.
 pub fn record(
@@ -21,11 +21,22 @@ pub fn record(
         staging_schema: plan.settings.staging_schema.clone(),
         staging_table: unit.staging_table.clone(),
         shared: unit.shared,
+        straight: flow.publish == Publish::Straight,
         finished,
+        careful: false,
         rows_counted: measured.map(|measured| measured.rows as i64),
         key_smallest: measured.and_then(|measured| measured.key_smallest.clone()),
         key_largest: measured.and_then(|measured| measured.key_largest.clone()),
     }
+}
+
+/// What a filled staging table has already.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Standing {
+    /// The CHECK of its bounds, where only the data told them.
+    pub is_checked: bool,
+    /// Its indexes.
+    pub is_indexed: bool,
 }
 
 /// Adds what a filled staging table needs to be switched in without a scan: the CHECK of its
@@ -36,10 +47,10 @@ pub async fn make_ready(
     flow: &FlowPlan,
     unit: &UnitPlan,
     measured: &Measured,
-    is_checked: bool,
+    standing: Standing,
 ) -> Result<(), DestinationError> {
     let doing = format!("making a unit of {} ready for the switch", flow.target());
-    let lacks_check = !is_checked && unit.bounds.is_none() && measured.rows > 0;
+    let lacks_check = !standing.is_checked && unit.bounds.is_none() && measured.rows > 0;
     if let (Some(key), true) = (&flow.key, lacks_check) {
         let bounds = UnitBounds {
             key: key.column.clone(),
@@ -52,7 +63,11 @@ pub async fn make_ready(
         session.execute(&check, &doing).await?;
     }
     let analyze = statistics::of_unit(plan, flow, unit);
-    for statement in unit.ready.iter().chain(&analyze) {
+    let indexes = match standing.is_indexed {
+        true => &[][..],
+        false => &unit.ready,
+    };
+    for statement in indexes.iter().chain(&analyze) {
         session.execute(statement, &doing).await?;
     }
     Ok(())

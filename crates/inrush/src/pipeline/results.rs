@@ -12,7 +12,7 @@ use crate::reject::Reject;
 pub struct StreamResult {
     /// Pieces of work that it finished.
     pub loaded: Vec<Loaded>,
-    /// The first rejects that it met.
+    /// The first rejects of what it did not finish.
     pub rejects: Vec<Reject>,
     /// Where its time went.
     pub meter: Meter,
@@ -29,8 +29,13 @@ pub struct Loaded {
     pub flow: usize,
     /// Index of the unit in it.
     pub unit: usize,
+    /// All of the unit, so that the server could refuse rows; what was loaded of it before does
+    /// not count.
+    pub is_careful: bool,
     /// Where the time went.
     pub meter: Meter,
     /// Values that were changed, by column.
     pub changes: BTreeMap<String, ColumnChanges>,
+    /// Its first rejects.
+    pub rejects: Vec<Reject>,
 }

@@ -1,20 +1,43 @@
 //! The rows of a source on their way into a COPY: scanned, converted, held against the keys that
 //! are expected, sent and counted.
 
+use std::ops::Range;
 use std::time::Instant;
 
+use arrow_array::RecordBatch;
 use inrush_scan::Records;
 
+use super::careful::{CarefulCopy, Origin};
 use super::copying::Copying;
+use super::damage;
 use super::piece::Piece;
 use crate::convert::{Converter, RunStamp};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
 use crate::ledger::Account;
-use crate::meter::nanoseconds;
+use crate::meter::{Meter, nanoseconds};
 use crate::plan::{FlowPlan, UnitPlan};
+use crate::reject::Reject;
 use crate::source::Chunks;
+
+/// How rows get into the staging table.
+pub enum Copier<'a> {
+    /// By one COPY that goes on from batch to batch.
+    Quick(Copying<'a>),
+    /// By a COPY of its own for each batch, so that rows may be refused.
+    Careful(CarefulCopy<'a>),
+}
+
+impl Copier<'_> {
+    /// The rows of a file are all sent.
+    pub async fn end(self, meter: &mut Meter) -> Result<(), Error> {
+        match self {
+            Copier::Quick(copying) => copying.end(meter).await,
+            Copier::Careful(copy) => copy.end().await,
+        }
+    }
+}
 
 impl<'a> Piece<'a> {
     /// What makes rows of records.
@@ -28,10 +51,26 @@ impl<'a> Piece<'a> {
     }
 
     /// A COPY into the staging table, for the rows of a file.
-    pub(super) async fn begin_copy(&self, file: &str) -> Result<Copying<'a>, Error> {
+    pub(super) async fn begin_copy(&self, file: &str) -> Result<Copier<'a>, Error> {
         let doing = format!("loading {file} into {}", self.flow.target());
-        let (pool, stop) = (self.pool.clone(), self.context.stop.clone());
-        Copying::begin(self.session, self.flow, &self.unit.copy, pool, stop, doing).await
+        let stop = self.context.stop.clone();
+        if self.is_careful {
+            let settings = &self.context.run.plan.settings;
+            let copy = CarefulCopy::new(
+                self.session,
+                self.flow,
+                self.unit,
+                &settings.staging_schema,
+                settings.batch_rows as usize,
+                stop,
+                doing,
+            )?;
+            return Ok(Copier::Careful(copy));
+        }
+        let pool = self.pool.clone();
+        let copying =
+            Copying::begin(self.session, self.flow, &self.unit.copy, pool, stop, doing).await?;
+        Ok(Copier::Quick(copying))
     }
 
     /// All rows of a source; their account holds.
@@ -40,36 +79,46 @@ impl<'a> Piece<'a> {
         source: &mut impl Chunks,
         file: &str,
         converter: &mut Converter,
-        mut copying: Copying<'a>,
-    ) -> Result<(Account, Copying<'a>), Error> {
+        mut copier: Copier<'a>,
+    ) -> Result<(Account, Copier<'a>), Error> {
         let batch_rows = self.context.run.plan.settings.batch_rows as usize;
         let mut records = Records::default();
         let mut rejects = Vec::new();
         let mut rows_rejected = 0_u64;
         let mut rows_loaded = 0_u64;
         let mut stored_before = 0;
-        while let Some(chunk) = source.next_chunk(&mut records)? {
+        let mut trailers = 0;
+        while let Some(mut chunk) = source.next_chunk(&mut records)? {
+            trailers += self.proof.see(&mut chunk, &mut records)?;
             let mut at = 0;
             while at < records.len() {
                 let end = records.len().min(at + batch_rows);
                 let started = Instant::now();
                 let batch = converter.convert(&chunk, &records, at..end, &mut rejects);
                 self.meter.convert_ns += nanoseconds(started.elapsed());
-                if !rejects.is_empty() {
-                    rows_rejected += rejects.len() as u64;
-                    self.rejects.keep(&mut rejects)?;
-                }
-                if self
-                    .expected
-                    .as_mut()
-                    .is_some_and(|keys| !keys.hold(&batch))
-                {
-                    self.expected = None;
-                    let statement = self.drop_check();
-                    copying = copying.interrupt(&statement, &mut self.meter).await?;
-                }
-                rows_loaded += batch.num_rows() as u64;
-                copying.send(&batch, &mut self.meter).await?;
+                copier = match copier {
+                    Copier::Quick(copying) => {
+                        if !rejects.is_empty() {
+                            rows_rejected += rejects.len() as u64;
+                            self.rejects.keep(&mut rejects)?;
+                        }
+                        rows_loaded += batch.num_rows() as u64;
+                        Copier::Quick(self.send_batch(&batch, copying).await?)
+                    }
+                    Copier::Careful(mut copy) => {
+                        let origin = Origin {
+                            converter,
+                            chunk: &chunk,
+                            records: &records,
+                        };
+                        let account = self
+                            .send_carefully(&batch, &origin, &mut copy, &mut rejects)
+                            .await?;
+                        rows_loaded += account.rows_loaded;
+                        rows_rejected += account.rows_rejected;
+                        Copier::Careful(copy)
+                    }
+                };
                 at = end;
             }
             let read = source.meter();
@@ -80,6 +129,8 @@ impl<'a> Piece<'a> {
             });
             self.meter.stored_bytes += read.stored_bytes - stored_before;
             stored_before = read.stored_bytes;
+            self.rejects
+                .note_read(records.len() as u64, chunk.bytes_count as u64);
             source.recycle(chunk);
             fault::reach(self.context.fault, FaultPoint::InCopy);
         }
@@ -94,7 +145,7 @@ impl<'a> Piece<'a> {
             rows_read: read.record_count + read.skipped_line_count,
             rows_loaded,
             rows_rejected,
-            rows_skipped: read.skipped_line_count,
+            rows_skipped: read.skipped_line_count + trailers,
             bytes_read: read.text_bytes,
         };
         if !account.holds() {
@@ -104,7 +155,65 @@ impl<'a> Piece<'a> {
                 sent: account.rows_read,
             });
         }
-        Ok((account, copying))
+        Ok((account, copier))
+    }
+
+    /// Sends a batch so that the server may refuse rows of it; they go to those that were found
+    /// while it was converted, in the order of the file.
+    async fn send_carefully(
+        &mut self,
+        batch: &RecordBatch,
+        origin: &Origin<'_>,
+        copy: &mut CarefulCopy<'a>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<Account, Error> {
+        let mut account = Account::default();
+        let mut at = 0;
+        loop {
+            let refused_max = self.rejects.left().saturating_sub(rejects.len() as u64) + 1;
+            let (refused, end) = copy
+                .send(batch, at, refused_max, origin, rejects, &mut self.meter)
+                .await?;
+            self.prove(batch, at..end, &refused);
+            let loaded = (end - at - refused.len()) as u64;
+            fault::reach(self.context.fault, FaultPoint::InCarefulCopy);
+            account.rows_loaded += loaded;
+            account.rows_rejected += rejects.len() as u64;
+            rejects.sort_by_key(|reject| reject.location.byte_offset);
+            self.rejects.keep(rejects)?;
+            at = end;
+            if at == batch.num_rows() {
+                return Ok(account);
+            }
+        }
+    }
+
+    /// Adds up the rows that went in: those of `rows` that were not refused.
+    fn prove(&mut self, batch: &RecordBatch, rows: Range<usize>, refused: &[usize]) {
+        let mut from = rows.start;
+        for row in refused.iter().copied().chain([rows.end]) {
+            if row > from {
+                self.proof
+                    .add(&batch.slice(from, row - from), &mut self.meter);
+            }
+            from = row + 1;
+        }
+    }
+
+    /// Sends a batch by the COPY that is under way. Where its keys are not those that the unit's
+    /// CHECK allows, that goes first.
+    async fn send_batch(
+        &mut self,
+        batch: &RecordBatch,
+        mut copying: Copying<'a>,
+    ) -> Result<Copying<'a>, Error> {
+        if self.expected.as_mut().is_some_and(|keys| !keys.hold(batch)) {
+            self.expected = None;
+            let statement = self.drop_check();
+            copying = copying.interrupt(&statement, &mut self.meter).await?;
+        }
+        self.proof.add(batch, &mut self.meter);
+        damage::send(self.context.fault, copying, batch, &mut self.meter).await
     }
 
     /// Adds up what a converter has changed.
@@ -118,7 +227,8 @@ impl<'a> Piece<'a> {
     }
 }
 
-fn converter(flow: &FlowPlan, unit: &UnitPlan) -> Result<Converter, Error> {
+/// What makes rows of a flow's records, those of a unit.
+pub fn converter(flow: &FlowPlan, unit: &UnitPlan) -> Result<Converter, Error> {
     let converter =
         Converter::new(&flow.columns, &flow.dialect, flow.field_count).map_err(|source| {
             Error::Convert {

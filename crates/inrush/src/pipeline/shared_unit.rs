@@ -1,13 +1,15 @@
 //! Units that several streams fill: their table is committed first, and made ready by whoever
 //! loads the last shard.
 
-use std::sync::atomic::Ordering;
-
 use super::context::{Context, PreparedRun};
-use super::ready::{make_ready, record};
+use super::coverage;
+use super::ready::{Standing, make_ready, record};
+use super::verifying;
+use crate::destination::postgres::unit::Measured;
 use crate::destination::postgres::{Session, unit};
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
+use crate::plan::Publish;
 
 /// Makes the tables of shared units that do not stand yet.
 pub async fn create_missing(run: &PreparedRun) -> Result<(), Error> {
@@ -32,20 +34,6 @@ pub async fn create_missing(run: &PreparedRun) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says that a shard of a shared unit is committed; the last one makes the unit ready.
-pub async fn shard_done(
-    context: &Context<'_>,
-    session: &Session,
-    flow_index: usize,
-    unit_index: usize,
-) -> Result<(), Error> {
-    let left = &context.run.shards_left[&(flow_index, unit_index)];
-    if left.fetch_sub(1, Ordering::AcqRel) == 1 {
-        finish(context, session, flow_index, unit_index).await?;
-    }
-    Ok(())
-}
-
 /// Measures a shared unit whose shards are all committed, and makes it ready for the switch.
 pub async fn finish(
     context: &Context<'_>,
@@ -58,23 +46,42 @@ pub async fn finish(
     let doing = format!("finishing the shared unit of {}", flow.target());
     session.execute("BEGIN", &doing).await?;
     run.ledger.hold_fence(session, &run.fence).await?;
-    let measured = unit::measure(session, &unit.measure).await?;
-    let sent: u64 = run
-        .ledger
-        .shards(session, run.fence.run_id)
-        .await?
+    let shards = run.ledger.shards(session, run.fence.run_id).await?;
+    coverage::check_fed(run, flow_index, unit_index, &shards)?;
+    let sent: u64 = shards
         .iter()
         .filter(|shard| shard.unit_key == unit.key)
         .map(|shard| shard.account.rows_loaded)
         .sum();
-    if measured.rows != sent {
-        return Err(Error::Verification {
-            what: format!("staging table of {}", flow.target()),
-            counted: measured.rows,
-            sent,
-        });
-    }
-    make_ready(session, &run.plan, flow, unit, &measured, false).await?;
+    let measured = if flow.publish == Publish::Straight {
+        // Among the rows of others: each COPY's own count was held against what was sent.
+        Measured {
+            rows: sent,
+            key_smallest: None,
+            key_largest: None,
+        }
+    } else {
+        let measured = unit::measure(session, &unit.measure).await?;
+        if measured.rows != sent {
+            return Err(Error::Verification {
+                what: format!("staging table of {}", flow.target()),
+                counted: measured.rows,
+                sent,
+            });
+        }
+        let records = shards.iter().filter(|shard| shard.unit_key == unit.key);
+        verifying::check(session, &run.plan, flow, unit, records).await?;
+        make_ready(
+            session,
+            &run.plan,
+            flow,
+            unit,
+            &measured,
+            Standing::default(),
+        )
+        .await?;
+        measured
+    };
     let record = record(&run.plan, flow, unit, Some(&measured), true);
     run.ledger.record_unit(session, &run.fence, &record).await?;
     fault::reach(context.fault, FaultPoint::BeforeUnitCommit);

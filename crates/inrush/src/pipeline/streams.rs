@@ -1,13 +1,15 @@
 //! Runs the streams: threads that take pieces of work, the largest first, until none is left.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tokio::runtime::Runtime;
+use tokio::sync::Notify;
 
 use super::context::Context;
-use super::load::load;
+use super::load::{load, load_carefully};
+use super::replicas::Replicas;
 use super::results::StreamResult;
 use super::shared_unit;
 use super::summary::Summary;
@@ -24,9 +26,16 @@ use crate::source::SourceError;
 pub fn run(runtime: &Runtime, context: &Context<'_>, summary: &mut Summary) -> Result<(), Error> {
     let queue = Mutex::new(remaining_work(context));
     let started = Instant::now();
-    let results: Vec<StreamResult> = std::thread::scope(|scope| {
+    // The first look is before the first row.
+    let replicas = runtime.block_on(Replicas::watch(context))?;
+    let loaded = Notify::new();
+    let (results, watched) = std::thread::scope(|scope| {
         let mut threads = Vec::new();
-        let mut results = Vec::new();
+        let mut results: Vec<StreamResult> = Vec::new();
+        let watching = replicas.map(|replicas| {
+            let loaded = &loaded;
+            scope.spawn(move || runtime.block_on(replicas.go_on(context, loaded)))
+        });
         for number in 1..=context.run.plan.streams {
             let queue = &queue;
             let spawned = std::thread::Builder::new()
@@ -53,31 +62,50 @@ pub fn run(runtime: &Runtime, context: &Context<'_>, summary: &mut Summary) -> R
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             );
         }
-        results
+        loaded.notify_one();
+        let watched = watching.map_or(Ok(()), |thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        (results, watched)
     });
-    let mut first_error = None;
+    summary.paced(context.run.pace.waited());
+    let mut first_error = watched.err();
     for result in results {
         let error = summary.stream_ended(result);
         first_error = worse(first_error, error);
     }
     match first_error {
         Some(error) => Err(error),
-        None => runtime.block_on(finish_shared(context)),
+        None => runtime.block_on(finish_shared(context, summary)),
     }
 }
 
 /// A shared unit whose last shard was committed, and whose stream was killed right after: all of
 /// its shards are there and nobody has made it ready.
-async fn finish_shared(context: &Context<'_>) -> Result<(), Error> {
+async fn finish_shared(context: &Context<'_>, summary: &mut Summary) -> Result<(), Error> {
     let run = context.run;
     let records = run.ledger.units(&run.control, run.fence.run_id).await?;
-    for (flow_index, unit_index) in run.shards_left.keys() {
+    for (flow_index, unit_index) in run.sharing.keys() {
         let (_, unit) = run.unit(*flow_index, *unit_index);
         let finished = records
             .iter()
             .any(|record| record.unit_key == unit.key && record.finished);
-        if !finished {
-            shared_unit::finish(context, &run.control, *flow_index, *unit_index).await?;
+        if finished {
+            continue;
+        }
+        let done = shared_unit::finish(context, &run.control, *flow_index, *unit_index).await;
+        if let Err(error) = done {
+            let item = WorkItem {
+                flow: *flow_index,
+                unit: *unit_index,
+                shards: 0..unit.shards.len(),
+                bytes_count: unit.bytes_count,
+            };
+            let mut result = StreamResult::default();
+            load_carefully(context, &run.control, &item, error, &mut result).await?;
+            summary.loaded(result.loaded);
         }
     }
     Ok(())
@@ -158,7 +186,8 @@ async fn work_off(
         return Ok(());
     };
     let name = format!("inrush {} stream {number}", context.run.record.name);
-    let session = Session::open(context.address, &name).await?;
+    let mut session = Session::open(context.address, &name).await?;
+    session.pace = Arc::clone(&context.run.pace);
     loop {
         // What waits for the server is dropped when the run is asked to stop; what converts
         // looks at the flag between blocks.

@@ -1,17 +1,18 @@
 //! Gathers what happened, and writes the report of it.
 
-use std::collections::BTreeMap;
-use std::time::Instant;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use super::RunOptions;
 use super::context::PreparedRun;
-use super::results::StreamResult;
+use super::results::{Loaded, StreamResult};
 use crate::column_policy::ColumnChanges;
 use crate::error::Error;
-use crate::ledger::{Account, ShardRecord, UnitRecord};
+use crate::ledger::{Account, LedgerError, ShardRecord, UnitRecord};
 use crate::meter::Meter;
-use crate::plan::{Earlier, FlowPlan, Plan};
+use crate::plan::{Earlier, FlowPlan, Plan, Publish};
 use crate::plural::counted;
+use crate::reject::Reject;
 use crate::report::{
     self, ColumnChangesReport, Outcome, PartitionReport, Phases, REPORT_VERSION, RejectReport,
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,
@@ -21,6 +22,9 @@ use crate::switch::TargetTask;
 /// Rejects that stand in the report itself.
 const REJECTS_SHOWN: usize = 20;
 
+/// How long the ledger is waited for at the end.
+const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// What is gathered while a run goes on.
 pub struct Summary {
     started: Instant,
@@ -28,11 +32,14 @@ pub struct Summary {
     /// Seconds of each phase.
     pub phases: Phases,
     streams: Vec<StreamReport>,
-    meters: BTreeMap<(usize, usize), Meter>,
-    rejects: Vec<RejectReport>,
+    loaded: Vec<Loaded>,
+    /// The first rejects of what was not finished.
+    rejects: Vec<Reject>,
     notes: Vec<String>,
     partitions: BTreeMap<usize, Vec<PartitionReport>>,
-    changes: BTreeMap<usize, BTreeMap<String, ColumnChanges>>,
+    updated: BTreeMap<usize, u64>,
+    /// What the ledger said before the switch.
+    verified: Option<(Vec<UnitRecord>, Vec<ShardRecord>)>,
 }
 
 impl Summary {
@@ -43,12 +50,18 @@ impl Summary {
             started_at: now(),
             phases: Phases::default(),
             streams: Vec::new(),
-            meters: BTreeMap::new(),
+            loaded: Vec::new(),
             rejects: Vec::new(),
             notes: Vec::new(),
             partitions: BTreeMap::new(),
-            changes: BTreeMap::new(),
+            updated: BTreeMap::new(),
+            verified: None,
         }
+    }
+
+    /// The whole account was checked by these.
+    pub fn verified(&mut self, units: Vec<UnitRecord>, shards: Vec<ShardRecord>) {
+        self.verified = Some((units, shards));
     }
 
     /// The plan is made and the run is in the ledger.
@@ -65,33 +78,69 @@ impl Summary {
         }
     }
 
+    /// The streams waited in all for their rate and for replicas.
+    pub fn paced(&mut self, waited: Duration) {
+        if waited > Duration::ZERO {
+            self.notes.push(format!(
+                "the streams waited {:.1} s in all, as `rate_bytes_max`, `replica_lag_bytes_max` or \
+                 `slot_bytes_max` ask for",
+                waited.as_secs_f64()
+            ));
+        }
+    }
+
     /// A stream came to its end.
     pub fn stream_ended(&mut self, result: StreamResult) -> Option<Error> {
-        for loaded in &result.loaded {
-            self.meters
-                .entry((loaded.flow, loaded.unit))
-                .or_default()
-                .add(&loaded.meter);
-            for (column, changes) in &loaded.changes {
-                let columns = self.changes.entry(loaded.flow).or_default();
-                columns.entry(column.clone()).or_default().add(changes);
-            }
-        }
         self.streams.push(StreamReport {
             stream: self.streams.len() + 1,
             pieces: result.loaded.len(),
             meter: result.meter,
             ended_s: result.ended_s,
         });
-        let room = REJECTS_SHOWN.saturating_sub(self.rejects.len());
-        let shown = result.rejects.iter().take(room).map(RejectReport::from);
-        self.rejects.extend(shown);
+        self.rejects.extend(result.rejects);
+        self.loaded(result.loaded);
         result.error
+    }
+
+    /// Rows were rejected at the switch.
+    pub fn rejected(&mut self, rejects: Vec<Reject>) {
+        self.rejects.extend(rejects);
+    }
+
+    /// Pieces of work are committed.
+    pub fn loaded(&mut self, loaded: Vec<Loaded>) {
+        self.loaded.extend(loaded);
+    }
+
+    /// Pieces whose rows count: of a unit that was loaded carefully not those that several streams
+    /// had committed before.
+    fn pieces(&self) -> impl Iterator<Item = &Loaded> {
+        let careful: BTreeSet<(usize, usize)> = self
+            .loaded
+            .iter()
+            .filter(|loaded| loaded.is_careful)
+            .map(|loaded| (loaded.flow, loaded.unit))
+            .collect();
+        self.loaded.iter().filter(move |loaded| {
+            loaded.is_careful || !careful.contains(&(loaded.flow, loaded.unit))
+        })
+    }
+
+    fn rejects_shown(&self) -> Vec<RejectReport> {
+        self.pieces()
+            .flat_map(|loaded| &loaded.rejects)
+            .chain(&self.rejects)
+            .take(REJECTS_SHOWN)
+            .map(RejectReport::from)
+            .collect()
     }
 
     /// The switch is committed.
     pub fn switched(&mut self, targets: &[TargetTask]) {
         for target in targets {
+            if let Some(count) = target.rows_updated {
+                self.updated.insert(target.flow, count);
+            }
             let attached = target
                 .units
                 .iter()
@@ -119,10 +168,17 @@ impl Summary {
         options: &RunOptions<'_>,
         error: Option<&Error>,
     ) -> RunReport {
-        let units = run.ledger.units(&run.control, run.fence.run_id).await;
-        let shards = run.ledger.shards(&run.control, run.fence.run_id).await;
-        let (units, shards) = match (units, shards) {
-            (Ok(units), Ok(shards)) => (units, shards),
+        let read = async {
+            let units = run.ledger.units(&run.control, run.fence.run_id).await?;
+            let shards = run.ledger.shards(&run.control, run.fence.run_id).await?;
+            Ok::<_, LedgerError>((units, shards))
+        };
+        // A stop does not wait for a server that says nothing.
+        let read = tokio::time::timeout(LEDGER_TIMEOUT, read).await;
+        let (units, shards) = match (read, self.verified.take()) {
+            (Ok(Ok(read)), _) => read,
+            // The server went away after the switch: what was switched was read before.
+            (_, Some(verified)) => verified,
             _ => {
                 self.note(
                     "the ledger could not be read at the end; rows are those of units that were \
@@ -162,7 +218,7 @@ impl Summary {
             tables,
             units: unit_reports,
             streams: self.streams.clone(),
-            rejects: self.rejects.clone(),
+            rejects: self.rejects_shown(),
             ..self.frame(&run.plan, options)
         }
     }
@@ -205,6 +261,7 @@ impl Summary {
             outcome: Outcome::Loaded,
             exit_status: 0,
             error: None,
+            replays: options.replays.clone(),
             resumed: false,
             started_at: self.started_at.clone(),
             finished_at: now(),
@@ -231,6 +288,11 @@ impl Summary {
         units: &[UnitRecord],
         shards: &[ShardRecord],
     ) -> Vec<UnitReport> {
+        let mut meters: BTreeMap<(usize, usize), Meter> = BTreeMap::new();
+        for loaded in &self.loaded {
+            let meter = meters.entry((loaded.flow, loaded.unit)).or_default();
+            meter.add(&loaded.meter);
+        }
         let mut reports = Vec::new();
         for (flow_index, flow) in run.plan.flows.iter().enumerate() {
             for (unit_index, unit) in flow.units.iter().enumerate() {
@@ -245,17 +307,18 @@ impl Summary {
                         .collect(),
                     staging_table: unit.staging_table.clone(),
                     shared: unit.shared,
+                    straight: flow.publish == Publish::Straight,
                     kept: run
                         .units_kept
                         .get(&unit.key)
                         .is_some_and(|kept| kept.finished),
                     finished: record.is_some_and(|record| record.finished),
+                    careful: record.is_some_and(|record| record.careful),
                     account: Account::of_unit(shards, &unit.key),
                     rows_counted: record
                         .and_then(|record| record.rows_counted)
                         .map(|count| count as u64),
-                    meter: self
-                        .meters
+                    meter: meters
                         .get(&(flow_index, unit_index))
                         .copied()
                         .unwrap_or_default(),
@@ -277,12 +340,18 @@ impl Summary {
                 }
                 let attached = self.partitions.get(&flow_index);
                 let partitions = attached.cloned().unwrap_or_default();
-                let changes = self.changes.get(&flow_index).into_iter().flatten();
+                let mut changes: BTreeMap<&str, ColumnChanges> = BTreeMap::new();
+                let own = self.pieces().filter(|loaded| loaded.flow == flow_index);
+                for (column, more) in own.flat_map(|loaded| &loaded.changes) {
+                    changes.entry(column).or_default().add(more);
+                }
                 TableReport {
+                    rows_updated: self.updated.get(&flow_index).copied(),
                     changes: changes
+                        .into_iter()
                         .map(|(column, changes)| ColumnChangesReport {
-                            column: column.clone(),
-                            changes: *changes,
+                            column: column.to_owned(),
+                            changes,
                         })
                         .collect(),
                     ..table_report(flow, account, partitions)
@@ -308,6 +377,7 @@ fn table_report(
             .map(|shard| shard.size_bytes())
             .sum(),
         partitions,
+        rows_updated: None,
         changes: Vec::new(),
     }
 }

@@ -62,14 +62,14 @@ impl Piece<'_> {
     ) -> Result<Vec<ShardRecord>, Error> {
         let path = shard.file.path.display().to_string();
         let mut converter = self.converter()?;
-        let mut copying = self.begin_copy(&path).await?;
+        let mut copier = self.begin_copy(&path).await?;
         let mut records = Vec::new();
         let mut text_bytes = 0;
         let mut next = Some(first);
         while let Some(mut range) = next {
             let account;
-            (account, copying) = self
-                .send_rows(&mut range, &path, &mut converter, copying)
+            (account, copier) = self
+                .send_rows(&mut range, &path, &mut converter, copier)
                 .await?;
             self.note_cost(&file.new_cost(feed));
             text_bytes += account.bytes_read;
@@ -80,7 +80,7 @@ impl Piece<'_> {
                 false => None,
             };
         }
-        copying.end(&mut self.meter).await?;
+        copier.end(&mut self.meter).await?;
         self.note_changes(&converter);
         Ok(records)
     }
@@ -102,12 +102,12 @@ impl Piece<'_> {
         check_header(flow, shard, reader.header())?;
         let file = shard.file.path.display().to_string();
         let mut converter = self.converter()?;
-        let mut copying = self.begin_copy(&file).await?;
+        let mut copier = self.begin_copy(&file).await?;
         let account;
-        (account, copying) = self
-            .send_rows(&mut reader, &file, &mut converter, copying)
+        (account, copier) = self
+            .send_rows(&mut reader, &file, &mut converter, copier)
             .await?;
-        copying.end(&mut self.meter).await?;
+        copier.end(&mut self.meter).await?;
         self.note_changes(&converter);
         Ok((account, reader.close()))
     }

@@ -8,7 +8,10 @@ use super::flow::FlowPlanner;
 use super::privileges::{self, SchemaNeed};
 use super::routing::KeyScans;
 use super::target;
-use super::{Earlier, FlowPlan, Plan, earlier, identity, index_rebuild, limits, units};
+use super::{
+    Earlier, FlowPlan, Plan, Publish, disk, earlier, identity, index_rebuild, limits, replace,
+    units,
+};
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Address, Session, catalog, guests};
@@ -29,6 +32,8 @@ pub struct PlanOptions<'a> {
     pub streams_default: usize,
     /// Load anew what a run has loaded already.
     pub again: bool,
+    /// The rows are rejects of an earlier run, and lie in any partitions: the server routes them.
+    pub is_replay: bool,
     /// Another run of the package may be at work now: its staging tables are nobody's leftovers.
     pub unlocked: bool,
 }
@@ -94,7 +99,8 @@ pub async fn build(
     refuse_published_schemas(session, package, &server, &flows).await?;
 
     let stands = ledger::exists(session, &package.run.ledger_schema).await?
-        && catalog::schema_exists(session, &package.run.staging_schema).await?;
+        && (is_all_straight(&flows)
+            || catalog::schema_exists(session, &package.run.staging_schema).await?);
     let setup = if stands {
         Vec::new()
     } else {
@@ -111,7 +117,7 @@ pub async fn build(
             &package.run.staging_schema,
             &run_key,
             &flows,
-            options.again,
+            options,
         )
         .await?
     } else {
@@ -119,6 +125,12 @@ pub async fn build(
     };
     if !matches!(earlier, Earlier::Loaded(_)) {
         refuse_filled_targets(package, &flows)?;
+        refuse_overlaps(&flows)?;
+        let (ledger_schema, staging_schema) =
+            (&package.run.ledger_schema, &package.run.staging_schema);
+        for flow in &flows {
+            replace::refuse_taken_names(session, ledger_schema, staging_schema, flow).await?;
+        }
         if !options.unlocked {
             refuse_leftovers(session, package, &flows, &earlier).await?;
         }
@@ -136,6 +148,17 @@ pub async fn build(
         package.run.batch_rows,
         streams,
     );
+    if package.run.replica_lag_bytes_max.is_some() {
+        guests::refuse_blind(session, &server.role).await?;
+    }
+    let disk = disk::look(session, address, &flows).await?;
+    // What a stopped run has stored already cannot be told from here.
+    if package.run.disk_check
+        && matches!(earlier, Earlier::None)
+        && let Some(disk) = &disk
+    {
+        disk.require_room()?;
+    }
     let mut plan = Plan {
         package: package.name.clone(),
         package_hash: package.hash(),
@@ -149,6 +172,7 @@ pub async fn build(
         flows,
         privileges,
         memory,
+        disk,
         locks_needed,
         earlier,
         notes,
@@ -174,31 +198,44 @@ async fn find_privileges(
     server: &ServerFacts,
     flows: &[FlowPlan],
 ) -> Result<Vec<privileges::Privilege>, PlanError> {
-    let mut needs = vec![
-        SchemaNeed {
-            schema: &package.run.ledger_schema,
-            needed_for: privileges::FOR_LEDGER,
-            made: true,
-        },
-        SchemaNeed {
+    let all_straight = is_all_straight(flows);
+    let ledger_stands = ledger::exists(session, &package.run.ledger_schema).await?;
+    let mut needs = vec![SchemaNeed {
+        schema: &package.run.ledger_schema,
+        needed_for: privileges::FOR_LEDGER,
+        made: true,
+        create: !(all_straight && ledger_stands),
+    }];
+    if !all_straight {
+        needs.push(SchemaNeed {
             schema: &package.run.staging_schema,
             needed_for: "staging tables",
             made: true,
-        },
-    ];
-    for flow in flows {
+            create: true,
+        });
+    }
+    // Those that make tables first: what they need holds for the others too.
+    let (straight, others): (Vec<_>, Vec<_>) = flows
+        .iter()
+        .partition(|flow| flow.publish == Publish::Straight);
+    for flow in others.into_iter().chain(straight) {
         if needs.iter().all(|need| need.schema != flow.schema) {
             needs.push(SchemaNeed {
                 schema: &flow.schema,
                 needed_for: "the target",
                 made: false,
+                create: flow.publish != Publish::Straight,
             });
         }
     }
     let mut found = privileges::on_schemas(session, &server.role, &server.database, &needs).await?;
     found.extend(privileges::on_ledger(session, &server.role, &package.run.ledger_schema).await?);
     for flow in flows {
-        if let Some(facts) = &flow.facts {
+        if flow.publish == Publish::Straight {
+            let columns: Vec<String> = flow.columns.iter().map(|c| c.name.clone()).collect();
+            let (schema, table) = (&flow.schema, &flow.table);
+            found.push(privileges::insert(session, schema, table, &columns, &server.role).await?);
+        } else if let Some(facts) = &flow.facts {
             found.push(privileges::ownership(
                 &flow.schema,
                 &flow.table,
@@ -211,16 +248,21 @@ async fn find_privileges(
     Ok(found)
 }
 
+fn is_all_straight(flows: &[FlowPlan]) -> bool {
+    flows.iter().all(|flow| flow.publish == Publish::Straight)
+}
+
 async fn refuse_published_schemas(
     session: &Session,
     package: &Package,
     server: &ServerFacts,
     flows: &[FlowPlan],
 ) -> Result<(), PlanError> {
+    // What goes straight in is published as it comes.
     let schemas: BTreeSet<&str> = flows
         .iter()
-        .map(|flow| flow.schema.as_str())
-        .chain([package.run.staging_schema.as_str()])
+        .filter(|flow| flow.publish != Publish::Straight)
+        .flat_map(|flow| [flow.schema.as_str(), package.run.staging_schema.as_str()])
         .collect();
     for schema in schemas {
         let publications =
@@ -288,6 +330,21 @@ async fn refuse_leftovers(
 fn refuse_filled_targets(package: &Package, flows: &[FlowPlan]) -> Result<(), PlanError> {
     for (flow, planned) in package.flows.iter().zip(flows) {
         target::check_empty(&planned.target(), flow.mode, planned.facts.as_ref())?;
+    }
+    Ok(())
+}
+
+/// Refuses declared bounds that partitions have already: those that this very load has made are no
+/// obstacle where it is done.
+fn refuse_overlaps(flows: &[FlowPlan]) -> Result<(), PlanError> {
+    for flow in flows {
+        if let Some(overlap) = &flow.overlap {
+            return Err(PlanError::Target {
+                target: flow.target(),
+                what: overlap.clone(),
+                hint: "choose bounds that leave the existing partitions alone".to_owned(),
+            });
+        }
     }
     Ok(())
 }

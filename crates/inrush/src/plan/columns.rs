@@ -15,6 +15,7 @@ use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::staging::NewColumn;
 use crate::destination::postgres::types::{self, ResolvedType};
 use crate::package::{ColumnDetail, ColumnNull, Format};
+use crate::verify::ColumnForm;
 
 /// The columns of a flow, resolved.
 pub struct ResolvedColumns {
@@ -28,6 +29,8 @@ pub struct ResolvedColumns {
     pub wire: WireForm,
     /// The columns of a target that is to be made.
     pub new_columns: Vec<NewColumn>,
+    /// How each column is verified.
+    pub forms: Vec<ColumnForm>,
 }
 
 /// What is known of a flow's columns before the catalog is asked.
@@ -209,8 +212,14 @@ pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedCol
     if let Some(facts) = known.facts {
         check_missing(known, facts, &columns)?;
     }
+    let forms = columns
+        .iter()
+        .zip(&wire)
+        .map(|(column, wire)| ColumnForm::new(&column.column_type, *wire))
+        .collect();
     let wire = wire_form(&columns, &type_sql, wire);
     Ok(ResolvedColumns {
+        forms,
         columns,
         field_count: assignment.field_count,
         type_sql,

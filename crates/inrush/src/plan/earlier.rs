@@ -1,12 +1,16 @@
 //! What earlier runs of the same package did and left, and how much of it the plan can keep.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::build::PlanOptions;
 use super::error::PlanError;
 use super::{Earlier, FlowPlan, identity};
 use crate::destination::postgres::{Session, catalog};
-use crate::ledger::{self, Ledger, SwitchedFile};
+use crate::ledger::{
+    self, Account, Ledger, RunRecord, RunState, ShardRecord, SwitchedFile, UnitRecord,
+};
+use crate::package::Mode;
 use crate::source::SourceFile;
 
 /// Looks the package up in the ledger.
@@ -16,13 +20,21 @@ pub async fn find(
     staging_schema: &str,
     run_key: &str,
     flows: &[FlowPlan],
-    again: bool,
+    options: &PlanOptions<'_>,
 ) -> Result<Earlier, PlanError> {
     if !ledger::exists(session, ledger_schema).await? {
         return Ok(Earlier::None);
     }
     let book = Ledger::new(ledger_schema);
-    if !again {
+    if options.is_replay
+        && !options.again
+        && let Some(run) = book.latest_run(session, run_key).await?
+        && run.state == RunState::Switched
+    {
+        // What was mended since has been loaded, or rejected again, all the same.
+        return Ok(Earlier::Loaded(Box::new(run)));
+    }
+    if !options.again && !options.is_replay {
         let switched = book.switched_files(session, run_key).await?;
         if let Some(run_id) = loaded_by(flows, &switched)?
             && let Some(run) = book.run(session, run_id).await?
@@ -40,19 +52,31 @@ pub async fn find(
         .flat_map(|flow| &flow.units)
         .map(|unit| unit.key.as_str())
         .collect();
+    if !options.again && !options.is_replay {
+        let shards = book.shards(session, run.run_id).await?;
+        refuse_changed(&run, flows, &shards)?;
+    }
     let units = book.units(session, run.run_id).await?;
     let tables: Vec<String> = units
         .iter()
         .map(|unit| unit.staging_table.clone())
         .collect();
     let standing = catalog::relation_names(session, staging_schema, Some(&tables)).await?;
+    let is_kept = |unit: &&UnitRecord| {
+        let stands = unit.straight
+            || (unit.staging_schema == staging_schema && standing.contains(&unit.staging_table));
+        planned.contains(unit.unit_key.as_str()) && stands
+    };
+    refuse_lost_rows(
+        &book,
+        session,
+        &run,
+        units.iter().filter(|unit| !is_kept(unit)),
+    )
+    .await?;
     let kept: BTreeSet<String> = units
         .iter()
-        .filter(|unit| {
-            planned.contains(unit.unit_key.as_str())
-                && unit.staging_schema == staging_schema
-                && standing.contains(&unit.staging_table)
-        })
+        .filter(is_kept)
         .map(|unit| unit.unit_key.clone())
         .collect();
     Ok(Earlier::Stopped {
@@ -62,6 +86,106 @@ pub async fn find(
     })
 }
 
+/// Refuses files that a stopped run has loaded in part and that are not what they were: rows of
+/// both would come together. What nothing is loaded of may change.
+fn refuse_changed(
+    run: &RunRecord,
+    flows: &[FlowPlan],
+    shards: &[ShardRecord],
+) -> Result<(), PlanError> {
+    let before: BTreeMap<&str, &ShardRecord> = shards
+        .iter()
+        .map(|shard| (shard.file_key.as_str(), shard))
+        .collect();
+    let mut changed = Vec::new();
+    for (flow, file) in flows
+        .iter()
+        .flat_map(|flow| files(flow).map(move |file| (flow, file)))
+    {
+        let Some(before) = before.get(identity::file_key(file).as_str()).copied() else {
+            continue;
+        };
+        let is_same =
+            before.file_bytes == file.size_bytes && before.file_modified_ns == file.modified_ns;
+        if !is_same && !file.is_pipe() {
+            changed.push((flow, file, before));
+        }
+    }
+    let Some((flow, file, before)) = changed.first() else {
+        return Ok(());
+    };
+    let others = match changed.len() {
+        1 => String::new(),
+        count => format!(", and {} more files changed", count - 1),
+    };
+    Err(PlanError::Target {
+        target: flow.target(),
+        what: format!(
+            "has rows staged by the run {}, which stopped, and {} changed since: it had {} bytes of \
+             {}, and has {} of {}{others}",
+            run.name,
+            file.path.display(),
+            before.file_bytes,
+            time_words(before.file_modified_ns),
+            file.size_bytes,
+            time_words(file.modified_ns),
+        ),
+        hint: "put the file back as it was; or load what changed anew and keep the rest with \
+               --again; or begin from nothing after `inrush cleanup`"
+            .to_owned(),
+    })
+}
+
+fn time_words(nanoseconds: i64) -> String {
+    jiff::Timestamp::from_nanosecond(nanoseconds.into())
+        .map_or_else(|_| nanoseconds.to_string(), |moment| moment.to_string())
+}
+
+/// The files of a flow, each once.
+fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<SourceFile>> {
+    let shards = flow.units.iter().flat_map(|unit| &unit.shards);
+    // The ranges of a file stand one after the other.
+    let mut files: Vec<&Arc<SourceFile>> = shards.map(|shard| &shard.file).collect();
+    files.dedup_by(|file, before| Arc::ptr_eq(file, before));
+    files.into_iter()
+}
+
+/// Refuses to go on where a stopped run has put rows straight into a target, and the plan does not
+/// have their files as they were: nothing can take those rows out again.
+async fn refuse_lost_rows(
+    book: &Ledger,
+    session: &Session,
+    run: &RunRecord,
+    units: impl Iterator<Item = &UnitRecord>,
+) -> Result<(), PlanError> {
+    let straight: Vec<&UnitRecord> = units.filter(|unit| unit.straight).collect();
+    if straight.is_empty() {
+        return Ok(());
+    }
+    let shards = book.shards(session, run.run_id).await?;
+    for unit in straight {
+        let account = Account::of_unit(&shards, &unit.unit_key);
+        let shard = shards.iter().find(|shard| shard.unit_key == unit.unit_key);
+        if let (Some(shard), true) = (shard, account.rows_loaded > 0) {
+            return Err(PlanError::Target {
+                target: unit.target.clone(),
+                what: format!(
+                    "has {} rows of {} by run {}, which was stopped; the file is not asked for any \
+                     more, or it or the flow's settings changed since, and rows that went straight \
+                     into the target (atomic = false) are not taken out again",
+                    account.rows_loaded, shard.file, run.name
+                ),
+                hint: format!(
+                    "give the command of then, with files and settings as they were, to load the \
+                     rest; or delete these rows and give the run up: inrush cleanup --run {}",
+                    run.name
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// The run that has loaded all of the plan's files, as they are now. Some of them loaded and
 /// others not is refused: what is wanted cannot be told, and rows must not come in twice.
 fn loaded_by(flows: &[FlowPlan], switched: &[SwitchedFile]) -> Result<Option<i64>, PlanError> {
@@ -69,10 +193,15 @@ fn loaded_by(flows: &[FlowPlan], switched: &[SwitchedFile]) -> Result<Option<i64
     let mut loaded_files = Vec::new();
     let mut first_new = None;
     for flow in flows {
-        let shards = flow.units.iter().flat_map(|unit| &unit.shards);
-        // The ranges of a file stand one after the other.
-        let mut files: Vec<&Arc<SourceFile>> = shards.map(|shard| &shard.file).collect();
-        files.dedup_by(|file, before| Arc::ptr_eq(file, before));
+        let files: Vec<&Arc<SourceFile>> = files(flow).collect();
+        if flow.mode == Mode::Replace {
+            // A second helping takes the place of the first, so there is nothing to refuse.
+            match replaced_by(flow, &files, switched) {
+                Some(run_id) => newest = newest.max(Some(run_id)),
+                None => first_new = first_new.or(files.first().copied()),
+            }
+            continue;
+        }
         for file in files {
             let key = identity::file_key(file);
             let is_file = |known: &&SwitchedFile| is_same(flow, file, &key, known);
@@ -102,6 +231,27 @@ fn loaded_by(flows: &[FlowPlan], switched: &[SwitchedFile]) -> Result<Option<i64
                --again"
             .to_owned(),
     })
+}
+
+/// The run whose rows took the place of all others, where it has loaded these files and no other.
+fn replaced_by(
+    flow: &FlowPlan,
+    files: &[&Arc<SourceFile>],
+    switched: &[SwitchedFile],
+) -> Option<i64> {
+    let of_target = |known: &&SwitchedFile| known.target == flow.target();
+    // They come newest first.
+    let run_id = switched.iter().find(of_target)?.run_id;
+    let last: Vec<&SwitchedFile> = switched
+        .iter()
+        .filter(of_target)
+        .filter(|known| known.run_id == run_id)
+        .collect();
+    let are_same = files.iter().all(|file| {
+        let key = identity::file_key(file);
+        last.iter().any(|known| is_same(flow, file, &key, known))
+    });
+    (are_same && files.len() == last.len()).then_some(run_id)
 }
 
 /// Whether a file that was switched in is this one, its file unchanged and its rows still there.

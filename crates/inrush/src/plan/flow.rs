@@ -11,16 +11,18 @@ use super::error::PlanError;
 use super::switch_statements::expression;
 use super::target::{self, Asked};
 use super::{
-    FlowPlan, KeyKind, KeyPlan, Publish, bounds, header_row, parts, routing, sniffed, units,
+    FlowPlan, KeyKind, KeyPlan, Publish, bounds, expect, header_row, parts, replace, routing,
+    sniffed, units, upsert,
 };
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::staging::{Model, Storage};
-use crate::destination::postgres::{Session, catalog, default_grants};
-use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Package};
+use crate::destination::postgres::{Session, catalog, default_grants, swap};
+use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Mode, OneOrMany, Package, Verify};
 use crate::source::{self, Preview, ResolveOptions, Shard, SourceFile};
+use crate::verify::{self, VerifyColumn, VerifyPlan};
 
 /// Makes the plan of one flow.
 pub struct FlowPlanner<'a> {
@@ -51,16 +53,42 @@ impl FlowPlanner<'_> {
         let facts = catalog::target(self.session, self.schema, self.table).await?;
         let partition_by = self.flow.partition_column()?;
         let tree = routing::tree(self.session, facts.as_ref()).await?;
-        let is_routed = routing::is_wanted(self.flow.routing, facts.as_ref(), tree.as_ref());
+        // The other modes have ways of their own into partitions.
+        let can_be_routed = matches!(self.flow.mode, Mode::Create | Mode::Append)
+            && self.flow.atomic
+            && !self.options.is_replay;
+        if self.flow.routing == Some(true) && !can_be_routed && !self.options.is_replay {
+            return Err(PlanError::Mismatch {
+                flow: name,
+                what:
+                    "routing = true goes with mode = \"create\" and \"append\", where rows wait in \
+                       staging tables"
+                        .to_owned(),
+                hint:
+                    "leave `routing` out: with `atomic = false` and \"upsert\" the server routes \
+                       the rows itself"
+                        .to_owned(),
+            });
+        }
+        let is_routed =
+            can_be_routed && routing::is_wanted(self.flow.routing, facts.as_ref(), tree.as_ref());
         let asked = Asked {
             routed: is_routed,
             schema: self.schema,
             table: self.table,
             mode: self.flow.mode,
+            atomic: self.flow.atomic,
             partition_by: partition_by.as_deref(),
             triggers: self.flow.triggers,
             indexes: self.flow.indexes,
         };
+        let mut facts = facts;
+        if self.options.is_replay
+            && let Some(facts) = &mut facts
+        {
+            // The server routes the rows of a table that is partitioned in whatever way.
+            facts.partitioning = None;
+        }
         notes.extend(target::check(&asked, facts.as_ref())?);
         if is_routed {
             let target = qualified(self.schema, self.table);
@@ -111,11 +139,12 @@ impl FlowPlanner<'_> {
         let key_name = facts
             .as_ref()
             .and_then(|facts| facts.partitioning.as_ref())
+            .filter(|_| self.flow.atomic && self.flow.mode != Mode::Upsert)
             .and_then(|partitioning| match partitioning.key.as_slice() {
                 [Some(key)] if partitioning.strategy == 'r' => Some(key.clone()),
                 _ => None,
             })
-            .or(partition_by.filter(|_| facts.is_none()));
+            .or(partition_by.filter(|_| !is_routed || facts.is_none()));
         details.extend(sniffed.columns);
         let target = qualified(self.schema, self.table);
         let known = Known {
@@ -160,9 +189,9 @@ impl FlowPlanner<'_> {
             None => Model::Columns(resolved.new_columns.clone()),
         };
         let default_grants = default_grants::of_schema(self.session, self.schema).await?;
-        let taken = catalog::relation_names(self.session, self.schema, None).await?;
+        let mut taken = catalog::relation_names(self.session, self.schema, None).await?;
         let (key, made_key) = if is_routed { (None, key) } else { (key, None) };
-        let publish = if is_routed {
+        let mut publish = if is_routed {
             let asking = routing::Asking {
                 session: self.session,
                 options: self.options,
@@ -182,8 +211,38 @@ impl FlowPlanner<'_> {
             let mut names = units::PartitionNames::new(self.table, &taken);
             Publish::Route(routing::route(&asking, &mut names, notes).await?)
         } else {
-            target::publish(facts.as_ref(), key_name.as_deref(), resolved.new_columns)
+            target::publish(
+                facts.as_ref(),
+                self.flow,
+                key_name.as_deref(),
+                resolved.new_columns.clone(),
+            )
         };
+        if self.flow.mode == Mode::Upsert {
+            let key = self.flow.key_columns()?;
+            let columns: Vec<String> = resolved.columns.iter().map(|c| c.name.clone()).collect();
+            let place = (self.schema, self.table);
+            upsert::check(self.session, &name, place, &columns, &key).await?;
+            publish = Publish::Upsert { key };
+        }
+        let mut verify = self.verify_plan(&resolved).await?;
+        if publish == Publish::Straight && verify.level != Verify::Count {
+            return Err(PlanError::Mismatch {
+                flow: name,
+                what: "the rows go straight into a table that holds others (atomic = false), so \
+                       sums and hashes of the table say nothing of them"
+                    .to_owned(),
+                hint: "use verify = \"count\", or leave `atomic` out".to_owned(),
+            });
+        }
+        verify.summed = expect::places(&name, &expect::summed(self.flow), &verify)?;
+        let expected = expect::plan(
+            self.flow,
+            &name,
+            self.options.folder,
+            &files,
+            String::from_utf8_lossy(dialect.delimiter.as_bytes()).into_owned(),
+        )?;
         let file_names: Vec<String> = files
             .iter()
             .map(|file| file.path.display().to_string())
@@ -207,8 +266,28 @@ impl FlowPlanner<'_> {
             }
             _ => Vec::new(),
         };
+        let mut replace = None;
+        let mut overlap = None;
+        let mut fit_out = Vec::new();
+        if let (Mode::Replace, None, Some(facts)) = (self.flow.mode, &key, &facts) {
+            let session = self.session;
+            let planned = replace::of_plain(session, &self.flow.replace, &target, facts);
+            replace = Some(planned.await?);
+            if let Publish::Swap { dress } = &mut publish {
+                *dress = swap::dress(session, facts.oid, &target).await?;
+                fit_out = swap::fit_out(session, facts.oid, "<staging>").await?;
+            }
+        }
         if let (Some(key), Some(facts)) = (&key, &facts) {
-            self.refuse_overlap(key, facts, &intervals).await?;
+            let asked = ranges_of(&intervals);
+            if self.flow.mode == Mode::Replace {
+                let package = &self.flow.replace;
+                let session = self.session;
+                let planned = replace::of_partitions(session, package, &target, facts, key, &asked);
+                replace = Some(planned.await?);
+            } else {
+                overlap = self.overlap(key, facts, &asked).await?;
+            }
         }
         let parts = match (&key, &self.flow.bounds) {
             (Some(key), Bounds::Parts(asked)) => {
@@ -233,6 +312,7 @@ impl FlowPlanner<'_> {
             // A staging table that was made after another form of the target cannot be attached.
             facts
                 .as_ref()
+                .filter(|_| publish != Publish::Straight)
                 .map(|facts| (&facts.structure, &facts.indexes, &model)),
             // One that was made after other partitions has no place for some rows.
             match &publish {
@@ -240,8 +320,23 @@ impl FlowPlanner<'_> {
                 _ => None,
             },
         );
+        // Shards that were loaded without it have no sums to compare.
+        let shape = match (verify.level, &self.flow.trailer, verify.summed.as_slice()) {
+            (Verify::Count, None, []) => shape,
+            (level, trailer, summed) => {
+                let starts_with = trailer.as_ref().map(|trailer| &trailer.starts_with);
+                format!("{shape} {level:?} {starts_with:?} {summed:?}")
+            }
+        };
+        // The names of partitions that go are free when theirs are given.
+        for old in replace.iter().flat_map(|replace| &replace.old) {
+            if old.schema == self.schema && !old.is_default() {
+                taken.remove(&old.name);
+            }
+        }
         let common = units::Common {
             flow: &name,
+            schema: self.schema,
             table: self.table,
             run_key: self.run_key,
             shape: &shape,
@@ -254,6 +349,7 @@ impl FlowPlanner<'_> {
             publish: &publish,
             taken: &taken,
             freeze: self.package.run.freeze,
+            verify: &verify,
         };
         let mut units = units::group(&common, shards, &intervals)?;
         if let Publish::Route(route) = &publish {
@@ -271,6 +367,13 @@ impl FlowPlanner<'_> {
                 unit.key_set.clone_from(&set);
             }
         }
+        for unit in &mut units {
+            let staging = qualified(&self.package.run.staging_schema, &unit.staging_table);
+            let own = fit_out
+                .iter()
+                .map(|sql| sql.replacen("<staging>", &staging, 1));
+            unit.create.extend(own);
+        }
         if let Some(key) = &key {
             for (unit, part) in units.iter_mut().zip(&parts) {
                 parts::bound(unit, key, part);
@@ -281,7 +384,11 @@ impl FlowPlanner<'_> {
             schema: self.schema.to_owned(),
             table: self.table.to_owned(),
             facts,
+            mode: self.flow.mode,
             publish,
+            replace,
+            pre_sql: statements(&self.flow.pre_sql),
+            post_sql: statements(&self.flow.post_sql),
             model,
             default_grants,
             indexes: self.flow.indexes,
@@ -290,11 +397,54 @@ impl FlowPlanner<'_> {
             column_types: resolved.type_sql,
             header,
             dialect,
+            format: sniffed.format,
             reject_hint: sniffed.reject_hint,
             wire: resolved.wire,
             key,
             units,
-            reject_rows_max: self.flow.rejects.rows_max,
+            overlap,
+            reject_limit: self.flow.rejects,
+            verify,
+            expect: expected,
+        })
+    }
+
+    /// What is verified. The server's hash is tried before it is relied on.
+    async fn verify_plan(
+        &self,
+        resolved: &columns::ResolvedColumns,
+    ) -> Result<VerifyPlan, PlanError> {
+        let level = self.flow.verify.unwrap_or(self.package.run.verify);
+        if level == Verify::Rows {
+            let (statement, expected) = verify::self_test();
+            let rows = self
+                .session
+                .query(statement, &[], "trying the hash")
+                .await?;
+            let found: i64 = rows[0].get(0);
+            if found != expected {
+                return Err(PlanError::Mismatch {
+                    flow: self.table.to_owned(),
+                    what: format!(
+                        "the server hashes rows otherwise than PostgreSQL on this machine does \
+                         ({found}, and not {expected})"
+                    ),
+                    hint: "use verify = \"sums\"".to_owned(),
+                });
+            }
+        }
+        let columns = resolved.columns.iter().zip(&resolved.forms);
+        Ok(VerifyPlan {
+            level,
+            summed: Vec::new(),
+            columns: columns
+                .zip(&resolved.type_sql)
+                .map(|((column, form), type_sql)| VerifyColumn {
+                    name: column.name.clone(),
+                    form: *form,
+                    type_sql: type_sql.clone(),
+                })
+                .collect(),
         })
     }
 
@@ -349,33 +499,38 @@ impl FlowPlanner<'_> {
         })
     }
 
-    /// Refuses declared bounds that partitions of the target have already.
-    async fn refuse_overlap(
+    /// Declared bounds that partitions of the target have already.
+    async fn overlap(
         &self,
         key: &KeyPlan,
         facts: &catalog::TargetFacts,
-        intervals: &[bounds::Interval],
-    ) -> Result<(), PlanError> {
-        let asked: Vec<PartitionRange> = intervals
-            .iter()
-            .map(|interval| PartitionRange {
-                label: format!("[{}, {})", interval.lower, interval.upper),
-                lower: Some(expression(&interval.lower)),
-                upper: Some(expression(&interval.upper)),
-            })
-            .collect();
+        asked: &[PartitionRange],
+    ) -> Result<Option<String>, PlanError> {
         let existing = ranges::existing(facts);
-        let found =
-            ranges::overlap(self.session, &key.comparable_type(), &asked, &existing).await?;
-        match found {
-            None => Ok(()),
-            Some((asked, existing)) => Err(PlanError::Target {
-                target: qualified(self.schema, self.table),
-                what: format!("has the partition {existing}, which overlaps the asked-for {asked}"),
-                hint: "choose bounds that leave the existing partitions alone".to_owned(),
-            }),
-        }
+        let found = ranges::overlap(self.session, &key.comparable_type(), asked, &existing).await?;
+        Ok(found.map(|(asked, existing)| {
+            format!("has the partition {existing}, which overlaps the asked-for {asked}")
+        }))
     }
+}
+
+fn statements(texts: &Option<OneOrMany>) -> Vec<String> {
+    let texts = texts.iter().flat_map(OneOrMany::patterns);
+    texts
+        .map(|text| text.trim().trim_end_matches(';').trim_end().to_owned())
+        .collect()
+}
+
+/// Declared bounds as ranges.
+fn ranges_of(intervals: &[bounds::Interval]) -> Vec<PartitionRange> {
+    intervals
+        .iter()
+        .map(|interval| PartitionRange {
+            label: format!("[{}, {})", interval.lower, interval.upper),
+            lower: Some(expression(&interval.lower)),
+            upper: Some(expression(&interval.upper)),
+        })
+        .collect()
 }
 
 /// How staging tables are stored: a partition as its parent says, one whose rows are copied to the

@@ -38,7 +38,13 @@ pub fn has_header(
         return Ok(true);
     }
     let names = names(question);
-    let Some((place, fields)) = first_record(question.files, dialect)? else {
+    // What only leads to a note is not worth waiting for a pipe.
+    let looked_at: Vec<&Arc<SourceFile>> = question
+        .files
+        .iter()
+        .filter(|file| question.declared.is_none() || !file.is_pipe())
+        .collect();
+    let Some((place, fields)) = first_record(&looked_at, dialect)? else {
         return Ok(false);
     };
     let found = Found::of(&fields, &names);
@@ -130,7 +136,7 @@ fn names(question: &Question<'_>) -> Vec<String> {
 
 /// The first record of all files, as names are compared, and its place.
 fn first_record(
-    files: &[Arc<SourceFile>],
+    files: &[&Arc<SourceFile>],
     dialect: &Dialect,
 ) -> Result<Option<(String, Vec<String>)>, PlanError> {
     for file in files {

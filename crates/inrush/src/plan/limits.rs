@@ -105,12 +105,18 @@ pub fn locks_needed(flows: &[FlowPlan]) -> u64 {
     for flow in flows {
         let index_count = flow.facts.as_ref().map_or(0, |facts| facts.indexes.len()) as u64;
         let units = flow.units.len() as u64;
+        if let Some(replace) = &flow.replace {
+            locks += replace.old.len() as u64 * (6 + 2 * index_count);
+        }
         locks += match &flow.publish {
             Publish::CreatePartitioned { .. } | Publish::Attach => {
                 10 + units * (4 + 2 * index_count)
             }
             Publish::Route(route) => 10 + routed(route, index_count),
-            Publish::Rename | Publish::Insert => 10 + index_count,
+            Publish::Straight => 0,
+            Publish::Rename | Publish::Insert | Publish::Swap { .. } | Publish::Upsert { .. } => {
+                10 + index_count
+            }
         };
     }
     locks

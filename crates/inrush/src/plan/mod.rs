@@ -7,8 +7,10 @@ mod bounds;
 mod build;
 mod column_words;
 mod columns;
+mod disk;
 mod earlier;
 mod error;
+pub mod expect;
 mod fields;
 mod flow;
 mod header_row;
@@ -18,12 +20,14 @@ mod limits;
 mod parts;
 pub mod print;
 mod privileges;
+pub mod replace;
 pub mod routing;
 mod sniffed;
 pub mod statistics;
 pub mod switch_statements;
 mod target;
 pub mod units;
+mod upsert;
 
 use std::collections::BTreeSet;
 
@@ -37,14 +41,18 @@ use crate::destination::postgres::default_grants::DefaultGrant;
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::staging::{Model, NewColumn, UnitBounds};
 use crate::ledger::RunRecord;
-use crate::package::{IndexPolicy, RunSettings};
+use crate::package::{Format, IndexPolicy, Mode, RejectLimit, RunSettings};
 use crate::source::Shard;
+use crate::verify::VerifyPlan;
 
 pub use bounds::key_text;
 pub use build::{PlanOptions, build};
+pub use disk::DiskFacts;
 pub use error::PlanError;
+pub use expect::ExpectPlan;
 pub use limits::MemoryBound;
 pub use privileges::Privilege;
+pub use replace::{KeepPlan, ReplacePlan};
 pub use routing::RoutePlan;
 
 /// A package resolved against real files and the real catalog.
@@ -74,6 +82,8 @@ pub struct Plan {
     pub privileges: Vec<Privilege>,
     /// The most memory that the loader takes.
     pub memory: MemoryBound,
+    /// The server's disk, where it can be seen.
+    pub disk: Option<DiskFacts>,
     /// Locks that the switch takes, against what the server has room for.
     pub locks_needed: u64,
     /// What an earlier run of the same package left.
@@ -111,8 +121,16 @@ pub struct FlowPlan {
     pub table: String,
     /// The target as it is, where it exists.
     pub facts: Option<TargetFacts>,
+    /// What becomes of the target.
+    pub mode: Mode,
     /// How its units become part of the target.
     pub publish: Publish,
+    /// What is taken out of the target before.
+    pub replace: Option<ReplacePlan>,
+    /// Statements of the user that the switch runs before it touches the target.
+    pub pre_sql: Vec<String>,
+    /// Statements of the user that the switch runs when all rows are there.
+    pub post_sql: Vec<String>,
     /// What staging tables are made after.
     pub model: Model,
     /// What the schema's default privileges grant on tables that are made in it.
@@ -129,6 +147,8 @@ pub struct FlowPlan {
     pub header: Option<Vec<String>>,
     /// How the files are written.
     pub dialect: Dialect,
+    /// The same in the words of a package.
+    pub format: Format,
     /// What a person who meets a reject should know, where the types were guessed.
     pub reject_hint: Option<String>,
     /// How rows are sent.
@@ -137,8 +157,14 @@ pub struct FlowPlan {
     pub key: Option<KeyPlan>,
     /// The load units.
     pub units: Vec<UnitPlan>,
-    /// Rejected rows that are still accepted.
-    pub reject_rows_max: u64,
+    /// A partition of the target that stands where the bounds want one, in words.
+    pub overlap: Option<String>,
+    /// How many rows may be rejected.
+    pub reject_limit: RejectLimit,
+    /// What is verified of each unit before its COMMIT.
+    pub verify: VerifyPlan,
+    /// What is promised of its files.
+    pub expect: ExpectPlan,
 }
 
 impl FlowPlan {
@@ -160,6 +186,19 @@ pub enum Publish {
     Attach,
     /// The one unit becomes the target.
     Rename,
+    /// The one unit takes the place of the plain target that exists.
+    Swap {
+        /// Statements that give it what the old table had.
+        dress: Vec<String>,
+    },
+    /// The one unit's rows are merged into the target that exists.
+    Upsert {
+        /// The columns that tell which row is which.
+        key: Vec<String>,
+    },
+    /// Rows go straight into the target that exists, each shard in a transaction of its own;
+    /// nothing is left for the switch.
+    Straight,
     /// The one unit's rows are copied into the target that exists: the only switch that is not
     /// metadata alone.
     Insert,
@@ -254,6 +293,8 @@ pub struct UnitPlan {
     pub copy_shared: String,
     /// Counts its rows.
     pub measure: String,
+    /// Sums it up, where more than its rows is verified.
+    pub verify: Option<String>,
     /// Statements that ready it after it is filled, such as indexes.
     pub ready: Vec<String>,
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use inrush_scan::{ExtraFields, MissingFields, PositionUnit, Terminator, Trim};
 
 use super::{
-    Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, column_words, statistics,
+    Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, column_words, replace, statistics,
     switch_statements,
 };
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging;
+use crate::package::RejectLimit;
 use crate::plural::counted;
 use crate::source::Shard;
 
@@ -49,6 +50,15 @@ impl Plan {
 
 fn unit_statements(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<String> {
     let mut statements = vec!["BEGIN".to_owned()];
+    if flow.publish == Publish::Straight {
+        for shard in 0..unit.shards.len() {
+            if shard > 0 {
+                statements.push("BEGIN".to_owned());
+            }
+            statements.extend([unit.copy.clone(), "COMMIT".to_owned()]);
+        }
+        return statements;
+    }
     statements.extend(unit.create.iter().cloned());
     if unit.shared {
         statements.push("COMMIT".to_owned());
@@ -60,6 +70,7 @@ fn unit_statements(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<String>
         statements.extend(unit.shards.iter().map(|_| unit.copy.clone()));
     }
     statements.push(unit.measure.clone());
+    statements.extend(unit.verify.clone());
     if let (Some(key), None) = (&flow.key, &unit.bounds) {
         statements.push(format!(
             "ALTER TABLE {} ADD CONSTRAINT {} CHECK ({key_column} IS NOT NULL AND {key_column} >= \
@@ -117,6 +128,15 @@ impl fmt::Display for Plan {
             "Locks        about {} in the switch; the server has room for {}",
             self.locks_needed, self.server.locks_max
         )?;
+        if let Some(disk) = &self.disk {
+            writeln!(
+                f,
+                "Disk         {} of text to store; {} free at {}",
+                bytes(disk.text_bytes),
+                bytes(disk.free_bytes),
+                disk.folder.display()
+            )?;
+        }
         match &self.earlier {
             Earlier::None => {}
             Earlier::Loaded(run) => writeln!(
@@ -188,8 +208,20 @@ impl Plan {
             dialect(flow)
         )?;
         let becomes = match &flow.publish {
+            Publish::Attach if flow.replace.is_some() => {
+                "the target exists; partitions are attached in place of others"
+            }
             Publish::CreatePartitioned { .. } => "the target is made, partitioned by range",
             Publish::Attach => "the target exists; its partitions are attached",
+            Publish::Swap { .. } => "the target exists; a new table takes its place",
+            Publish::Upsert { .. } => "the target exists; rows are merged into it by the key",
+            Publish::Insert if flow.replace.is_some() => {
+                "the target exists; new rows take the place of all that it has"
+            }
+            Publish::Straight => {
+                "the target exists; rows go straight into it as they come, seen at once \
+                 (atomic = false)"
+            }
             Publish::Rename => "the target is made: its staging table becomes it",
             Publish::Insert => "the target exists and is plain; rows are copied into it",
             Publish::Route(route) if route.is_new => {
@@ -201,6 +233,11 @@ impl Plan {
             }
         };
         writeln!(f, "  {becomes}")?;
+        if let Some(replace) = &flow.replace {
+            for line in replace::words(replace, &flow.target(), &self.settings.staging_schema) {
+                writeln!(f, "  {line}")?;
+            }
+        }
         if let Some(key) = &flow.key {
             writeln!(
                 f,
@@ -219,7 +256,10 @@ impl Plan {
                 writeln!(f, "  rows go by COPY in text form: {reason}")?;
             }
         }
-        writeln!(f, "  rejects: {} at most", flow.reject_rows_max)?;
+        writeln!(f, "  rejects: {}", reject_limit(&flow.reject_limit))?;
+        for line in flow.verify.words().into_iter().chain(flow.expect.words()) {
+            writeln!(f, "  {line}")?;
+        }
         let mut columns = String::new();
         for (column, type_sql) in flow.columns.iter().zip(&flow.column_types) {
             let not_null = if column.nullable { "" } else { " not null" };
@@ -250,7 +290,9 @@ impl Plan {
         flow: &FlowPlan,
         unit: &UnitPlan,
     ) -> fmt::Result {
-        let kind = if unit.shared {
+        let kind = if flow.publish == Publish::Straight {
+            "straight: each shard in a transaction of its own with its ledger row, without FREEZE"
+        } else if unit.shared {
             "shared by streams: its table is committed first, each shard in a transaction of its \
              own, without FREEZE"
         } else if matches!(flow.publish, Publish::Route(_)) {
@@ -413,6 +455,18 @@ pub fn bytes(count: u64) -> String {
         format!("{count} B")
     } else {
         format!("{value:.1} {}", UNITS[unit])
+    }
+}
+
+/// How many rejects are accepted, in words.
+fn reject_limit(limit: &RejectLimit) -> String {
+    let share = limit
+        .share_max
+        .map(|share| format!("{} % of the rows at most", share * 100.0));
+    match (limit.rows_max, share) {
+        (None, Some(share)) => share,
+        (Some(rows), Some(share)) => format!("{rows} at most, and {share}"),
+        (_, None) => format!("{} at most", limit.rows_accepted()),
     }
 }
 

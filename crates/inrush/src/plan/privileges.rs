@@ -28,6 +28,8 @@ pub struct SchemaNeed<'a> {
     pub needed_for: &'a str,
     /// Whether the plan makes it where it is missing.
     pub made: bool,
+    /// Whether something is made in it.
+    pub create: bool,
 }
 
 /// Looks up privileges on schemas, and CREATE on the database where one has to be made.
@@ -49,13 +51,17 @@ pub async fn on_schemas(
             .await?;
         match rows.first() {
             Some(row) => {
-                let held = row.get::<_, bool>(0) && row.get::<_, bool>(1);
+                let held = (row.get(0) || !need.create) && row.get::<_, bool>(1);
+                let words = match need.create {
+                    true => "USAGE, CREATE",
+                    false => "USAGE",
+                };
                 privileges.push(Privilege {
-                    what: format!("USAGE, CREATE on schema {}", identifier(need.schema)),
+                    what: format!("{words} on schema {}", identifier(need.schema)),
                     needed_for: need.needed_for.to_owned(),
                     held,
                     grant: format!(
-                        "GRANT USAGE, CREATE ON SCHEMA {} TO {};",
+                        "GRANT {words} ON SCHEMA {} TO {};",
                         identifier(need.schema),
                         identifier(role)
                     ),
@@ -101,7 +107,8 @@ pub async fn on_ledger(
             "SELECT bool_and(has_table_privilege(c.oid, wanted)) \
              FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, \
                   unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) wanted \
-             WHERE n.nspname = $1 AND c.relname IN ('run', 'unit', 'shard') AND c.relkind = 'r'",
+             WHERE n.nspname = $1 AND c.relname IN ('run', 'unit', 'shard', 'switched_table') \
+               AND c.relkind = 'r'",
             &[&ledger_schema],
             "looking up privileges",
         )
@@ -130,6 +137,30 @@ async fn may_create_schemas(session: &Session) -> Result<bool, DestinationError>
         )
         .await?;
     Ok(rows[0].get(0))
+}
+
+/// INSERT into the columns of a target that are loaded: all that going straight in takes.
+pub async fn insert(
+    session: &Session,
+    schema: &str,
+    table: &str,
+    columns: &[String],
+    role: &str,
+) -> Result<Privilege, PlanError> {
+    let target = qualified(schema, table);
+    let rows = session
+        .query(
+            "SELECT bool_and(has_column_privilege($1::text, c, 'INSERT')) FROM unnest($2::text[]) c",
+            &[&target, &columns],
+            "looking up privileges",
+        )
+        .await?;
+    Ok(Privilege {
+        what: format!("INSERT on {target}"),
+        needed_for: "rows that go straight in".to_owned(),
+        held: rows[0].get::<_, Option<bool>>(0).unwrap_or(true),
+        grant: format!("GRANT INSERT ON {target} TO {};", identifier(role)),
+    })
 }
 
 /// Ownership of a target: ATTACH and LIKE's staging tables are its owner's to make.

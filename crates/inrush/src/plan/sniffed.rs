@@ -7,7 +7,7 @@ use inrush_scan::Dialect;
 
 use super::error::PlanError;
 use crate::destination::postgres::catalog::TargetFacts;
-use crate::package::{ColumnDetail, Flow, PackageFaultKind};
+use crate::package::{ColumnDetail, Flow, Format, PackageFaultKind};
 use crate::plural::counted;
 use crate::sniff::{Guess, SniffOptions, is_declared, sniff};
 use crate::source::{Preview, SourceFile};
@@ -19,6 +19,8 @@ const UNSURE_TOLD_MAX: usize = 10;
 pub struct Sniffed {
     /// As declared, as the files' names tell, or as guessed.
     pub dialect: Dialect,
+    /// The same in the words of a package.
+    pub format: Format,
     /// The columns, where they were guessed.
     pub columns: Vec<ColumnDetail>,
     /// What was guessed, for whoever reads the plan.
@@ -37,6 +39,7 @@ pub fn of(
     let told = || -> Result<Sniffed, PlanError> {
         Ok(Sniffed {
             dialect: flow.format.dialect(&first_name)?,
+            format: flow.format.clone(),
             columns: Vec::new(),
             notes: Vec::new(),
             reject_hint: None,
@@ -75,6 +78,7 @@ pub fn of(
     Ok(Sniffed {
         notes,
         dialect,
+        format: guess.format(),
         ..told
     })
 }
@@ -118,6 +122,7 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
     }
     Ok(Sniffed {
         dialect: guess.dialect(),
+        format: guess.format(),
         columns,
         notes,
         reject_hint: Some(guess.reject_hint()),

@@ -14,10 +14,10 @@ const ANALYZE_ONLY_VERSION: i32 = 180_000;
 /// The statement for a unit that is filled and has its indexes.
 pub fn of_unit(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Option<String> {
     let is_worth_it = match &flow.publish {
-        Publish::Rename => true,
+        Publish::Rename | Publish::Swap { .. } => true,
         Publish::CreatePartitioned { .. } | Publish::Attach => parents_alone(plan),
         Publish::Route(route) => route.is_new,
-        Publish::Insert => false,
+        Publish::Insert | Publish::Upsert { .. } | Publish::Straight => false,
     };
     (plan.settings.analyze && is_worth_it).then(|| {
         format!(
@@ -33,15 +33,19 @@ pub fn of_target(plan: &Plan, flow: &FlowPlan) -> Option<String> {
         return None;
     }
     match &flow.publish {
-        Publish::Rename => None,
+        Publish::Rename | Publish::Swap { .. } => None,
         Publish::Route(route) if route.is_new => None,
+        // Who may only INSERT may not ANALYZE.
+        Publish::Straight if !flow.facts.as_ref().is_some_and(|facts| facts.owned) => None,
         Publish::CreatePartitioned { .. } | Publish::Attach if parents_alone(plan) => {
             Some(format!("ANALYZE ONLY {}", flow.target()))
         }
         Publish::CreatePartitioned { .. }
         | Publish::Attach
         | Publish::Insert
-        | Publish::Route(_) => Some(format!("ANALYZE {}", flow.target())),
+        | Publish::Route(_)
+        | Publish::Upsert { .. }
+        | Publish::Straight => Some(format!("ANALYZE {}", flow.target())),
     }
 }
 

@@ -1,12 +1,14 @@
 //! The statements of the switch: written by the plan, run by the switch.
 
-use super::{FlowPlan, Publish, index_rebuild, routing};
+use super::{FlowPlan, Publish, index_rebuild, replace, routing};
 use crate::destination::postgres::quote::{identifier, literal, qualified};
 use crate::destination::postgres::staging::{self, BOUNDS_CHECK, Upper};
 
 /// A unit that is to be switched in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitTask {
+    /// Its key.
+    pub key: String,
     /// Its staging table.
     pub staging_table: String,
     /// The partition that it becomes.
@@ -83,6 +85,19 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
         Publish::Route(route) => {
             routing::statements::switch(flow, route, staging_schema, &unit.staging_table)
         }
+        Publish::Straight => Vec::new(),
+        Publish::Swap { dress } => {
+            let mut statements = moved(&staging, schema, &unit.staging_table, table);
+            statements.extend(dress.iter().cloned().map(Metadata));
+            statements
+        }
+        Publish::Upsert { key } => {
+            let columns: Vec<String> = flow.columns.iter().map(|c| c.name.clone()).collect();
+            vec![
+                CopyRows(merge(&target, &staging, &columns, key)),
+                Metadata(format!("DROP TABLE {staging}")),
+            ]
+        }
         Publish::Rename => {
             let mut statements = moved(&staging, schema, &unit.staging_table, table);
             statements.extend(grants(flow, &target));
@@ -132,6 +147,43 @@ pub fn furnished(flow: &FlowPlan, name: &str) -> Vec<SwitchStep> {
     statements
 }
 
+/// Merges rows into a target by a key.
+pub fn merge(target: &str, source: &str, columns: &[String], key: &[String]) -> String {
+    let list = |names: &[String]| {
+        let names: Vec<String> = names.iter().map(|name| identifier(name)).collect();
+        names.join(", ")
+    };
+    let others: Vec<&String> = columns.iter().filter(|name| !key.contains(name)).collect();
+    // Where the key is all there is, setting it to itself counts the row as one that was met.
+    let set = match others.is_empty() {
+        true => key.iter().take(1).collect(),
+        false => others,
+    };
+    let set: Vec<String> = set
+        .into_iter()
+        .map(|name| format!("{0} = excluded.{0}", identifier(name)))
+        .collect();
+    format!(
+        "INSERT INTO {target} ({0}) OVERRIDING SYSTEM VALUE SELECT {0} FROM {source} \
+         ON CONFLICT ({1}) DO UPDATE SET {2}",
+        list(columns),
+        list(key),
+        set.join(", ")
+    )
+}
+
+/// Counts the rows of a unit that will update one of the target. NULL is no key.
+pub fn count_updates(target: &str, source: &str, key: &[String]) -> String {
+    let same: Vec<String> = key
+        .iter()
+        .map(|name| format!("t.{0} = s.{0}", identifier(name)))
+        .collect();
+    format!(
+        "SELECT count(*) FROM {source} s WHERE EXISTS (SELECT FROM {target} t WHERE {})",
+        same.join(" AND ")
+    )
+}
+
 /// What the schema grants on tables that are made in it.
 pub fn grants(flow: &FlowPlan, table: &str) -> impl Iterator<Item = SwitchStep> {
     let statements: Vec<String> = flow
@@ -167,6 +219,10 @@ pub fn expression(key: &str) -> String {
 /// tell stand in angle brackets.
 pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
     let mut statements: Vec<String> = create_target(flow).into_iter().collect();
+    statements.extend(flow.pre_sql.iter().cloned());
+    if let Some(replace) = &flow.replace {
+        statements.extend(replace::template(replace, &flow.target(), staging_schema));
+    }
     statements.extend(index_rebuild::before_rows(flow));
     for unit in &flow.units {
         let (lower, upper) = match &unit.bounds {
@@ -182,6 +238,7 @@ pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
             ),
         };
         let task = UnitTask {
+            key: unit.key.clone(),
             staging_table: unit.staging_table.clone(),
             partition_name: unit.partition_name.clone(),
             lower,
@@ -192,5 +249,6 @@ pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
         statements.extend(steps.iter().map(|step| step.sql().to_owned()));
     }
     statements.extend(index_rebuild::after_rows(flow));
+    statements.extend(flow.post_sql.iter().cloned());
     statements
 }

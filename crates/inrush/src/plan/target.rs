@@ -5,7 +5,7 @@ use super::error::PlanError;
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging::NewColumn;
-use crate::package::{IndexPolicy, Mode, TriggerPolicy};
+use crate::package::{Flow, IndexPolicy, Mode, ReplaceBy, TriggerPolicy};
 
 /// What a flow asks of its target.
 pub struct Asked<'a> {
@@ -15,6 +15,8 @@ pub struct Asked<'a> {
     pub table: &'a str,
     /// What becomes of it.
     pub mode: Mode,
+    /// Rows wait in staging tables for the switch.
+    pub atomic: bool,
     /// The column to partition by.
     pub partition_by: Option<&'a str>,
     /// Rows are routed to their partitions, whatever the key is.
@@ -36,6 +38,19 @@ pub fn check(asked: &Asked<'_>, facts: Option<&TargetFacts>) -> Result<Vec<Strin
         })
     };
     let Some(facts) = facts else {
+        if !asked.atomic {
+            return refuse(
+                "does not exist, and atomic = false puts rows straight into a table that does"
+                    .to_owned(),
+                "check the name, or take `atomic` out".to_owned(),
+            );
+        }
+        if asked.mode == Mode::Upsert {
+            return refuse(
+                "does not exist, and mode = \"upsert\" merges into a table that does".to_owned(),
+                "check the name, or use mode = \"create\" the first time".to_owned(),
+            );
+        }
         if asked.mode == Mode::Append {
             return refuse(
                 "does not exist, and mode = \"append\" adds to a table that does".to_owned(),
@@ -62,7 +77,11 @@ pub fn check(asked: &Asked<'_>, facts: Option<&TargetFacts>) -> Result<Vec<Strin
     }
     if facts.row_security {
         return refuse(
-            "has row security, whose policies a switched load would go around".to_owned(),
+            match asked.atomic {
+                true => "has row security, whose policies a switched load would go around",
+                false => "has row security, under which the server takes no COPY",
+            }
+            .to_owned(),
             format!("ALTER TABLE {target} DISABLE ROW LEVEL SECURITY; for the load"),
         );
     }
@@ -71,6 +90,9 @@ pub fn check(asked: &Asked<'_>, facts: Option<&TargetFacts>) -> Result<Vec<Strin
             "is UNLOGGED: a crash of the server would empty it after the load".to_owned(),
             format!("ALTER TABLE {target} SET LOGGED;"),
         );
+    }
+    if !asked.atomic {
+        return Ok(straight_notes(facts, &target));
     }
     if let Some(publication) = facts.publications.first() {
         return refuse(
@@ -99,8 +121,11 @@ pub fn check(asked: &Asked<'_>, facts: Option<&TargetFacts>) -> Result<Vec<Strin
             ),
         );
     }
-    if !asked.routed {
+    if !asked.routed && asked.mode != Mode::Upsert {
         check_partitioning(asked, facts, &target)?;
+    }
+    if asked.mode == Mode::Replace && facts.partitioning.is_some() {
+        check_replaceable(facts, &target)?;
     }
     if facts.partitioning.is_some() && asked.indexes == IndexPolicy::Rebuild {
         return refuse(
@@ -112,7 +137,33 @@ pub fn check(asked: &Asked<'_>, facts: Option<&TargetFacts>) -> Result<Vec<Strin
         return Ok(Vec::new());
     }
     check_triggers(asked, facts, &target)?;
-    Ok(notes(facts, &target))
+    Ok(notes(asked.mode, facts, &target))
+}
+
+/// Refuses a target whose rows cannot be taken out.
+fn check_replaceable(facts: &TargetFacts, target: &str) -> Result<(), PlanError> {
+    let refuse = |what: String, hint: String| {
+        Err(PlanError::Target {
+            target: target.to_owned(),
+            what,
+            hint,
+        })
+    };
+    if !facts.referring.is_empty() {
+        let labels: Vec<&str> = facts
+            .referring
+            .iter()
+            .map(|key| key.label.as_str())
+            .collect();
+        return refuse(
+            format!(
+                "is referred to by foreign keys ({}), which do not let its rows go",
+                labels.join(", ")
+            ),
+            "drop them for the load, and add them again after it".to_owned(),
+        );
+    }
+    Ok(())
 }
 
 /// Refuses a target with rows where one is to be filled for the first time. A run that is
@@ -139,15 +190,17 @@ fn check_triggers(asked: &Asked<'_>, facts: &TargetFacts, target: &str) -> Resul
             hint,
         })
     };
-    match (asked.triggers, &facts.partitioning) {
-        (TriggerPolicy::Fire, Some(_)) if !facts.insert_triggers.is_empty() => refuse(
+    // What is merged is inserted, into whatever partition, and fires them.
+    let is_attached = facts.partitioning.is_some() && asked.mode != Mode::Upsert;
+    match (asked.triggers, is_attached) {
+        (TriggerPolicy::Fire, true) if !facts.insert_triggers.is_empty() => refuse(
             format!(
                 "has INSERT triggers ({}), which rows that are attached do not fire",
                 facts.insert_triggers.join(", ")
             ),
             "triggers = \"skip\" in the flow, if the load may do without them".to_owned(),
         ),
-        (TriggerPolicy::Skip, None) if !facts.insert_triggers.is_empty() => refuse(
+        (TriggerPolicy::Skip, false) if !facts.insert_triggers.is_empty() => refuse(
             format!(
                 "is a plain table, where INSERT triggers fire ({}), and the flow says \
                  triggers = \"skip\"",
@@ -214,8 +267,32 @@ fn check_partitioning(
     }
 }
 
-fn notes(facts: &TargetFacts, target: &str) -> Vec<String> {
+fn straight_notes(facts: &TargetFacts, target: &str) -> Vec<String> {
+    let mut notes = vec![format!(
+        "{target} takes rows as they come (atomic = false): readers see a part of them until the \
+         run ends, a run that is given up leaves what it has loaded, each row is written once and \
+         into every index, and none is frozen. What is loaded is known shard by shard: the same \
+         command after a stop loads the rest and nothing twice"
+    )];
+    if !facts.insert_triggers.is_empty() {
+        notes.push(format!(
+            "{target} has INSERT triggers ({}): they fire for each row",
+            facts.insert_triggers.join(", ")
+        ));
+    }
+    notes
+}
+
+fn notes(mode: Mode, facts: &TargetFacts, target: &str) -> Vec<String> {
     let mut notes = Vec::new();
+    if mode == Mode::Upsert {
+        notes.push(format!(
+            "{target} is merged into: the switch inserts or updates each row from staging in one \
+             statement, so it takes time, writes each row twice, and keeps other writers out \
+             meanwhile; rows whose key is NULL are always new"
+        ));
+        return notes;
+    }
     if !facts.insert_triggers.is_empty() {
         notes.push(format!(
             "{target} has INSERT triggers ({}): rows that are attached do not fire them",
@@ -247,7 +324,7 @@ fn notes(facts: &TargetFacts, target: &str) -> Vec<String> {
              belong to the new partitions"
         ));
     }
-    if partitioned.is_none() {
+    if partitioned.is_none() && mode != Mode::Replace {
         notes.push(format!(
             "{target} is a plain table that exists: the switch copies the rows from staging in \
              one statement, so it takes time and writes each row twice"
@@ -259,13 +336,18 @@ fn notes(facts: &TargetFacts, target: &str) -> Vec<String> {
 /// How the units become part of the target.
 pub fn publish(
     facts: Option<&TargetFacts>,
+    flow: &Flow,
     partition_by: Option<&str>,
     columns: Vec<NewColumn>,
 ) -> Publish {
     match (facts, partition_by) {
+        _ if !flow.atomic => Publish::Straight,
         (None, Some(_)) => Publish::CreatePartitioned { columns },
         (None, None) => Publish::Rename,
         (Some(facts), _) if facts.partitioning.is_some() => Publish::Attach,
+        (Some(_), _) if flow.mode == Mode::Replace && flow.replace.by == ReplaceBy::Swap => {
+            Publish::Swap { dress: Vec::new() }
+        }
         (Some(_), _) => Publish::Insert,
     }
 }

@@ -9,9 +9,11 @@ use super::error::PlanError;
 use super::{FlowPlan, KeyPlan, Publish, UnitPlan, WireForm, bounds, identity};
 use crate::column::Column;
 use crate::destination::postgres::catalog::TargetFacts;
+use crate::destination::postgres::quote::{cut, qualified};
 use crate::destination::postgres::staging::{self, Model};
 use crate::package::Compression;
 use crate::source::{self, Shard, SourceError};
+use crate::verify::VerifyPlan;
 
 /// PostgreSQL cuts longer names off.
 const NAME_BYTES_MAX: usize = 63;
@@ -20,6 +22,8 @@ const NAME_BYTES_MAX: usize = 63;
 pub struct Common<'a> {
     /// The flow's name.
     pub flow: &'a str,
+    /// The target's schema.
+    pub schema: &'a str,
     /// The target's name.
     pub table: &'a str,
     /// The run's key.
@@ -44,6 +48,8 @@ pub struct Common<'a> {
     pub taken: &'a BTreeSet<String>,
     /// COPY with FREEZE.
     pub freeze: bool,
+    /// What is verified of each unit.
+    pub verify: &'a VerifyPlan,
 }
 
 /// Groups files into units: one for each part, for each interval, or one in all.
@@ -53,6 +59,11 @@ pub fn group(
     intervals: &[Interval],
 ) -> Result<Vec<UnitPlan>, PlanError> {
     let groups: Vec<(Vec<Shard>, Option<&Interval>)> = match common.key {
+        // What is in the target stays there, so a file that changed must not touch the others.
+        None if *common.publish == Publish::Straight => shards
+            .into_iter()
+            .map(|shard| (vec![shard], None))
+            .collect(),
         None => vec![(shards, None)],
         Some(_) if intervals.is_empty() => shards
             .into_iter()
@@ -115,9 +126,18 @@ fn unit(
         .map(|column| column.name.as_str())
         .collect();
     let ready = match (common.publish, common.facts) {
-        (Publish::Attach, Some(facts)) => staging::build_indexes(schema, &staging_table, facts),
+        (Publish::Attach | Publish::Swap { .. }, Some(facts)) => {
+            staging::build_indexes(schema, &staging_table, facts)
+        }
+        // Of rows with one key only one can be merged.
+        (Publish::Upsert { key }, _) => {
+            vec![staging::build_key_index(schema, &staging_table, key)]
+        }
         _ => Vec::new(),
     };
+    if *common.publish == Publish::Straight {
+        return straight_unit(common, number, shards, key, staging_table, &column_names);
+    }
     let mut create = staging::create_staging(schema, &staging_table, common.model, bounds.as_ref());
     for column in common
         .facts
@@ -126,7 +146,7 @@ fn unit(
     {
         create.push(match (common.publish, &column.identity_sequence) {
             // The target numbers the rows when they are copied there.
-            (Publish::Insert, _) | (_, None) => {
+            (Publish::Insert | Publish::Upsert { .. }, _) | (_, None) => {
                 staging::allow_null(schema, &staging_table, &column.name)
             }
             (_, Some(sequence)) => {
@@ -151,6 +171,7 @@ fn unit(
             &staging_table,
             common.key.map(|key| key.column.as_str()),
         ),
+        verify: common.verify.statement(&qualified(schema, &staging_table)),
         ready,
         staging_table,
         key,
@@ -159,6 +180,39 @@ fn unit(
         key_bounds,
         key_set: None,
     })
+}
+
+/// A unit whose rows go straight into the target.
+fn straight_unit(
+    common: &Common<'_>,
+    number: usize,
+    shards: Vec<Shard>,
+    key: String,
+    staging_table: String,
+    column_names: &[&str],
+) -> Result<UnitPlan, PlanError> {
+    let binary = matches!(common.wire, WireForm::Binary(_));
+    let copy = staging::copy_in(common.schema, common.table, column_names, binary, false);
+    let mut unit = UnitPlan {
+        number,
+        bytes_count: shards.iter().map(work_bytes).sum(),
+        shared: true,
+        partition_name: None,
+        create: Vec::new(),
+        copy: copy.clone(),
+        copy_shared: copy,
+        measure: String::new(),
+        verify: None,
+        ready: Vec::new(),
+        staging_table,
+        key,
+        shards,
+        bounds: None,
+        key_bounds: None,
+        key_set: None,
+    };
+    unit.share()?;
+    Ok(unit)
 }
 
 /// How much text a shard holds, as far as its size tells: text of this kind shrinks to about a
@@ -203,6 +257,9 @@ pub fn share_long_ones(flows: &mut [FlowPlan], streams: usize) -> Result<(), Sou
     let units: Vec<&mut UnitPlan> = units.collect();
     let total: u64 = units.iter().map(|unit| unit.bytes_count).sum();
     for unit in units {
+        if unit.shared {
+            continue;
+        }
         let too_long = unit.bytes_count.saturating_mul(streams as u64) > total;
         // Nobody knows how long a pipe is.
         let is_endless = unit.shards.iter().any(|shard| shard.file.is_pipe());
@@ -297,15 +354,6 @@ impl<'a> PartitionNames<'a> {
             }
         }
     }
-}
-
-/// The beginning of a text that has at most so many bytes.
-fn cut(text: &str, bytes_max: usize) -> &str {
-    let mut end = text.len().min(bytes_max);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 #[cfg(test)]

@@ -11,6 +11,10 @@ use serde_json::json;
 use super::types::RunReport;
 use crate::error::Error;
 use crate::event::{Event, Observer};
+use crate::free_space::free_bytes;
+
+/// The package that was run, in a run's folder.
+pub const PACKAGE_FILE: &str = "package.toml";
 
 /// `runs/<run>/`.
 pub struct RunFolder {
@@ -28,11 +32,15 @@ impl RunFolder {
             move |source| Error::Folder { path, source }
         };
         // Rows of the input stand in it: nobody else reads them.
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&rejects)
-            .map_err(failed(&rejects))?;
+        for folder in [&path, &rejects] {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)
+                .and_then(|()| refuse_link(folder))
+                .map_err(failed(folder))?;
+        }
+        require_room(&path).map_err(failed(&path))?;
         let log_path = path.join("log.jsonl");
         let log = private_file(&log_path, true).map_err(failed(&log_path))?;
         Ok(RunFolder {
@@ -58,18 +66,38 @@ impl RunFolder {
 
     /// Writes the report: whole, or not at all.
     pub fn write_report(&self, report: &RunReport) -> Result<(), Error> {
-        let target = self.report_path();
-        let draft = self.path.join("report.json.draft");
+        let path = self.report_path();
+        let text = serde_json::to_vec_pretty(report).map_err(|source| Error::Folder {
+            path: path.display().to_string(),
+            source: source.into(),
+        })?;
+        self.write_whole(&path, &[&text, b"\n"])
+    }
+
+    /// Writes the package that is run, without secrets: what loading its rejects once more needs.
+    pub fn write_package(&self, text: &str) -> Result<(), Error> {
+        self.write_whole(&self.path.join(PACKAGE_FILE), &[text.as_bytes()])
+    }
+
+    fn write_whole(&self, target: &Path, parts: &[&[u8]]) -> Result<(), Error> {
+        let mut draft = target.as_os_str().to_owned();
+        draft.push(".draft");
+        let draft = PathBuf::from(draft);
         let write = || -> io::Result<()> {
             let mut file = private_file(&draft, false)?;
-            serde_json::to_writer_pretty(&mut file, report)?;
-            file.write_all(b"\n")?;
+            for part in parts {
+                file.write_all(part)?;
+            }
             file.sync_all()?;
-            fs::rename(&draft, &target)
+            fs::rename(&draft, target)
         };
-        write().map_err(|source| Error::Folder {
-            path: target.display().to_string(),
-            source,
+        write().map_err(|source| {
+            // A draft that a full disk cut off is of no use to anybody.
+            let _ = fs::remove_file(&draft);
+            Error::Folder {
+                path: target.display().to_string(),
+                source,
+            }
         })
     }
 }
@@ -84,6 +112,32 @@ impl Observer for RunFolder {
         // A log that cannot be written must not stop a load that can go on.
         let _ = writeln!(log, "{line}");
     }
+}
+
+/// Refuses a link in the place of a folder: what is written there would come out elsewhere.
+fn refuse_link(folder: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(folder)?.is_dir() {
+        true => Ok(()),
+        false => Err(io::Error::other(
+            "it is a symbolic link, and a run writes into folders of its own only",
+        )),
+    }
+}
+
+/// Bytes that a folder must have for report, log and the first rejects.
+const ROOM_BYTES: u64 = 1 << 20;
+
+fn require_room(folder: &Path) -> io::Result<()> {
+    let free = free_bytes(folder)?;
+    if free >= ROOM_BYTES {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::StorageFull,
+        format!(
+            "its disk has {free} bytes left, and report, log and rejects need {ROOM_BYTES} at least"
+        ),
+    ))
 }
 
 /// A file that only its owner reads; a symbolic link in its place is not followed.

@@ -7,7 +7,7 @@ mod rejects;
 mod schema_test;
 mod types;
 
-pub use folder::RunFolder;
+pub use folder::{PACKAGE_FILE, RunFolder};
 pub use machine::{MachineReport, machine, memory_peak_bytes};
-pub use rejects::RejectFile;
+pub use rejects::{REASONS_SUFFIX, ROWS_SUFFIX, RejectFile, reject_file_name};
 pub use types::*;

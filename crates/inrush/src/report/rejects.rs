@@ -12,6 +12,18 @@ use crate::encoding::TextEncoding;
 use crate::error::Error;
 use crate::reject::{Reject, RejectCode};
 
+/// What the name of a file of rejected rows ends with.
+pub const ROWS_SUFFIX: &str = ".rejects";
+/// What the name of the file of their reasons ends with.
+pub const REASONS_SUFFIX: &str = ".rejects.jsonl";
+
+/// A name without what no file's name may hold.
+pub fn reject_file_name(name: &str) -> String {
+    name.chars()
+        .map(|c| if c == '/' || c.is_control() { '_' } else { c })
+        .collect()
+}
+
 /// The rejects of one piece of work. Its files come into being with the first reject of their kind.
 ///
 /// Each `NAME.rejects` is a file in the input's own dialect and encoding, with the header: the same
@@ -55,10 +67,7 @@ impl RejectFile {
         dialect: &Dialect,
         header: Option<&[String]>,
     ) -> Result<RejectFile, Error> {
-        let name: String = name
-            .chars()
-            .map(|c| if c == '/' || c.is_control() { '_' } else { c })
-            .collect();
+        let name = reject_file_name(name);
         remove_earlier(folder, &name)?;
         Ok(RejectFile {
             folder: folder.to_owned(),
@@ -116,6 +125,13 @@ impl RejectFile {
         self.open.iter_mut().try_for_each(OpenFile::finish)
     }
 
+    /// Removes the files: what they tell of was undone.
+    pub fn remove(&mut self) -> Result<(), Error> {
+        self.open.clear();
+        self.last_count = 0;
+        remove_earlier(&self.folder, &self.name)
+    }
+
     fn open(&self, stem: &str, encoding: TextEncoding) -> Result<OpenFile, Error> {
         let writer = |path: PathBuf| match private_file(&path, false) {
             Ok(file) => Ok(Writer {
@@ -124,8 +140,8 @@ impl RejectFile {
             }),
             Err(source) => Err(failed(&path, source)),
         };
-        let mut rows = writer(self.folder.join(format!("{stem}.rejects")))?;
-        let reasons = writer(self.folder.join(format!("{stem}.rejects.jsonl")))?;
+        let mut rows = writer(self.folder.join(format!("{stem}{ROWS_SUFFIX}")))?;
+        let reasons = writer(self.folder.join(format!("{stem}{REASONS_SUFFIX}")))?;
         rows.write(encoding.mark())?;
         let encoded = |text: &[u8]| match encoding {
             TextEncoding::Utf8 => text.to_vec(),

@@ -46,6 +46,9 @@ pub struct RunReport {
     pub exit_status: u8,
     /// What went wrong.
     pub error: Option<String>,
+    /// The run whose rejects, mended, it loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replays: Option<String>,
     /// It went on where an earlier one stopped.
     pub resumed: bool,
     /// When it began, RFC 3339.
@@ -104,6 +107,9 @@ pub struct TableReport {
     pub stored_bytes: u64,
     /// Its partitions that this run attached.
     pub partitions: Vec<PartitionReport>,
+    /// Of an upsert: rows that took the place of others of the same key; the rest are new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_updated: Option<u64>,
     /// Columns with values that were changed as their policies allow, in the rows that this
     /// attempt committed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -144,10 +150,17 @@ pub struct UnitReport {
     pub staging_table: String,
     /// Filled by several streams.
     pub shared: bool,
+    /// Its rows went straight into the target, shard by shard.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub straight: bool,
     /// Loaded by an earlier attempt and kept.
     pub kept: bool,
     /// Committed.
     pub finished: bool,
+    /// Loaded carefully, by one stream with a savepoint for each batch, since the server had
+    /// refused a row.
+    #[serde(default)]
+    pub careful: bool,
     /// Its rows.
     pub account: Account,
     /// The server's own count of its rows.

@@ -9,6 +9,17 @@ pub enum SwitchError {
     /// The destination refused.
     #[error(transparent)]
     Destination(#[from] DestinationError),
+    /// The server refused a row that was copied into a target.
+    #[error("{source}")]
+    Refused {
+        /// Index of the flow.
+        flow: usize,
+        /// What it said.
+        source: DestinationError,
+    },
+    /// Rows could not be copied carefully.
+    #[error(transparent)]
+    Careful(Box<crate::error::Error>),
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -44,6 +55,48 @@ pub enum SwitchError {
         /// Rows that were loaded.
         expected: u64,
     },
+    /// A statement of the user failed.
+    #[error("flow `{flow}`: {setting} failed, and all was taken back: {statement}\n  {source}")]
+    Statement {
+        /// The flow.
+        flow: String,
+        /// `pre_sql` or `post_sql`, with its place in the list.
+        setting: String,
+        /// The statement, shortened.
+        statement: String,
+        /// What the server said.
+        source: Box<DestinationError>,
+    },
+    /// The target changed while the load ran, so that the new table is not like it.
+    #[error("{target} was changed while the load ran ({what}); nothing was switched")]
+    Changed {
+        /// The target.
+        target: String,
+        /// What is other than in the plan.
+        what: String,
+    },
+    /// Rows of the target did not go.
+    #[error("{target} still has rows after all of them were deleted; nothing was switched")]
+    NotDeleted {
+        /// The target.
+        target: String,
+    },
+    /// A partition that new ones cover in part can neither stay nor go.
+    #[error("{target} {what}; nothing was switched")]
+    Partly {
+        /// The target.
+        target: String,
+        /// Which partition, and by what.
+        what: String,
+        /// How to mend it.
+        mend: String,
+    },
+    /// The name that an old table is to be kept under is taken.
+    #[error("{table} stands where a replaced table is to be kept; nothing was switched")]
+    KeptNameTaken {
+        /// The table that has the name.
+        table: String,
+    },
     /// The connection was lost around the COMMIT, and the server does not answer.
     #[error("{reason}; whether the switch was committed is not known yet")]
     Unknown {
@@ -66,16 +119,51 @@ pub enum SwitchError {
 }
 
 impl SwitchError {
+    /// What the server said, or that it is gone, where that is the cause.
+    pub fn destination(&self) -> Option<&DestinationError> {
+        match self {
+            SwitchError::Destination(error) => Some(error),
+            SwitchError::Statement { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+
     /// How to mend it.
     pub fn hint(&self) -> Option<String> {
         match self {
             SwitchError::Destination(error) => error.hint(),
+            SwitchError::Refused { source, .. } => source.hint(),
+            SwitchError::Careful(error) => error.hint(),
             SwitchError::Ledger(error) => error.hint(),
             SwitchError::Overlap { .. } => Some(
                 "sort and cut the files by the key, or declare `bounds` and let each file lie \
                  within one partition; `inrush cleanup` removes what is staged"
                     .to_owned(),
             ),
+            SwitchError::Statement { source, .. } => match source.as_ref() {
+                DestinationError::Refused { message, .. }
+                    if message.contains("multiple commands") =>
+                {
+                    Some(
+                        "write one statement for each entry of the list: [\"...\", \"...\"]"
+                            .to_owned(),
+                    )
+                }
+                _ => Some(
+                    "all units are loaded and kept: mend the statement, and the same command \
+                     switches"
+                        .to_owned(),
+                ),
+            },
+            SwitchError::Changed { .. } => Some("the same command plans anew".to_owned()),
+            SwitchError::NotDeleted { .. } => {
+                Some("a trigger or rule of the target keeps them: drop it for the load".to_owned())
+            }
+            SwitchError::Partly { mend, .. } => Some(mend.clone()),
+            SwitchError::KeptNameTaken { table } => Some(format!(
+                "DROP TABLE {table}; if nobody needs it, or choose another name: replace = {{ keep \
+                 = \"NAME\" }}; the same command then switches what is loaded"
+            )),
             SwitchError::Filled { .. } => {
                 Some("see who writes to it; then the same command, or mode = \"append\"".to_owned())
             }

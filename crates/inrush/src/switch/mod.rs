@@ -3,11 +3,14 @@
 //! The plan has written its statements but for the bounds that only the data can tell;
 //! [`tasks`] fills those in and refuses overlaps before anything is attached, [`run`] runs it.
 
+mod careful;
 mod error;
 mod routed;
 mod run;
+pub mod take_out;
 mod tasks;
 
+pub use careful::{CarefulRows, CopiedRows};
 pub use error::SwitchError;
 pub use run::{SwitchTask, run};
 pub use tasks::{LoadedUnit, TargetTask, tasks};

@@ -43,7 +43,7 @@ pub async fn publish(
                 }
             }
         }
-        done.units.extend(made(route, &unit.staging_table));
+        done.units.extend(made(route, unit));
     }
     Ok(done)
 }
@@ -145,13 +145,14 @@ async fn copy_rows(
 }
 
 /// The partitions that were made, for the report.
-fn made<'a>(route: &'a RoutePlan, root: &'a str) -> impl Iterator<Item = UnitTask> + 'a {
+fn made<'a>(route: &'a RoutePlan, unit: &'a UnitTask) -> impl Iterator<Item = UnitTask> + 'a {
     route.new_partitions().map(move |(node, name, bounds)| {
         let upper = bounds.upper.as_ref().map(|upper| match upper {
             Upper::Exclusive(value) | Upper::Inclusive(value) => expression(value),
         });
         UnitTask {
-            staging_table: statements::staging_name(root, node),
+            key: unit.key.clone(),
+            staging_table: statements::staging_name(&unit.staging_table, node),
             partition_name: Some(name.to_owned()),
             lower: bounds.lower.as_deref().map(expression),
             upper,

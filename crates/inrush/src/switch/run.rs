@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use tokio_postgres::error::SqlState;
 
+use super::careful::{CarefulRows, CopiedRows};
 use super::error::SwitchError;
 use super::routed;
+use super::take_out::{self, TakenOut};
 use super::tasks::TargetTask;
-use crate::destination::postgres::quote::literal;
+use crate::destination::postgres::quote::{literal, qualified};
 use crate::destination::postgres::{DestinationError, Session, catalog};
 use crate::fault::{self, Fault, FaultPoint};
-use crate::ledger::{Fence, Ledger};
+use crate::ledger::{Fence, Ledger, SwitchedTable, What};
 use crate::package::Mode;
 use crate::plan::index_rebuild;
 use crate::plan::switch_statements::{self, SwitchStep};
@@ -41,27 +43,24 @@ pub struct SwitchTask<'a> {
 /// Switches all targets in one transaction, and marks the run as switched in it. Where a lock
 /// cannot be had in time, all is rolled back and tried again a few times. Returns what was done,
 /// with the names that the partitions have.
-pub async fn run(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<TargetTask>, SwitchError> {
+pub async fn run(
+    session: &Session,
+    task: &SwitchTask<'_>,
+    careful: &mut impl CarefulRows,
+) -> Result<Vec<TargetTask>, SwitchError> {
     let mut tries = 0;
     loop {
         tries += 1;
-        let error = match attempt(session, task).await {
+        let error = match attempt(session, task, careful).await {
             Ok(done) => return Ok(done),
             Err(error) => error,
         };
         let blocked = matches!(
-            &error,
-            SwitchError::Destination(refused)
-                if matches!(
-                    refused.code(),
-                    Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE
-                        || *code == SqlState::T_R_DEADLOCK_DETECTED
-                )
+            error.destination().and_then(DestinationError::code),
+            Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE
+                || *code == SqlState::T_R_DEADLOCK_DETECTED
         );
-        if !matches!(
-            &error,
-            SwitchError::Destination(DestinationError::Lost { .. })
-        ) {
+        if !matches!(error.destination(), Some(DestinationError::Lost { .. })) {
             session.execute("ROLLBACK", "undoing the switch").await?;
         }
         if !blocked {
@@ -78,7 +77,11 @@ pub async fn run(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<TargetT
     }
 }
 
-async fn attempt(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<TargetTask>, SwitchError> {
+async fn attempt(
+    session: &Session,
+    task: &SwitchTask<'_>,
+    careful: &mut impl CarefulRows,
+) -> Result<Vec<TargetTask>, SwitchError> {
     let doing = "switching";
     session.execute("BEGIN", doing).await?;
     session
@@ -95,11 +98,26 @@ async fn attempt(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<TargetT
     let mut order: Vec<&TargetTask> = task.targets.iter().collect();
     order.sort_by_key(|target| task.plan.flows[target.flow].target());
     let mut done = Vec::new();
+    let mut tables = Vec::new();
     for target in order {
-        done.push(publish(session, task, target).await?);
+        done.push(publish(session, task, target, &mut tables, careful).await?);
+    }
+    if let [target] = task.targets
+        && task.plan.flows[target.flow].publish == Publish::Insert
+    {
+        // What is checked at COMMIT else; by then nothing could be done any more for a row at fault.
+        let checked = session
+            .client
+            .batch_execute("SET CONSTRAINTS ALL IMMEDIATE");
+        checked
+            .await
+            .map_err(|error| refused(target.flow, error, doing))?;
     }
     fault::reach(task.fault, FaultPoint::InSwitch);
     let oids = target_oids(session, task).await?;
+    task.ledger
+        .record_switched(session, task.fence.run_id, &tables)
+        .await?;
     task.ledger
         .mark_switched(session, task.fence, &oids)
         .await?;
@@ -119,21 +137,40 @@ async fn publish(
     session: &Session,
     task: &SwitchTask<'_>,
     target: &TargetTask,
+    tables: &mut Vec<SwitchedTable>,
+    careful: &mut impl CarefulRows,
 ) -> Result<TargetTask, SwitchError> {
     let flow = &task.plan.flows[target.flow];
+    let staging_schema = &task.plan.settings.staging_schema;
     let name = flow.target();
     let doing = format!("switching {name}");
     if let Publish::Route(route) = &flow.publish {
-        return routed::publish(session, task, target, route).await;
+        user_statements(session, flow, "pre_sql", &flow.pre_sql).await?;
+        let done = routed::publish(session, task, target, route).await?;
+        tables.extend(brought_in(session, flow, target).await?);
+        user_statements(session, flow, "post_sql", &flow.post_sql).await?;
+        return Ok(done);
     }
     if let Some(create) = switch_statements::create_target(flow) {
         session.execute(&create, &doing).await?;
     }
-    let exists = matches!(flow.publish, Publish::Attach | Publish::Insert);
+    let exists = !matches!(
+        flow.publish,
+        Publish::CreatePartitioned { .. } | Publish::Rename | Publish::Straight
+    );
     if exists {
         // What ATTACH takes on the parent, and what keeps other writers of a plain target out.
         let mode = match flow.publish {
-            Publish::Insert => "SHARE ROW EXCLUSIVE",
+            // Whoever reads now is waited for, and whoever comes waits, as long as it takes to
+            // take tables out and put others in.
+            _ if flow
+                .replace
+                .as_ref()
+                .is_some_and(|replace| !replace.by_rows) =>
+            {
+                "ACCESS EXCLUSIVE"
+            }
+            Publish::Insert | Publish::Upsert { .. } => "SHARE ROW EXCLUSIVE",
             _ => "SHARE UPDATE EXCLUSIVE",
         };
         session
@@ -146,30 +183,55 @@ async fn publish(
             }
         }
     }
-    let target = named(session, flow, target).await?;
+    user_statements(session, flow, "pre_sql", &flow.pre_sql).await?;
+    let mut taken_out = TakenOut::default();
+    if let Some(replace) = &flow.replace {
+        taken_out = take_out::take_out(
+            session,
+            task.ledger,
+            flow,
+            replace,
+            &target.units,
+            staging_schema,
+        )
+        .await?;
+    }
+    tables.append(&mut taken_out.tables);
+    let mut target = named(session, flow, target).await?;
+    let mut updated = None;
     for statement in index_rebuild::before_rows(flow) {
         session.execute(&statement, &doing).await?;
     }
     for unit in &target.units {
-        for step in switch_statements::publish_unit(flow, &task.plan.settings.staging_schema, unit)
-        {
+        if let Publish::Swap { .. } = &flow.publish {
+            take_out::name_indexes(session, flow, staging_schema, unit).await?;
+        }
+        for step in switch_statements::publish_unit(flow, staging_schema, unit) {
             match step {
                 SwitchStep::Metadata(sql) => session.execute(&sql, &doing).await?,
                 SwitchStep::CopyRows(sql) => {
+                    if let Publish::Upsert { key } = &flow.publish {
+                        let staging = qualified(staging_schema, &unit.staging_table);
+                        let count = switch_statements::count_updates(&name, &staging, key);
+                        let rows = session.query(&count, &[], &doing).await?;
+                        updated = Some(rows[0].get::<_, i64>(0) as u64);
+                    }
                     // The target's own triggers find what they name as in any other session.
                     session
                         .execute("SET LOCAL search_path = DEFAULT", &doing)
                         .await?;
-                    let counted = session
-                        .client
-                        .execute(sql.as_str(), &[])
-                        .await
-                        .map_err(|error| DestinationError::from_driver(error, doing.clone()))?;
-                    if counted != target.rows {
+                    let rows = if careful.wants(target.flow) {
+                        careful
+                            .copy(session, target.flow, &unit.staging_table, &sql)
+                            .await?
+                    } else {
+                        copy_rows(session, flow, target.flow, &sql, &doing).await?
+                    };
+                    if rows.copied + rows.refused != target.rows {
                         return Err(SwitchError::Count {
                             target: name,
-                            counted,
-                            expected: target.rows,
+                            counted: rows.copied,
+                            expected: target.rows - rows.refused.min(target.rows),
                         });
                     }
                     session
@@ -182,7 +244,128 @@ async fn publish(
     for statement in index_rebuild::after_rows(flow) {
         session.execute(&statement, &doing).await?;
     }
+    if let Some(default) = &taken_out.default {
+        tables.push(take_out::remake_default(session, flow, default).await?);
+    }
+    tables.extend(brought_in(session, flow, &target).await?);
+    user_statements(session, flow, "post_sql", &flow.post_sql).await?;
+    target.rows_updated = updated;
     Ok(target)
+}
+
+/// Runs statements of the user, which find what they name as in any other session. Each goes
+/// alone: the server takes no second one with it that could end the transaction.
+async fn user_statements(
+    session: &Session,
+    flow: &FlowPlan,
+    setting: &str,
+    statements: &[String],
+) -> Result<(), SwitchError> {
+    if statements.is_empty() {
+        return Ok(());
+    }
+    let doing = "running a statement of the package";
+    session
+        .execute("SET LOCAL search_path = DEFAULT", doing)
+        .await?;
+    for (index, statement) in statements.iter().enumerate() {
+        session
+            .client
+            .execute(statement.as_str(), &[])
+            .await
+            .map_err(|error| SwitchError::Statement {
+                flow: flow.name.clone(),
+                setting: match statements.len() {
+                    1 => setting.to_owned(),
+                    count => format!("statement {} of {count} of {setting}", index + 1),
+                },
+                statement: shortened(statement),
+                source: Box::new(DestinationError::from_driver(error, doing)),
+            })?;
+    }
+    session
+        .execute("SET LOCAL search_path = pg_catalog", doing)
+        .await?;
+    Ok(())
+}
+
+fn shortened(statement: &str) -> String {
+    const SHOWN: usize = 200;
+    match statement.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{} ...", &statement[..end]),
+        None => statement.to_owned(),
+    }
+}
+
+/// What became of the units, for the ledger.
+async fn brought_in(
+    session: &Session,
+    flow: &FlowPlan,
+    target: &TargetTask,
+) -> Result<Vec<SwitchedTable>, SwitchError> {
+    let whole = |what, unit_key: Option<&str>, oid| SwitchedTable {
+        target: flow.target(),
+        what,
+        unit_key: unit_key.map(str::to_owned),
+        table_oid: oid,
+        table_schema: flow.schema.clone(),
+        table_name: flow.table.clone(),
+        bound: None,
+        condition: None,
+        original: None,
+    };
+    let oid = target_oid(session, flow).await?;
+    let mut tables = Vec::new();
+    if matches!(flow.publish, Publish::CreatePartitioned { .. }) {
+        tables.push(whole(What::Made, None, oid));
+    }
+    for unit in &target.units {
+        match (&flow.publish, &unit.partition_name) {
+            (Publish::CreatePartitioned { .. } | Publish::Attach, Some(name)) => {
+                if unit.attached {
+                    let key = Some(unit.key.as_str());
+                    tables.push(take_out::attached(session, flow, &flow.schema, name, key).await?);
+                }
+            }
+            (Publish::Rename | Publish::Swap { .. }, _) => {
+                tables.push(whole(What::Made, Some(&unit.key), oid))
+            }
+            (Publish::Route(route), _) if route.is_new => {
+                tables.push(whole(What::Made, Some(&unit.key), oid))
+            }
+            _ => tables.push(whole(What::Inserted, Some(&unit.key), oid)),
+        }
+    }
+    Ok(tables)
+}
+
+/// Copies all rows of a staging table by one statement.
+async fn copy_rows(
+    session: &Session,
+    flow: &FlowPlan,
+    flow_index: usize,
+    sql: &str,
+    doing: &str,
+) -> Result<CopiedRows, SwitchError> {
+    let counted = session.client.execute(sql, &[]).await;
+    let counted = counted.map_err(|error| match flow.publish {
+        Publish::Insert => refused(flow_index, error, doing),
+        // A merge takes all rows of a unit or none.
+        _ => DestinationError::from_driver(error, doing).into(),
+    })?;
+    Ok(CopiedRows {
+        copied: counted,
+        refused: 0,
+    })
+}
+
+/// An error of a statement that copies rows: one of them may be at fault.
+fn refused(flow: usize, error: tokio_postgres::Error, doing: &str) -> SwitchError {
+    let source = DestinationError::from_driver(error, doing);
+    match source.row_refusal() {
+        Some(_) => SwitchError::Refused { flow, source },
+        None => source.into(),
+    }
 }
 
 /// Other names for partitions whose names somebody took since the plan was made. The lock on the
@@ -219,16 +402,20 @@ async fn named(
 async fn target_oids(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<u32>, SwitchError> {
     let mut oids = Vec::new();
     for flow in &task.plan.flows {
-        let sql = format!(
-            "SELECT {}::regclass::oid",
-            literal(&flow.target()).trim_start()
-        );
-        let rows = session
-            .query(&sql, &[], "reading the targets' OIDs")
-            .await?;
-        oids.push(rows[0].get(0));
+        oids.push(target_oid(session, flow).await?);
     }
     Ok(oids)
+}
+
+async fn target_oid(session: &Session, flow: &FlowPlan) -> Result<u32, SwitchError> {
+    let sql = format!(
+        "SELECT {}::regclass::oid",
+        literal(&flow.target()).trim_start()
+    );
+    let rows = session
+        .query(&sql, &[], "reading the targets' OIDs")
+        .await?;
+    Ok(rows[0].get(0))
 }
 
 /// Who holds locks on the targets.

@@ -1,11 +1,13 @@
 //! What is to be switched: the bounds of each unit, and no overlap among them.
 
 use super::error::SwitchError;
-use crate::destination::postgres::ranges::{self, PartitionRange};
+use super::take_out::ranges_of;
 use crate::destination::postgres::staging::Upper;
 use crate::destination::postgres::{Session, catalog};
+use crate::destination::postgres::{old_tables, ranges};
+use crate::package::ReplaceScope;
 use crate::plan::switch_statements::{UnitTask, expression};
-use crate::plan::{FlowPlan, KeyKind, KeyPlan};
+use crate::plan::{FlowPlan, KeyKind, KeyPlan, replace};
 
 /// A unit as it was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct TargetTask {
     pub units: Vec<UnitTask>,
     /// Rows of all its units.
     pub rows: u64,
+    /// Rows that took the place of others of the same key, once they have.
+    pub rows_updated: Option<u64>,
 }
 
 /// Works out the bounds of a flow's units, and refuses units whose keys overlap each other or a
@@ -41,6 +45,7 @@ pub async fn tasks(
 ) -> Result<TargetTask, SwitchError> {
     let rows = loaded.iter().map(|unit| unit.rows_counted).sum();
     let task = |unit: &LoadedUnit, lower, upper, attached| UnitTask {
+        key: flow.units[unit.unit].key.clone(),
         staging_table: flow.units[unit.unit].staging_table.clone(),
         partition_name: flow.units[unit.unit].partition_name.clone(),
         lower,
@@ -56,6 +61,7 @@ pub async fn tasks(
             flow: flow_index,
             units,
             rows,
+            rows_updated: None,
         });
     };
     let mut units = Vec::new();
@@ -81,6 +87,7 @@ pub async fn tasks(
         flow: flow_index,
         units,
         rows,
+        rows_updated: None,
     })
 }
 
@@ -191,23 +198,25 @@ async fn refuse_existing(
     key: &KeyPlan,
     units: &[UnitTask],
 ) -> Result<(), SwitchError> {
+    let asked = ranges_of(units);
+    if let Some(replace) = &flow.replace {
+        // What is in the way goes; told here, before any lock is taken, is what cannot.
+        if let (ReplaceScope::Partitions, Some(facts)) = (replace.scope, &flow.facts) {
+            let partitions = old_tables::partitions(session, facts.oid).await?;
+            if let Err(partly) = replace::covered(session, key, &asked, partitions).await? {
+                return Err(SwitchError::Partly {
+                    target: flow.target(),
+                    what: partly.what(),
+                    mend: partly.hint(),
+                });
+            }
+        }
+        return Ok(());
+    }
     // Read anew: somebody may have added a partition while the load ran.
     let Some(facts) = catalog::target(session, &flow.schema, &flow.table).await? else {
         return Ok(());
     };
-    let asked: Vec<PartitionRange> = units
-        .iter()
-        .filter(|unit| unit.attached)
-        .map(|unit| PartitionRange {
-            label: format!(
-                "{} to {}",
-                unit.lower.as_deref().unwrap_or("MINVALUE"),
-                unit.upper.as_deref().unwrap_or("MAXVALUE")
-            ),
-            lower: unit.lower.clone(),
-            upper: unit.upper.clone(),
-        })
-        .collect();
     let existing = ranges::existing(&facts);
     let found = ranges::overlap(session, &key.comparable_type(), &asked, &existing).await?;
     match found {

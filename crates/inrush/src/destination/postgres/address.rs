@@ -1,14 +1,28 @@
-//! Connection URLs, and what fills their gaps.
+//! Where a connection goes: hosts in the order in which they are tried, and how they are reached.
 
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::Host;
+use tokio_postgres::config::{ChannelBinding, Host};
 
 use super::DestinationError;
 use super::password_file;
+use super::service_file::ServiceFile;
+use super::settings::Settings;
 use crate::package::redacted_url;
+
+const PORT: u16 = 5432;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// The least that libpq waits.
+const CONNECT_TIMEOUT_MIN: Duration = Duration::from_secs(2);
+/// After this long without an answer the other end is asked whether it lives, every
+/// `KEEPALIVE_INTERVAL`, `KEEPALIVE_COUNT` times.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_COUNT: u32 = 6;
 
 /// How far TLS is insisted on, with the meanings that libpq gives these words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,33 +42,73 @@ pub enum SslMode {
 /// What fills the gaps of a URL; the caller reads it from the environment.
 #[derive(Clone, Default)]
 pub struct ConnectionDefaults {
-    /// `PGHOST`.
-    pub host: Option<String>,
-    /// `PGPORT`.
-    pub port: Option<u16>,
-    /// `PGUSER`, else the name of the user at the operating system.
+    /// Values of `PG*` variables by the names that URLs have for them: `host`, `sslmode`, ...
+    pub variables: Vec<(String, String)>,
+    /// The name of the user at the operating system.
     pub user: Option<String>,
-    /// `PGDATABASE`.
-    pub database: Option<String>,
-    /// `PGPASSWORD`.
-    pub password: Option<String>,
     /// The text of `.pgpass`.
     pub password_file: Option<String>,
-    /// `PGSSLMODE`.
-    pub ssl_mode: Option<String>,
-    /// `PGSSLROOTCERT`.
+    /// `PGSERVICE`.
+    pub service: Option<String>,
+    /// Service files, the first one that defines a service counts.
+    pub service_files: Vec<ServiceFile>,
+    /// `~/.postgresql/root.crt`, where it exists.
     pub ssl_root_certificate: Option<PathBuf>,
+}
+
+/// How a silent peer is found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keepalive {
+    /// Silence before the first question; without keepalives none is asked.
+    pub idle: Option<Duration>,
+    /// Between questions.
+    pub interval: Duration,
+    /// Questions without an answer after which the peer is given up.
+    pub count: u32,
+    /// How long sent data may stay unacknowledged.
+    pub user_timeout: Option<Duration>,
+}
+
+/// One of the servers that an address names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its name, or the folder of its socket: what certificates and passwords are for.
+    pub host: Host,
+    /// Where it is reached, where its name is not asked.
+    pub host_address: Option<String>,
+    /// Its port.
+    pub port: u16,
+}
+
+impl Place {
+    /// Host and port, or the socket.
+    pub fn describe(&self) -> String {
+        match &self.host {
+            Host::Tcp(host) if host.contains(':') => format!("[{host}]:{}", self.port),
+            Host::Tcp(host) => format!("{host}:{}", self.port),
+            Host::Unix(folder) => format!("{}/.s.PGSQL.{}", folder.display(), self.port),
+        }
+    }
 }
 
 /// A database that can be connected to.
 #[derive(Clone)]
 pub struct Address {
-    /// What the driver takes. Its `Debug` leaves the password out.
+    /// What the driver takes, but for host and password. Its `Debug` leaves the password out.
     pub config: Config,
+    /// Its servers, in the order in which they are tried; one of them must be a primary.
+    pub places: Vec<Place>,
     /// How far TLS is insisted on.
     pub ssl_mode: SslMode,
     /// Certificates of trusted authorities; the system's where there is none.
     pub ssl_root_certificate: Option<PathBuf>,
+    /// How long one server is given to answer.
+    pub connect_timeout: Duration,
+    /// How a silent server is found out.
+    pub keepalive: Keepalive,
+    password_file: Option<String>,
+    /// The place that took the last connection: the others of a run go there as well.
+    last_good: Arc<AtomicUsize>,
 }
 
 impl Address {
@@ -69,74 +123,64 @@ impl Address {
                 "it must start with postgresql:// or be the word `embedded`".to_owned(),
             ));
         }
-        let (base, query) = match url.split_once('?') {
-            Some((base, query)) => (base, query),
-            None => (url, ""),
-        };
-        let mut ssl_mode = defaults.ssl_mode.clone();
-        let mut ssl_root_certificate = defaults.ssl_root_certificate.clone();
-        let mut kept = Vec::new();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair
-                .split_once('=')
-                .ok_or_else(|| fail(format!("`{pair}` in it is not `name=value`")))?;
-            match key {
-                "sslmode" => ssl_mode = Some(value.to_owned()),
-                "sslrootcert" => {
-                    ssl_root_certificate = Some(PathBuf::from(percent_decode(value)));
-                }
-                "sslcert" | "sslkey" | "sslpassword" | "sslcrl" | "service" | "gssencmode"
-                | "krbsrvname" => {
-                    return Err(fail(format!("`{key}` is not supported yet")));
-                }
-                _ => kept.push(pair),
-            }
+        let settings = Settings::gather(url, defaults).map_err(fail)?;
+        Address::of_settings(&settings, defaults).map_err(fail)
+    }
+
+    fn of_settings(settings: &Settings, defaults: &ConnectionDefaults) -> Result<Address, String> {
+        let (ssl_mode, ssl_root_certificate) = settings.tls()?;
+        let mut config = Config::new();
+        let user = settings.get("user").or(defaults.user.as_deref());
+        let user = user.ok_or("it names no user and PGUSER is not set")?;
+        config.user(user);
+        config.dbname(settings.get("dbname").unwrap_or(user));
+        if let Some(password) = settings.get("password") {
+            config.password(password);
         }
-        let url_for_driver = if kept.is_empty() {
-            base.to_owned()
-        } else {
-            format!("{base}?{}", kept.join("&"))
-        };
-        let mut config =
-            Config::from_str(&url_for_driver).map_err(|error| fail(super::error::chain(&error)))?;
-        fill(&mut config, defaults);
-        if config.get_user().is_none() {
-            return Err(fail("it names no user and PGUSER is not set".to_owned()));
+        if let Some(options) = settings.get("options") {
+            config.options(options);
         }
-        let mode_word = ssl_mode.unwrap_or_else(|| "prefer".to_owned());
-        let ssl_mode = match mode_word.as_str() {
-            "disable" => SslMode::Disable,
-            "allow" | "prefer" => SslMode::Prefer,
-            "require" => SslMode::Require,
-            "verify-ca" => SslMode::VerifyCa,
-            "verify-full" => SslMode::VerifyFull,
+        config.channel_binding(match settings.get("channel_binding").unwrap_or("prefer") {
+            "disable" => ChannelBinding::Disable,
+            "prefer" => ChannelBinding::Prefer,
+            "require" => ChannelBinding::Require,
             other => {
-                return Err(fail(format!(
-                    "sslmode `{other}` is none of disable, allow, prefer, require, verify-ca, \
-                     verify-full"
-                )));
+                return Err(format!(
+                    "channel_binding `{other}` is none of disable, prefer, require"
+                ));
             }
-        };
+        });
         config.ssl_mode(match ssl_mode {
             SslMode::Disable => tokio_postgres::config::SslMode::Disable,
             SslMode::Prefer => tokio_postgres::config::SslMode::Prefer,
             _ => tokio_postgres::config::SslMode::Require,
         });
+        check_session_wish(settings)?;
+        let connect_timeout = settings
+            .seconds("connect_timeout")?
+            .map_or(CONNECT_TIMEOUT, |wish| wish.max(CONNECT_TIMEOUT_MIN));
+        let is_system = settings.get("sslrootcert") == Some("system");
         Ok(Address {
             config,
+            places: places(settings)?,
             ssl_mode,
-            ssl_root_certificate,
+            ssl_root_certificate: ssl_root_certificate
+                .or_else(|| defaults.ssl_root_certificate.clone().filter(|_| !is_system)),
+            connect_timeout,
+            keepalive: keepalive(settings)?,
+            password_file: defaults.password_file.clone(),
+            last_good: Arc::default(),
         })
     }
 
-    /// The server in words: host and port, or the socket.
+    /// The server that took the last connection.
+    pub fn place(&self) -> &Place {
+        &self.places[self.last_good.load(Ordering::Relaxed)]
+    }
+
+    /// The same in words.
     pub fn server(&self) -> String {
-        let port = self.config.get_ports().first().copied().unwrap_or(5432);
-        match self.config.get_hosts().first() {
-            Some(Host::Tcp(host)) => format!("{host}:{port}"),
-            Some(Host::Unix(folder)) => format!("{}/.s.PGSQL.{port}", folder.display()),
-            None => format!("port {port}"),
-        }
+        self.place().describe()
     }
 
     /// Server, database and user, without a password.
@@ -148,96 +192,185 @@ impl Address {
             self.config.get_user().unwrap_or("?")
         )
     }
-}
 
-fn fill(config: &mut Config, defaults: &ConnectionDefaults) {
-    if config.get_hosts().is_empty() {
-        match &defaults.host {
-            Some(host) => config.host(host),
-            None => match ["/var/run/postgresql", "/tmp"]
-                .iter()
-                .find(|folder| std::path::Path::new(folder).join(".s.PGSQL.5432").exists())
-            {
-                Some(folder) => config.host(*folder),
-                None => config.host("localhost"),
-            },
-        };
+    /// The servers in the order in which they are to be tried now, with their numbers.
+    pub fn places_to_try(&self) -> impl Iterator<Item = (usize, &Place)> {
+        let count = self.places.len();
+        let first = self.last_good.load(Ordering::Relaxed);
+        (0..count).map(move |step| {
+            let number = (first + step) % count;
+            (number, &self.places[number])
+        })
     }
-    if config.get_ports().is_empty() {
-        config.port(defaults.port.unwrap_or(5432));
+
+    /// Notes which server took a connection.
+    pub fn took(&self, number: usize) {
+        self.last_good.store(number, Ordering::Relaxed);
     }
-    if config.get_user().is_none()
-        && let Some(user) = &defaults.user
-    {
-        config.user(user);
-    }
-    if config.get_dbname().is_none() {
-        let name = defaults
-            .database
-            .clone()
-            .or_else(|| config.get_user().map(str::to_owned));
-        if let Some(name) = name {
-            config.dbname(name);
-        }
-    }
-    if config.get_password().is_none() {
-        if let Some(password) = &defaults.password {
-            config.password(password);
-        } else if let Some(text) = &defaults.password_file {
-            let host = match config.get_hosts().first() {
-                Some(Host::Tcp(host)) => host.clone(),
-                Some(Host::Unix(_)) | None => "localhost".to_owned(),
+
+    /// What the driver takes to log in at a server: with the password of the URL, of PGPASSWORD, or
+    /// of the line of `.pgpass` that is for this server.
+    pub fn config_for(&self, place: &Place) -> Config {
+        let mut config = self.config.clone();
+        if config.get_password().is_none()
+            && let Some(text) = &self.password_file
+        {
+            let find = |host: &str| {
+                password_file::find(
+                    text,
+                    host,
+                    place.port,
+                    config.get_dbname().unwrap_or_default(),
+                    config.get_user().unwrap_or_default(),
+                )
             };
-            let port = config.get_ports().first().copied().unwrap_or(5432);
-            let found = password_file::find(
-                text,
-                &host,
-                port,
-                config.get_dbname().unwrap_or_default(),
-                config.get_user().unwrap_or_default(),
-            );
+            let found = match &place.host {
+                Host::Tcp(host) => find(host),
+                Host::Unix(folder) => {
+                    find("localhost").or_else(|| find(&folder.display().to_string()))
+                }
+            };
             if let Some(password) = found {
                 config.password(password);
             }
         }
+        config
     }
 }
 
-fn percent_decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let pair = bytes
-            .get(at + 1..at + 3)
-            .and_then(|pair| std::str::from_utf8(pair).ok())
-            .and_then(|pair| u8::from_str_radix(pair, 16).ok());
-        match (bytes[at], pair) {
-            (b'%', Some(byte)) => {
-                decoded.push(byte);
-                at += 3;
-            }
-            (byte, _) => {
-                decoded.push(byte);
-                at += 1;
-            }
+/// The servers that the settings name, in the order in which they are tried.
+fn places(settings: &Settings) -> Result<Vec<Place>, String> {
+    let list = |name: &str| -> Vec<String> {
+        settings
+            .get(name)
+            .map(|text| text.split(',').map(|one| one.trim().to_owned()).collect())
+            .unwrap_or_default()
+    };
+    let (hosts, addresses, ports) = (list("host"), list("hostaddr"), list("port"));
+    let count = hosts.len().max(addresses.len()).max(1);
+    for (name, given) in [("host", &hosts), ("hostaddr", &addresses)] {
+        if !given.is_empty() && given.len() != count {
+            return Err(format!(
+                "it has {} of {name} for {count} servers",
+                given.len()
+            ));
         }
     }
-    String::from_utf8_lossy(&decoded).into_owned()
+    if ports.len() > 1 && ports.len() != count {
+        return Err(format!("it has {} ports for {count} servers", ports.len()));
+    }
+    let mut found = Vec::with_capacity(count);
+    for index in 0..count {
+        let address = addresses.get(index).filter(|text| !text.is_empty());
+        let port = match ports.get(index).or(ports.first()).map(String::as_str) {
+            None | Some("") => PORT,
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|port| *port > 0)
+                .ok_or_else(|| format!("`{text}` is no port"))?,
+        };
+        let host = hosts.get(index).map_or("", String::as_str);
+        let host = match (host, address) {
+            ("", Some(address)) => Host::Tcp(address.clone()),
+            ("", None) => usual_host(port),
+            (path, _) if path.starts_with('/') => Host::Unix(PathBuf::from(path)),
+            (name, _) => Host::Tcp(name.to_owned()),
+        };
+        found.push(Place {
+            host,
+            host_address: address.cloned(),
+            port,
+        });
+    }
+    match settings.get("load_balance_hosts") {
+        None | Some("disable") => {}
+        // The process's own number is chance enough to spread loaders over servers.
+        Some("random") => found.rotate_left(std::process::id() as usize % count),
+        Some(other) => {
+            return Err(format!(
+                "load_balance_hosts `{other}` is none of disable, random"
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// Where a server is looked for that nobody named: its socket where there is one.
+fn usual_host(port: u16) -> Host {
+    ["/var/run/postgresql", "/tmp"]
+        .iter()
+        .map(Path::new)
+        .find(|folder| folder.join(format!(".s.PGSQL.{port}")).exists())
+        .map_or_else(
+            || Host::Tcp("localhost".to_owned()),
+            |folder| Host::Unix(folder.to_owned()),
+        )
+}
+
+/// A load writes: of several servers the primary is taken, whatever is wished beyond that.
+fn check_session_wish(settings: &Settings) -> Result<(), String> {
+    match settings.get("target_session_attrs") {
+        None | Some("any" | "read-write" | "primary") => Ok(()),
+        Some(wish @ ("read-only" | "standby" | "prefer-standby")) => Err(format!(
+            "target_session_attrs={wish} asks for a server that takes no writes"
+        )),
+        Some(other) => Err(format!("target_session_attrs `{other}` is not known")),
+    }
+}
+
+fn keepalive(settings: &Settings) -> Result<Keepalive, String> {
+    let idle = settings
+        .seconds("keepalives_idle")?
+        .unwrap_or(KEEPALIVE_IDLE);
+    let interval = settings
+        .seconds("keepalives_interval")?
+        .unwrap_or(KEEPALIVE_INTERVAL);
+    let count = match settings.number("keepalives_count")? {
+        None | Some(0) => KEEPALIVE_COUNT,
+        Some(count) => u32::try_from(count).map_err(|_| "keepalives_count is too large")?,
+    };
+    let user_timeout = match settings.number("tcp_user_timeout")? {
+        Some(0) => None,
+        Some(milliseconds) => Some(Duration::from_millis(milliseconds)),
+        // Data that nobody acknowledges is given up as late as an idle peer would be.
+        None => Some(idle + interval * count),
+    };
+    Ok(Keepalive {
+        idle: (settings.number("keepalives")? != Some(0)).then_some(idle),
+        interval,
+        count,
+        user_timeout,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn defaults(variables: &[(&str, &str)]) -> ConnectionDefaults {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        ConnectionDefaults {
+            variables: variables.iter().map(own).collect(),
+            user: Some("etl".to_owned()),
+            service_files: vec![ServiceFile {
+                path: PathBuf::from("/etc/pg_service.conf"),
+                text: "[dw]\nhost=a,b\nport=6000,6001\ndbname=tpch\npassword=x=y\n\
+                       [odd]\ncolour=blue\n"
+                    .to_owned(),
+            }],
+            password_file: Some("a:*:*:*:first\nb:*:*:*:second\n".to_owned()),
+            ..ConnectionDefaults::default()
+        }
+    }
+
+    fn servers(address: &Address) -> Vec<String> {
+        address.places.iter().map(Place::describe).collect()
+    }
+
     #[test]
     fn gaps_are_filled_and_the_url_wins() {
-        let defaults = ConnectionDefaults {
-            host: Some("elsewhere".to_owned()),
-            user: Some("etl".to_owned()),
-            password: Some("secret".to_owned()),
-            ..ConnectionDefaults::default()
-        };
+        let defaults = defaults(&[("host", "elsewhere"), ("password", "secret")]);
         let address = Address::parse("postgresql://dw:6000/tpch?sslmode=verify-full", &defaults)
             .expect("a good URL");
         assert_eq!(address.describe(), "dw:6000 database tpch as etl");
@@ -246,17 +379,72 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_sslmode_is_named() {
-        let defaults = ConnectionDefaults {
-            user: Some("etl".to_owned()),
-            ..ConnectionDefaults::default()
-        };
-        let error = Address::parse("postgresql://dw/t?sslmode=always", &defaults)
-            .err()
-            .expect("refused");
-        assert!(
-            error.to_string().contains("sslmode `always` is none of"),
-            "{error}"
+    fn a_service_fills_gaps_before_the_environment() {
+        let defaults = defaults(&[("host", "elsewhere"), ("port", "7000"), ("user", "me")]);
+        let address =
+            Address::parse("postgresql:///?service=dw", &defaults).expect("a good service");
+        assert_eq!(servers(&address), ["a:6000", "b:6001"]);
+        assert_eq!(address.describe(), "a:6000 database tpch as me");
+        assert_eq!(address.config.get_password(), Some(&b"x=y"[..]));
+        let address =
+            Address::parse("postgresql://c/?service=dw&port=1", &defaults).expect("a good service");
+        assert_eq!(servers(&address), ["c:1"]);
+    }
+
+    #[test]
+    fn each_server_has_its_own_password() {
+        let address = Address::parse("postgresql://a,b:6001/x", &defaults(&[])).expect("good");
+        assert_eq!(servers(&address), ["a:5432", "b:6001"]);
+        let passwords: Vec<Option<Vec<u8>>> = address
+            .places
+            .iter()
+            .map(|place| address.config_for(place).get_password().map(<[u8]>::to_vec))
+            .collect();
+        assert_eq!(
+            passwords,
+            [Some(b"first".to_vec()), Some(b"second".to_vec())]
         );
+        address.took(1);
+        let order: Vec<usize> = address.places_to_try().map(|(number, _)| number).collect();
+        assert_eq!(order, [1, 0]);
+    }
+
+    macro_rules! refuses {
+        ($($name:ident: $url:expr => $said:expr;)*) => {$(
+            #[test]
+            fn $name() {
+                let error = Address::parse($url, &defaults(&[])).err().expect("refused");
+                assert!(error.to_string().contains($said), "{error}");
+            }
+        )*};
+    }
+
+    refuses! {
+        unknown_sslmode: "postgresql://dw/t?sslmode=always" => "sslmode `always` is none of";
+        weak_sslmode_for_public_authorities:
+            "postgresql://dw/t?sslrootcert=system&sslmode=require" => "needs verify-full";
+        unknown_setting: "postgresql://dw/t?colour=blue" => "`colour` is no setting";
+        unknown_setting_of_a_service: "postgresql:///?service=odd" => "the service `odd` in /etc";
+        unknown_service: "postgresql:///?service=lake" => "`lake` is not in /etc/pg_service.conf";
+        a_standby: "postgresql://a/t?target_session_attrs=standby" => "takes no writes";
+        two_ports_for_three_hosts: "postgresql:///t?host=a,b,c&port=1,2" => "2 ports for 3";
+        no_port: "postgresql:///t?host=a&port=x" => "`x` is no port";
+        client_certificate: "postgresql://dw/t?sslcert=x" => "`sslcert` is not supported yet";
+        broken_encoding: "postgresql://dw/t?host=%zz" => "two hexadecimal digits";
+    }
+
+    #[test]
+    fn keepalives_are_what_libpq_means_by_them() {
+        let parse = |query: &str| {
+            let url = format!("postgresql://dw/t?{query}");
+            Address::parse(&url, &defaults(&[]))
+                .expect("a good URL")
+                .keepalive
+        };
+        let keepalive = parse("keepalives_idle=5&keepalives_interval=2&keepalives_count=3");
+        assert_eq!(keepalive.idle, Some(Duration::from_secs(5)));
+        assert_eq!(keepalive.user_timeout, Some(Duration::from_secs(11)));
+        assert_eq!(parse("keepalives=0").idle, None);
+        assert_eq!(parse("tcp_user_timeout=0").user_timeout, None);
     }
 }

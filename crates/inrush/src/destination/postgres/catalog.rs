@@ -47,6 +47,17 @@ pub struct TargetFacts {
     pub tablespace: Option<String>,
     /// `pg_class.relreplident`: `d` the primary key, `f` the full row, `n` nothing, `i` an index.
     pub replica_identity: char,
+    /// Foreign keys of other tables that refer to it.
+    pub referring: Vec<ReferringKey>,
+}
+
+/// A foreign key of another table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReferringKey {
+    /// Its name and its table, for a person.
+    pub label: String,
+    /// Deleting a row that it refers to deletes or changes rows of its table.
+    pub cascades: bool,
 }
 
 /// A column of a target.
@@ -84,8 +95,14 @@ pub struct Partitioning {
 /// A partition that is there already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
+    /// Its OID.
+    pub oid: u32,
+    /// Its schema.
+    pub schema: String,
     /// Its name, without the schema.
     pub name: String,
+    /// It is partitioned itself.
+    pub partitioned: bool,
     /// `pg_get_expr(relpartbound)`.
     pub bound: String,
 }
@@ -164,11 +181,12 @@ pub async fn target(
         None => None,
     };
     let has_rows = if matches!(kind, 'r' | 'p') {
-        let sql = format!(
-            "SELECT EXISTS (SELECT FROM {})",
-            quote::qualified(schema, name)
-        );
-        session.query(&sql, &[], &doing).await?[0].get(0)
+        let table = quote::qualified(schema, name);
+        let look = "SELECT has_any_column_privilege($1::oid, 'SELECT')";
+        let sql = format!("SELECT EXISTS (SELECT FROM {table})");
+        // Whoever may not look there takes it to be filled.
+        !session.query(look, &[&oid], &doing).await?[0].get::<_, bool>(0)
+            || session.query(&sql, &[], &doing).await?[0].get(0)
     } else {
         false
     };
@@ -194,6 +212,7 @@ pub async fn target(
             &doing,
         )
         .await?,
+        referring: referring(session, oid, &doing).await?,
         // `3` is the event INSERT.
         insert_rules: names(
             session,
@@ -207,6 +226,30 @@ pub async fn target(
         tablespace: row.get(9),
         replica_identity: first_character(row.get(10)),
     }))
+}
+
+async fn referring(
+    session: &Session,
+    oid: u32,
+    doing: &str,
+) -> Result<Vec<ReferringKey>, DestinationError> {
+    // Those of partitions come with that of their parent.
+    let rows = session
+        .query(
+            "SELECT format('%I of %s', conname, conrelid::regclass), confdeltype IN ('c', 'n', 'd') \
+             FROM pg_constraint WHERE confrelid = $1 AND contype = 'f' AND conrelid <> $1 \
+               AND conparentid = 0 ORDER BY 1",
+            &[&oid],
+            doing,
+        )
+        .await?;
+    Ok(rows
+        .iter()
+        .map(|row| ReferringKey {
+            label: row.get(0),
+            cascades: row.get(1),
+        })
+        .collect())
 }
 
 async fn columns(
@@ -264,9 +307,11 @@ pub async fn partitions(
 ) -> Result<Vec<Partition>, DestinationError> {
     let rows = session
         .query(
-            "SELECT c.relname::text, pg_get_expr(c.relpartbound, c.oid) \
+            "SELECT c.relname::text, pg_get_expr(c.relpartbound, c.oid), c.oid, n.nspname::text, \
+                    c.relkind = 'p' \
              FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid \
-             WHERE i.inhparent = $1 AND c.relispartition ORDER BY 1",
+             JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE i.inhparent = $1 AND c.relispartition ORDER BY 4, 1",
             &[&oid],
             doing,
         )
@@ -276,6 +321,9 @@ pub async fn partitions(
         .map(|row| Partition {
             name: row.get(0),
             bound: row.get::<_, Option<String>>(1).unwrap_or_default(),
+            oid: row.get(2),
+            schema: row.get(3),
+            partitioned: row.get(4),
         })
         .collect())
 }

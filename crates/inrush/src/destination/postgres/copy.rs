@@ -125,8 +125,9 @@ impl<'session> CopyWriter<'session> {
             return Err(self.refusal().await);
         }
         self.bytes_count += block.len() as u64;
-        let block = self.pool.lend(block);
         let before = Instant::now();
+        self.session.pace.pass(block.len(), &self.stop).await;
+        let block = self.pool.lend(block);
         let sent = self.sink.send(block).await;
         self.wait_time += before.elapsed();
         match sent {

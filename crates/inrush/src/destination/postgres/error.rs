@@ -2,6 +2,8 @@
 
 use tokio_postgres::error::SqlState;
 
+use super::refusal::RefusalFacts;
+
 /// An error of the destination, or of the way to it.
 #[derive(Debug, thiserror::Error)]
 pub enum DestinationError {
@@ -39,6 +41,8 @@ pub enum DestinationError {
         context: Option<String>,
         /// The server's own hint.
         hint: Option<String>,
+        /// All of it, field by field.
+        facts: Box<RefusalFacts>,
     },
     /// The connection went away.
     #[error("{doing}: the connection to the server was lost ({reason})")]
@@ -79,6 +83,7 @@ impl DestinationError {
                 },
                 context: refusal.where_().map(place),
                 hint: refusal.hint().map(str::to_owned),
+                facts: Box::new(RefusalFacts::from(refusal)),
             },
             None => DestinationError::Lost {
                 doing,
@@ -91,6 +96,14 @@ impl DestinationError {
     pub fn code(&self) -> Option<&SqlState> {
         match self {
             DestinationError::Refused { code, .. } => Some(code),
+            _ => None,
+        }
+    }
+
+    /// What the server said of a row that it refused, where a row is at fault.
+    pub fn row_refusal(&self) -> Option<&RefusalFacts> {
+        match self {
+            DestinationError::Refused { facts, .. } if facts.is_of_a_row() => Some(facts),
             _ => None,
         }
     }

@@ -153,3 +153,81 @@ async fn refuse_transaction_pooler(
         hint: "connect to the server itself, or to a pool with pool_mode = session".to_owned(),
     })
 }
+
+/// A standby or a slot that is too far behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Behind {
+    /// Which one.
+    pub who: String,
+    /// Bytes of WAL that it has not replayed, or holds back.
+    pub bytes: u64,
+    /// What is allowed.
+    pub bytes_max: u64,
+}
+
+/// The standby or slot that is furthest past its limit.
+pub async fn furthest_behind(
+    session: &Session,
+    replica_lag_bytes_max: Option<u64>,
+    slot_bytes_max: Option<u64>,
+) -> Result<Option<Behind>, DestinationError> {
+    let limit = |bytes: Option<u64>| bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+    let rows = session
+        .query(
+            "SELECT who, behind, most FROM ( \
+                 SELECT 'standby ' || application_name AS who, $1::int8 AS most, \
+                        pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::int8 AS behind \
+                 FROM pg_stat_replication \
+                 UNION ALL \
+                 SELECT 'replication slot ' || slot_name, $2::int8, \
+                        pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::int8 \
+                 FROM pg_replication_slots) AS found \
+             WHERE behind > most ORDER BY behind - most DESC LIMIT 1",
+            &[&limit(replica_lag_bytes_max), &limit(slot_bytes_max)],
+            "asking how far standbys are behind",
+        )
+        .await?;
+    Ok(rows.first().map(|row| Behind {
+        who: row.get(0),
+        bytes: row.get::<_, i64>(1).unsigned_abs(),
+        bytes_max: row.get::<_, i64>(2).unsigned_abs(),
+    }))
+}
+
+/// Refuses to look after standbys that the role may not see: it would see none of them lag.
+pub async fn refuse_blind(session: &Session, role: &str) -> Result<(), DestinationError> {
+    let sees = session
+        .query(
+            "SELECT pg_has_role('pg_read_all_stats', 'USAGE')",
+            &[],
+            "asking what the role may see",
+        )
+        .await?;
+    if sees[0].get(0) {
+        return Ok(());
+    }
+    Err(DestinationError::Unsuitable {
+        what: format!(
+            "`replica_lag_bytes_max` is set, and the role {role} may not see how far standbys are \
+             behind"
+        ),
+        hint: format!("GRANT pg_monitor TO {role}, or load without it"),
+    })
+}
+
+/// The folder on the server's machine where new tables go, where the role may know it.
+pub async fn table_folder(session: &Session) -> Result<Option<String>, DestinationError> {
+    let rows = session
+        .query(
+            "SELECT coalesce(nullif(pg_tablespace_location(t.oid), ''), \
+                    (SELECT setting FROM pg_settings WHERE name = 'data_directory')) \
+             FROM pg_database AS d JOIN pg_tablespace AS t ON \
+                  CASE current_setting('default_tablespace') WHEN '' THEN t.oid = d.dattablespace \
+                  ELSE t.spcname = current_setting('default_tablespace') END \
+             WHERE d.datname = current_database()",
+            &[],
+            "asking where tables are stored",
+        )
+        .await?;
+    Ok(rows.first().and_then(|row| row.get(0)))
+}

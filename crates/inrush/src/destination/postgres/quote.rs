@@ -20,6 +20,15 @@ pub fn literal(text: &str) -> String {
     }
 }
 
+/// The beginning of a text that has at most so many bytes.
+pub fn cut(text: &str, bytes_max: usize) -> &str {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

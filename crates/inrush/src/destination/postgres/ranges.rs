@@ -49,6 +49,63 @@ pub fn parse(bound: &str) -> Option<(Option<String>, Option<String>)> {
     ))
 }
 
+/// How new ranges cover one that exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// All of it.
+    Whole,
+    /// This one of the new ranges covers a part of it, and nothing the rest.
+    Partly(String),
+}
+
+/// How `asked`, which do not overlap each other, cover those of `existing` that they touch, by
+/// index.
+pub async fn coverage(
+    session: &Session,
+    comparable_type: &str,
+    asked: &[PartitionRange],
+    existing: &[PartitionRange],
+) -> Result<Vec<(usize, Coverage)>, DestinationError> {
+    if asked.is_empty() || existing.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Ranges that follow each other without a gap are one.
+    let sql = format!(
+        "WITH a (label, lower, upper) AS (VALUES {}), e (label, lower, upper) AS (VALUES {}), \
+         ordered AS (SELECT *, row_number() OVER w AS n, lag(upper) OVER w AS before \
+                     FROM a WINDOW w AS (ORDER BY lower NULLS FIRST)), \
+         numbered AS (SELECT *, sum(CASE WHEN n > 1 AND before = lower THEN 0 ELSE 1 END) \
+                                OVER (ORDER BY n) AS run FROM ordered), \
+         whole AS (SELECT f.lower, l.upper FROM numbered f JOIN numbered l USING (run) \
+                   WHERE f.n = (SELECT min(n) FROM numbered x WHERE x.run = f.run) \
+                     AND l.n = (SELECT max(n) FROM numbered x WHERE x.run = f.run)), \
+         met AS (SELECT number, e.lower, e.upper, min(a.label) AS asked \
+                 FROM (SELECT *, row_number() OVER () - 1 AS number FROM e) e JOIN a \
+                   ON (a.lower IS NULL OR e.upper IS NULL OR a.lower < e.upper) \
+                  AND (a.upper IS NULL OR e.lower IS NULL OR e.lower < a.upper) \
+                 GROUP BY 1, 2, 3) \
+         SELECT number::int8, asked, EXISTS (SELECT FROM whole w WHERE \
+                  (w.lower IS NULL OR w.lower <= met.lower) \
+                  AND (w.upper IS NULL OR met.upper <= w.upper)) \
+         FROM met ORDER BY 1",
+        values(comparable_type, asked),
+        values(comparable_type, existing)
+    );
+    let rows = session
+        .query(&sql, &[], "comparing partition bounds")
+        .await?;
+    Ok(rows
+        .iter()
+        .map(|row| {
+            let coverage = match row.get(2) {
+                true => Coverage::Whole,
+                false => Coverage::Partly(row.get(1)),
+            };
+            (row.get::<_, i64>(0) as usize, coverage)
+        })
+        .collect())
+}
+
 /// The first of `asked` that overlaps one of `existing`, with that one.
 pub async fn overlap(
     session: &Session,

@@ -11,17 +11,14 @@ use tokio_postgres::tls::{MakeTlsConnect, NoTls};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
-use super::address::{Address, SslMode};
+use super::address::{Address, Keepalive, Place, SslMode};
 use super::error::{DestinationError, chain};
 use super::socket::{SocketWatch, Watched, WatchedTls};
 use super::tls;
+use crate::pace::Pace;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// After this long without an answer the other end is asked whether it lives, every
-/// `KEEPALIVE_INTERVAL`, `KEEPALIVE_COUNT` times.
-const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-const KEEPALIVE_COUNT: u32 = 6;
+/// How long a connection may take to end.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Settings of every session. Timeouts of the site are for its applications: a load takes as long
 /// as it takes, and stops at the user's word. An empty search path makes every name ours or
@@ -48,6 +45,8 @@ pub struct Session {
     pub watch: Arc<SocketWatch>,
     /// The backend's process id as it says itself.
     pub backend_process_id: i32,
+    /// How fast it may be sent rows.
+    pub pace: Arc<Pace>,
     connection: tokio::task::JoinHandle<()>,
 }
 
@@ -57,15 +56,36 @@ impl Session {
         address: &Address,
         application_name: &str,
     ) -> Result<Session, DestinationError> {
-        let mut config = address.config.clone();
+        let mut failures = Vec::new();
+        for (number, place) in address.places_to_try() {
+            match Session::open_at(address, place, application_name).await {
+                Ok(session) => {
+                    address.took(number);
+                    return Ok(session);
+                }
+                Err(error) => failures.push(error),
+            }
+        }
+        Err(all_failed(failures))
+    }
+
+    /// Connects to one of an address's servers. Where it has several, one that is in recovery is
+    /// passed over: a load needs the primary.
+    async fn open_at(
+        address: &Address,
+        place: &Place,
+        application_name: &str,
+    ) -> Result<Session, DestinationError> {
+        let mut config = address.config_for(place);
         config.application_name(application_name);
-        let attempt = tokio::time::timeout(CONNECT_TIMEOUT, connect(&config, address)).await;
+        let attempt =
+            tokio::time::timeout(address.connect_timeout, connect(&config, address, place)).await;
         let (client, connection, watch) = match attempt {
             Ok(connected) => connected?,
             Err(_) => {
                 return Err(DestinationError::Connect {
-                    server: address.server(),
-                    reason: format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()),
+                    server: place.describe(),
+                    reason: format!("no answer within {} s", address.connect_timeout.as_secs()),
                     hint: "check host and port, and whether a firewall drops the packets"
                         .to_owned(),
                     source: None,
@@ -78,13 +98,25 @@ impl Session {
             .await
             .map_err(|error| DestinationError::from_driver(error, doing))?;
         let row = client
-            .query_one("SELECT pg_catalog.pg_backend_pid()", &[])
+            .query_one(
+                "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery()",
+                &[],
+            )
             .await
             .map_err(|error| DestinationError::from_driver(error, doing))?;
+        if address.places.len() > 1 && row.get(1) {
+            return Err(DestinationError::Connect {
+                server: place.describe(),
+                reason: "it is a standby (in recovery)".to_owned(),
+                hint: "name the primary among the hosts".to_owned(),
+                source: None,
+            });
+        }
         Ok(Session {
             client,
             watch,
             backend_process_id: row.get(0),
+            pace: Arc::default(),
             connection,
         })
     }
@@ -132,25 +164,48 @@ impl Session {
     /// Ends the connection and waits until the server has seen it.
     pub async fn close(self) {
         drop(self.client);
-        // The task ends when the driver has sent Terminate and closed the socket.
-        let _ = self.connection.await;
+        // The task ends when the driver has sent Terminate and closed the socket; a network that
+        // takes nothing is not waited for.
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.connection).await;
     }
 }
 
 type Connected = (Client, tokio::task::JoinHandle<()>, Arc<SocketWatch>);
 
+/// Why none of an address's servers could be used: of one its own reason, of several all.
+fn all_failed(mut failures: Vec<DestinationError>) -> DestinationError {
+    if failures.len() == 1 {
+        return failures.remove(0);
+    }
+    let each: Vec<String> = failures
+        .iter()
+        .map(|failure| match failure {
+            DestinationError::Connect { server, reason, .. } => format!("{server}: {reason}"),
+            other => other.to_string(),
+        })
+        .collect();
+    DestinationError::Connect {
+        server: format!("any of {} servers", failures.len()),
+        reason: each.join("; "),
+        hint: failures
+            .iter()
+            .find_map(DestinationError::hint)
+            .unwrap_or_else(|| "check the hosts of the URL".to_owned()),
+        source: None,
+    }
+}
+
 async fn connect(
     config: &tokio_postgres::Config,
     address: &Address,
+    place: &Place,
 ) -> Result<Connected, DestinationError> {
-    let port = config.get_ports().first().copied().unwrap_or(5432);
-    let host = config.get_hosts().first().cloned();
-    match host {
-        Some(Host::Unix(folder)) => {
-            let path = folder.join(format!(".s.PGSQL.{port}"));
+    match &place.host {
+        Host::Unix(folder) => {
+            let path = folder.join(format!(".s.PGSQL.{}", place.port));
             let stream = UnixStream::connect(&path)
                 .await
-                .map_err(|error| unreachable(address, &error))?;
+                .map_err(|error| unreachable(place, &error))?;
             let watch = Arc::new(SocketWatch::default());
             let mut config = config.clone();
             // libpq does not use TLS on a unix socket either, whatever sslmode says.
@@ -159,27 +214,28 @@ async fn connect(
             let (client, connection) = config
                 .connect_raw(watched, NoTls)
                 .await
-                .map_err(|error| refused(address, error))?;
+                .map_err(|error| refused(&config, place, error))?;
             Ok((client, spawn(connection), watch))
         }
-        Some(Host::Tcp(name)) => {
-            let stream = TcpStream::connect((name.as_str(), port))
+        Host::Tcp(name) => {
+            let reached = place.host_address.as_deref().unwrap_or(name);
+            let stream = TcpStream::connect((reached, place.port))
                 .await
-                .map_err(|error| unreachable(address, &error))?;
-            tune(&stream).map_err(|error| unreachable(address, &error))?;
+                .map_err(|error| unreachable(place, &error))?;
+            tune(&stream, &address.keepalive).map_err(|error| unreachable(place, &error))?;
             let watch = Arc::new(SocketWatch::default());
             if address.ssl_mode == SslMode::Disable {
                 let watched = Watched::new(stream, Arc::clone(&watch), false);
                 let (client, connection) = config
                     .connect_raw(watched, NoTls)
                     .await
-                    .map_err(|error| refused(address, error))?;
+                    .map_err(|error| refused(config, place, error))?;
                 return Ok((client, spawn(connection), watch));
             }
             let mut maker =
-                tokio_postgres_rustls::MakeRustlsConnect::new(tls::client_config(address)?);
-            let inner = MakeTlsConnect::<Watched<TcpStream>>::make_tls_connect(&mut maker, &name)
-                .map_err(|error| unreachable(address, &std::io::Error::other(error)))?;
+                tokio_postgres_rustls::MakeRustlsConnect::new(tls::client_config(address, place)?);
+            let inner = MakeTlsConnect::<Watched<TcpStream>>::make_tls_connect(&mut maker, name)
+                .map_err(|error| unreachable(place, &std::io::Error::other(error)))?;
             let watched = Watched::new(stream, Arc::clone(&watch), true);
             let tls = WatchedTls {
                 inner,
@@ -188,13 +244,9 @@ async fn connect(
             let (client, connection) = config
                 .connect_raw(watched, tls)
                 .await
-                .map_err(|error| refused(address, error))?;
+                .map_err(|error| refused(config, place, error))?;
             Ok((client, spawn(connection), watch))
         }
-        None => Err(DestinationError::Address {
-            url: address.describe(),
-            reason: "it names no host".to_owned(),
-        }),
     }
 }
 
@@ -208,20 +260,21 @@ where
     })
 }
 
-fn tune(stream: &TcpStream) -> std::io::Result<()> {
+fn tune(stream: &TcpStream, keepalive: &Keepalive) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let socket = SockRef::from(stream);
-    socket.set_tcp_keepalive(
-        &TcpKeepalive::new()
-            .with_time(KEEPALIVE_IDLE)
-            .with_interval(KEEPALIVE_INTERVAL)
-            .with_retries(KEEPALIVE_COUNT),
-    )?;
-    // Data that nobody acknowledges is given up as late as an idle peer would be.
-    socket.set_tcp_user_timeout(Some(KEEPALIVE_IDLE + KEEPALIVE_INTERVAL * KEEPALIVE_COUNT))
+    if let Some(idle) = keepalive.idle {
+        socket.set_tcp_keepalive(
+            &TcpKeepalive::new()
+                .with_time(idle)
+                .with_interval(keepalive.interval)
+                .with_retries(keepalive.count),
+        )?;
+    }
+    socket.set_tcp_user_timeout(keepalive.user_timeout)
 }
 
-fn unreachable(address: &Address, error: &std::io::Error) -> DestinationError {
+fn unreachable(place: &Place, error: &std::io::Error) -> DestinationError {
     let hint = match error.kind() {
         std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound => {
             "is the server running, and is this its host and port?"
@@ -232,16 +285,20 @@ fn unreachable(address: &Address, error: &std::io::Error) -> DestinationError {
         _ => "check the host's name and the network",
     };
     DestinationError::Connect {
-        server: address.server(),
+        server: place.describe(),
         reason: error.to_string(),
         hint: hint.to_owned(),
         source: None,
     }
 }
 
-fn refused(address: &Address, error: tokio_postgres::Error) -> DestinationError {
-    let user = address.config.get_user().unwrap_or("?");
-    let has_password = address.config.get_password().is_some();
+fn refused(
+    config: &tokio_postgres::Config,
+    place: &Place,
+    error: tokio_postgres::Error,
+) -> DestinationError {
+    let user = config.get_user().unwrap_or("?");
+    let has_password = config.get_password().is_some();
     let (reason, hint) = match error.code() {
         Some(code) if *code == SqlState::INVALID_PASSWORD => (
             format!("the server refuses the password of user {user}"),
@@ -274,7 +331,7 @@ fn refused(address: &Address, error: tokio_postgres::Error) -> DestinationError 
         ),
     };
     DestinationError::Connect {
-        server: address.server(),
+        server: place.describe(),
         reason,
         hint,
         source: Some(error),

@@ -214,6 +214,16 @@ pub fn measure(schema: &str, name: &str, key: Option<&str>) -> String {
     }
 }
 
+/// A unique index on the key of an upsert.
+pub fn build_key_index(schema: &str, name: &str, key: &[String]) -> String {
+    let key: Vec<String> = key.iter().map(|name| identifier(name)).collect();
+    format!(
+        "CREATE UNIQUE INDEX ON {} ({})",
+        qualified(schema, name),
+        key.join(", ")
+    )
+}
+
 /// The indexes of the target on a staging table, so that ATTACH finds them and builds none.
 pub fn build_indexes(schema: &str, name: &str, target: &TargetFacts) -> Vec<String> {
     target

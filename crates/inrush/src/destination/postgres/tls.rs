@@ -11,14 +11,14 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
 
-use super::address::{Address, SslMode};
+use super::address::{Address, Place, SslMode};
 use super::error::DestinationError;
 
-/// The client's side of TLS for an address.
-pub fn client_config(address: &Address) -> Result<ClientConfig, DestinationError> {
+/// The client's side of TLS for one of an address's servers.
+pub fn client_config(address: &Address, place: &Place) -> Result<ClientConfig, DestinationError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let fail = |reason: String| DestinationError::Connect {
-        server: address.server(),
+        server: place.describe(),
         reason,
         hint: "give the authority's certificate with sslrootcert=FILE".to_owned(),
         source: None,

@@ -1,4 +1,4 @@
-"""Faults at any moment, then the same command again: exactly the right rows, never a part.
+"""Faults at chosen moments, then the same command again: exactly the right rows, never a part.
 
 Two ways lead to the moments. `INRUSH_FAULT` makes the command kill itself at a named place. A
 gate in the server holds a load still (see pauses.py) while the test does what it wants.
@@ -146,17 +146,55 @@ def test_the_same_command_after_success_loads_nothing(database: Database, inrush
     job.assert_done()
 
 
-def test_files_that_changed_after_a_stop_are_loaded_anew(
+def test_files_that_changed_after_a_stop_are_refused(
     newest_database: Database, inrush: Inrush
 ) -> None:
+    """Half of what a file was and half of what it is would be neither."""
     job = Job(newest_database, inrush)
     inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
     path = inrush.folder / "rows.tbl.0"
     path.write_text(path.read_text().replace("note 7|", "NOTE 7|"))
     os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + 10**9))
-    inrush("run", job.package).expect(CLEAN)
+    inrush("run", job.package).expect(FAILED, "rows.tbl.0 changed since", "--again")
+    job.assert_nothing()
+    report = inrush("run", job.package, "--again").expect(CLEAN).report
+    assert sum(1 for unit in report["units"] if unit["kept"]) == PARTS - 1
     assert newest_database.value("SELECT note FROM loaded WHERE id = 7") == "NOTE 7"
     assert newest_database.value("SELECT count(*) FROM loaded") == PARTS * ROWS_OF_A_PART
+
+
+def test_a_changed_file_is_begun_anew_after_cleanup(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    job = Job(newest_database, inrush)
+    inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
+    path = inrush.folder / "rows.tbl.0"
+    path.write_text(path.read_text() + f"{10**6}|1|1|one more|\n")
+    inrush("run", job.package).expect(FAILED, "changed since")
+    inrush("cleanup", "--to", newest_database.url).expect(CLEAN)
+    inrush("run", job.package).expect(CLEAN)
+    assert newest_database.value("SELECT count(*) FROM loaded") == PARTS * ROWS_OF_A_PART + 1
+
+
+def test_each_range_has_a_hash_of_its_text(newest_database: Database, inrush: Inrush) -> None:
+    """The same text has the same hash in every run, and other text another one."""
+    hashes = []
+    for name in ("one", "two"):
+        newest_database.execute(f"CREATE TABLE {name} (id int)")
+        inrush.write("rows.csv", "id\n" + "".join(f"{n}\n" for n in range(1000)))
+        inrush.write("other.csv", "id\n" + "".join(f"{n}\n" for n in range(1001)))
+        for file in ("rows.csv", "other.csv"):
+            words = ("--to", newest_database.url, "--columns", "id int", "--mode", "append")
+            inrush("load", file, *words, "--table", name).expect(CLEAN)
+        hashes.append(
+            newest_database.rows(
+                "SELECT content_hash FROM inrush.shard JOIN inrush.unit USING (run_id, unit_key) "
+                f"WHERE target LIKE '%{name}%' ORDER BY file"
+            )
+        )
+    assert hashes[0] == hashes[1]
+    assert len(set(hashes[0])) == 2
+    assert all(hash[0].startswith("xxh3:") for hash in hashes[0])
 
 
 def test_killed_inside_a_copy(database: Database, inrush: Inrush) -> None:

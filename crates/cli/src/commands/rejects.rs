@@ -1,0 +1,203 @@
+//! `inrush rejects`.
+
+use std::path::Path;
+
+use inrush::mending::{self, Cause, MendingError};
+use inrush::package::RejectLimit;
+use inrush::report::{Outcome, RunReport};
+use serde_json::json;
+
+use crate::arguments::{RejectsArguments, RejectsCommand, ReplayArguments, ShowArguments};
+use crate::errors::CommandError;
+use crate::numbers::counted;
+use crate::package_file::{self, Ready};
+use crate::running::{self, RunWish};
+use crate::{Surroundings, account, credentials, embedded, output};
+
+/// Shows rejects, or loads them once more.
+pub fn rejects(
+    arguments: &RejectsArguments,
+    surroundings: &Surroundings,
+) -> Result<u8, CommandError> {
+    match &arguments.command {
+        RejectsCommand::Show(arguments) => show(arguments),
+        RejectsCommand::Replay(arguments) => replay(arguments, surroundings),
+    }
+}
+
+fn show(arguments: &ShowArguments) -> Result<u8, CommandError> {
+    let folder = mending::find_folder(&arguments.runs_folder, arguments.run.as_deref())?;
+    let rejects = mending::read(&folder)?;
+    let causes = mending::causes(&rejects);
+    let run = run_name(&folder);
+    if arguments.json {
+        let shown = json!({
+            "run": run,
+            "folder": folder.join("rejects"),
+            "rows": rejects.len(),
+            "causes": causes,
+        });
+        output::say(&format!("{shown}\n"));
+        return Ok(0);
+    }
+    if rejects.is_empty() {
+        output::say(&format!("run {run} rejected nothing\n"));
+        return Ok(0);
+    }
+    let mut text = format!(
+        "run {run}: {} rejected\n",
+        counted(rejects.len() as u64, "row")
+    );
+    for cause in &causes {
+        text.push_str(&told(cause));
+    }
+    text.push_str(&format!(
+        "\nThe rows stand in {}; mended there, they are loaded by\n    inrush rejects replay {run}\n",
+        folder.join("rejects").display(),
+    ));
+    output::say(&text);
+    Ok(0)
+}
+
+/// A cause with its examples.
+fn told(cause: &Cause) -> String {
+    let code = serde_json::to_value(cause.code).unwrap_or_default();
+    let column = match &cause.column {
+        Some(column) => format!(", column {column}"),
+        None => String::new(),
+    };
+    let mut text = format!(
+        "\n{}{column}: {} of {}\n",
+        code.as_str().unwrap_or_default(),
+        counted(cause.rows as u64, "row"),
+        cause.flow
+    );
+    let mut last_reason = None;
+    for example in &cause.examples {
+        let value = match &example.value {
+            Some(value) => format!(": {value:?}"),
+            None => String::new(),
+        };
+        text.push_str(&format!(
+            "  {}:{} (byte {}){value}\n",
+            example.file, example.line, example.byte_offset
+        ));
+        if last_reason != Some(&example.reason) {
+            text.push_str(&format!("    {}\n", example.reason));
+        }
+        last_reason = Some(&example.reason);
+    }
+    let more = cause.rows - cause.examples.len();
+    if more > 0 {
+        text.push_str(&format!("  and {more} more\n"));
+    }
+    text
+}
+
+fn replay(arguments: &ReplayArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+    running::fault()?;
+    for (name, url) in &arguments.connection {
+        credentials::refuse_password(&format!("--connection {name}"), url)?;
+    }
+    let run_arguments = &arguments.run_arguments;
+    let folder = mending::find_folder(&run_arguments.runs_folder, Some(&arguments.run))?;
+    let Some(replay) = mending::replay(&folder)? else {
+        output::say(&format!(
+            "run {} rejected nothing: there is nothing to replay\n",
+            run_name(&folder)
+        ));
+        return Ok(0);
+    };
+    let mut package = replay.package;
+    for (name, url) in &arguments.connection {
+        let url = package_file::from_here(url);
+        package.connect(name, &url, &credentials::variable)?;
+    }
+    if let Some(rows) = arguments.max_rejects {
+        for flow in &mut package.flows {
+            flow.rejects = RejectLimit::rows(rows);
+        }
+    }
+    if run_arguments.streams.is_some() {
+        package.run.streams = run_arguments.streams;
+    }
+    package.check()?;
+    let ready = Ready {
+        package,
+        folder: folder.clone(),
+    };
+    let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
+    let wish = RunWish {
+        replays: Some(replay.run.clone()),
+        ..RunWish::new(run_arguments, &ready.folder)
+    };
+    let success = running::run(&reached, &wish).map_err(|(error, _)| error)?;
+    if !run_arguments.json && !run_arguments.quiet {
+        output::say(&account::account(
+            &success.report,
+            success.report_path.as_deref(),
+        ));
+        output::say(&closed(&replay.run, replay.rows_rejected, &success.report));
+    }
+    reached.stop()?;
+    Ok(success.report.exit_status)
+}
+
+/// What became of the rejects of a run.
+fn closed(run: &str, rows_rejected: usize, report: &RunReport) -> String {
+    let account = &report.account;
+    let had = counted(rows_rejected as u64, "row");
+    if report.outcome == Outcome::AlreadyLoaded {
+        return format!(
+            "run {run} had rejected {had}; they were replayed already{}\n",
+            match account.rows_rejected {
+                0 => String::new(),
+                rejected => format!(
+                    ", and {} rejected again: mend those with `inrush rejects replay {}`",
+                    counted(rejected, "row"),
+                    report.run
+                ),
+            }
+        );
+    }
+    let mut text = format!(
+        "run {run} had rejected {had}: {} loaded now",
+        account.rows_loaded
+    );
+    if account.rows_rejected > 0 {
+        text.push_str(&format!(
+            ", {} rejected again (inrush rejects show {})",
+            account.rows_rejected, report.run
+        ));
+    }
+    let found = account.rows_loaded + account.rows_rejected;
+    match rows_rejected as u64 {
+        had if had > found => text.push_str(&format!(", {} taken out", had - found)),
+        had if had < found => text.push_str(&format!(", {} added", found - had)),
+        _ => {}
+    }
+    text.push('\n');
+    text
+}
+
+fn run_name(folder: &Path) -> String {
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    absolute
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+impl From<MendingError> for CommandError {
+    fn from(error: MendingError) -> CommandError {
+        match error {
+            MendingError::Package(error) => CommandError::Package(error),
+            error => CommandError::Usage {
+                what: error.to_string(),
+                hint: error
+                    .hint()
+                    .unwrap_or_else(|| "see the run's folder".to_owned()),
+            },
+        }
+    }
+}

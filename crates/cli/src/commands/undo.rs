@@ -1,0 +1,89 @@
+//! `inrush undo`.
+
+use inrush::undo::{self, UndoOptions, Undone};
+use serde_json::{Value, json};
+
+use super::destination::find;
+use crate::Surroundings;
+use crate::arguments::UndoArguments;
+use crate::errors::CommandError;
+use crate::names::readable;
+use crate::{output, running, signals};
+
+/// Undoes a run.
+pub fn undo(arguments: &UndoArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+    let fault = running::fault()?;
+    let _guard = signals::end_at_once(None);
+    let destination = find(&arguments.ledger, surroundings)?;
+    let undone = undo::undo(
+        &destination.address,
+        &UndoOptions {
+            ledger_schema: &destination.which.ledger_schema,
+            run: &arguments.run,
+            drop: arguments.drop,
+            lock_timeout_ms: arguments.lock_timeout_ms,
+            fault,
+        },
+    )?;
+    match arguments.ledger.json {
+        true => output::say(&format!("{}\n", json(&undone))),
+        false => output::say(&words(&undone)),
+    }
+    destination.reached.stop()?;
+    Ok(0)
+}
+
+fn words(undone: &Undone) -> String {
+    if undone.before {
+        return format!("run {} was undone before\n", undone.run.name);
+    }
+    let mut text = String::new();
+    let mut kept = Vec::new();
+    for target in &undone.targets {
+        text.push_str(&format!("{}\n", readable(&target.target)));
+        for (table, place) in &target.taken_out {
+            match place {
+                Some(place) => {
+                    text.push_str(&format!(
+                        "  {} taken out, kept as {}\n",
+                        readable(table),
+                        readable(place)
+                    ));
+                    kept.push(format!("DROP TABLE {place};"));
+                }
+                None => text.push_str(&format!("  {} taken out and dropped\n", readable(table))),
+            }
+        }
+        for table in &target.put_back {
+            text.push_str(&format!("  {} put back\n", readable(table)));
+        }
+    }
+    text.push_str(&format!("\nundone: run {}\n", undone.run.name));
+    if !kept.is_empty() {
+        text.push_str(&format!(
+            "when nobody needs what was taken out: {}\n",
+            kept.join(" ")
+        ));
+    }
+    text
+}
+
+fn json(undone: &Undone) -> Value {
+    let targets: Vec<Value> = undone
+        .targets
+        .iter()
+        .map(|target| {
+            let taken_out: Vec<Value> = target
+                .taken_out
+                .iter()
+                .map(|(table, kept)| json!({ "table": table, "kept_as": kept }))
+                .collect();
+            json!({
+                "target": target.target,
+                "taken_out": taken_out,
+                "put_back": target.put_back,
+            })
+        })
+        .collect();
+    json!({ "run": undone.run.name, "undone_before": undone.before, "targets": targets })
+}

@@ -1,0 +1,75 @@
+//! Why kept rejects cannot be shown or loaded.
+
+use std::path::PathBuf;
+
+use crate::package::PackageError;
+
+/// An error of what deals with kept rejects.
+#[derive(Debug, thiserror::Error)]
+pub enum MendingError {
+    /// There is no such run here.
+    #[error("there is no folder of a run at {}", path.display())]
+    NoRun {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// A file or folder cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A line of a `.jsonl` is none that Inrush writes.
+    #[error("{}:{line}: this line is no reject: {source}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The package in the folder cannot be used.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// The package in the folder does not know the flow of a file.
+    #[error("{}: the run's package.toml has no flow `{flow}`", file.display())]
+    UnknownFlow {
+        /// The file.
+        file: PathBuf,
+        /// The flow that its name says.
+        flow: String,
+    },
+    /// The run's database was gone with its command.
+    #[error("run {run} went into an embedded server that was gone with its command")]
+    Gone {
+        /// The run.
+        run: String,
+    },
+}
+
+impl MendingError {
+    /// How to mend it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            MendingError::NoRun { .. } => Some(
+                "name the run as its report does, or its folder; --runs-folder says where the \
+                 folders of runs are"
+                    .to_owned(),
+            ),
+            MendingError::Line { .. } => {
+                Some("mend the rows in the file beside it; the reasons stay as they are".to_owned())
+            }
+            MendingError::UnknownFlow { .. } => {
+                Some("name the file as it was named, or take it out of the folder".to_owned())
+            }
+            MendingError::Gone { .. } => Some(
+                "load the mended file with `inrush load`; with embedded:FOLDER the data stay"
+                    .to_owned(),
+            ),
+            MendingError::Unreadable { .. } | MendingError::Package(_) => None,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Rejects of runs that are over: found in their folders, shown, and loaded once they are mended.
+
+mod error;
+mod kept;
+mod replay;
+
+pub use error::MendingError;
+pub use kept::{Cause, KeptReject, causes, find_folder, read};
+pub use replay::{Replay, replay, to_save};

@@ -1,0 +1,135 @@
+//! Loading the rejects of a run once more, after they were mended: with the settings of the run's
+//! own package, which stands in its folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::error::MendingError;
+use super::kept::{files, flow_of, read};
+use crate::package::{
+    Bounds, Compression, Flow, Mode, OneOrMany, Origin, Package, Preset, Replace,
+};
+use crate::plan::Plan;
+use crate::report::{PACKAGE_FILE, ROWS_SUFFIX, reject_file_name};
+
+/// Stands in a replay's name between that of the package and that of the run.
+const NAME_PART: &str = " rejects of ";
+
+/// What loads the rejects of a run.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// The run that had rejected them.
+    pub run: String,
+    /// The package: the rows of each flow, appended to its target.
+    pub package: Package,
+    /// How many rows the run had rejected.
+    pub rows_rejected: usize,
+}
+
+/// A run's package as it stands in its folder, so that its rejects can be loaded once more: flows
+/// have their names and targets in full, and what was guessed of their files is said. Passwords
+/// are left out.
+pub fn to_save(package: &Package, plan: &Plan, folder: &Path) -> String {
+    let mut package = package.clone();
+    for connection in package.connections.values_mut() {
+        if let Some(data) = connection.url.trim().strip_prefix("embedded:") {
+            let data = std::path::absolute(folder.join(data)).unwrap_or_else(|_| data.into());
+            connection.url = format!("embedded:{}", data.display());
+        }
+    }
+    for (flow, planned) in package.flows.iter_mut().zip(&plan.flows) {
+        flow.name = Some(planned.name.clone());
+        flow.table = planned.target();
+        flow.format = planned.format.clone();
+        flow.format.header = Some(planned.dialect.header);
+        if flow.format.preset.is_none() && flow.format.fixed.is_none() {
+            flow.format.preset = flow
+                .files
+                .patterns()
+                .first()
+                .and_then(|name| Preset::of_file(name))
+                .or(Some(Preset::Csv));
+        }
+    }
+    package.to_toml()
+}
+
+/// What loads the rejects of the run with this folder; nothing where there is none.
+pub fn replay(folder: &Path) -> Result<Option<Replay>, MendingError> {
+    let path = folder.join(PACKAGE_FILE);
+    // Only what Inrush wrote is read: it is resolved, so braces in it mean themselves.
+    let mut package = Package::read(&path)?;
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let run = absolute(folder)
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let embedded = |package: &Package| {
+        let mut urls = package.connections.values().map(|known| known.url.trim());
+        urls.any(|url| url == "embedded")
+    };
+    let mut flows = Vec::new();
+    let rows_files = files(folder, ROWS_SUFFIX)?;
+    for flow in &package.flows {
+        let name = reject_file_name(flow.name.as_deref().unwrap_or_default());
+        let own = rows_files
+            .iter()
+            .filter(|path| flow_of(path, ROWS_SUFFIX).as_deref() == Some(&name))
+            .filter(|path| fs::metadata(path).is_ok_and(|facts| facts.len() > 0));
+        let own: Vec<PathBuf> = own.map(|path| absolute(path)).collect();
+        if !own.is_empty() {
+            flows.push(mended(flow, &own));
+        }
+    }
+    for path in &rows_files {
+        let flow = flow_of(path, ROWS_SUFFIX).unwrap_or_default();
+        let is_known =
+            |known: &Flow| reject_file_name(known.name.as_deref().unwrap_or_default()) == flow;
+        if !package.flows.iter().any(is_known) {
+            return Err(MendingError::UnknownFlow {
+                file: path.clone(),
+                flow,
+            });
+        }
+    }
+    if flows.is_empty() {
+        return Ok(None);
+    }
+    if embedded(&package) {
+        return Err(MendingError::Gone { run });
+    }
+    // What was replayed itself keeps the name that it had first.
+    let first_name = package.name.split(NAME_PART).next().unwrap_or_default();
+    package.name = format!("{first_name}{NAME_PART}{run}");
+    package.flows = flows;
+    // Faults are not to be mended there.
+    package.origin = Origin::default();
+    Ok(Some(Replay {
+        rows_rejected: read(folder)?.len(),
+        package,
+        run,
+    }))
+}
+
+/// A flow that appends these files of rejects to the target of another one.
+fn mended(flow: &Flow, files: &[PathBuf]) -> Flow {
+    let patterns = files
+        .iter()
+        .map(|path| glob::Pattern::escape(&path.to_string_lossy()))
+        .collect();
+    let mut flow = flow.clone();
+    flow.files = OneOrMany::Many(patterns);
+    // They stand there as text, however the files were compressed.
+    flow.format.compression = flow.format.compression.map(|_| Compression::None);
+    // They come to the rows of the run, however those came to be there.
+    if flow.mode != Mode::Upsert {
+        flow.mode = Mode::Append;
+    }
+    flow.replace = Replace::default();
+    // What made room for all rows must not run again for a few.
+    flow.pre_sql = None;
+    flow.post_sql = None;
+    flow.partition_by = None;
+    flow.bounds = Bounds::default();
+    flow
+}

@@ -1,0 +1,130 @@
+//! How fast rows may go to the server: a rate that was asked for, and pauses while the server's
+//! replicas catch up.
+//!
+//! Every block of every stream passes here before it is sent. A leaf type: who pauses and why is
+//! told by the pipeline.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::cancel::Stop;
+
+/// What all streams of a run pass. Without a wish it lets everything through at once.
+#[derive(Debug)]
+pub struct Pace {
+    /// Bytes in a second, for all streams together.
+    rate_bytes_max: Option<u64>,
+    /// When the next block may go.
+    next: Mutex<Option<Instant>>,
+    paused: watch::Sender<bool>,
+    waited_ns: AtomicU64,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace::new(None)
+    }
+}
+
+impl Pace {
+    /// At most so many bytes in a second.
+    pub fn new(rate_bytes_max: Option<u64>) -> Pace {
+        Pace {
+            rate_bytes_max,
+            next: Mutex::default(),
+            paused: watch::Sender::new(false),
+            waited_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// Lets no more blocks through, or lets them through again.
+    pub fn pause(&self, paused: bool) {
+        self.paused.send_replace(paused);
+    }
+
+    /// Waits until a block may go. A run that is asked to stop is let through: whoever sends looks
+    /// at that as well.
+    pub async fn pass(&self, block_bytes: usize, stop: &Stop) {
+        if self.rate_bytes_max.is_none() && !*self.paused.borrow() {
+            return;
+        }
+        let begun = Instant::now();
+        let mut paused = self.paused.subscribe();
+        tokio::select! {
+            biased;
+            _ = stop.wait() => return,
+            _ = paused.wait_for(|paused| !paused) => {}
+        }
+        if let Some(moment) = self.turn(block_bytes, Instant::now()) {
+            tokio::select! {
+                biased;
+                _ = stop.wait() => return,
+                () = tokio::time::sleep_until(moment) => {}
+            }
+        }
+        let waited = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.waited_ns.fetch_add(waited, Ordering::Relaxed);
+    }
+
+    /// When a block may go that comes now. Time in which nothing was sent is not made up for, so
+    /// that no burst follows a pause.
+    fn turn(&self, block_bytes: usize, now: Instant) -> Option<Instant> {
+        let rate = self.rate_bytes_max?;
+        let length = Duration::from_secs_f64(block_bytes as f64 / rate as f64);
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let moment = next.map_or(now, |next| next.max(now));
+        *next = Some(moment + length);
+        (moment > now).then_some(moment)
+    }
+
+    /// How long all streams together have waited here.
+    pub fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waited_ns.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cancel::StopReason;
+
+    #[test]
+    fn blocks_take_turns_at_the_rate() {
+        let pace = Pace::new(Some(1_000));
+        let now = Instant::now();
+        assert_eq!(pace.turn(500, now), None);
+        assert_eq!(pace.turn(500, now), Some(now + Duration::from_millis(500)));
+        assert_eq!(pace.turn(1, now), Some(now + Duration::from_secs(1)));
+        // Nothing was sent for a while: the next block goes at once, and one after it waits.
+        let later = now + Duration::from_secs(9);
+        assert_eq!(pace.turn(500, later), None);
+        assert_eq!(
+            pace.turn(1, later),
+            Some(later + Duration::from_millis(500))
+        );
+    }
+
+    #[tokio::test]
+    async fn a_stop_ends_every_wait() {
+        let stop = Stop::default();
+        stop.ask(StopReason::Interrupted);
+        let pace = Pace::new(Some(1));
+        pace.pause(true);
+        for _ in 0..3 {
+            pace.pass(1 << 20, &stop).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pause_ends() {
+        let pace = Pace::default();
+        pace.pause(true);
+        let stop = Stop::default();
+        tokio::join!(pace.pass(1, &stop), async { pace.pause(false) });
+        assert!(pace.waited() > Duration::ZERO);
+    }
+}

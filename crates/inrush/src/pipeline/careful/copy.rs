@@ -1,0 +1,252 @@
+//! Batches on their way to the server, behind a savepoint each.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+use inrush_scan::Records;
+
+use super::cause::{Place, cause};
+use super::definitions::Definitions;
+use super::isolate::{Isolator, Refusal, RowSink};
+use crate::cancel::Stop;
+use crate::chunk::Chunk;
+use crate::convert::Converter;
+use crate::destination::postgres::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
+use crate::destination::postgres::quote::qualified;
+use crate::destination::postgres::{RefusalFacts, Session};
+use crate::error::Error;
+use crate::meter::{Meter, nanoseconds};
+use crate::pipeline::encoder::Encoder;
+use crate::plan::{FlowPlan, UnitPlan};
+use crate::reject::Reject;
+
+const SAVEPOINT: &str = "inrush_rows";
+/// Rows that are refused before they are counted with those of other streams.
+const REFUSED_AT_ONCE_MAX: u64 = 64;
+/// Rows that are encoded at a time, so that blocks stay as small as those of other loads.
+const ROWS_PER_SLICE: usize = 256;
+
+/// Where a batch goes.
+pub struct CarefulCopy<'a> {
+    session: &'a Session,
+    flow: &'a FlowPlan,
+    unit: &'a UnitPlan,
+    staging_schema: &'a str,
+    columns: Vec<String>,
+    encoder: Encoder,
+    pool: BlockPool,
+    stop: Stop,
+    doing: String,
+    has_savepoint: bool,
+    isolator: Isolator,
+    definitions: Definitions,
+}
+
+/// A batch, and the text that it was made of.
+#[derive(Clone, Copy)]
+pub struct Origin<'a> {
+    /// What made it.
+    pub converter: &'a Converter,
+    /// The text.
+    pub chunk: &'a Chunk,
+    /// Its records.
+    pub records: &'a Records,
+}
+
+impl<'a> CarefulCopy<'a> {
+    /// Goes into a unit's staging table, by statements of an open transaction. `doing` says whence
+    /// and whither, for errors.
+    pub fn new(
+        session: &'a Session,
+        flow: &'a FlowPlan,
+        unit: &'a UnitPlan,
+        staging_schema: &'a str,
+        batch_rows: usize,
+        stop: Stop,
+        doing: String,
+    ) -> Result<CarefulCopy<'a>, Error> {
+        let encoder = Encoder::new(&flow.wire);
+        encoder.check(flow)?;
+        Ok(CarefulCopy {
+            session,
+            flow,
+            unit,
+            staging_schema,
+            columns: flow
+                .columns
+                .iter()
+                .map(|column| column.name.clone())
+                .collect(),
+            encoder,
+            pool: BlockPool::default(),
+            stop,
+            doing,
+            has_savepoint: false,
+            isolator: Isolator::new(batch_rows),
+            definitions: Definitions::default(),
+        })
+    }
+
+    /// Loads rows of a batch. Those that the server refuses are appended to `rejects`; after some
+    /// of them it stops, so that they are counted soon. Returns which rows were refused, in their order, and where
+    /// it stopped.
+    pub async fn send(
+        &mut self,
+        batch: &RecordBatch,
+        from: usize,
+        refused_max: u64,
+        origin: &Origin<'_>,
+        rejects: &mut Vec<Reject>,
+        meter: &mut Meter,
+    ) -> Result<(Vec<usize>, usize), Error> {
+        let refused_max = refused_max.clamp(1, REFUSED_AT_ONCE_MAX) as usize;
+        let mut isolator = self.isolator;
+        let mut rows = BatchRows {
+            copy: &mut *self,
+            batch,
+            meter,
+        };
+        let (refused, end) = isolator
+            .run(&mut rows, from..batch.num_rows(), refused_max)
+            .await?;
+        self.isolator = isolator;
+        let mut rows = Vec::with_capacity(refused.len());
+        for row in refused {
+            rows.push(row.row);
+            let cause = self.cause(&row.facts).await?;
+            let column = cause.column.as_deref();
+            let (chunk, records) = (origin.chunk, origin.records);
+            rejects.push(origin.converter.reject_row(
+                chunk,
+                records,
+                row.row,
+                column,
+                cause.code,
+                cause.reason,
+            ));
+        }
+        rows.sort_unstable();
+        Ok((rows, end))
+    }
+
+    /// All batches are in.
+    pub async fn end(self) -> Result<(), Error> {
+        if self.has_savepoint {
+            let release = format!("RELEASE SAVEPOINT {SAVEPOINT}");
+            self.session.execute(&release, &self.doing).await?;
+        }
+        Ok(())
+    }
+
+    /// What a refusal means.
+    async fn cause(&mut self, facts: &RefusalFacts) -> Result<super::cause::Cause, Error> {
+        let definition = match &facts.constraint {
+            Some(name) => {
+                let table = qualified(self.staging_schema, &self.unit.staging_table);
+                self.definitions.of(self.session, &table, name).await?
+            }
+            None => None,
+        };
+        Ok(cause(
+            facts,
+            &Place {
+                table: &self.unit.staging_table,
+                target: &self.flow.table,
+                columns: &self.columns,
+                definition: definition.as_deref(),
+            },
+        ))
+    }
+
+    /// Sets the savepoint to which rows that are refused are rolled back.
+    async fn begin_range(&mut self) -> Result<(), Error> {
+        let mut statement = format!("SAVEPOINT {SAVEPOINT}");
+        if self.has_savepoint {
+            statement = format!("RELEASE SAVEPOINT {SAVEPOINT}; {statement}");
+        }
+        self.session.execute(&statement, &self.doing).await?;
+        self.has_savepoint = true;
+        Ok(())
+    }
+
+    async fn copy_range(
+        &mut self,
+        batch: &RecordBatch,
+        rows: Range<usize>,
+        meter: &mut Meter,
+    ) -> Result<u64, CopyStop> {
+        // Without FREEZE: a savepoint stands in its way.
+        let mut writer = CopyWriter::begin(
+            self.session,
+            &self.unit.copy_shared,
+            self.pool.clone(),
+            self.stop.clone(),
+            self.doing.clone(),
+        )
+        .await
+        .map_err(CopyStop::Failed)?;
+        let mut block = self.pool.take();
+        self.encoder.begin(&mut block);
+        let mut at = rows.start;
+        while at < rows.end {
+            let end = rows.end.min(at + ROWS_PER_SLICE);
+            let started = Instant::now();
+            self.encoder
+                .encode(&batch.slice(at, end - at), &mut block)
+                .map_err(CopyStop::Failed)?;
+            meter.encode_ns += nanoseconds(started.elapsed());
+            at = end;
+            if block.len() >= BLOCK_BYTES {
+                block = writer.send(block).await?;
+            }
+        }
+        self.encoder.end(&mut block);
+        if !block.is_empty() {
+            writer.send(block).await?;
+        }
+        meter.send_wait_ns += nanoseconds(writer.wait_time);
+        meter.sent_bytes += writer.bytes_count;
+        let waiting = Instant::now();
+        let counted = writer.finish().await?;
+        meter.send_wait_ns += nanoseconds(waiting.elapsed());
+        Ok(counted)
+    }
+}
+
+/// The rows of a batch, as they are isolated.
+struct BatchRows<'c, 'a, 'b> {
+    copy: &'c mut CarefulCopy<'a>,
+    batch: &'b RecordBatch,
+    meter: &'b mut Meter,
+}
+
+impl RowSink for BatchRows<'_, '_, '_> {
+    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), Refusal>, Error> {
+        let sent = rows.len() as u64;
+        self.copy.begin_range().await?;
+        let copied = self.copy.copy_range(self.batch, rows, self.meter).await;
+        let error = match copied {
+            Ok(counted) if counted == sent => return Ok(Ok(())),
+            Ok(counted) => {
+                return Err(Error::Verification {
+                    what: format!("the COPY for {}", self.copy.doing),
+                    counted,
+                    sent,
+                });
+            }
+            Err(CopyStop::Asked) => return Err(Error::Interrupted),
+            Err(CopyStop::Failed(error)) => error,
+        };
+        let Some(facts) = error.row_refusal() else {
+            return Err(error.into());
+        };
+        let facts = Box::new(facts.clone());
+        let row = facts
+            .copy_row(&self.copy.unit.staging_table)
+            .and_then(|row| usize::try_from(row).ok()?.checked_sub(1));
+        let undo = format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}");
+        self.copy.session.execute(&undo, &self.copy.doing).await?;
+        Ok(Err(Refusal { row, facts }))
+    }
+}

@@ -1,0 +1,339 @@
+//! Rows on their way from staging into a target that exists, so that it may refuse some: for its
+//! own rows, its triggers, its foreign keys.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::ops::Range;
+
+use super::cause::{Place, cause};
+use super::definitions::Definitions;
+use super::isolate::{Isolator, Refusal, RefusedRow, RowSink};
+use super::source_rows::{self, RefusedStagingRow, RowPlace};
+use crate::convert::RunStamp;
+use crate::destination::postgres::quote::{literal, qualified};
+use crate::destination::postgres::{DestinationError, Session};
+use crate::error::Error;
+use crate::pipeline::context::Context;
+use crate::pipeline::kept_rejects::KeptRejects;
+use crate::pipeline::{reject_files, rows};
+use crate::plan::{FlowPlan, UnitPlan};
+use crate::reject::Reject;
+use crate::report::{REASONS_SUFFIX, RejectFile, RejectReport, reject_file_name};
+use crate::switch::{CarefulRows, CopiedRows, SwitchError};
+
+const SAVEPOINT: &str = "inrush_rows";
+/// Pages of a staging table whose rows are copied by one statement, where none is refused.
+const PAGES_PER_WINDOW: i64 = 64;
+
+/// Copies rows carefully for those flows that had a row refused.
+pub struct SwitchRows<'a> {
+    context: &'a Context<'a>,
+    flows: BTreeSet<usize>,
+    /// By staging table.
+    rejects: BTreeMap<String, KeptRejects<'a>>,
+}
+
+impl<'a> SwitchRows<'a> {
+    /// For no flow yet.
+    pub fn new(context: &'a Context<'a>) -> SwitchRows<'a> {
+        SwitchRows {
+            context,
+            flows: BTreeSet::new(),
+            rejects: BTreeMap::new(),
+        }
+    }
+
+    /// From now on the rows of this flow are copied carefully. False where they were already.
+    pub fn add(&mut self, flow: usize) -> bool {
+        self.flows.insert(flow)
+    }
+
+    /// The first rejects.
+    pub fn told(self) -> Vec<Reject> {
+        let kept = self.rejects.into_values();
+        kept.flat_map(KeptRejects::told).collect()
+    }
+
+    /// A try of the switch that was rolled back has rejected nothing.
+    pub fn take_back(&mut self) -> Result<(), Error> {
+        for kept in self.rejects.values_mut() {
+            kept.take_back()?;
+        }
+        self.rejects.clear();
+        Ok(())
+    }
+
+    async fn copy_rows(
+        &mut self,
+        session: &Session,
+        flow_index: usize,
+        staging_table: &str,
+        insert: &str,
+    ) -> Result<CopiedRows, Error> {
+        let run = self.context.run;
+        let flow = &run.plan.flows[flow_index];
+        let is_unit = |unit: &&UnitPlan| unit.staging_table == staging_table;
+        let unit = flow
+            .units
+            .iter()
+            .find(is_unit)
+            .expect("the switch copies units of the plan");
+        let doing = format!("copying rows into {}", flow.target());
+        if run.plan.flows.len() == 1 {
+            // What is checked at COMMIT would refuse all rows; with several flows, rows that it
+            // looks for may come later.
+            session
+                .execute("SET CONSTRAINTS ALL IMMEDIATE", &doing)
+                .await?;
+        }
+        // The switch tries again where a lock could not be had.
+        if let Some(mut undone) = self.rejects.remove(staging_table) {
+            undone.take_back()?;
+        }
+        let file = RejectFile::new(
+            &run.rejects_folder(),
+            &reject_files::of_unit(flow, unit, reject_files::OF_SWITCH),
+            &flow.dialect,
+            flow.header.as_deref(),
+        )?;
+        let kept = KeptRejects::new(self.context, flow, flow_index, None, file);
+        let kept = self.rejects.entry(staging_table.to_owned()).or_insert(kept);
+        let limit = kept.left().saturating_add(1);
+        let schema = &run.plan.settings.staging_schema;
+        let staging = qualified(schema, staging_table);
+        let copied = copy_windows(session, &staging, insert, &doing, limit).await?;
+        if copied.refused.is_empty() {
+            return Ok(CopiedRows {
+                copied: copied.rows,
+                refused: 0,
+            });
+        }
+        let refused = told(session, flow, &copied.refused).await?;
+        let converter = rows::converter(flow, unit)?.with_run(RunStamp {
+            run_id: run.record.run_id,
+            started_at_microseconds: run.record.started_at_microseconds,
+        });
+        let before = rejected_before(self.context, flow, unit)?;
+        let batch_rows = run.plan.settings.batch_rows as usize;
+        let found = source_rows::find(flow, unit, converter, batch_rows, &before, &refused)?;
+        let Some(found) = found else {
+            return Err(Error::Verification {
+                what: format!("the files of {}, read again", flow.target()),
+                counted: copied.rows + refused.len() as u64,
+                sent: 0,
+            });
+        };
+        for mut of_shard in found {
+            let count = of_shard.rejects.len() as u64;
+            kept.keep(&mut of_shard.rejects)?;
+            run.ledger
+                .reject_staged(session, &run.fence, &unit.key, &of_shard.shard_key, count)
+                .await?;
+        }
+        run.rejects[flow_index].judge_share_of_all(&flow.name)?;
+        kept.finish()?;
+        Ok(CopiedRows {
+            copied: copied.rows,
+            refused: refused.len() as u64,
+        })
+    }
+}
+
+impl CarefulRows for SwitchRows<'_> {
+    fn wants(&self, flow: usize) -> bool {
+        self.flows.contains(&flow)
+    }
+
+    async fn copy(
+        &mut self,
+        session: &Session,
+        flow: usize,
+        staging_table: &str,
+        insert: &str,
+    ) -> Result<CopiedRows, SwitchError> {
+        let copied = self.copy_rows(session, flow, staging_table, insert).await;
+        copied.map_err(|error| match error {
+            // Such as a lock that cannot be had: the switch tries again.
+            Error::Destination(error) => SwitchError::Destination(error),
+            error => SwitchError::Careful(Box::new(error)),
+        })
+    }
+}
+
+/// What the windows of a staging table came to.
+struct Copied {
+    rows: u64,
+    /// Numbers of rows, counted over the whole staging table.
+    refused: Vec<(u64, RefusedRow)>,
+}
+
+/// Copies a staging table window by window, in the order of its rows; up to so many rows are
+/// refused.
+async fn copy_windows(
+    session: &Session,
+    staging: &str,
+    insert: &str,
+    doing: &str,
+    refused_max: u64,
+) -> Result<Copied, Error> {
+    let sql = format!(
+        "SELECT pg_relation_size({}::regclass) / current_setting('block_size')::int8",
+        literal(staging).trim_start()
+    );
+    let pages: i64 = session.query(&sql, &[], doing).await?[0].get(0);
+    let mut copied = Copied {
+        rows: 0,
+        refused: Vec::new(),
+    };
+    // All rows of a window, where none is refused.
+    let mut isolator = Isolator::new(usize::MAX / 4);
+    let mut before = 0_u64;
+    let mut has_savepoint = false;
+    for first in (0..pages).step_by(PAGES_PER_WINDOW as usize) {
+        let sql = format!(
+            "SELECT ctid::text AS place FROM ONLY {staging} \
+             WHERE ctid >= '({first},0)'::tid AND ctid < '({},0)'::tid ORDER BY ctid",
+            first + PAGES_PER_WINDOW
+        );
+        let rows = session.query(&sql, &[], doing).await?;
+        let places: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        let mut window = Window {
+            session,
+            insert,
+            doing,
+            places: &places,
+            has_savepoint,
+        };
+        let left = refused_max
+            .saturating_sub(copied.refused.len() as u64)
+            .max(1);
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        let (refused, end) = isolator.run(&mut window, 0..places.len(), left).await?;
+        has_savepoint = window.has_savepoint;
+        copied.rows += (end - refused.len()) as u64;
+        let numbered = refused
+            .into_iter()
+            .map(|row| (before + row.row as u64, row));
+        copied.refused.extend(numbered);
+        before += places.len() as u64;
+        if end < places.len() {
+            // The limit is reached: what is refused so far says so.
+            break;
+        }
+    }
+    if has_savepoint {
+        let release = format!("RELEASE SAVEPOINT {SAVEPOINT}");
+        session.execute(&release, doing).await?;
+    }
+    Ok(copied)
+}
+
+/// Rows of some pages of a staging table.
+struct Window<'a> {
+    session: &'a Session,
+    insert: &'a str,
+    doing: &'a str,
+    places: &'a [String],
+    has_savepoint: bool,
+}
+
+impl RowSink for Window<'_> {
+    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), Refusal>, Error> {
+        let mut statement = format!("SAVEPOINT {SAVEPOINT}");
+        if self.has_savepoint {
+            statement = format!("RELEASE SAVEPOINT {SAVEPOINT}; {statement}");
+        }
+        self.session.execute(&statement, self.doing).await?;
+        self.has_savepoint = true;
+        let count = rows.len() as u64;
+        let sql = format!(
+            "{} WHERE ctid >= '{}'::tid AND ctid <= '{}'::tid",
+            self.insert,
+            self.places[rows.start],
+            self.places[rows.end - 1]
+        );
+        let counted = self.session.client.execute(sql.as_str(), &[]).await;
+        let error = match counted {
+            Ok(counted) if counted == count => return Ok(Ok(())),
+            Ok(counted) => {
+                return Err(Error::Verification {
+                    what: self.doing.to_owned(),
+                    counted,
+                    sent: count,
+                });
+            }
+            Err(error) => DestinationError::from_driver(error, self.doing),
+        };
+        let Some(facts) = error.row_refusal() else {
+            return Err(error.into());
+        };
+        let facts = Box::new(facts.clone());
+        let undo = format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}");
+        self.session.execute(&undo, self.doing).await?;
+        Ok(Err(Refusal { row: None, facts }))
+    }
+}
+
+/// Why each row was refused, in words of the target.
+async fn told(
+    session: &Session,
+    flow: &FlowPlan,
+    refused: &[(u64, RefusedRow)],
+) -> Result<Vec<RefusedStagingRow>, Error> {
+    let columns: Vec<String> = flow
+        .columns
+        .iter()
+        .map(|column| column.name.clone())
+        .collect();
+    let mut definitions = Definitions::default();
+    let mut told = Vec::with_capacity(refused.len());
+    for (number, row) in refused {
+        let definition = match &row.facts.constraint {
+            Some(name) => definitions.of(session, &flow.target(), name).await?,
+            None => None,
+        };
+        let place = Place {
+            table: &flow.table,
+            target: &flow.table,
+            columns: &columns,
+            definition: definition.as_deref(),
+        };
+        told.push(RefusedStagingRow {
+            number: *number,
+            cause: cause(&row.facts, &place),
+        });
+    }
+    Ok(told)
+}
+
+/// The rows of a unit that were rejected while it was loaded, as its files in the run's folder
+/// tell.
+fn rejected_before(
+    context: &Context<'_>,
+    flow: &FlowPlan,
+    unit: &UnitPlan,
+) -> Result<BTreeSet<RowPlace>, Error> {
+    let folder = context.run.rejects_folder();
+    let name = reject_file_name(&reject_files::of_unit(flow, unit, ""));
+    let failed = |source| Error::Folder {
+        path: folder.display().to_string(),
+        source,
+    };
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(&folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let own = path
+            .file_name()
+            .and_then(|own| own.to_str())
+            .and_then(|own| own.strip_suffix(REASONS_SUFFIX)?.strip_prefix(&name));
+        if !own.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) {
+            continue;
+        }
+        for line in fs::read_to_string(&path).map_err(failed)?.lines() {
+            let reject: RejectReport =
+                serde_json::from_str(line).map_err(|error| failed(error.into()))?;
+            found.insert((reject.file.into(), reject.byte_offset));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,68 @@
+//! What a unit that is loaded carefully needs before its rows come.
+
+use std::sync::Arc;
+
+use crate::destination::postgres::quote::qualified;
+use crate::error::Error;
+use crate::pipeline::piece::Piece;
+use crate::plan::UnitPlan;
+use crate::source::Shard;
+
+impl Piece<'_> {
+    /// Inside the transaction: an empty staging table with all that may refuse a row. What several
+    /// streams have loaded of a shared unit is forgotten; if this transaction is not committed, it
+    /// is as if nothing had been.
+    pub(in crate::pipeline) async fn begin_carefully(&self, doing: &str) -> Result<(), Error> {
+        let run = self.context.run;
+        if self.unit.shared {
+            let schema = &run.plan.settings.staging_schema;
+            let table = qualified(schema, &self.unit.staging_table);
+            self.session
+                .execute(&format!("TRUNCATE {table}"), doing)
+                .await?;
+            run.ledger
+                .forget_shards(self.session, &run.fence, &self.unit.key)
+                .await?;
+        } else {
+            for statement in &self.unit.create {
+                self.session.execute(statement, doing).await?;
+            }
+        }
+        for statement in &self.unit.ready {
+            self.session.execute(statement, doing).await?;
+        }
+        // What is checked at COMMIT would refuse the unit and not the row.
+        self.session
+            .execute("SET CONSTRAINTS ALL IMMEDIATE", doing)
+            .await?;
+        Ok(())
+    }
+}
+
+impl UnitPlan {
+    /// The shards of a unit that one stream loads in the order of its files. What was cut into
+    /// ranges for several streams, or was to be fed to them, is whole again.
+    pub(in crate::pipeline) fn whole_shards(&self) -> Vec<Shard> {
+        let mut found: Vec<Shard> = Vec::new();
+        let mut at = 0;
+        while at < self.shards.len() {
+            let file = &self.shards[at].file;
+            let own = self.shards[at..]
+                .iter()
+                .take_while(|shard| Arc::ptr_eq(&shard.file, file));
+            let own: Vec<&Shard> = own.collect();
+            let is_whole = own[0].byte_range.start == 0
+                && own[own.len() - 1].byte_range.end == file.size_bytes
+                && own
+                    .windows(2)
+                    .all(|pair| pair[0].byte_range.end == pair[1].byte_range.start);
+            at += own.len();
+            if is_whole {
+                found.push(Shard::whole(Arc::clone(file)));
+            } else {
+                found.extend(own.into_iter().cloned());
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,53 @@
+//! Harm done on purpose to the rows on their way, for tests of what finds it: by the account, by
+//! sums, by hashes of rows. Each kind is found from one level of `verify` on.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+
+use super::copying::Copying;
+use crate::error::Error;
+use crate::fault::{self, Fault, FaultPoint};
+use crate::meter::Meter;
+
+/// Sends a batch; harmed, where that is wished.
+pub async fn send<'a>(
+    fault: Option<&Fault>,
+    mut copying: Copying<'a>,
+    batch: &RecordBatch,
+    meter: &mut Meter,
+) -> Result<Copying<'a>, Error> {
+    if fault.is_none() || batch.num_rows() < 2 {
+        copying.send(batch, meter).await?;
+        return Ok(copying);
+    }
+    for part in harmed(fault, batch) {
+        copying.send(&part, meter).await?;
+    }
+    Ok(copying)
+}
+
+fn harmed(fault: Option<&Fault>, batch: &RecordBatch) -> Vec<RecordBatch> {
+    let (first, second) = (batch.slice(0, 1), batch.slice(1, 1));
+    let rest = batch.slice(2, batch.num_rows() - 2);
+    if fault::wished(fault, FaultPoint::BatchLost) {
+        return Vec::new();
+    }
+    if fault::wished(fault, FaultPoint::RowDoubled) {
+        return vec![first.clone(), first, rest];
+    }
+    if fault::wished(fault, FaultPoint::ValuesExchanged) {
+        return vec![
+            with_first_column(&first, second.column(0)),
+            with_first_column(&second, first.column(0)),
+            rest,
+        ];
+    }
+    vec![batch.clone()]
+}
+
+fn with_first_column(row: &RecordBatch, column: &ArrayRef) -> RecordBatch {
+    let mut columns = row.columns().to_vec();
+    columns[0] = Arc::clone(column);
+    RecordBatch::try_new(row.schema(), columns).expect("the columns have the types of before")
+}

@@ -1,0 +1,153 @@
+//! Before the switch: whether the files hold what their trailers, control files and package promise.
+
+use super::context::PreparedRun;
+use crate::ledger::ShardRecord;
+use crate::plan::expect::{self, Promise};
+use crate::plan::{FlowPlan, identity};
+use crate::verify::{ExactSum, VerifyError};
+
+/// Checks the files of a flow by what the ledger has of them.
+pub fn check(
+    run: &PreparedRun,
+    flow_index: usize,
+    shards: &[ShardRecord],
+) -> Result<(), VerifyError> {
+    let flow = &run.plan.flows[flow_index];
+    if flow.expect.promises.is_empty() && flow.expect.trailer.is_none() {
+        return Ok(());
+    }
+    let is_own = |shard: &&ShardRecord| flow.units.iter().any(|unit| unit.key == shard.unit_key);
+    let own: Vec<&ShardRecord> = shards.iter().filter(is_own).collect();
+    for promise in &flow.expect.promises {
+        let is_meant = |shard: &&&ShardRecord| {
+            let key = promise.file_key.as_deref();
+            key.is_none_or(|key| key == shard.file_key)
+        };
+        let meant: Vec<&ShardRecord> = own.iter().filter(is_meant).copied().collect();
+        hold(flow, promise, &meant)?;
+    }
+    if flow.expect.trailer.is_some() {
+        let mut files: Vec<_> = flow
+            .units
+            .iter()
+            .flat_map(|unit| &unit.shards)
+            .map(|shard| &shard.file)
+            .collect();
+        files.dedup_by(|file, before| std::sync::Arc::ptr_eq(file, before));
+        for file in files {
+            let key = identity::file_key(file);
+            let of_file = own.iter().filter(|shard| shard.file_key == key);
+            check_trailer(
+                flow,
+                &file.path.display().to_string(),
+                &of_file.copied().collect::<Vec<_>>(),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks a file's trailer: it stands behind its last row, and says what the file has.
+fn check_trailer(flow: &FlowPlan, file: &str, shards: &[&ShardRecord]) -> Result<(), VerifyError> {
+    let trailer = flow
+        .expect
+        .trailer
+        .as_ref()
+        .expect("the caller has seen it");
+    let missing = |why: &'static str| VerifyError::TrailerMissing {
+        file: file.to_owned(),
+        starts_with: trailer.starts_with.clone(),
+        why,
+    };
+    let mut with_rows: Vec<&&ShardRecord> = shards
+        .iter()
+        .filter(|shard| shard.trailer.is_some() || rows_of(shard) > 0)
+        .collect();
+    with_rows.sort_by_key(|shard| shard.byte_start);
+    let trailers = shards
+        .iter()
+        .filter(|shard| shard.trailer.is_some())
+        .count();
+    let last = with_rows.last().and_then(|shard| shard.trailer.as_deref());
+    let text = match (trailers, last) {
+        (1, Some(text)) => text,
+        (0, _) => return Err(missing("its last record is another one")),
+        _ => return Err(missing("records stand behind one that begins so")),
+    };
+    let delimiter = &flow.expect.delimiter;
+    let by = format!("the trailer of {file}");
+    let unread = |field| VerifyError::TrailerUnreadable {
+        file: file.to_owned(),
+        text: text.to_owned(),
+        field: expect::words(field),
+    };
+    let rows = match &trailer.rows_field {
+        None => None,
+        Some(field) => {
+            let found = field.find(text, delimiter);
+            let rows = found.and_then(|found| expect::rows_of(found, trailer.also_counts));
+            Some(rows.ok_or_else(|| unread(field))?)
+        }
+    };
+    let mut sums = Vec::new();
+    for (column, field) in &trailer.sum_fields {
+        let found = field.find(text, delimiter);
+        let number = found.filter(|found| ExactSum::default().add_text(found));
+        sums.push((
+            column.clone(),
+            number.ok_or_else(|| unread(field))?.to_owned(),
+        ));
+    }
+    let promise = Promise {
+        by,
+        file_key: None,
+        rows,
+        sums,
+    };
+    hold(flow, &promise, shards)
+}
+
+/// Rows of a shard, rejected ones too.
+fn rows_of(shard: &ShardRecord) -> u64 {
+    shard.account.rows_loaded + shard.account.rows_rejected
+}
+
+/// Compares a promise with the shards that it is of.
+fn hold(flow: &FlowPlan, promise: &Promise, shards: &[&ShardRecord]) -> Result<(), VerifyError> {
+    let rejected: u64 = shards.iter().map(|shard| shard.account.rows_rejected).sum();
+    let broken = |what: String, promised: &str, found: String| VerifyError::Promise {
+        by: promise.by.clone(),
+        target: flow.target(),
+        what,
+        promised: promised.to_owned(),
+        found,
+        rejected,
+    };
+    let rows: u64 = shards.iter().map(|shard| rows_of(shard)).sum();
+    if let Some(promised) = promise.rows
+        && promised != rows
+    {
+        return Err(broken(
+            "rows".to_owned(),
+            &promised.to_string(),
+            rows.to_string(),
+        ));
+    }
+    for (column, promised) in &promise.sums {
+        let tallies = shards.iter().map(|shard| shard.tally.as_deref());
+        let sum = flow
+            .verify
+            .total(tallies)
+            .and_then(|items| flow.verify.sum_of(&items, column));
+        let mut expected = ExactSum::default();
+        let is_number = expected.add_text(promised);
+        match sum {
+            Some(sum) if is_number && sum == expected => {}
+            sum => {
+                let found = sum.map_or_else(|| "no sum".to_owned(), |sum| sum.to_string());
+                return Err(broken(format!("sum of `{column}`"), promised, found));
+            }
+        }
+    }
+    Ok(())
+}

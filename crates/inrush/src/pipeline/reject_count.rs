@@ -1,0 +1,282 @@
+//! Rejects of a flow, counted over all streams at once and held against what its package accepts.
+
+use std::sync::{Mutex, PoisonError};
+
+use inrush_scan::MissingFields;
+
+use crate::error::Error;
+use crate::package::RejectLimit;
+use crate::plan::FlowPlan;
+use crate::reject::Reject;
+
+/// What has been read, and how much of it was rejected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Rows that were rejected.
+    pub rejects: u64,
+    /// Rows that were read, those among them.
+    pub rows: u64,
+    /// Bytes of text that they, and what was skipped between them, took.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// Adds another one.
+    pub fn add(&mut self, other: Tally) {
+        self.rejects += other.rejects;
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+    }
+}
+
+/// Rejects of a flow so far.
+#[derive(Debug)]
+pub struct RejectCount {
+    tally: Mutex<Tally>,
+    limit: RejectLimit,
+    /// Bytes of text in all of the flow's files, where that is known before they are read.
+    bytes_total: Option<u64>,
+    /// No record has fewer.
+    record_bytes_min: u64,
+    /// What a person should know of the types, where they were guessed.
+    hint: Option<String>,
+}
+
+impl RejectCount {
+    /// Counts on from what is kept of an earlier attempt.
+    pub fn new(flow: &FlowPlan, kept: Tally) -> RejectCount {
+        RejectCount {
+            tally: Mutex::new(kept),
+            limit: flow.reject_limit,
+            bytes_total: bytes_total(flow),
+            record_bytes_min: record_bytes_min(flow),
+            hint: flow.reject_hint.clone(),
+        }
+    }
+
+    /// How many more are accepted, whatever their share is.
+    pub fn left(&self) -> u64 {
+        let rejects = self.locked().rejects;
+        self.limit.rows_accepted().saturating_sub(rejects)
+    }
+
+    /// Rows were read.
+    pub fn note_read(&self, rows: u64, bytes: u64) {
+        let mut tally = self.locked();
+        tally.rows += rows;
+        tally.bytes += bytes;
+    }
+
+    /// What was undone does not count.
+    pub fn take_back(&self, undone: Tally) {
+        let mut tally = self.locked();
+        tally.rejects -= undone.rejects;
+        tally.rows -= undone.rows;
+        tally.bytes -= undone.bytes;
+    }
+
+    /// Counts more rejects; an error where that goes past the limit. A share goes past it as soon
+    /// as all that is still to be read could not make up for it any more.
+    pub fn add(&self, flow: &str, rejects: &[Reject]) -> Result<(), Error> {
+        let Some(last) = rejects.last() else {
+            return Ok(());
+        };
+        let (before, tally) = {
+            let mut tally = self.locked();
+            let before = tally.rejects;
+            tally.rejects += rejects.len() as u64;
+            (before, *tally)
+        };
+        let rows_max = self.limit.rows_accepted();
+        if tally.rejects > rows_max {
+            // The first one past the limit, or the first at all where others went past it before.
+            let index = usize::try_from(rows_max.saturating_sub(before)).unwrap_or(usize::MAX);
+            let reject = &rejects[index.min(rejects.len() - 1)];
+            return Err(Error::RejectLimit {
+                flow: flow.to_owned(),
+                limit: rows_max,
+                types: self.hint.clone().filter(|_| reject.column.is_some()),
+                reject: Box::new(reject.clone()),
+            });
+        }
+        match (self.limit.share_max, self.rows_at_most(&tally)) {
+            (Some(share_max), Some(rows)) if is_past(tally.rejects, rows, share_max) => {
+                Err(Error::RejectShare {
+                    flow: flow.to_owned(),
+                    rejected: tally.rejects,
+                    rows: rows.max(tally.rejects),
+                    at_end: false,
+                    share_max,
+                    reject: Some(Box::new(last.clone())),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Judges the share of rows that were rejected at the switch too: all rows are read.
+    pub fn judge_share_of_all(&self, flow: &str) -> Result<(), Error> {
+        let tally = *self.locked();
+        self.judge_share(flow, tally.rejects, tally.rows)
+    }
+
+    /// Judges the share once all rows are read.
+    pub fn judge_share(&self, flow: &str, rejected: u64, rows: u64) -> Result<(), Error> {
+        match self.limit.share_max {
+            Some(share_max) if is_past(rejected, rows, share_max) => Err(Error::RejectShare {
+                flow: flow.to_owned(),
+                rejected,
+                rows,
+                at_end: true,
+                share_max,
+                reject: None,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The most rows that the flow can have.
+    fn rows_at_most(&self, tally: &Tally) -> Option<u64> {
+        let bytes_left = self.bytes_total?.saturating_sub(tally.bytes);
+        // The last record may lack its line end.
+        Some(tally.rows + bytes_left.div_ceil(self.record_bytes_min))
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_past(rejected: u64, rows: u64, share_max: f64) -> bool {
+    rejected as f64 > share_max * rows as f64
+}
+
+/// Bytes of text in all files of a flow; nothing where one has to be decompressed or translated,
+/// or is a pipe.
+fn bytes_total(flow: &FlowPlan) -> Option<u64> {
+    let mut total = 0;
+    for shard in flow.units.iter().flat_map(|unit| &unit.shards) {
+        if !shard.file.reads_in_ranges().unwrap_or(false) {
+            return None;
+        }
+        total += shard.size_bytes();
+    }
+    Some(total)
+}
+
+/// The bytes of the shortest record, its end included.
+fn record_bytes_min(flow: &FlowPlan) -> u64 {
+    let dialect = &flow.dialect;
+    // An empty line may be a row; else a row, even one with too few fields, has a byte and its end.
+    let may_be_empty = dialect.blank_lines_are_records
+        || dialect.missing_fields == MissingFields::Null
+        || dialect.fixed.is_some();
+    if may_be_empty { 1 } else { 2 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::location::Location;
+    use crate::reject::RejectCode;
+
+    fn count(limit: RejectLimit, bytes_total: Option<u64>) -> RejectCount {
+        RejectCount {
+            tally: Mutex::default(),
+            limit,
+            bytes_total,
+            record_bytes_min: 2,
+            hint: None,
+        }
+    }
+
+    fn rejects(count: usize) -> Vec<Reject> {
+        (1..=count as u64)
+            .map(|line| Reject {
+                location: Location {
+                    file: Arc::new(PathBuf::from("f")),
+                    line,
+                    byte_offset: 0,
+                },
+                column: None,
+                value: None,
+                code: RejectCode::Syntax,
+                reason: String::new(),
+                raw: Vec::new(),
+                encoding: None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_one_past_the_limit_is_told() {
+        let count = count(RejectLimit::rows(3), None);
+        assert!(count.add("f", &rejects(2)).is_ok());
+        assert_eq!(count.left(), 1);
+        match count.add("f", &rejects(2)) {
+            Err(Error::RejectLimit {
+                limit: 3, reject, ..
+            }) => {
+                assert_eq!(reject.location.line, 2);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_undone_does_not_count() {
+        let count = count(RejectLimit::rows(3), None);
+        let undone = Tally {
+            rejects: 3,
+            rows: 9,
+            bytes: 90,
+        };
+        assert!(count.add("f", &rejects(3)).is_ok());
+        count.note_read(9, 90);
+        count.take_back(undone);
+        assert!(count.add("f", &rejects(3)).is_ok());
+        assert!(count.add("f", &rejects(1)).is_err());
+    }
+
+    #[test]
+    fn a_share_stops_as_soon_as_it_cannot_be_met() {
+        let share = RejectLimit {
+            rows_max: None,
+            share_max: Some(0.1),
+        };
+        let count = count(share, Some(200));
+        // 100 rows at most: ten may be bad.
+        assert!(count.add("f", &rejects(10)).is_ok());
+        // 80 bytes held 10 rows: 70 at most in all.
+        count.note_read(10, 80);
+        match count.add("f", &rejects(1)) {
+            Err(Error::RejectShare {
+                rejected: 11,
+                rows: 70,
+                at_end: false,
+                ..
+            }) => {}
+            other => panic!("{other:?}"),
+        }
+        assert!(count.judge_share("f", 10, 100).is_ok());
+        assert!(count.judge_share("f", 11, 100).is_err());
+        assert!(count.judge_share("f", 0, 0).is_ok());
+    }
+
+    #[test]
+    fn a_share_of_what_has_no_known_size_is_judged_at_the_end() {
+        let share = RejectLimit {
+            rows_max: Some(100),
+            share_max: Some(0.1),
+        };
+        let count = count(share, None);
+        assert!(count.add("f", &rejects(100)).is_ok());
+        assert!(matches!(
+            count.add("f", &rejects(1)),
+            Err(Error::RejectLimit { limit: 100, .. })
+        ));
+    }
+}

@@ -1,0 +1,105 @@
+//! Which files of the run's folder hold whose rejects.
+//!
+//! A unit's are named after its flow and its key, which stays what it is when other files join the
+//! package between two attempts; those of a shared unit's shards after their number, and after
+//! their first byte where they are ranges of a file that is fed. A file is right if what it tells
+//! of is committed; all others are what attempts left that did not come so far.
+
+use std::fs;
+use std::path::Path;
+
+use super::context::PreparedRun;
+use crate::error::Error;
+use crate::plan::{FlowPlan, UnitPlan, identity};
+use crate::report::{REASONS_SUFFIX, ROWS_SUFFIX, reject_file_name};
+
+/// Digits of a unit's key in its file's name: the same as in that of its staging table.
+const KEY_DIGITS: usize = 16;
+
+/// The name of a unit's file, or with `part` that of a part of it.
+pub fn of_unit(flow: &FlowPlan, unit: &UnitPlan, part: &str) -> String {
+    format!("{}.{}{part}", flow.name, &unit.key[..KEY_DIGITS])
+}
+
+/// What the name of a shard's file ends with.
+pub fn of_shard(number: usize) -> String {
+    format!("-{number}")
+}
+
+/// What the name of the file of a fed shard's ranges ends with.
+pub fn of_range(number: usize, byte_start: u64) -> String {
+    format!("-{number}-{byte_start}")
+}
+
+/// What the name of the file of rows ends with that were refused at the switch.
+pub const OF_SWITCH: &str = "-switch";
+
+/// Removes the files of a unit's shards: the unit was loaded anew as a whole.
+pub fn forget_shards(folder: &Path, flow: &FlowPlan, unit: &UnitPlan) -> Result<(), Error> {
+    let beginning = reject_file_name(&of_unit(flow, unit, "-"));
+    remove(folder, |name| name.starts_with(&beginning))
+}
+
+/// Removes what attempts left that were not committed, so that no reject is told twice.
+pub fn tidy(run: &PreparedRun) -> Result<(), Error> {
+    let committed = committed(run);
+    remove(&run.rejects_folder(), |name| {
+        let stem = name
+            .strip_suffix(REASONS_SUFFIX)
+            .or_else(|| name.strip_suffix(ROWS_SUFFIX));
+        // A unit's rows may stand in several files, whose names go on with a point.
+        let is_of = |stem: &str, name: &String| {
+            let rest = stem.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        stem.is_some_and(|stem| !committed.iter().any(|name| is_of(stem, name)))
+    })
+}
+
+/// The names of the files of all that is committed.
+fn committed(run: &PreparedRun) -> Vec<String> {
+    let mut names = Vec::new();
+    for flow in &run.plan.flows {
+        for unit in &flow.units {
+            let Some(kept) = run.units_kept.get(&unit.key) else {
+                continue;
+            };
+            if kept.careful || !kept.shared {
+                names.push(reject_file_name(&of_unit(flow, unit, "")));
+                continue;
+            }
+            for (index, shard) in unit.shards.iter().enumerate() {
+                let of_file = identity::file_key(&shard.file);
+                let records = run
+                    .shards_kept
+                    .values()
+                    .filter(|record| record.unit_key == unit.key && record.file_key == of_file);
+                for record in records {
+                    let part = match shard.is_fed {
+                        true => of_range(index + 1, record.byte_start),
+                        false if record.shard_key == identity::shard_key(shard) => {
+                            of_shard(index + 1)
+                        }
+                        false => continue,
+                    };
+                    names.push(reject_file_name(&of_unit(flow, unit, &part)));
+                }
+            }
+        }
+    }
+    names
+}
+
+fn remove(folder: &Path, is_old: impl Fn(&str) -> bool) -> Result<(), Error> {
+    let failed = |source| Error::Folder {
+        path: folder.display().to_string(),
+        source,
+    };
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.file_name().to_str().is_some_and(&is_old) {
+            fs::remove_file(entry.path()).map_err(failed)?;
+        }
+    }
+    Ok(())
+}

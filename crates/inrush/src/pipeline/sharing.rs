@@ -1,0 +1,118 @@
+//! How far a shared unit is, over all of its streams: who loads a piece of it, and whether the
+//! server refused a row, so that one stream alone loads all of it, carefully.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+use super::reject_count::Tally;
+
+/// A shared unit, as its streams see it.
+#[derive(Debug)]
+pub struct Sharing {
+    /// Shards that are still to be loaded.
+    pub shards_left: AtomicUsize,
+    /// What was read of it, and is counted with what was read of the flow.
+    tally: Mutex<Tally>,
+    /// Bytes of its files that were told as progress and are committed.
+    pub committed_bytes: AtomicU64,
+    streams: Mutex<Streams>,
+    refused: watch::Sender<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Streams {
+    /// Those that load a piece of it now.
+    count: usize,
+    /// One of them, or of those before, loads it carefully.
+    is_taken: bool,
+}
+
+impl Sharing {
+    /// A unit that lacks so many shards; the others are committed.
+    pub fn new(shards_left: usize, committed: Tally) -> Sharing {
+        Sharing {
+            shards_left: AtomicUsize::new(shards_left),
+            tally: Mutex::new(committed),
+            committed_bytes: AtomicU64::new(0),
+            streams: Mutex::default(),
+            refused: watch::Sender::new(false),
+        }
+    }
+
+    /// Rows of it were read, or rejected.
+    pub fn note(&self, more: Tally) {
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.add(more);
+    }
+
+    /// All that was counted of it, which counts no longer.
+    pub fn take_back(&self) -> Tally {
+        std::mem::take(&mut *self.tally.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A stream wants to load a piece of it. Not where the server has refused a row.
+    pub fn enter(&self) -> bool {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = !*self.refused.borrow();
+        streams.count += usize::from(may);
+        may
+    }
+
+    /// A stream is done with its piece, or has undone it. Returns whether it is the one that now
+    /// loads all of the unit carefully: the last one to leave after a refusal.
+    pub fn leave(&self) -> bool {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.count -= 1;
+        let takes = *self.refused.borrow() && streams.count == 0 && !streams.is_taken;
+        streams.is_taken |= takes;
+        takes
+    }
+
+    /// The server refused a row of it. Returns whether that is news.
+    pub fn refuse(&self) -> bool {
+        let _streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        !self.refused.send_replace(true)
+    }
+
+    /// Waits until the server refuses a row of it.
+    pub async fn refused(&self) {
+        let mut receiver = self.refused.subscribe();
+        let _ = receiver
+            .wait_for(|refused| *refused)
+            .await
+            .expect("the sender lives as long as self");
+    }
+
+    /// A shard is committed; true for the last one.
+    pub fn shard_done(&self) -> bool {
+        self.shards_left.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_one_to_leave_after_a_refusal_loads_it_all() {
+        let sharing = Sharing::new(3, Tally::default());
+        assert!(sharing.enter() && sharing.enter());
+        assert!(!sharing.leave(), "nothing was refused");
+        assert!(sharing.enter());
+        assert!(sharing.refuse());
+        assert!(!sharing.refuse(), "no news");
+        assert!(!sharing.enter());
+        assert!(!sharing.leave(), "another one is in it");
+        assert!(sharing.leave());
+    }
+
+    #[test]
+    fn one_that_nobody_refused_is_loaded_carefully_by_none() {
+        let sharing = Sharing::new(1, Tally::default());
+        assert!(sharing.enter());
+        assert!(!sharing.leave());
+        assert!(sharing.shard_done());
+    }
+}

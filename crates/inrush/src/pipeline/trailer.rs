@@ -1,0 +1,58 @@
+//! Trailer records: taken out of the rows as they come, kept for the check before the switch.
+
+use inrush_scan::Records;
+
+use crate::chunk::Chunk;
+use crate::package::Trailer;
+use crate::verify::VerifyError;
+
+/// Looks for the trailer of a file while it is read.
+pub struct TrailerCatch {
+    starts_with: Vec<u8>,
+    found: Option<(String, String)>,
+}
+
+impl TrailerCatch {
+    /// Looks for a last record that begins as the flow says.
+    pub fn new(trailer: &Trailer) -> TrailerCatch {
+        TrailerCatch {
+            starts_with: trailer.starts_with.as_bytes().to_vec(),
+            found: None,
+        }
+    }
+
+    /// Takes the last record of a chunk away where it is a trailer. Returns how many were taken.
+    /// A record behind a trailer is an error; one before that looks like it is a row.
+    pub fn take_from(
+        &mut self,
+        chunk: &mut Chunk,
+        records: &mut Records,
+    ) -> Result<u64, VerifyError> {
+        let Some(last) = records.records.last().copied() else {
+            return Ok(0);
+        };
+        if let Some((_, place)) = &self.found {
+            return Err(VerifyError::TrailerNotLast {
+                place: place.clone(),
+            });
+        }
+        let text = &chunk.text()[last.start as usize..last.end as usize];
+        if !text.starts_with(&self.starts_with) {
+            return Ok(0);
+        }
+        let text = String::from_utf8_lossy(text).into_owned();
+        self.found = Some((text, chunk.location(last.start, last.line).to_string()));
+        let index = records.records.len() as u32 - 1;
+        records.records.pop();
+        records.field_ends.truncate(last.first_field as usize);
+        records.field_starts.truncate(last.first_field as usize);
+        records.faults.retain(|fault| fault.record_index != index);
+        chunk.invalid_utf8.retain(|record| *record != index);
+        Ok(1)
+    }
+
+    /// The trailer that was found since it was asked last.
+    pub fn take(&mut self) -> Option<String> {
+        self.found.take().map(|(text, _)| text)
+    }
+}

@@ -1,0 +1,56 @@
+//! Before the COMMIT of a unit: what the database makes of its rows against what we have made.
+
+use std::time::Instant;
+
+use crate::destination::postgres::Session;
+use crate::destination::postgres::quote::qualified;
+use crate::error::Error;
+use crate::ledger::ShardRecord;
+use crate::meter::nanoseconds;
+use crate::package::Verify;
+use crate::plan::{FlowPlan, Plan, UnitPlan};
+use crate::verify::VerifyError;
+
+/// Compares a unit whose rows are all in; `shards` are all of its own. Returns how long the
+/// server took.
+pub async fn check(
+    session: &Session,
+    plan: &Plan,
+    flow: &FlowPlan,
+    unit: &UnitPlan,
+    shards: impl Iterator<Item = &ShardRecord>,
+) -> Result<u64, Error> {
+    let Some(statement) = &unit.verify else {
+        return Ok(0);
+    };
+    let table = qualified(&plan.settings.staging_schema, &unit.staging_table);
+    let sent = flow
+        .verify
+        .total(shards.map(|shard| shard.tally.as_deref()))
+        .ok_or_else(|| VerifyError::NoTally {
+            table: table.clone(),
+        })?;
+    let started = Instant::now();
+    let doing = format!("verifying the rows of {table}");
+    let answer = ask(session, statement, &doing).await?;
+    let took_ns = nanoseconds(started.elapsed());
+    let differences = flow.verify.differences(&sent, &answer);
+    if differences.is_empty() {
+        return Ok(took_ns);
+    }
+    if flow.verify.level == Verify::Rows {
+        let by_column = ask(session, &flow.verify.column_statement(&table), &doing).await?;
+        return Err(VerifyError::Rows {
+            columns: flow.verify.column_differences(&sent, &by_column),
+            rows: differences,
+            table,
+        }
+        .into());
+    }
+    Err(VerifyError::Sums { table, differences }.into())
+}
+
+async fn ask(session: &Session, statement: &str, doing: &str) -> Result<Vec<String>, Error> {
+    let rows = session.query(statement, &[], doing).await?;
+    Ok(rows[0].get(0))
+}

@@ -1,0 +1,322 @@
+//! What is promised of a flow's files: by its package, by control files, by trailers to come.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::PlanError;
+use super::identity;
+use crate::package::{BoundValue, ControlFile, Flow, RecordField, Trailer};
+use crate::source::{Origin, SourceFile};
+use crate::verify::{ExactSum, VerifyPlan};
+
+/// Bytes of a control file that are read; one has a line or one for each file.
+const CONTROL_BYTES_MAX: u64 = 16 << 20;
+/// What stands between the fields of a control file that says nothing of it.
+const DELIMITERS: [&str; 4] = ["|", "\t", ";", ","];
+
+/// What is promised of a flow's files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExpectPlan {
+    /// What is known before they are read.
+    pub promises: Vec<Promise>,
+    /// The trailer that each file must have.
+    pub trailer: Option<Trailer>,
+    /// What stands between the fields of a trailer.
+    pub delimiter: String,
+}
+
+impl ExpectPlan {
+    /// What a person who reads the plan should know of it, a line each.
+    pub fn words(&self) -> Vec<String> {
+        const SHOWN: usize = 3;
+        let mut lines: Vec<String> = self
+            .promises
+            .iter()
+            .take(SHOWN)
+            .map(|promise| {
+                let rows = promise.rows.map(|rows| format!("{rows} rows"));
+                let sums = promise.sums.iter();
+                let sums = sums.map(|(column, sum)| format!("{sum} in `{column}`"));
+                let all: Vec<String> = rows.into_iter().chain(sums).collect();
+                format!("expected by {}: {}", promise.by, all.join(", "))
+            })
+            .collect();
+        if self.promises.len() > SHOWN {
+            lines.push(format!("... and by {} more", self.promises.len() - SHOWN));
+        }
+        if let Some(trailer) = &self.trailer {
+            lines.push(format!(
+                "the last record of each file begins with {:?} and is no row",
+                trailer.starts_with
+            ));
+        }
+        lines
+    }
+}
+
+/// Numbers that a file, or all files of a flow, must have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Promise {
+    /// Who says so, in words.
+    pub by: String,
+    /// The key of the file; none where it is of all files.
+    pub file_key: Option<String>,
+    /// How many rows.
+    pub rows: Option<u64>,
+    /// What columns add up to, by their names.
+    pub sums: Vec<(String, String)>,
+}
+
+/// Columns whose sums are asked for, by name; each once.
+pub fn summed(flow: &Flow) -> Vec<String> {
+    let expected = flow.expect.iter().flat_map(|expect| expect.sums.keys());
+    let trailer = flow
+        .trailer
+        .iter()
+        .flat_map(|trailer| trailer.sum_fields.keys());
+    let control = flow
+        .control_file
+        .iter()
+        .flat_map(|control| control.sum_fields.keys());
+    let mut names: Vec<String> = expected.chain(trailer).chain(control).cloned().collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Reads what is promised of the files.
+pub fn plan(
+    flow: &Flow,
+    name: &str,
+    folder: &Path,
+    files: &[Arc<SourceFile>],
+    delimiter: String,
+) -> Result<ExpectPlan, PlanError> {
+    let mut promises = Vec::new();
+    if let Some(expect) = &flow.expect {
+        let by = "`expect`".to_owned();
+        promises.push(Promise {
+            rows: match &expect.rows {
+                None => None,
+                Some(BoundValue::Integer(rows)) => Some(count(&by, name, &rows.to_string(), 0)?),
+                Some(BoundValue::Text(rows)) => Some(count(&by, name, rows, 0)?),
+            },
+            sums: expect
+                .sums
+                .iter()
+                .map(|(column, value)| {
+                    let text = match value {
+                        BoundValue::Integer(value) => value.to_string(),
+                        BoundValue::Text(value) => value.clone(),
+                    };
+                    Ok((column.clone(), number(&by, name, &text)?))
+                })
+                .collect::<Result<_, PlanError>>()?,
+            by,
+            file_key: None,
+        });
+    }
+    if let Some(control) = &flow.control_file {
+        promises.extend(control_promises(control, name, folder, files)?);
+    }
+    Ok(ExpectPlan {
+        promises,
+        trailer: flow.trailer.clone(),
+        delimiter,
+    })
+}
+
+fn control_promises(
+    control: &ControlFile,
+    name: &str,
+    folder: &Path,
+    files: &[Arc<SourceFile>],
+) -> Result<Vec<Promise>, PlanError> {
+    let mut promises = Vec::new();
+    if let Some(path) = &control.path {
+        let path = folder.join(path);
+        let text = read(&path, name)?;
+        let Some(file_field) = control.file_field else {
+            promises.push(promise(control, name, &path, &text, None)?);
+            return Ok(promises);
+        };
+        let delimiter = delimiter(control, &text);
+        for file in files {
+            let file_name = |path: &str| {
+                let path = Path::new(path);
+                path.file_name().map(|name| name.to_owned())
+            };
+            let wanted = file.path.file_name().map(|name| name.to_owned());
+            let line = text.lines().find(|line| {
+                let field = RecordField::Number(file_field).find(line, &delimiter);
+                field.is_some_and(|field| file_name(field) == wanted)
+            });
+            let line = line.ok_or_else(|| {
+                mismatch(
+                    name,
+                    format!("{} has no line for {}", path.display(), file.path.display()),
+                )
+            })?;
+            promises.push(promise(control, name, &path, line, Some(file))?);
+        }
+        return Ok(promises);
+    }
+    for file in files {
+        if !matches!(file.origin, Origin::File) {
+            return Err(mismatch(
+                name,
+                format!(
+                    "{} is no file that another could stand beside",
+                    file.path.display()
+                ),
+            ));
+        }
+        let path = match (&control.suffix, &control.extension) {
+            (Some(suffix), _) => {
+                let mut whole = file.path.as_os_str().to_owned();
+                whole.push(suffix);
+                PathBuf::from(whole)
+            }
+            (None, extension) => {
+                let extension = extension.as_deref().unwrap_or("ctl");
+                file.path.with_extension(extension.trim_start_matches('.'))
+            }
+        };
+        let text = read(&path, name)?;
+        promises.push(promise(control, name, &path, &text, Some(file))?);
+    }
+    Ok(promises)
+}
+
+fn promise(
+    control: &ControlFile,
+    name: &str,
+    path: &Path,
+    text: &str,
+    file: Option<&Arc<SourceFile>>,
+) -> Result<Promise, PlanError> {
+    let by = path.display().to_string();
+    let delimiter = delimiter(control, text);
+    let found = |field: &RecordField| {
+        field
+            .find(text, &delimiter)
+            .ok_or_else(|| mismatch(name, format!("{by} has no {}", words(field))))
+    };
+    Ok(Promise {
+        file_key: file.map(|file| identity::file_key(file)),
+        rows: match &control.rows_field {
+            None => None,
+            Some(field) => Some(count(&by, name, found(field)?, control.also_counts)?),
+        },
+        sums: control
+            .sum_fields
+            .iter()
+            .map(|(column, field)| Ok((column.clone(), number(&by, name, found(field)?)?)))
+            .collect::<Result<_, PlanError>>()?,
+        by,
+    })
+}
+
+fn delimiter(control: &ControlFile, text: &str) -> String {
+    let found = || DELIMITERS.into_iter().find(|known| text.contains(known));
+    control
+        .delimiter
+        .clone()
+        .unwrap_or_else(|| found().unwrap_or("|").to_owned())
+}
+
+/// A field in words.
+pub fn words(field: &RecordField) -> String {
+    match field {
+        RecordField::Number(number) => format!("field {number}"),
+        RecordField::Position([start, length]) => {
+            format!("{length} characters from position {start}")
+        }
+        RecordField::Name(name) => format!("line `{name}=...`"),
+    }
+}
+
+/// A count of rows in a text that says it.
+pub fn rows_of(text: &str, also_counts: u32) -> Option<u64> {
+    let number: u64 = text.trim().parse().ok()?;
+    number.checked_sub(u64::from(also_counts))
+}
+
+fn count(by: &str, flow: &str, text: &str, also_counts: u32) -> Result<u64, PlanError> {
+    rows_of(text, also_counts).ok_or_else(|| {
+        mismatch(
+            flow,
+            format!("{by} says {text:?}, which is no number of rows"),
+        )
+    })
+}
+
+fn number(by: &str, flow: &str, text: &str) -> Result<String, PlanError> {
+    match ExactSum::default().add_text(text.trim()) {
+        true => Ok(text.trim().to_owned()),
+        false => Err(mismatch(
+            flow,
+            format!("{by} says {text:?}, which is no number"),
+        )),
+    }
+}
+
+fn mismatch(flow: &str, what: String) -> PlanError {
+    PlanError::Mismatch {
+        flow: flow.to_owned(),
+        what,
+        hint: "see docs/verify.md for what control files and trailers may look like".to_owned(),
+    }
+}
+
+fn read(path: &Path, flow: &str) -> Result<String, PlanError> {
+    let refused = |why: String| PlanError::Mismatch {
+        flow: flow.to_owned(),
+        what: format!("the control file {} cannot be read: {why}", path.display()),
+        hint: "where it comes last, it is not there before its file is whole: wait for it"
+            .to_owned(),
+    };
+    let size = std::fs::metadata(path)
+        .map_err(|error| refused(error.to_string()))?
+        .len();
+    if size > CONTROL_BYTES_MAX {
+        return Err(refused(format!(
+            "it has {size} bytes, and is no control file"
+        )));
+    }
+    let bytes = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let text = text.trim_start_matches('\u{feff}').to_owned();
+    match text.trim().is_empty() {
+        true => Err(refused("it is empty".to_owned())),
+        false => Ok(text),
+    }
+}
+
+/// Whether all of these columns are loaded and are numbers; their places among the columns.
+pub fn places(flow: &str, names: &[String], verify: &VerifyPlan) -> Result<Vec<usize>, PlanError> {
+    let place = |name: &String| {
+        let index = verify
+            .columns
+            .iter()
+            .position(|column| column.name == *name);
+        let index = index.ok_or_else(|| {
+            mismatch(
+                flow,
+                format!("a sum of `{name}` is expected, and no such column is loaded"),
+            )
+        })?;
+        let column = &verify.columns[index];
+        match column.form.is_number() {
+            true => Ok(index),
+            false => Err(mismatch(
+                flow,
+                format!(
+                    "a sum of `{name}` is expected, and it has the type {}",
+                    column.type_sql
+                ),
+            )),
+        }
+    };
+    names.iter().map(place).collect()
+}

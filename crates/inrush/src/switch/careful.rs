@@ -1,0 +1,33 @@
+//! The seam by which rows are copied into a target carefully, after the server has refused one.
+
+use super::error::SwitchError;
+use crate::destination::postgres::Session;
+
+/// What became of a staging table's rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopiedRows {
+    /// Rows that the target has.
+    pub copied: u64,
+    /// Rows that the server refused; they are rejects.
+    pub refused: u64,
+}
+
+/// Copies rows so that the server may refuse some.
+#[expect(
+    async_fn_in_trait,
+    reason = "the switch runs on one thread, and nobody asks its futures to leave it"
+)]
+pub trait CarefulRows {
+    /// Whether the rows of this flow are copied so.
+    fn wants(&self, flow: usize) -> bool;
+
+    /// Copies the rows of a staging table, inside the switch's transaction. `insert` is the statement
+    /// that copies all of them; it ends with the staging table's name.
+    async fn copy(
+        &mut self,
+        session: &Session,
+        flow: usize,
+        staging_table: &str,
+        insert: &str,
+    ) -> Result<CopiedRows, SwitchError>;
+}

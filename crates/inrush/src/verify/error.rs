@@ -1,0 +1,230 @@
+//! Disagreements: each ends the run before its switch, with exit status 5.
+
+use std::fmt::{self, Write};
+
+/// Differences that a message shows.
+const DIFFERENCES_SHOWN: usize = 8;
+
+/// A number that the database and we have made of the same rows, and that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The column; none where it is of whole rows.
+    pub column: Option<String>,
+    /// What was counted or summed up.
+    pub measure: &'static str,
+    /// The database's.
+    pub stored: String,
+    /// Ours.
+    pub sent: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(column) = &self.column {
+            write!(f, "column `{column}`, ")?;
+        }
+        let Difference {
+            measure,
+            stored,
+            sent,
+            ..
+        } = self;
+        write!(f, "{measure}: {stored} in the database, {sent} sent")
+    }
+}
+
+/// What was loaded is not what was read, or not what was promised. Nothing was switched.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// Bytes of a file were loaded by nobody.
+    #[error(
+        "{file}: bytes {start} to {end} were loaded by no range; nothing was switched (its ranges \
+         are {ranges})"
+    )]
+    Gap {
+        /// The file.
+        file: String,
+        /// The first byte that is missing.
+        start: u64,
+        /// One past the last byte that is missing.
+        end: u64,
+        /// All ranges of the file.
+        ranges: String,
+    },
+    /// Bytes of a file were loaded more than once.
+    #[error(
+        "{file}: bytes {start} to {end} were loaded more than once; nothing was switched (its \
+         ranges are {ranges})"
+    )]
+    Overlap {
+        /// The file.
+        file: String,
+        /// The first byte that was loaded again.
+        start: u64,
+        /// One past the last byte that was loaded again.
+        end: u64,
+        /// All ranges of the file.
+        ranges: String,
+    },
+    /// Ranges cover a file, and read other bytes than it has.
+    #[error("{file}: its ranges read {read} bytes, and it has {size}; nothing was switched")]
+    Bytes {
+        /// The file.
+        file: String,
+        /// Bytes that were read.
+        read: u64,
+        /// Bytes that it has.
+        size: u64,
+    },
+    /// The account of a range does not hold.
+    #[error(
+        "{file}, bytes {start} to {end}: {read} rows were read, and {loaded} loaded, {rejected} \
+         rejected and {skipped} skipped make {}; nothing was switched", loaded + rejected + skipped
+    )]
+    Account {
+        /// The file.
+        file: String,
+        /// The range's first byte.
+        start: u64,
+        /// One past its last byte.
+        end: u64,
+        /// Rows read.
+        read: u64,
+        /// Rows loaded.
+        loaded: u64,
+        /// Rows rejected.
+        rejected: u64,
+        /// Rows skipped.
+        skipped: u64,
+    },
+    /// The database's sums of a unit are not ours.
+    #[error(
+        "{table}: the rows in the database are not those that were sent; nothing was switched{}",
+        lines(differences)
+    )]
+    Sums {
+        /// The staging table.
+        table: String,
+        /// Where they differ.
+        differences: Vec<Difference>,
+    },
+    /// The database's rows of a unit are not ours.
+    #[error(
+        "{table}: the rows in the database are not those that were sent; nothing was switched{}{}",
+        lines(rows), if columns.is_empty() {
+            "\n  every column has the values that were sent, but in other rows".to_owned()
+        } else {
+            lines(columns)
+        }
+    )]
+    Rows {
+        /// The staging table.
+        table: String,
+        /// Where all rows differ.
+        rows: Vec<Difference>,
+        /// Where columns differ.
+        columns: Vec<Difference>,
+    },
+    /// A file does not hold what somebody promised of it.
+    #[error(
+        "{target}: {by} says {what} = {promised}, and there are {found}{}; nothing was switched",
+        if *rejected > 0 { format!(" ({rejected} rows were rejected)") } else { String::new() }
+    )]
+    Promise {
+        /// The target.
+        target: String,
+        /// Who promised.
+        by: String,
+        /// What.
+        what: String,
+        /// The number promised.
+        promised: String,
+        /// The number found.
+        found: String,
+        /// Rows that were rejected.
+        rejected: u64,
+    },
+    /// A file has no trailer where it should.
+    #[error(
+        "{file}: a file of this flow ends with a record that begins with {starts_with:?}, and here \
+         {why}; nothing was switched"
+    )]
+    TrailerMissing {
+        /// The file.
+        file: String,
+        /// What the trailer begins with.
+        starts_with: String,
+        /// What is there instead.
+        why: &'static str,
+    },
+    /// A record stands behind a trailer.
+    #[error("{place}: records stand behind this trailer; nothing was switched")]
+    TrailerNotLast {
+        /// The trailer.
+        place: String,
+    },
+    /// A trailer does not have a number where it should.
+    #[error("{file}: {field} of its trailer {text:?} is no number; nothing was switched")]
+    TrailerUnreadable {
+        /// The file.
+        file: String,
+        /// The trailer.
+        text: String,
+        /// The field.
+        field: String,
+    },
+    /// A shard in the ledger has no sums to compare, or those of other columns.
+    #[error(
+        "{table}: the ledger has no sums of all of its shards to compare; nothing was switched"
+    )]
+    NoTally {
+        /// The staging table.
+        table: String,
+    },
+}
+
+fn lines(differences: &[Difference]) -> String {
+    let mut text = String::new();
+    for difference in differences.iter().take(DIFFERENCES_SHOWN) {
+        let _ = write!(text, "\n  {difference}");
+    }
+    if differences.len() > DIFFERENCES_SHOWN {
+        let _ = write!(
+            text,
+            "\n  and {} more",
+            differences.len() - DIFFERENCES_SHOWN
+        );
+    }
+    text
+}
+
+impl VerifyError {
+    /// How to mend it.
+    pub fn hint(&self) -> String {
+        match self {
+            VerifyError::Gap { .. }
+            | VerifyError::Overlap { .. }
+            | VerifyError::Bytes { .. }
+            | VerifyError::Account { .. }
+            | VerifyError::NoTally { .. } => {
+                "the ledger does not tell of one whole reading of the file: somebody changed it, \
+                 or this is a fault of Inrush; `inrush cleanup`, then load again"
+                    .to_owned()
+            }
+            VerifyError::Promise { .. }
+            | VerifyError::TrailerMissing { .. }
+            | VerifyError::TrailerNotLast { .. }
+            | VerifyError::TrailerUnreadable { .. } => {
+                "the file was cut off or is not the one that was meant: fetch it again, then \
+                 `inrush cleanup` and the same command"
+                    .to_owned()
+            }
+            VerifyError::Sums { .. } | VerifyError::Rows { .. } => {
+                "something changed values on the way into the staging table: a type, a domain or \
+                 somebody else's session; `inrush cleanup`, then load again, with \
+                 `verify = \"rows\"` if it was less"
+                    .to_owned()
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The server's side: one query over a staging table, whose answer is an array of numbers as text.
+
+use super::form::ColumnForm;
+use super::plan::{VerifyColumn, VerifyPlan};
+use crate::destination::postgres::quote::identifier;
+use crate::package::Verify;
+
+/// The query for all that is compared; in the order of [`VerifyPlan::items`].
+pub(super) fn compared(plan: &VerifyPlan, table: &str) -> Option<String> {
+    let mut items = vec!["count(*)".to_owned()];
+    match plan.level {
+        Verify::Count => return None,
+        Verify::Sums => {
+            for column in &plan.columns {
+                items.push(format!("count({})", identifier(&column.name)));
+                items.extend(sums_of(column));
+            }
+        }
+        Verify::Rows => {
+            // The hash of a record is a sum over its columns, so that a sum of them would not tell
+            // in which rows the values stand: each is hashed once more.
+            let columns: Vec<String> = plan.columns.iter().map(hashed).collect();
+            let row = format!("hash_record_extended(ROW({}), 0)", columns.join(", "));
+            items.push(hash_sum(&format!("int8send({row})")));
+        }
+    }
+    Some(select(&items, table))
+}
+
+/// The query that says in which columns rows differ; asked only where they do.
+pub(super) fn by_column(plan: &VerifyPlan, table: &str) -> String {
+    let items: Vec<String> = plan
+        .columns
+        .iter()
+        .map(|column| hash_sum(&hashed(column)))
+        .collect();
+    select(&items, table)
+}
+
+fn select(items: &[String], table: &str) -> String {
+    // An array and no row of columns: a table may have more columns than half of those that a
+    // result can have.
+    let texts: Vec<String> = items.iter().map(|item| format!("({item})::text")).collect();
+    format!("SELECT ARRAY[{}] FROM {table}", texts.join(", "))
+}
+
+fn hash_sum(columns: &str) -> String {
+    format!("coalesce(sum(hash_record_extended(ROW({columns}), 0)), 0)")
+}
+
+/// Bytes of a binary form as a signed whole number.
+fn number_of(bytes: &str, bits: u32) -> String {
+    let integer = if bits == 32 { "int4" } else { "int8" };
+    format!("('x' || encode({bytes}, 'hex'))::bit({bits})::{integer}")
+}
+
+/// What is summed up of a column, in the order of `ColumnForm::measures`.
+fn sums_of(column: &VerifyColumn) -> Vec<String> {
+    let name = identifier(&column.name);
+    let sum = |what: String| format!("coalesce(sum({what}), 0)");
+    // Infinities are what we carry them as: the ends of the integers.
+    let finite = |value: &str, type_sql: &str, largest: &str, smallest: &str| {
+        sum(format!(
+            "CASE WHEN isfinite({name}) THEN {value} \
+             WHEN {name} > {type_sql} '2000-01-01' THEN {largest} \
+             WHEN {name} < {type_sql} '2000-01-01' THEN {smallest} END"
+        ))
+    };
+    match column.form {
+        ColumnForm::Bool => vec![format!("count(*) FILTER (WHERE {name})")],
+        ColumnForm::Int2
+        | ColumnForm::Int4
+        | ColumnForm::Int8
+        | ColumnForm::Decimal { .. }
+        | ColumnForm::Numeric { scale: Some(_) } => vec![sum(name)],
+        ColumnForm::Numeric { scale: None } => {
+            // A sum of two of the largest is no numeric any more. NaN is above all.
+            let is_small = format!("{name} > -1e1000 AND {name} < 1e1000");
+            vec![
+                sum(format!("CASE WHEN {is_small} THEN {name} END")),
+                format!("count(*) FILTER (WHERE NOT ({is_small}))"),
+            ]
+        }
+        ColumnForm::Float4 => vec![sum(number_of(&format!("float4send({name})"), 32))],
+        ColumnForm::Float8 => vec![sum(number_of(&format!("float8send({name})"), 64))],
+        ColumnForm::Text | ColumnForm::Bytea => vec![sum(format!("octet_length({name})"))],
+        ColumnForm::PaddedText | ColumnForm::Enum | ColumnForm::Json => {
+            vec![sum(format!("octet_length({name}::text)"))]
+        }
+        ColumnForm::Date => vec![finite(
+            &format!("{name} - date '1970-01-01'"),
+            "date",
+            "2147483647",
+            "-2147483648",
+        )],
+        ColumnForm::Time => vec![sum(format!("extract(epoch FROM {name})"))],
+        ColumnForm::Timestamp | ColumnForm::TimestampTz => {
+            let type_sql = match column.form {
+                ColumnForm::Timestamp => "timestamp",
+                _ => "timestamptz",
+            };
+            vec![finite(
+                &format!("extract(epoch FROM {name})"),
+                type_sql,
+                "9223372036854.775807",
+                "-9223372036854.775808",
+            )]
+        }
+        ColumnForm::Interval => {
+            // interval_send: the time as an int64, then days, then months.
+            let part = |from: u32, bytes: u32| {
+                let part = format!("substr(interval_send({name}), {from}, {bytes})");
+                sum(number_of(&part, bytes * 8))
+            };
+            vec![part(1, 8), part(9, 4), part(13, 4)]
+        }
+        ColumnForm::Uuid => {
+            let half = |from: u32| {
+                sum(number_of(
+                    &format!("substr(uuid_send({name}), {from}, 8)"),
+                    64,
+                ))
+            };
+            vec![half(1), half(9)]
+        }
+        ColumnForm::Jsonb | ColumnForm::Opaque => Vec::new(),
+    }
+}
+
+/// What the hash of a row is made of. Types of at most 32 bits, texts and bytes are hashed as they
+/// are; others by their binary form, since their own hashes leave something out: that of int8 folds
+/// its halves, that of numeric has no sign, that of interval takes 30 days for a month.
+fn hashed(column: &VerifyColumn) -> String {
+    let name = identifier(&column.name);
+    match column.form {
+        ColumnForm::Bool => format!("{name}::bool"),
+        ColumnForm::Int2 => format!("{name}::int2"),
+        ColumnForm::Int4 => format!("{name}::int4"),
+        ColumnForm::Int8 => format!("int8send({name})"),
+        ColumnForm::Float4 => format!("float4send({name})"),
+        ColumnForm::Float8 => format!("float8send({name})"),
+        ColumnForm::Decimal { .. } | ColumnForm::Numeric { .. } => format!("numeric_send({name})"),
+        // Collations that take different texts for equal hash them alike.
+        ColumnForm::Text | ColumnForm::PaddedText | ColumnForm::Enum | ColumnForm::Json => {
+            format!("{name}::text COLLATE \"C\"")
+        }
+        ColumnForm::Jsonb => format!("jsonb_send({name})"),
+        ColumnForm::Bytea => format!("{name}::bytea"),
+        ColumnForm::Date => format!("{name}::date"),
+        ColumnForm::Time => format!("time_send({name})"),
+        ColumnForm::Timestamp => format!("timestamp_send({name})"),
+        ColumnForm::TimestampTz => format!("timestamptz_send({name})"),
+        ColumnForm::Interval => format!("interval_send({name})"),
+        ColumnForm::Uuid => format!("{name}::uuid"),
+        // Not `IS NOT NULL`: a composite value with a NULL in it is a value.
+        ColumnForm::Opaque => format!("num_nonnulls({name})"),
+    }
+}

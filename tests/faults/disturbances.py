@@ -1,0 +1,450 @@
+"""The faults: each runs the command of a scene once, and makes something go wrong meanwhile.
+
+A moment is either a named step, where the command stands still (`stop:POINT`) or dies (`POINT`)
+by itself, or a random one. `struck` says whether the fault hit a command at work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+import pauses
+from command import FAILED, INTERRUPTED, Outcome, Running
+from faults import site
+from faults.loads import LARGE_BYTES, Load
+from faults.proxy import Trouble
+from faults.scene import Scene, wait_until_stopped
+
+
+@dataclass(frozen=True)
+class Struck:
+    """What came of a fault."""
+
+    what: str
+    hit: bool
+
+
+Strike = Callable[[Scene], Struck]
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """A kind of fault."""
+
+    name: str
+    strike: Strike
+    # The loads that it can hit.
+    fits: Callable[[Load], bool]
+    # It needs the network before the server.
+    needs_proxy: bool = False
+
+
+KINDS: dict[str, Disturbance] = {}
+
+
+def _always(load: Load) -> bool:
+    del load
+    return True
+
+
+def _kind(
+    fits: Callable[[Load], bool] = _always, *, needs_proxy: bool = False
+) -> Callable[[Strike], Strike]:
+    def enter(strike: Strike) -> Strike:
+        name = strike.__name__
+        KINDS[name] = Disturbance(name, strike, fits, needs_proxy)
+        return strike
+
+    return enter
+
+
+# Steps at which the command can stand still or die, and those that only dying reaches.
+STEPS = [
+    "in_copy",
+    "before_unit_commit",
+    "after_unit_commit",
+    "before_switch",
+    "in_switch",
+    "before_switch_commit",
+    "after_switch_commit",
+    "before_report",
+]
+DYING_STEPS = [*STEPS, "unit_commit_sent", "switch_commit_sent"]
+UNSWITCHED_STEPS = [*STEPS[:6], "unit_commit_sent"]
+
+
+def _step(scene: Scene, steps: list[str]) -> str:
+    """Return one of these steps; of those that come often, one of the first few times."""
+    point = scene.numbers.choice(steps)
+    if "switch" in point or point == "before_report":
+        return point
+    return f"{point}:{scene.numbers.randint(1, 4)}"
+
+
+def _end(scene: Scene, running: Running, seconds: float = 90) -> Outcome:
+    outcome = running.wait(seconds)
+    scene.check_ended(outcome)
+    return outcome
+
+
+def _random_moment(scene: Scene, running: Running) -> str | None:
+    """Wait until a random moment of the command's life; None where it ended before."""
+    assert scene.reference is not None
+    moment = scene.numbers.uniform(0.15, 1.0) * scene.reference.seconds
+    try:
+        running.process.wait(moment)
+    except subprocess.TimeoutExpired:
+        return f"after {moment:.3f} s"
+    return None
+
+
+def _at_some_time(scene: Scene, act: Callable[[Running], object]) -> tuple[str, bool, Outcome]:
+    """Run the command and act at a step where it stands still, or at a random moment."""
+    if scene.numbers.random() < 0.6:
+        step = _step(scene, STEPS)
+        with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as running:
+            stands = wait_until_stopped(running)
+            hit = bool(act(running)) if stands else False
+            running.send(signal.SIGCONT)
+            return f"at {step}", stands and hit, _end(scene, running)
+    with scene.start() as running:
+        moment = _random_moment(scene, running)
+        hit = bool(act(running)) if moment else False
+        return moment or "too late", hit, _end(scene, running)
+
+
+@_kind()
+def killed_at_step(scene: Scene) -> Struck:
+    """`kill -9` of the command at a named step; it proves itself that it was there."""
+    step = _step(scene, DYING_STEPS)
+    outcome = scene.command(environment={"INRUSH_FAULT": step})
+    point = step.partition(":")[0]
+    hit = outcome.status == -signal.SIGKILL
+    assert hit == (f"INRUSH_FAULT: died at {point}" in outcome.errors), outcome.said
+    if hit and point in UNSWITCHED_STEPS:
+        assert not scene.is_loaded
+    if hit and point in ("after_switch_commit", "before_report"):
+        assert scene.is_loaded
+    return Struck(f"kill -9 at {step}", hit)
+
+
+@_kind()
+def killed_at_random(scene: Scene) -> Struck:
+    """`kill -9` of the command at a random moment."""
+    with scene.start() as running:
+        moment = _random_moment(scene, running)
+        running.send(signal.SIGKILL)
+        outcome = _end(scene, running)
+    return Struck(f"kill -9 {moment or 'too late'}", outcome.status == -signal.SIGKILL)
+
+
+@_kind()
+def signalled(scene: Scene) -> Struck:
+    """SIGINT or SIGTERM, once or twice."""
+    which = scene.numbers.choice([signal.SIGINT, signal.SIGTERM])
+    times = scene.numbers.choice([1, 2])
+
+    def send(running: Running) -> bool:
+        for _ in range(times):
+            running.send(which)
+        return True
+
+    when, hit, outcome = _at_some_time(scene, send)
+    stopped = outcome.status in (INTERRUPTED, -which)
+    if stopped and times == 1 and outcome.status == INTERRUPTED:
+        pauses.wait_until(scene.database, pauses.sessions_of_inrush(scene.database))
+    return Struck(f"{which.name} {times}x {when}", hit and stopped)
+
+
+@_kind()
+def backend_ended(scene: Scene) -> Struck:
+    """End one of its sessions, or all of them, as an administrator does."""
+    all_of_them = scene.numbers.random() < 0.3
+
+    def end(_: Running) -> bool:
+        backends = scene.backends()
+        if not backends:
+            return False
+        chosen = backends if all_of_them else [scene.numbers.choice(backends)]
+        return any(
+            scene.database.value(f"SELECT pg_terminate_backend({pid}, 10000)") for pid in chosen
+        )
+
+    when, hit, _ = _at_some_time(scene, end)
+    return Struck(f"{'all sessions' if all_of_them else 'a session'} ended {when}", hit)
+
+
+@_kind()
+def backend_killed(scene: Scene) -> Struck:
+    """`kill -9` of a backend: the server starts anew with what its WAL holds."""
+
+    def kill(_: Running) -> bool:
+        backends = scene.backends()
+        if not backends:
+            return False
+        try:
+            os.kill(scene.numbers.choice(backends), signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return True
+
+    when, hit, _ = _at_some_time(scene, kill)
+    scene.stand.await_server()
+    return Struck(f"kill -9 of a backend {when}", hit)
+
+
+@_kind()
+def server_crashed(scene: Scene) -> Struck:
+    """`pg_ctl stop -m immediate` and a start, or `kill -9` of the server's first process."""
+    server = scene.stand.server
+    by_kill = scene.numbers.random() < 0.3
+
+    def crash(_: Running) -> bool:
+        was_at_work = bool(scene.backends())
+        if by_kill:
+            server.kill()
+            _wait_until_gone(server.data.as_posix(), server.first_process)
+        else:
+            server.stop("immediate")
+        server.start()
+        return was_at_work
+
+    when, hit, _ = _at_some_time(scene, crash)
+    scene.stand.await_server()
+    return Struck(f"{'kill -9' if by_kill else 'immediate stop'} of the server {when}", hit)
+
+
+def _wait_until_gone(data: str, first: int) -> None:
+    """Wait until no process of a killed server is left: only then can it be started again."""
+    end = monotonic() + 30
+    while monotonic() < end:
+        listed = subprocess.run(
+            ["ps", "-e", "-o", "ppid=,pid=,args="], check=True, capture_output=True, text=True
+        ).stdout
+        mine = [line for line in listed.splitlines() if str(first) in line.split()[:2]]
+        # Children of a dead parent are adopted; their command line names no folder, so the
+        # socket's owner is the sign: the shared memory is free when the last one is gone.
+        if not mine and not _shared_memory_in_use(data):
+            return
+    raise AssertionError("the killed server's processes do not end")
+
+
+def _shared_memory_in_use(data: str) -> bool:
+    lines = (open(f"{data}/postmaster.pid").read()).splitlines()  # noqa: PTH123, SIM115
+    if len(lines) < 7:
+        return False
+    segment = lines[6].split()[-1]
+    listed = subprocess.run(["ipcs", "-m"], check=True, capture_output=True, text=True).stdout
+    for line in listed.splitlines():
+        words = line.split()
+        if len(words) >= 6 and words[1] == segment:
+            return words[5] != "0"
+    return False
+
+
+def _commits(scene: Scene) -> int:
+    assert scene.reference is not None
+    return scene.numbers.randint(1, max(1, scene.reference.commits))
+
+
+@_kind(needs_proxy=True)
+def network_cut(scene: Scene) -> Struck:
+    """Cut its connections: at a byte, or at a COMMIT before or after the server has it."""
+    assert scene.proxy is not None
+    assert scene.reference is not None
+    trouble = Trouble(
+        scene.numbers.choice(["cut", "cut", "server_gone"]),
+        hits_all=scene.numbers.random() < 0.5,
+    )
+    if scene.numbers.random() < 0.6:
+        trouble.at_commit = _commits(scene)
+        trouble.commit_passes = scene.numbers.random() < 0.6
+    else:
+        trouble.after_bytes = scene.numbers.randint(1, max(2, scene.reference.sent_bytes))
+    scene.proxy.begin(trouble)
+    with scene.start() as running:
+        _end(scene, running)
+    # One whose server was never told stays as it is: the next command must cope with that.
+    if scene.numbers.random() < 0.5:
+        scene.proxy.end_connections()
+    return Struck(str(trouble), trouble.struck.is_set())
+
+
+@_kind(needs_proxy=True)
+def network_stalled(scene: Scene) -> Struck:
+    """Nothing comes through for a while, or until the user has enough of it."""
+    assert scene.proxy is not None
+    assert scene.reference is not None
+    trouble = Trouble(scene.numbers.choice(["stall", "client_gone"]))
+    if scene.numbers.random() < 0.4:
+        trouble.at_commit = _commits(scene)
+        trouble.commit_passes = scene.numbers.random() < 0.5
+    else:
+        trouble.after_bytes = scene.numbers.randint(1, max(2, scene.reference.sent_bytes))
+    heals = trouble.kind == "stall" and scene.numbers.random() < 0.4
+    scene.proxy.begin(trouble)
+    with scene.start() as running:
+        while not trouble.struck.wait(0.01) and running.process.poll() is None:
+            pass
+        if heals:
+            trouble.healed.set()
+            _end(scene, running)
+        else:
+            # It must end at once though the network says nothing: the first time by itself,
+            # or with the second signal.
+            running.send(signal.SIGINT)
+            try:
+                running.process.wait(5)
+            except subprocess.TimeoutExpired:
+                running.send(signal.SIGINT)
+            _end(scene, running, 10)
+    trouble.healed.set()
+    scene.proxy.end_connections()
+    return Struck(f"{trouble}{', healed' if heals else ', given up'}", trouble.struck.is_set())
+
+
+def _is_large(load: Load) -> bool:
+    return load.is_large
+
+
+@_kind()
+def disk_full(scene: Scene) -> Struck:
+    """Fill the disk of the staging tables; then it has room again."""
+    database, stand = scene.database, scene.stand
+    room = scene.numbers.randint(16, LARGE_BYTES >> 10 if scene.load.is_large else 200) << 10
+    if stand.disk is None:
+        # Nothing smaller: catalogs are files too.
+        room = max(room, 3 << 20)
+        with stand.file_limit(room):
+            outcome = scene.command()
+    else:
+        database.execute(f"ALTER DATABASE {database.name} SET default_tablespace = 'small'")
+        with stand.full_disk(room):
+            outcome = scene.command()
+        database.execute(f"ALTER DATABASE {database.name} RESET default_tablespace")
+    scene.check_ended(outcome)
+    hit = outcome.status == FAILED
+    if hit:
+        assert "space" in outcome.said or "large" in outcome.said, outcome.said
+    return Struck(f"disk full at {room >> 10} KiB", hit)
+
+
+@_kind(_is_large)
+def file_limit(scene: Scene) -> Struck:
+    """Let the system refuse the server files past a size."""
+    room = scene.numbers.randint(3 << 20, LARGE_BYTES)
+    with scene.stand.file_limit(room):
+        outcome = scene.command()
+    scene.check_ended(outcome)
+    return Struck(f"files of the server end at {room >> 10} KiB", outcome.status == FAILED)
+
+
+@_kind(lambda load: bool(load.rejected_rows))
+def run_folder_full(scene: Scene) -> Struck:
+    """Fill the disk of the run's folder; then it has room again."""
+    # A run begins with a MiB of room; its rejects take half as much again.
+    room = scene.numbers.randint(0, 400) << 10
+    folder = scene.inrush.folder / "small"
+    scene.runs_folder = folder / "runs"
+    if not site.mount(folder, (1 << 20) + room + (64 << 10)):
+        folder.mkdir(exist_ok=True)
+        outcome = scene.command(before=["prlimit", f"--fsize={room}"])
+    else:
+        outcome = scene.command()
+        subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True, capture_output=True)
+        scene.mounts.append(folder)
+    scene.check_ended(outcome)
+    return Struck(f"run folder full at {room >> 10} KiB past 1 MiB", outcome.status == FAILED)
+
+
+@_kind(lambda load: load.has_target)
+def target_locked(scene: Scene) -> Struck:
+    """Somebody holds a lock on a target until the command gives way, or until it waits."""
+    locked = [target for target in scene.load.targets if scene.before[target] is not None]
+    target = scene.numbers.choice(locked)
+    mode = scene.numbers.choice(["SHARE", "ROW EXCLUSIVE", "ACCESS EXCLUSIVE"])
+    gives_way = scene.numbers.random() < 0.5
+    with scene.database.connect(autocommit=False) as holder, scene.start() as running:
+        holder.execute(f"LOCK TABLE {target} IN {mode} MODE".encode())
+        waits = (
+            "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+            "AND datname = current_database() AND application_name LIKE 'inrush%'"
+        )
+        hit = False
+        with scene.database.connect() as looker:
+            while running.process.poll() is None:
+                if looker.execute(waits.encode()).fetchone() == (True,):
+                    hit = True
+                    if not gives_way:
+                        break
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    running.process.wait(0.01)
+        holder.rollback()
+        outcome = _end(scene, running)
+    if gives_way and hit:
+        assert outcome.status in (FAILED, scene.load.status), outcome.said
+    return Struck(f"{mode} lock on {target}", hit)
+
+
+@_kind(lambda load: "rows.tbl.0" in load.files())
+def file_changed(scene: Scene) -> Struck:
+    """Kill it, and then change one of its files."""
+    step = _step(scene, UNSWITCHED_STEPS)
+    outcome = scene.command(environment={"INRUSH_FAULT": step})
+    if scene.is_loaded:
+        return Struck("a file changed: too late", hit=False)
+    path = scene.inrush.folder / "rows.tbl.0"
+    before = path.stat()
+    number = scene.numbers.randrange(1_000)
+    text = path.read_text()
+    changed = text.replace(f"|note {number}|", f"|NOTE {number}|")
+    path.write_text(changed)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))
+    hit = changed != text
+    for target, rows in scene.full_rows.items():
+        scene.full_rows[target] = [
+            (one, key, f"NOTE {number}" if (one, note) == (number, f"note {number}") else note)
+            for one, key, note in rows
+        ]
+        scene.full[target] = scene.digest(scene.full_rows[target])
+    return Struck(f"a file changed after kill -9 at {step}", hit and outcome.status < 0)
+
+
+@_kind()
+def frozen_and_taken_over(scene: Scene) -> Struck:
+    """Let it stand still until another one has taken its run over, and then go on."""
+    step = _step(scene, STEPS)
+    with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as first:
+        stands = wait_until_stopped(first)
+        if stands:
+            for pid in scene.backends():
+                scene.database.value(f"SELECT pg_terminate_backend({pid}, 10000)")
+            scene.finish()
+            assert scene.is_loaded
+        first.send(signal.SIGCONT)
+        outcome = _end(scene, first)
+    # In the middle of the switch it asks the ledger what became of its run: it is loaded.
+    if stands and step.partition(":")[0] in UNSWITCHED_STEPS[:4]:
+        assert outcome.status == FAILED, outcome.said
+    return Struck(f"taken over at {step}", stands)
+
+
+@_kind()
+def rival(scene: Scene) -> Struck:
+    """Start the same command twice: the second one names the first and changes nothing."""
+    step = _step(scene, STEPS[:6])
+    with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as first:
+        stands = wait_until_stopped(first)
+        if stands:
+            scene.command().expect(FAILED, "at work", str(first.process.pid))
+        first.send(signal.SIGCONT)
+        outcome = _end(scene, first)
+    if stands:
+        outcome.expect(scene.load.status)
+    return Struck(f"a rival at {step}", stands)

@@ -1,0 +1,205 @@
+"""What is loaded under faults: every way that rows take into a target, with what must come out.
+
+The rows are made here and known here: what a load must leave in its targets is not read back
+from the loader, but told by whoever made the files.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from command import CLEAN, LOADED_WITH_REJECTS
+from packages import flow
+
+COLUMNS = "id int not null, k int not null, note text"
+COLUMN_LIST = [column.strip() for column in COLUMNS.split(",")]
+
+Row = tuple[int, int, str]
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load: its files, its flows, and its targets before and after."""
+
+    name: str
+    # Made once, by name.
+    files: Callable[[], dict[str, bytes]]
+    # The flows of its package.
+    flows: tuple[str, ...]
+    # What each target holds in the end.
+    full: Callable[[], dict[str, list[Row]]]
+    # Makes the targets that are there before.
+    setup: str = ""
+    # Rows that are rejected.
+    rejected_rows: int = 0
+    # Its rows fill more than `LARGE_BYTES` of the server's disk.
+    is_large: bool = False
+
+    @property
+    def targets(self) -> list[str]:
+        """The tables that it fills."""
+        return list(self.full())
+
+    @property
+    def status(self) -> int:
+        """How its command ends."""
+        return LOADED_WITH_REJECTS if self.rejected_rows else CLEAN
+
+    @property
+    def has_target(self) -> bool:
+        """Whether a target is there before."""
+        return bool(self.setup)
+
+
+LARGE_BYTES = 12 << 20
+PART_ROWS = 1_500
+LARGE_ROWS = 18_000
+
+
+def _part(part: int, rows: int = PART_ROWS) -> list[Row]:
+    start = part * rows
+    return [(number, number, f"note {number}") for number in range(start, start + rows)]
+
+
+def _parts(count: int) -> list[Row]:
+    return [row for part in range(count) for row in _part(part)]
+
+
+def _text(rows: Iterable[Row]) -> bytes:
+    return "".join(f"{number}|{key}|{note}|\n" for number, key, note in rows).encode()
+
+
+def _part_files(count: int) -> dict[str, bytes]:
+    return {f"rows.tbl.{part}": _text(_part(part)) for part in range(count)}
+
+
+@cache
+def _large_rows() -> list[Row]:
+    """Return rows of about a KiB each, which no compression makes small."""
+    numbers = random.Random(20261121)  # noqa: S311
+    return [
+        (number, number, base64.b64encode(numbers.randbytes(756)).decode())
+        for number in range(LARGE_ROWS)
+    ]
+
+
+@cache
+def _large_text() -> bytes:
+    return _text(_large_rows())
+
+
+@cache
+def _large_gzip() -> bytes:
+    return gzip.compress(_large_text(), 1, mtime=0)
+
+
+def _old_rows() -> list[Row]:
+    return [(-number, -number, "old") for number in range(1, 101)]
+
+
+def _insert_old(table: str) -> str:
+    return f"INSERT INTO {table} SELECT -n, -n, 'old' FROM generate_series(1, 100) AS n;"
+
+
+def _bad_files() -> dict[str, bytes]:
+    """Return files of which each has ten rows that do not fit, 400 KiB in all."""
+    files = {}
+    for part in range(4):
+        lines = _text(_part(part)).splitlines(keepends=True)
+        for bad in range(10):
+            note = b"no number " * 4096
+            lines.insert(100 * bad + 7, b"x%d|1|%s|\n" % (bad, note))
+        files[f"rows.tbl.{part}"] = b"".join(lines)
+    return files
+
+
+def _partitioned(table: str, files: str, **more: str | dict[str, str | int | bool]) -> str:
+    return flow(table, files, columns=COLUMN_LIST, partition_by="k", **more)
+
+
+_APPENDED_PLAIN = f"CREATE TABLE journal ({COLUMNS}, PRIMARY KEY (id));" + _insert_old("journal")
+_APPENDED_PARTITIONED = (
+    f"CREATE TABLE history ({COLUMNS}) PARTITION BY RANGE (k);"
+    "CREATE INDEX ON history (note);"
+    "CREATE TABLE history_old PARTITION OF history FOR VALUES FROM (-1000) TO (0);"
+    + _insert_old("history")
+)
+
+LOADS = [
+    Load(
+        "private",
+        lambda: _part_files(4),
+        (_partitioned("loaded", "rows.tbl.*"),),
+        lambda: {"loaded": _parts(4)},
+    ),
+    Load(
+        "bounds",
+        lambda: _part_files(6),
+        (_partitioned("loaded", "rows.tbl.*", bounds={"every": PART_ROWS}),),
+        lambda: {"loaded": _parts(6)},
+    ),
+    Load(
+        "plain",
+        lambda: _part_files(3),
+        (flow("loaded", "rows.tbl.*", columns=COLUMN_LIST),),
+        lambda: {"loaded": _parts(3)},
+    ),
+    Load(
+        "append_plain",
+        lambda: _part_files(3),
+        (flow("journal", "rows.tbl.*", mode="append"),),
+        lambda: {"journal": sorted(_old_rows() + _parts(3))},
+        setup=_APPENDED_PLAIN,
+    ),
+    Load(
+        "append_partitioned",
+        lambda: _part_files(4),
+        (_partitioned("history", "rows.tbl.*", mode="append"),),
+        lambda: {"history": sorted(_old_rows() + _parts(4))},
+        setup=_APPENDED_PARTITIONED,
+    ),
+    Load(
+        "ranges",
+        lambda: {"rows.tbl": _large_text()},
+        (flow("loaded", "rows.tbl", columns=COLUMN_LIST),),
+        lambda: {"loaded": _large_rows()},
+        is_large=True,
+    ),
+    Load(
+        "fed",
+        lambda: {"rows.tbl.gz": _large_gzip()},
+        (flow("loaded", "rows.tbl.gz", columns=COLUMN_LIST),),
+        lambda: {"loaded": _large_rows()},
+        is_large=True,
+    ),
+    Load(
+        "rejects",
+        _bad_files,
+        (_partitioned("loaded", "rows.tbl.*", rejects={"rows_max": 100}),),
+        lambda: {"loaded": _parts(4)},
+        rejected_rows=40,
+    ),
+    Load(
+        "several",
+        lambda: _part_files(4) | {"large.tbl": _large_text()},
+        (
+            _partitioned("loaded", "rows.tbl.*"),
+            flow("journal", "rows.tbl.[12]", mode="append"),
+            _partitioned("history", "rows.tbl.[03]", mode="append"),
+            flow("large", "large.tbl", columns=COLUMN_LIST),
+        ),
+        lambda: {
+            "loaded": _parts(4),
+            "journal": sorted(_old_rows() + _part(1) + _part(2)),
+            "history": sorted(_old_rows() + _part(0) + _part(3)),
+            "large": _large_rows(),
+        },
+        setup=_APPENDED_PLAIN + _APPENDED_PARTITIONED,
+        is_large=True,
+    ),
+]

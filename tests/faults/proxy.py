@@ -1,0 +1,218 @@
+"""A TCP proxy before a server, whose network can be made to fail at a chosen byte or COMMIT."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from dataclasses import dataclass, field
+from types import TracebackType
+
+# What the driver sends for COMMIT: "Byte1('Q') Int32 length, String".
+COMMIT = b"Q\0\0\0\x0bCOMMIT\0"
+BLOCK_BYTES = 64 << 10
+
+
+@dataclass
+class Trouble:
+    """What goes wrong, and when.
+
+    `kind` is one of
+
+    - `cut`: both ends are told that the connection is gone;
+    - `server_gone`: the client is told, and the server hears nothing more of it;
+    - `client_gone`: the server is told, and the client hears nothing more of it;
+    - `stall`: nothing comes through any more, and nobody is told.
+    """
+
+    kind: str
+    # Bytes from clients in all, after which it goes wrong.
+    after_bytes: int | None = None
+    # The COMMIT at which it goes wrong, counted from one over all connections.
+    at_commit: int | None = None
+    # That COMMIT still reaches the server; its answer does not come back.
+    commit_passes: bool = False
+    # All connections are hit, not only that one.
+    hits_all: bool = True
+    is_chosen: bool = False
+    struck: threading.Event = field(default_factory=threading.Event)
+    healed: threading.Event = field(default_factory=threading.Event)
+
+    def __str__(self) -> str:
+        """Say what goes wrong and when."""
+        if self.at_commit is None:
+            place = f"after {self.after_bytes} bytes"
+        else:
+            place = f"at COMMIT {self.at_commit}, {'sent' if self.commit_passes else 'not sent'}"
+        return f"{self.kind} {place}, {'all' if self.hits_all else 'one'}"
+
+
+class Connection:
+    """A client's connection and the one to the server behind it."""
+
+    def __init__(self, client: socket.socket, server: socket.socket) -> None:
+        self.client = client
+        self.server = server
+        self.stalled = threading.Event()
+        # It goes wrong when the server answers.
+        self.answer_lost: Trouble | None = None
+
+    def strike(self, trouble: Trouble) -> None:
+        """Let it go wrong."""
+        if trouble.kind == "stall":
+            self.stalled.set()
+        elif trouble.kind == "server_gone":
+            self.stalled.set()
+            _reset(self.client)
+        elif trouble.kind == "client_gone":
+            self.stalled.set()
+            _reset(self.server)
+        else:
+            self.close()
+
+    def close(self) -> None:
+        """Tell both ends that it is over."""
+        _reset(self.client)
+        _reset(self.server)
+
+
+def _reset(one: socket.socket) -> None:
+    """Close a socket so that its peer is told at once, whatever is on the way."""
+    with contextlib.suppress(OSError):
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    with contextlib.suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+    one.close()
+
+
+class Proxy:
+    """The proxy; `trouble` may be changed at any time."""
+
+    def __init__(self, port: int) -> None:
+        self._server_port = port
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = int(self._listener.getsockname()[1])
+        self.trouble: Trouble | None = None
+        self._lock = threading.Lock()
+        self._sent_bytes = 0
+        self._commits = 0
+        self._connections: list[Connection] = []
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
+
+    def begin(self, trouble: Trouble | None) -> None:
+        """Count anew, and go wrong as wished."""
+        with self._lock:
+            self._sent_bytes = 0
+            self._commits = 0
+            self.trouble = trouble
+
+    def counted(self) -> tuple[int, int]:
+        """Return the bytes and the COMMITs that clients sent since it was begun."""
+        with self._lock:
+            return self._sent_bytes, self._commits
+
+    def end_connections(self) -> None:
+        """End all connections, those among them of which one end was never told."""
+        with self._lock:
+            connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(("127.0.0.1", self._server_port))
+            except OSError:
+                _reset(client)
+                continue
+            connection = Connection(client, server)
+            with self._lock:
+                self._connections.append(connection)
+            for pump in (self._to_server, self._to_client):
+                threading.Thread(target=pump, args=(connection,), daemon=True).start()
+
+    def _to_server(self, connection: Connection) -> None:
+        tail = b""
+        with contextlib.suppress(OSError):
+            while block := connection.client.recv(BLOCK_BYTES):
+                self._wait_while_stalled(connection)
+                passed, trouble = self._look(block, tail)
+                tail = (tail + block)[-len(COMMIT) + 1 :]
+                if trouble is not None and trouble.commit_passes:
+                    # It strikes when the answer comes, which proves that the server has done it.
+                    connection.answer_lost = trouble
+                elif trouble is not None:
+                    connection.server.sendall(block[:passed])
+                    block = block[passed:]
+                    self._strike(trouble, connection)
+                    self._wait_while_stalled(connection)
+                connection.server.sendall(block)
+            connection.server.shutdown(socket.SHUT_WR)
+
+    def _to_client(self, connection: Connection) -> None:
+        with contextlib.suppress(OSError):
+            while block := connection.server.recv(BLOCK_BYTES):
+                if connection.answer_lost is not None:
+                    trouble, connection.answer_lost = connection.answer_lost, None
+                    self._strike(trouble, connection)
+                self._wait_while_stalled(connection)
+                connection.client.sendall(block)
+            connection.client.shutdown(socket.SHUT_WR)
+
+    def _look(self, block: bytes, tail: bytes) -> tuple[int, Trouble | None]:
+        """Return how much of a block still passes, and the trouble that comes with it."""
+        with self._lock:
+            before = self._sent_bytes
+            self._sent_bytes += len(block)
+            commits = (tail + block).count(COMMIT)
+            self._commits += commits
+            trouble = self.trouble
+            if trouble is None or trouble.is_chosen:
+                return len(block), None
+            if trouble.after_bytes is not None and self._sent_bytes >= trouble.after_bytes:
+                passed = max(0, trouble.after_bytes - before)
+            elif trouble.at_commit is not None and commits and self._commits >= trouble.at_commit:
+                passed = max(0, (tail + block).index(COMMIT) - len(tail))
+            else:
+                return len(block), None
+            trouble.is_chosen = True
+            return passed, trouble
+
+    def _strike(self, trouble: Trouble, connection: Connection) -> None:
+        with self._lock:
+            hit = list(self._connections) if trouble.hits_all else [connection]
+        for one in hit:
+            one.strike(trouble)
+        trouble.struck.set()
+
+    def _wait_while_stalled(self, connection: Connection) -> None:
+        trouble = self.trouble
+        if trouble is not None and connection.stalled.is_set():
+            trouble.healed.wait()
+            connection.stalled.clear()
+
+    def __enter__(self) -> Proxy:
+        """Begin a block at whose end it is gone."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End all connections and take no more."""
+        if self.trouble is not None:
+            self.trouble.healed.set()
+        # Closing alone would leave the thread in `accept`.
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._accepting.join()
+        self.end_connections()

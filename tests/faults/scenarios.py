@@ -1,0 +1,159 @@
+"""Scenarios out of seeds: what is loaded, on which server, and which faults come."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from time import monotonic
+
+from command import Inrush
+from faults import site
+from faults.disturbances import KINDS, Disturbance, Struck
+from faults.loads import LOADS, Load
+from faults.proxy import Proxy
+from faults.scene import Reference, Scene
+from faults.site import STANDS, Site, Stand
+
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What a seed stands for."""
+
+    seed: int
+    load: Load
+    stand: str
+    disturbances: list[Disturbance]
+
+    def __str__(self) -> str:
+        """Name it."""
+        faults = ", ".join(disturbance.name for disturbance in self.disturbances)
+        return f"seed {self.seed}: {self.load.name} on {self.stand}: {faults}"
+
+
+@dataclass
+class Result:
+    """What came of a scenario."""
+
+    scenario: Scenario
+    struck: list[Struck] = field(default_factory=list)
+    seconds: float = 0
+
+
+def scenario(seed: int) -> Scenario:
+    """Return the scenario of a seed. Seeds in a row begin with each kind of fault in turn."""
+    numbers = random.Random(f"inrush faults {seed}")  # noqa: S311
+    kinds = list(KINDS.values())
+    first = kinds[seed % len(kinds)]
+    load = numbers.choice([load for load in LOADS if first.fits(load)])
+    others = [kind for kind in kinds if kind.fits(load)]
+    more = numbers.choices([0, 1, 2], [7, 2, 1])[0]
+    disturbances = [first, *numbers.choices(others, k=more)]
+    return Scenario(seed, load, numbers.choice(list(STANDS)), disturbances)
+
+
+class References:
+    """What loads make of their targets undisturbed, each found out once on each stand."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._found: dict[tuple[str, str], Reference] = {}
+
+    def of(self, stand: Stand, load: Load) -> Reference:
+        """Load it undisturbed, hold the result against what its files hold, and take the time."""
+        key = (stand.name, load.name)
+        if key not in self._found:
+            self._found[key] = self._find(stand, load)
+        return self._found[key]
+
+    def _find(self, stand: Stand, load: Load) -> Reference:
+        with ExitStack() as stack:
+            proxy = stack.enter_context(Proxy(stand.server.port))
+            scene = stack.enter_context(opened(stand, load, self._folder, 0, proxy))
+            scene.full = {target: scene.digest(rows) for target, rows in scene.full_rows.items()}
+            with scene.watched():
+                started = monotonic()
+                outcome = scene.command()
+                seconds = monotonic() - started
+                outcome.expect(load.status)
+            sent_bytes, commits = proxy.counted()
+            scene.check_loaded()
+            return Reference(dict(scene.full), seconds, sent_bytes, commits)
+
+
+@contextmanager
+def opened(
+    stand: Stand, load: Load, folder: Path, seed: int, proxy: Proxy | None
+) -> Iterator[Scene]:
+    """Open a scene with a database and a folder of its own, which are removed at the end."""
+    number = next(_numbers)
+    own = folder / f"scene-{number}"
+    own.mkdir()
+    database = stand.server.create_database(f"faults_{number}")
+    numbers = random.Random(f"inrush strikes {seed}")  # noqa: S311
+    scene = Scene(stand, database, load, Inrush(own), numbers, proxy)
+    try:
+        scene.prepare()
+        yield scene
+    finally:
+        for mounted in scene.mounts:
+            site.unmount(mounted)
+        shutil.rmtree(own)
+        stand.await_server()
+        with stand.server.connect() as connection:
+            connection.execute(f"DROP DATABASE {database.name} WITH (FORCE)".encode())
+
+
+def play(chosen: Scenario, place: Site, references: References, folder: Path) -> Result:
+    """Play a scenario; an assertion fails where a promise is broken."""
+    started = monotonic()
+    result = Result(chosen)
+    stand = place.stand(chosen.stand)
+    reference = references.of(stand, chosen.load)
+    with ExitStack() as stack:
+        needs_proxy = any(kind.needs_proxy for kind in chosen.disturbances)
+        proxy = stack.enter_context(Proxy(stand.server.port)) if needs_proxy else None
+        scene = stack.enter_context(opened(stand, chosen.load, folder, chosen.seed, proxy))
+        scene.reference = reference
+        scene.full = dict(reference.full)
+        try:
+            _play(scene, chosen, result)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"{error}\n{scene.activity()}") from error
+    result.seconds = monotonic() - started
+    return result
+
+
+def _play(scene: Scene, chosen: Scenario, result: Result) -> None:
+    with scene.watched():
+        for disturbance in chosen.disturbances:
+            result.struck.append(disturbance.strike(scene))
+            scene.stand.await_server()
+            if scene.proxy is not None:
+                scene.proxy.begin(None)
+            is_loaded = scene.is_loaded
+            _between(scene)
+            if is_loaded:
+                break
+        scene.finish()
+    scene.check_loaded()
+
+
+def _between(scene: Scene) -> None:
+    """Look at what is left, or remove it, or neither."""
+    if scene.numbers.random() < 0.4:
+        scene.check_status()
+    if scene.numbers.random() < 0.25:
+        scene.clean_up()
+
+
+def scenarios(first: int, tries: int) -> Iterator[Scenario]:
+    """Return scenarios of seeds in a row."""
+    return (scenario(seed) for seed in range(first, first + tries))

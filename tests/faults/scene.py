@@ -1,0 +1,259 @@
+"""One load on one server, ready to be disturbed: its database, files, package and watchers."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+
+import pauses
+from command import CLEAN, FAILED, INTERRUPTED, Inrush, Outcome, Running
+from contents import contents
+from faults.loads import COLUMNS, Load, Row
+from faults.proxy import Proxy
+from faults.site import Stand
+from packages import package
+from servers import Database
+from watcher import Digest, Watcher
+
+PACKAGE = "package.toml"
+
+
+@dataclass
+class Reference:
+    """What a load makes of its targets when nothing disturbs it."""
+
+    full: dict[str, Digest]
+    # How long it takes, and how much it sends.
+    seconds: float
+    sent_bytes: int
+    commits: int
+
+
+@dataclass
+class Scene:
+    """A load under faults."""
+
+    stand: Stand
+    database: Database
+    load: Load
+    inrush: Inrush
+    numbers: random.Random
+    proxy: Proxy | None = None
+    reference: Reference | None = None
+    # A folder of runs elsewhere, such as on a small disk.
+    runs_folder: Path | None = None
+    # File systems to be taken away in the end.
+    mounts: list[Path] = field(default_factory=list)
+    before: dict[str, Digest | None] = field(default_factory=dict)
+    full_rows: dict[str, list[Row]] = field(default_factory=dict)
+    full: dict[str, Digest] = field(default_factory=dict)
+
+    def prepare(self) -> None:
+        """Make files, targets and package."""
+        for name, content in self.load.files().items():
+            self.inrush.write(name, content)
+        if self.load.setup:
+            self.database.execute(self.load.setup)
+        self.full_rows = dict(self.load.full())
+        self.full = dict(self.reference.full) if self.reference else {}
+        self.inrush.write(PACKAGE, package(self.url, *self.load.flows, lock_timeout_ms=300))
+        with self.database.connect() as connection:
+            self.before = {
+                target: Watcher(self.database, target).look(connection)
+                for target in self.load.targets
+            }
+
+    @property
+    def url(self) -> str:
+        """The URL in the package: the socket, or TCP through the proxy."""
+        if self.proxy is None:
+            return self.database.url
+        server = self.database.server
+        place = f"127.0.0.1:{self.proxy.port}/{self.database.name}"
+        return f"postgresql://{server.user}@{place}?sslmode=disable"
+
+    def start(self, **options: dict[str, str] | list[str]) -> Running:
+        """Start the command: the same one at each time."""
+        words: list[str | Path] = ["run", PACKAGE, "--quiet"]
+        if self.runs_folder is not None:
+            words += ["--runs-folder", self.runs_folder]
+        return self.inrush.start(*words, **options)  # type: ignore[arg-type]
+
+    def command(self, **options: dict[str, str] | list[str]) -> Outcome:
+        """Run it to its end."""
+        with self.start(**options) as running:
+            return running.wait(120)
+
+    def digest(self, rows: list[Row]) -> Digest:
+        """Return what a watcher sees where a target holds these rows."""
+        with self.database.connect() as connection:
+            connection.execute(f"CREATE TEMPORARY TABLE known ({COLUMNS})".encode())
+            with connection.cursor().copy(b"COPY known FROM STDIN") as copy:
+                copy.write("".join(f"{a}\t{b}\t{c}\n" for a, b, c in rows))
+            found = Watcher(self.database, "known").look(connection)
+        assert found is not None
+        return found
+
+    def now(self) -> dict[str, Digest | None]:
+        """Return what the targets hold now."""
+        return {target: Watcher(self.database, target).now() for target in self.load.targets}
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the targets hold all; they hold all or nothing."""
+        now = self.now()
+        if now == self.full:
+            return True
+        assert now == self.before, f"neither as before nor loaded: {now}"
+        return False
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Watch every target all the while; fail if one was ever seen half loaded."""
+        watchers = [Watcher(self.database, target, pause_s=0.004) for target in self.load.targets]
+        with ExitStack() as stack:
+            for watcher in watchers:
+                stack.enter_context(watcher)
+            yield
+        for watcher in watchers:
+            allowed = {self.before[watcher.table], self.full[watcher.table]}
+            assert watcher.seen <= allowed, (
+                f"{watcher.table} was seen half loaded: {watcher.seen}, allowed {allowed}"
+            )
+
+    def check_ended(self, outcome: Outcome) -> None:
+        """Fail where a disturbed command ended in a way that no fault explains."""
+        assert "panicked at" not in outcome.said, outcome.said
+        # A signal that comes while Python starts is Python's own to tell.
+        if "KeyboardInterrupt" not in outcome.errors:
+            assert "Traceback" not in outcome.said, outcome.said
+        else:
+            assert outcome.status in (1, INTERRUPTED, -signal.SIGINT), outcome.said
+            return
+        ends = {self.load.status, FAILED, INTERRUPTED}
+        assert outcome.status in ends or outcome.status < 0, f"{outcome.status}: {outcome.said}"
+        if outcome.status == FAILED:
+            assert "error:" in outcome.errors, outcome.said
+
+    def finish(self) -> Outcome:
+        """Give the same command again: it must end well, at the first try."""
+        outcome = self.command()
+        if outcome.status == FAILED and "changed" in outcome.said:
+            # A changed file is refused until what it left is given up.
+            self.inrush("cleanup", "--to", self.database.url).expect(CLEAN)
+            outcome = self.command()
+        if outcome.status == CLEAN and self.load.status != CLEAN:
+            # It was loaded before the fault: the account stands in that run's folder.
+            return outcome.expect(CLEAN, "already loaded") if "already" in outcome.said else outcome
+        return outcome.expect(self.load.status)
+
+    def check_status(self) -> None:
+        """Fail unless `inrush status` tells of a stopped run exactly where there is one."""
+        stopped = 0
+        if self.database.value("SELECT to_regclass('inrush.run') IS NOT NULL"):
+            stopped = self.database.value("SELECT count(*) FROM inrush.run WHERE state = 'loading'")
+        outcome = self.inrush("status", "--to", self.database.url, "--json").expect(CLEAN)
+        told = json.loads(outcome.output)
+        assert len(told) == stopped, outcome.said
+        assert all(not run["held"] for run in told), outcome.said
+
+    def clean_up(self) -> None:
+        """Remove what a stopped run left, and fail unless all of it and nothing else is gone."""
+        before = self.now()
+        self.inrush("cleanup", "--to", self.database.url).expect(CLEAN)
+        self.check_nothing_staged()
+        assert self.now() == before, "cleanup changed a target"
+
+    def check_nothing_staged(self) -> None:
+        """Fail where a staging table stands."""
+        left = self.database.rows(
+            "SELECT relname FROM pg_class "
+            "WHERE relnamespace::regnamespace::text = 'inrush_staging' AND relkind IN ('r', 'p')"
+        )
+        assert left == [], left
+
+    def check_loaded(self) -> None:
+        """Fail unless the targets hold exactly the right rows, and nothing is left behind."""
+        for target, rows in self.full_rows.items():
+            query = f"SELECT id, k, note FROM {target} ORDER BY id"
+            found = contents(self.database, query, binary=False).text
+            wanted = tuple(f"{number}\t{key}\t{note}" for number, key, note in rows)
+            assert found == wanted, f"{target} holds {len(found)} rows of {len(wanted)}"
+        assert self.now() == self.full
+        self.check_nothing_staged()
+        pauses.wait_until(self.database, pauses.sessions_of_inrush(self.database))
+        states = self.database.rows("SELECT state FROM inrush.run WHERE state <> 'discarded'")
+        assert states == [("switched",)], states
+        self.check_folders()
+        self.command().expect(CLEAN, "")
+        assert self.now() == self.full, "the same command after success changed a target"
+
+    def check_folders(self) -> None:
+        """Fail where a run left a draft, or where the kept rejects are not those of the load."""
+        for draft in self.inrush.folder.rglob("*.draft"):
+            # Killed while it wrote its report, it has none; a report that is whole has no draft.
+            report = draft.with_suffix("")
+            told = json.loads(report.read_text())["outcome"] if report.exists() else "killed"
+            assert told != "loaded", f"{draft} was left behind"
+        if not self.load.rejected_rows:
+            return
+        switched = self.database.value("SELECT name FROM inrush.run WHERE state = 'switched'")
+        kept = b"".join(
+            path.read_bytes() for path in (self.runs / switched / "rejects").glob("*.rejects")
+        )
+        bad = [
+            line
+            for content in self.load.files().values()
+            for line in content.splitlines()
+            if line.startswith(b"x")
+        ]
+        assert Counter(kept.splitlines()) == Counter(bad)
+
+    @property
+    def runs(self) -> Path:
+        """The folder of runs."""
+        return self.runs_folder or self.inrush.folder / "runs"
+
+    def activity(self) -> str:
+        """Tell what the server's sessions do and wait for, to explain a command that hangs."""
+        with self.stand.server.connect() as connection:
+            rows = connection.execute(
+                b"SELECT pid, datname, application_name, state, wait_event_type, wait_event, "
+                b"pg_blocking_pids(pid), left(query, 100) FROM pg_stat_activity "
+                b"WHERE backend_type = 'client backend'"
+            ).fetchall()
+        return "\n".join(map(str, rows))
+
+    def backends(self) -> list[int]:
+        """Return the backends of the command."""
+        rows = self.database.rows(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() "
+            "AND application_name LIKE 'inrush%' ORDER BY pid"
+        )
+        return [pid for (pid,) in rows]
+
+
+_pause = threading.Event()
+
+
+def wait_until_stopped(running: Running, *, seconds: float = 150) -> bool:
+    """Wait until a process stands still; false where it ended instead."""
+    end = monotonic() + seconds
+    while monotonic() < end:
+        found = os.waitid(
+            os.P_PID, running.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
+        )
+        if found is not None:
+            return found.si_code == os.CLD_STOPPED
+        # Asked again and again, it would take the processor from the very load.
+        _pause.wait(0.005)
+    raise AssertionError("it neither stands still nor ends")

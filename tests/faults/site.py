@@ -1,0 +1,143 @@
+"""The servers that faults are made on: durable, on TCP too, with a disk that can be full."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+import servers
+from servers import Server
+
+# By name: the version, and what differs from a durable server without a WAL of bulk loads.
+STANDS: dict[str, tuple[int, dict[str, str]]] = {
+    "pg18": (18, {}),
+    "pg15": (15, {}),
+    "pg18-replica": (18, {"wal_level": "replica"}),
+}
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@dataclass
+class Stand:
+    """A server, and its small disk."""
+
+    name: str
+    server: Server
+    # A tablespace on a file system of its own, where this user may mount one.
+    disk: Path | None
+
+    def await_server(self) -> None:
+        """Start the server where it is down, and wait until it takes connections."""
+        if not self.server.running:
+            self.server.start()
+        # A crash of a backend lets the others start anew: until then connections are refused.
+        for _ in range(2_000):
+            with contextlib.suppress(psycopg.OperationalError):
+                self.server.connect().close()
+                return
+            if not self.server.running:
+                self.server.start()
+        raise AssertionError("the server does not come back")
+
+    @contextmanager
+    def full_disk(self, disk_bytes: int) -> Iterator[None]:
+        """Let the small disk have no more than so many bytes."""
+        assert self.disk is not None
+        _resize(self.disk, disk_bytes)
+        try:
+            yield
+        finally:
+            _resize(self.disk, 1 << 30)
+
+    @contextmanager
+    def file_limit(self, file_bytes: int) -> Iterator[None]:
+        """Let no file of the sessions that begin now grow past so many bytes.
+
+        What every user may do where none may mount a file system: the server's writes are refused
+        by the system, as on a full disk.
+        """
+        first = self.server.first_process
+        _limit_files(first, file_bytes)
+        try:
+            yield
+        finally:
+            if self.server.running:
+                _limit_files(self.server.first_process, None)
+
+
+def _limit_files(process: int, file_bytes: int | None) -> None:
+    limit = "unlimited" if file_bytes is None else str(file_bytes)
+    # By the servers' own user: root of a container may not limit another user's process.
+    servers.run_as_server(["prlimit", f"--pid={process}", f"--fsize={limit}:unlimited"])
+
+
+def _resize(disk: Path, disk_bytes: int) -> None:
+    options = f"remount,size={disk_bytes}"
+    subprocess.run(["mount", "-o", options, disk], check=True, capture_output=True)
+
+
+def mount(folder: Path, disk_bytes: int) -> bool:
+    """Mount a small file system in memory on a folder; false where this user may not."""
+    folder.mkdir(parents=True, exist_ok=True)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={disk_bytes}", "tmpfs", str(folder)]
+    with contextlib.suppress(FileNotFoundError):
+        return subprocess.run(command, check=False, capture_output=True).returncode == 0
+    return False
+
+
+def unmount(folder: Path) -> None:
+    """Take the file system away again."""
+    subprocess.run(["umount", "--lazy", folder], check=True, capture_output=True)
+
+
+class Site:
+    """Stands, each started when it is first asked for."""
+
+    def __init__(self, folder: Path, programs: Callable[[int], Path]) -> None:
+        self._folder = folder
+        self._programs = programs
+        self._stands: dict[str, Stand] = {}
+
+    def stand(self, name: str) -> Stand:
+        """Return a stand whose server runs."""
+        if name not in self._stands:
+            self._stands[name] = self._make(name)
+        self._stands[name].await_server()
+        return self._stands[name]
+
+    def _make(self, name: str) -> Stand:
+        version, settings = STANDS[name]
+        server = Server(version, self._programs(version), self._folder / name, port=free_port())
+        # Small segments of the WAL stay below the limits that faults set on files.
+        server.initialise(wal_segment_mib=1)
+        # What a process has written outlives it, and no fault here takes the system down.
+        server.configure(servers.DURABLE | {"fsync": "off"} | settings, addresses="127.0.0.1")
+        server.start()
+        disk = self._folder / f"{name}-disk"
+        if not mount(disk, 1 << 30):
+            return Stand(name, server, None)
+        servers.own_by_server(disk)
+        stand = Stand(name, server, disk)
+        with server.connect() as connection:
+            connection.execute(f"CREATE TABLESPACE small LOCATION '{disk}'".encode())
+        return stand
+
+    def close(self) -> None:
+        """Stop all servers."""
+        for stand in self._stands.values():
+            if stand.server.running:
+                stand.server.stop("immediate")
+            if stand.disk is not None:
+                unmount(stand.disk)

@@ -1,0 +1,94 @@
+"""A network that says nothing: the user is not kept waiting, and what was lost is settled."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from command import CLEAN, FAILED, INTERRUPTED, Inrush
+from conftest import StartServer
+from faults.loads import LOADS
+from faults.proxy import Proxy, Trouble
+from faults.site import free_port
+from packages import package
+from servers import FAST, Database, Server
+
+PRIVATE = next(load for load in LOADS if load.name == "private")
+
+
+@pytest.fixture(scope="module")
+def tcp_server(start_server: StartServer) -> Server:
+    """Return a server on TCP."""
+    server = start_server(18)
+    server.stop()
+    server.port = free_port()
+    server.configure(FAST, addresses="127.0.0.1")
+    server.start()
+    return server
+
+
+@pytest.fixture
+def proxy(tcp_server: Server) -> Iterator[Proxy]:
+    with Proxy(tcp_server.port) as one:
+        yield one
+
+
+def prepare(inrush: Inrush, proxy: Proxy, database: Database) -> None:
+    for name, content in PRIVATE.files().items():
+        inrush.write(name, content)
+    url = f"postgresql://{database.server.user}@127.0.0.1:{proxy.port}/{database.name}"
+    inrush.write("package.toml", package(url, *PRIVATE.flows))
+
+
+def rows(database: Database) -> int:
+    if database.value("SELECT to_regclass('loaded') IS NULL"):
+        return 0
+    return int(database.value("SELECT count(*) FROM loaded"))
+
+
+# The commits of a load of four units: the ledger's, the units', the switch's.
+@pytest.mark.parametrize("commit", [1, 2, 4, 5])
+@pytest.mark.parametrize("passes", [False, True], ids=["not_sent", "not_answered"])
+def test_one_signal_ends_a_load_whose_network_stalls(
+    tcp_server: Server, proxy: Proxy, inrush: Inrush, commit: int, passes: bool
+) -> None:
+    database = tcp_server.create_database(f"stall_{commit}_{passes}".lower())
+    prepare(inrush, proxy, database)
+    trouble = Trouble("stall", at_commit=commit, commit_passes=passes)
+    proxy.begin(trouble)
+    with inrush.start("run", "package.toml") as running:
+        assert trouble.struck.wait(60)
+        running.send(signal.SIGINT)
+        outcome = running.wait(45)
+    assert outcome.status in (INTERRUPTED, FAILED), outcome.said
+    trouble.healed.set()
+    proxy.begin(None)
+    proxy.end_connections()
+    inrush("run", "package.toml").expect(CLEAN)
+    assert rows(database) == sum(map(len, PRIVATE.full().values()))
+
+
+def test_a_commit_whose_answer_is_lost_is_settled(
+    tcp_server: Server, proxy: Proxy, inrush: Inrush
+) -> None:
+    """The switch is committed, its answer cut off: the run finds that out and ends well."""
+    database = tcp_server.create_database("settled")
+    prepare(inrush, proxy, database)
+    proxy.begin(None)
+    inrush("check", "package.toml").expect(CLEAN)
+    # The switch's COMMIT is the last one: it is looked for from a load of the same form.
+    other = tcp_server.create_database("counted")
+    text = (inrush.folder / "package.toml").read_text()
+    proxy.begin(None)
+    counted = inrush.write("counted.toml", text.replace("/settled", "/counted"))
+    inrush("run", counted).expect(CLEAN)
+    _, commits = proxy.counted()
+    assert rows(other) > 0
+    trouble = Trouble("cut", at_commit=commits, commit_passes=True)
+    proxy.begin(trouble)
+    inrush("run", "package.toml").expect(CLEAN)
+    assert trouble.struck.is_set()
+    assert rows(database) == sum(map(len, PRIVATE.full().values()))
+    inrush("run", "package.toml").expect(CLEAN, "already loaded")

@@ -1,0 +1,195 @@
+"""A password is in nothing that a run prints, writes, or lets others see."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import urllib.parse
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+import pauses
+from command import CLEAN, FAILED, REJECT_LIMIT, USAGE, Inrush, Running
+from conftest import StartServer
+from packages import flow, package
+from servers import Database, Server
+
+# What breaks URLs, connection strings, TOML, JSON, shells and patterns, in one word.
+SECRET = "p@s:s/w?o#r&d= %41'\"\\{}$(x)é"  # noqa: S105
+
+TABLE = "CREATE TABLE people (id int NOT NULL, gate int, name text)"
+ROWS = "id,gate,name\n1,1,Ann\nx,1,Bob\n"
+
+
+def forms(secret: str) -> set[str]:
+    """Return all ways in which a secret may stand in a text."""
+    quoted = json.dumps(secret)[1:-1]
+    encoded = urllib.parse.quote(secret, safe="")
+    return {
+        secret,
+        quoted,
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+        json.dumps(quoted)[1:-1],
+        encoded,
+        encoded.lower(),
+        urllib.parse.quote(secret),
+        urllib.parse.quote_plus(secret),
+        secret.replace("'", "''"),
+        secret.encode().hex(),
+    }
+
+
+def assert_hidden(texts: Iterable[tuple[str, str]]) -> None:
+    for place, text in texts:
+        for form in forms(SECRET):
+            assert form not in text, f"the password is in {place}"
+
+
+def files_below(folder: Path) -> list[tuple[str, str]]:
+    return [
+        (str(path), path.read_bytes().decode(errors="replace"))
+        for path in folder.rglob("*")
+        if path.is_file()
+    ]
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def guarded(start_server: StartServer) -> Server:
+    """Return a server that asks for the password, on TCP and on its socket."""
+    return start_server(18, password=SECRET)
+
+
+@pytest.fixture
+def guarded_database(guarded: Server, monkeypatch: pytest.MonkeyPatch) -> Database:
+    # The tests' own connections.
+    monkeypatch.setenv("PGPASSWORD", SECRET)
+    return guarded.create_database(f"guarded_{next(_numbers)}")
+
+
+def write_package(inrush: Inrush, url: str, rows_max: int) -> Path:
+    text = package(url, flow("people", "rows.csv", rejects={"rows_max": rows_max}))
+    return inrush.write("package.toml", text)
+
+
+def with_password(database: Database, password: str) -> str:
+    return database.url.replace("@", f":{password}@", 1)
+
+
+# The ways in which a run may be told the password.
+WAYS = ["variable", "file", "in_url", "whole_url", "package", "service"]
+
+
+def told(way: str, inrush: Inrush, database: Database) -> tuple[str, dict[str, str]]:
+    """Return the URL of the package and the environment, with the password in one of them."""
+    encoded = urllib.parse.quote(SECRET, safe="")
+    if way == "variable":
+        return database.url, {"PGPASSWORD": SECRET}
+    if way == "file":
+        escaped = SECRET.replace("\\", "\\\\").replace(":", "\\:")
+        file = inrush.write("secrets/pgpass", f"*:*:*:*:{escaped}\n")
+        file.chmod(0o600)
+        return database.url, {"PGPASSFILE": str(file)}
+    if way == "in_url":
+        return with_password(database, "${env:WAREHOUSE_SECRET}"), {"WAREHOUSE_SECRET": SECRET}
+    if way == "whole_url":
+        return "${env:WAREHOUSE}", {"WAREHOUSE": with_password(database, encoded)}
+    if way == "service":
+        server = database.server
+        text = f"[warehouse]\nhost={server.folder}\nport={server.port}\npassword={SECRET}\n"
+        file = inrush.write("secrets/service.conf", text)
+        url = f"postgresql://{server.user}@/{database.name}?service=warehouse"
+        return url, {"PGSERVICEFILE": str(file)}
+    return with_password(database, encoded), {}
+
+
+def outputs(inrush: Inrush, database: Database) -> list[tuple[str, str]]:
+    """Return everything that runs leave in files and in the database."""
+    found = files_below(inrush.folder / "runs")
+    for table in ("run", "unit", "shard"):
+        if database.value(f"SELECT to_regclass('inrush.{table}') IS NOT NULL"):
+            rows = database.rows(f"SELECT t::text FROM inrush.{table} AS t")
+            found.append((f"ledger {table}", str(rows)))
+    comments = database.rows("SELECT description FROM pg_description WHERE objoid >= 16384")
+    return [*found, ("comments", str(comments)), ("log", database.server.log.read_text())]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_output_of_a_run_has_the_password(
+    guarded_database: Database, inrush: Inrush, way: str
+) -> None:
+    database = guarded_database
+    url, environment = told(way, inrush, database)
+    inrush.write("rows.csv", ROWS)
+    database.execute(TABLE)
+    # One that goes past its limit, one that dies, one that loads, one that is loaded already.
+    path = write_package(inrush, url, 0)
+    outcomes = [inrush("run", path, "--json", environment=environment).expect(REJECT_LIMIT)]
+    path = write_package(inrush, url, 1)
+    outcomes.append(inrush("check", path, environment=environment).expect(CLEAN))
+    outcomes.append(
+        inrush("run", path, environment=environment | {"INRUSH_FAULT": "before_switch_commit"})
+    )
+    for command in ("status", "cleanup"):
+        outcomes.append(inrush(command, path, environment=environment).expect(CLEAN))
+    outcomes.append(inrush("run", path, "--json", environment=environment).expect(3))
+    outcomes.append(inrush("run", path, environment=environment).expect(CLEAN, "already loaded"))
+    assert_hidden((str(outcome.words), outcome.said) for outcome in outcomes)
+    assert_hidden(outputs(inrush, database))
+
+
+def test_failures_do_not_tell_the_password(guarded_database: Database, inrush: Inrush) -> None:
+    database = guarded_database
+    database.execute(TABLE)
+    inrush.write("rows.csv", ROWS)
+    for way in ("in_url", "whole_url", "package", "variable"):
+        url, environment = told(way, inrush, database)
+        for wrong_url in (
+            url.replace(database.name, "no_such_base"),
+            url.replace(f"port={database.server.port}", "port=1"),
+            url + "&colour=blue",
+            url + "&sslmode=always",
+            url.replace("postgresql://", "postgres//"),
+            url.replace(f"host={database.server.folder}", "host=/no/such/folder"),
+        ):
+            path = write_package(inrush, wrong_url, 0)
+            changed = dict(environment)
+            if way == "whole_url":
+                changed["WAREHOUSE"] += "&colour=blue"
+            outcome = inrush("run", path, environment=changed)
+            assert outcome.status in (FAILED, USAGE), outcome.said
+            assert_hidden([(f"{way} {wrong_url[:30]}", outcome.said)])
+    # What is given as an argument is refused, and not repeated.
+    words = ("load", "rows.csv", "--to", with_password(database, SECRET), "--table", "people")
+    assert_hidden([("an argument", inrush(*words).expect(USAGE, "PGPASSWORD").said)])
+    assert_hidden(outputs(inrush, database))
+
+
+def test_others_cannot_see_the_password_while_it_runs(
+    guarded_database: Database, inrush: Inrush
+) -> None:
+    database = guarded_database
+    database.execute(pauses.HELD_DOMAIN + TABLE.replace("gate int", "gate held"))
+    inrush.write("rows.csv", "id,gate,name\n1,-1,Ann\n")
+    url, environment = told("package", inrush, database)
+    path = write_package(inrush, url, 0)
+    with inrush.start("run", path, environment=environment) as running:
+        with pauses.closed_gate(database):
+            pauses.wait_until_held(database)
+            seen = [("pg_stat_activity", str(database.rows("TABLE pg_stat_activity")))]
+            seen += [(name, text) for name, text in of_process(running)]
+        outcome = running.wait().expect(CLEAN)
+    assert_hidden([*seen, ("what it said", outcome.said)])
+
+
+def of_process(running: Running) -> list[tuple[str, str]]:
+    """Return what every user may read of a process and its threads."""
+    folder = Path("/proc") / str(running.process.pid)
+    found = []
+    for path in [folder / "cmdline", folder / "comm", *folder.glob("task/*/comm")]:
+        found.append((str(path), path.read_bytes().replace(b"\0", b" ").decode()))
+    return found

@@ -1,0 +1,241 @@
+"""What was read is what the database holds: each level of `verify` finds the harm that it should.
+
+The harm is done on purpose: to the ledger and the staging tables from another session while the
+command stands still, and to the rows on their way by `INRUSH_FAULT`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from command import CLEAN, VERIFICATION, Inrush, Outcome
+from contents import assert_same_rows
+from packages import flow, package
+from servers import Database
+from test_types import FAMILIES, lines
+
+LEVELS = ["count", "sums", "rows"]
+
+COLUMNS = ["id int not null", "amount numeric(15,2)", "day date", "note text"]
+ROWS = 5_000
+
+
+def file_of(inrush: Inrush, name: str = "rows.tbl") -> None:
+    """Write a file whose rows all differ."""
+    inrush.write(
+        name,
+        "".join(
+            f"{n}|{n * 37 % 9973}.{n % 100:02}|2024-{n % 12 + 1:02}-{n % 28 + 1:02}|note {n}|\n"
+            for n in range(ROWS)
+        ),
+    )
+
+
+class Stopped:
+    """A command that stood still; its end is known after the block."""
+
+    outcome: Outcome
+
+
+@contextmanager
+def standing_still(inrush: Inrush, words: list[object], point: str) -> Iterator[Stopped]:
+    """Run a command that stands still at a place while the block runs, and then to its end."""
+    environment = {"INRUSH_FAULT": f"stop:{point}"}
+    with inrush.start(*words, environment=environment) as running:  # type: ignore[arg-type]
+        _, status = os.waitpid(running.process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status), "it ended and never came there"
+        stopped = Stopped()
+        yield stopped
+        running.send(signal.SIGCONT)
+        stopped.outcome = running.wait()
+
+
+def assert_nothing(database: Database, table: str = "loaded") -> None:
+    """Fail unless the target is not there, or has no row."""
+    there = database.value(f"SELECT to_regclass('{table}') IS NOT NULL")
+    assert not there or database.value(f"SELECT count(*) FROM {table}") == 0
+
+
+# What is done to the ledger's shards, and what is said of it.
+LEDGER_FAULTS = {
+    "a range is missing": (
+        "DELETE FROM inrush.shard WHERE byte_start > 0 AND byte_start < file_bytes / 2 "
+        "AND byte_start = (SELECT min(byte_start) FROM inrush.shard WHERE byte_start > 0)",
+        "were loaded by no range",
+    ),
+    "the last range is missing": (
+        "DELETE FROM inrush.shard WHERE byte_end = file_bytes",
+        "were loaded by no range",
+    ),
+    "a range reaches into the next": (
+        "UPDATE inrush.shard SET byte_end = byte_end + 1 WHERE byte_start = 0",
+        "were loaded more than once",
+    ),
+    "a range has read too little": (
+        "UPDATE inrush.shard SET bytes_read = bytes_read - 1 WHERE byte_start = 0",
+        "its ranges read",
+    ),
+    "rows are counted in the wrong range": (
+        "UPDATE inrush.shard SET rows_loaded = rows_loaded - 1, rows_read = rows_read - 1 "
+        "WHERE byte_start = 0",
+        "and 25999 were sent",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", LEDGER_FAULTS)
+def test_ranges_cover_the_file(newest_database: Database, inrush: Inrush, fault: str) -> None:
+    """A file that several streams share: its ranges in the ledger are all of it, each once."""
+    statement, said = LEDGER_FAULTS[fault]
+    row = "x" * 990
+    inrush.write("rows.tbl", "".join(f"{n:07}|{row}|\n" for n in range(26_000)))
+    words = ["load", "rows.tbl", "--to", newest_database.url, "--table", "loaded"]
+    words += ["--columns", "id int, note text", "--streams", "2"]
+    with standing_still(inrush, [*words], "before_switch") as stopped:
+        assert newest_database.value("SELECT count(*) FROM inrush.shard") == 3
+        newest_database.execute(statement)
+    stopped.outcome.expect(VERIFICATION, said)
+    assert_nothing(newest_database)
+
+
+# Which harm is found from which level on.
+HARM = {"batch_lost": "count", "row_doubled": "sums", "values_exchanged": "rows"}
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("harm", HARM)
+def test_harm_on_the_way_is_found(
+    database: Database, inrush: Inrush, harm: str, level: str, streams: int
+) -> None:
+    """Each level finds what it promises to find, and what lesser ones find."""
+    if streams == 1:
+        file_of(inrush)
+    else:
+        # Large enough to be shared: several ranges, each with sums of its own.
+        row = "x" * 990
+        inrush.write("rows.tbl", "".join(f"{n}|{n}|2024-01-01|{row}|\n" for n in range(17_000)))
+    text = package(
+        database.url,
+        flow("loaded", "rows.tbl", columns=COLUMNS, verify=level),
+        streams=streams,
+    )
+    file = inrush.write("package.toml", text)
+    outcome = inrush("run", file, environment={"INRUSH_FAULT": harm})
+    if LEVELS.index(level) < LEVELS.index(HARM[harm]):
+        outcome.expect(CLEAN)
+        return
+    outcome.expect(VERIFICATION, "nothing was switched")
+    if harm == "row_doubled":
+        assert "column `id`" in outcome.said
+    if harm == "values_exchanged":
+        assert "in other rows" in outcome.said
+    assert_nothing(database)
+    # Without harm the same command loads all; what is committed with harm is removed before.
+    if streams == 2:
+        inrush("run", file).expect(VERIFICATION)
+        inrush("cleanup", "--to", database.url).expect(CLEAN)
+    inrush("run", file).expect(CLEAN)
+    assert database.value("SELECT count(*) FROM loaded") == (ROWS if streams == 1 else 17_000)
+
+
+# What another session does to a staging row, and which levels find it.
+CHANGES = {
+    "id = id + 1": LEVELS[1:],
+    "amount = amount + 0.01": LEVELS[1:],
+    "amount = -amount": LEVELS[1:],
+    "amount = NULL": LEVELS[1:],
+    "day = day + 1": LEVELS[1:],
+    "day = 'infinity'": LEVELS[1:],
+    "note = note || ' '": LEVELS[1:],
+    "note = upper(note)": LEVELS[2:],
+}
+
+
+@pytest.mark.parametrize("level", LEVELS[1:])
+@pytest.mark.parametrize("change", CHANGES)
+def test_changed_staging_rows_are_found(
+    newest_database: Database, inrush: Inrush, change: str, level: str
+) -> None:
+    """A shared unit's table is committed before it is verified: others can write to it."""
+    row = "x" * 990
+    inrush.write("rows.tbl", "".join(f"{n}|{n}.25|2024-01-01|{row}|\n" for n in range(17_000)))
+    text = package(newest_database.url, flow("loaded", "rows.tbl", columns=COLUMNS, verify=level))
+    file = inrush.write("package.toml", text)
+    with standing_still(inrush, ["run", file], "after_unit_commit:2") as stopped:
+        staging = newest_database.value("SELECT staging_table FROM inrush.unit")
+        newest_database.execute(
+            f"UPDATE inrush_staging.{staging} SET {change} "
+            f"WHERE ctid = (SELECT min(ctid) FROM inrush_staging.{staging})"
+        )
+    if level in CHANGES[change]:
+        column = change.split()[0]
+        stopped.outcome.expect(VERIFICATION, f"column `{column}`", "in the database")
+        assert_nothing(newest_database)
+    else:
+        stopped.outcome.expect(CLEAN)
+
+
+@pytest.mark.parametrize("form", ["binary", "text"])
+@pytest.mark.parametrize("level", LEVELS[1:])
+def test_every_type_agrees(database: Database, inrush: Inrush, level: str, form: str) -> None:
+    """All values of all types, NULLs and extremes: both sides come to the same numbers.
+
+    A column of a type without an encoder sends the whole table in COPY's text form.
+    """
+    flows = []
+    for family in FAMILIES:
+        if family.before:
+            database.execute(family.before)
+        columns = ["id int", *(f"c{n} {name}" for n, name in enumerate(family.columns, 1))]
+        text = lines(family)
+        if form == "text":
+            columns.append("address inet")
+            text = "".join(f"{line}\t\\N\n" for line in text.split("\n")[:-1])
+        database.execute(f"CREATE TABLE {family.name} ({', '.join(columns)})")
+        inrush.write(f"{family.name}.tsv", text)
+        flows.append(flow(family.name, f"{family.name}.tsv", verify=level))
+    file = inrush.write("package.toml", package(database.url, *flows))
+    inrush("run", file).expect(CLEAN)
+    for family in FAMILIES:
+        assert database.value(f"SELECT count(*) FROM {family.name}") == len(family.rows)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_levels_load_the_same(newest_database: Database, inrush: Inrush, level: str) -> None:
+    file_of(inrush)
+    words = ("load", "rows.tbl", "--to", newest_database.url, "--columns", ", ".join(COLUMNS))
+    inrush(*words, "--table", "plain").expect(CLEAN)
+    inrush(*words, "--table", "verified", "--verify", level).expect(CLEAN)
+    assert_same_rows(newest_database, "verified", "plain", "id")
+
+
+def test_the_plan_says_what_is_not_verified(newest_database: Database, inrush: Inrush) -> None:
+    inrush.write("rows.tsv", "1\t10.0.0.1\n")
+    newest_database.execute("CREATE TABLE loaded (id int, address inet)")
+    for level, said in (("count", "are counted"), ("sums", "inet"), ("rows", "inet")):
+        text = package(newest_database.url, flow("loaded", "rows.tsv", verify=level))
+        inrush("check", inrush.write("package.toml", text)).expect(CLEAN, f"`{level}`", said)
+
+
+def test_sums_are_resumed(newest_database: Database, inrush: Inrush) -> None:
+    """What a stopped run has summed up is added to what the next one sums up."""
+    row = "x" * 990
+    inrush.write("rows.tbl", "".join(f"{n}|{n}.25|2024-01-01|{row}|\n" for n in range(26_000)))
+    for level in LEVELS:
+        table = f"loaded_{level}"
+        text = package(
+            newest_database.url,
+            flow(table, "rows.tbl", columns=COLUMNS, verify=level),
+            name=table,
+        )
+        file = inrush.write("package.toml", text)
+        died = inrush("run", file, environment={"INRUSH_FAULT": "after_unit_commit:2"})
+        assert died.status == -signal.SIGKILL, died.said
+        inrush("run", file).expect(CLEAN)
+        assert newest_database.value(f"SELECT count(DISTINCT id) FROM {table}") == 26_000
