@@ -135,7 +135,8 @@ def standby(primary: Server, servers_folder: Path) -> Iterator[Server]:
 def test_a_load_waits_for_a_standby(primary: Server, standby: Server, inrush: Inrush) -> None:
     database = primary.create_database("lagging")
     write_rows(inrush, 12_000, "x" * 990)
-    path = job(inrush, database, replica_lag_bytes_max=2 * MIB)
+    # Slow enough that it is not over before anybody looks at the standby.
+    path = job(inrush, database, replica_lag_bytes_max=2 * MIB, rate_bytes_max=4 * MIB)
     with standby.connect() as replay:
         replay.execute(b"SELECT pg_wal_replay_pause()")
         with inrush.start("run", path) as running:

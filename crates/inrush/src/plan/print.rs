@@ -129,10 +129,20 @@ impl fmt::Display for Plan {
             self.locks_needed, self.server.locks_max
         )?;
         if let Some(disk) = &self.disk {
+            let has_pipe = self
+                .flows
+                .iter()
+                .flat_map(|flow| &flow.units)
+                .flat_map(|unit| &unit.shards)
+                .any(|shard| shard.file.is_pipe());
+            let text = match (has_pipe, disk.text_bytes) {
+                (false, known) => format!("{} of text to store", bytes(known)),
+                (true, 0) => "text of unknown size to store".to_owned(),
+                (true, known) => format!("{} of text to store, and what pipes bring", bytes(known)),
+            };
             writeln!(
                 f,
-                "Disk         {} of text to store; {} free at {}",
-                bytes(disk.text_bytes),
+                "Disk         {text}; {} free at {}",
                 bytes(disk.free_bytes),
                 disk.folder.display()
             )?;
