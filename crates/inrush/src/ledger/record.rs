@@ -272,7 +272,7 @@ impl Ledger {
             "INSERT INTO {} (run_id, epoch, unit_key, flow, target, staging_schema, \
                              staging_table, shared, finished, rows_counted, key_smallest, \
                              key_largest, careful, straight) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) \
              ON CONFLICT (run_id, unit_key) DO UPDATE SET epoch = excluded.epoch, \
              finished = excluded.finished, rows_counted = excluded.rows_counted, \
              key_smallest = excluded.key_smallest, key_largest = excluded.key_largest, \
