@@ -205,7 +205,7 @@ def test_triggers_fire_and_one_that_drops_rows_is_found(database: Database, inru
     inrush.write("rows.tbl.9", "7001|1|stay|\n7002|1|drop|\n")
     text = (inrush.folder / "package.toml").read_text().replace("rows.tbl.*", "rows.tbl.9")
     inrush.write("package.toml", text)
-    run(inrush).expect(VERIFICATION, "1 rows were counted by the server and 2 were sent")
+    run(inrush).expect(VERIFICATION, "the server counts 1 row, and 2 were sent")
     assert loaded(database) == rows
 
 

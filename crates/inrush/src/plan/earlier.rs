@@ -52,10 +52,6 @@ pub async fn find(
         .flat_map(|flow| &flow.units)
         .map(|unit| unit.key.as_str())
         .collect();
-    if !options.again && !options.is_replay {
-        let shards = book.shards(session, run.run_id).await?;
-        refuse_changed(&run, flows, &shards)?;
-    }
     let units = book.units(session, run.run_id).await?;
     let tables: Vec<String> = units
         .iter()
@@ -74,6 +70,10 @@ pub async fn find(
         units.iter().filter(|unit| !is_kept(unit)),
     )
     .await?;
+    if !options.again && !options.is_replay {
+        let shards = book.shards(session, run.run_id).await?;
+        refuse_changed(&run, flows, &shards)?;
+    }
     let kept: BTreeSet<String> = units
         .iter()
         .filter(is_kept)
