@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-Value: TypeAlias = "str | int | bool | Path | list[str] | list[int] | dict[str, Value]"
+Value: TypeAlias = "str | float | bool | Path | Sequence[Value] | Mapping[str, Value]"
 
 
 def literal(value: Value) -> str:
     """Return a value as TOML writes it; its texts are written as JSON's are."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {literal(one)}" for key, one in value.items()) + " }"
-    if isinstance(value, list):
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return "[" + ", ".join(literal(one) for one in value) + "]"
     if isinstance(value, Path):
         return json.dumps(str(value), ensure_ascii=False)

@@ -6,8 +6,8 @@ import gzip
 
 import pytest
 
-from command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, VERIFICATION, Inrush
-from packages import flow, package
+from command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, VERIFICATION, Inrush, Outcome
+from packages import Value, flow, package
 from servers import Database
 from test_verify import assert_nothing
 
@@ -25,7 +25,7 @@ def rows(first: int = 0, last: int = ROWS, delimiter: str = "|") -> str:
     )
 
 
-def run(database: Database, inrush: Inrush, files: str = "rows.txt", **more: object):
+def run(database: Database, inrush: Inrush, files: str = "rows.txt", **more: Value) -> Outcome:
     """Run a package with one flow of `|`-separated files."""
     text = package(
         database.url,
@@ -34,7 +34,7 @@ def run(database: Database, inrush: Inrush, files: str = "rows.txt", **more: obj
             files,
             columns=COLUMNS,
             format={"delimiter": "|", "header": False},
-            **more,  # type: ignore[arg-type]
+            **more,
         ),
     )
     return inrush("run", inrush.write("package.toml", text))
@@ -45,10 +45,10 @@ def assert_loaded(database: Database, count: int = ROWS) -> None:
     assert found == [(count, True)]
 
 
-TRAILER = {"starts_with": "TRL", "rows_field": 2}
+TRAILER: dict[str, Value] = {"starts_with": "TRL", "rows_field": 2}
 
 # The trailer of the file, what the flow says of it, and what is said where they disagree.
-TRAILERS = {
+TRAILERS: dict[str, tuple[str, Value, str | None]] = {
     "as promised": (f"TRL|{ROWS}\n", TRAILER, None),
     "no line end": (f"TRL|{ROWS}", TRAILER, None),
     "blank lines behind": (f"TRL|{ROWS}\n\n\n", TRAILER, None),
@@ -89,9 +89,7 @@ def test_trailers(newest_database: Database, inrush: Inrush, name: str) -> None:
 
 
 @pytest.mark.parametrize("level", ["count", "sums", "rows"])
-def test_each_file_has_a_trailer_of_its_own(
-    database: Database, inrush: Inrush, level: str
-) -> None:
+def test_each_file_has_a_trailer_of_its_own(database: Database, inrush: Inrush, level: str) -> None:
     inrush.write("rows.1.txt", rows(0, 10) + "TRL|10|0.55\n")
     inrush.write("rows.2.txt", rows(10) + f"TRL|{ROWS - 10}|7.65\n")
     trailer = TRAILER | {"sum_fields": {"amount": 3}}
@@ -145,7 +143,7 @@ def test_the_trailer_of_a_large_file_that_streams_share(
 
 
 # The control file's name and text, what the flow says of it, and what is said of a disagreement.
-CONTROLS = {
+CONTROLS: dict[str, tuple[str, str, Value, str | None]] = {
     "beside": ("rows.txt.ctl", f"{ROWS}\n", {"suffix": ".ctl", "rows_field": 1}, None),
     "in place of": ("rows.ctl", f"rows.txt,{ROWS}", {"extension": "ctl", "rows_field": 2}, None),
     "names": (
@@ -205,7 +203,7 @@ def test_a_control_file_is_read_before_anything_is_loaded(
     inrush.write("rows.txt", rows())
     if text is not None:
         inrush.write("rows.txt.ctl", text)
-    setting = {"suffix": ".ctl", "rows_field": 1}
+    setting: Value = {"suffix": ".ctl", "rows_field": 1}
     run(newest_database, inrush, control_file=setting).expect(USAGE, "rows.txt.ctl", said)
     assert_nothing(newest_database)
 
@@ -220,7 +218,7 @@ def test_a_control_file_is_read_before_anything_is_loaded(
     ],
 )
 def test_totals_of_all_files(
-    newest_database: Database, inrush: Inrush, expect: dict[str, object], said: str | None
+    newest_database: Database, inrush: Inrush, expect: dict[str, Value], said: str | None
 ) -> None:
     inrush.write("rows.1.txt", rows(0, 10))
     inrush.write("rows.2.txt", rows(10))
@@ -249,7 +247,7 @@ def test_rejected_rows_are_rows_of_the_file(newest_database: Database, inrush: I
     ],
 )
 def test_sums_are_of_columns_of_numbers(
-    newest_database: Database, inrush: Inrush, expect: dict[str, object], said: str
+    newest_database: Database, inrush: Inrush, expect: dict[str, Value], said: str
 ) -> None:
     inrush.write("rows.txt", rows())
     run(newest_database, inrush, expect=expect).expect(USAGE, said)

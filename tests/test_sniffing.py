@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 
 import pytest
+
 from command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, USAGE, Inrush
 from servers import Database
 
@@ -72,9 +73,9 @@ def test_a_code_that_no_sample_shows_is_a_reject(newest_database: Database, inru
     declared = ("--columns", "id integer, zip integer, note text")
     inrush(*load, *declared).expect(CLEAN)
     assert newest_database.rows("SELECT zip FROM places WHERE id = 39600") == [(10,)]
-    declared = ("--columns", "id integer, zip integer, note text", "--format", "csv,lossless")
+    strictly = (*declared, "--format", "csv,lossless")
     to = ("--to", url, "--table", "strict", "--max-rejects", "2")
-    inrush("load", file, *to, *declared).expect(LOADED_WITH_REJECTS)
+    inrush("load", file, *to, *strictly).expect(LOADED_WITH_REJECTS)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,12 @@ def test_a_code_that_no_sample_shows_is_a_reject(newest_database: Database, inru
     ],
 )
 def test_titles_are_passed_over(
-    newest_database: Database, inrush: Inrush, name: str, text: str, rows: list[object], skipped: int
+    newest_database: Database,
+    inrush: Inrush,
+    name: str,
+    text: str,
+    rows: list[object],
+    skipped: int,
 ) -> None:
     file = inrush.write(name, text)
     url = newest_database.url
@@ -108,7 +114,9 @@ def test_rejects_below_skipped_lines_can_be_loaded(
     file = inrush.write("a.csv", 'a "title\nof two lines\nid,n\n1,5\nx,6\n')
     words = ("--format", "csv,skip_lines=2", "--columns", "id int, n int", "--max-rejects", "1")
     to = ("--to", newest_database.url, "--table", "t", *words)
-    inrush("load", file, *to).expect(LOADED_WITH_REJECTS, "4 read = 1 loaded + 1 rejected + 2 skipped")
+    inrush("load", file, *to).expect(
+        LOADED_WITH_REJECTS, "4 read = 1 loaded + 1 rejected + 2 skipped"
+    )
     (rejects,) = inrush.folder.glob("runs/*/rejects/*.rejects")
     assert '"line":5' in rejects.with_name(f"{rejects.name}.jsonl").read_text()
     mended = inrush.write("mended.csv", rejects.read_text().replace("x,6", "2,6"))

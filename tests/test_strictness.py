@@ -76,7 +76,7 @@ CASES = [
     Case("float8", "1,5", "syntax", "1.5"),
     Case("bool", "2", "syntax", "1"),
     Case("date", "31/12/2024", "syntax", "2024-12-31"),
-    Case("uuid", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a1", "syntax", "a0eebc999c0b4ef8bb6d6bb9bd380a11"),
+    Case("uuid", "a0eebc99-9c0b-4ef8-bb6d", "syntax", "a0eebc999c0b4ef8bb6d6bb9bd380a11"),
     Case("bytea", "\\\\xABC", "syntax", "\\\\xAB"),
     Case("timestamptz", "2024-01-01 00:00:00", "zone_missing", "2024-01-01 00:00:00Z"),
     # What text in a database cannot hold.
@@ -133,7 +133,7 @@ def test_what_a_column_declares_is_done(database: Database, inrush: Inrush) -> N
     for number, (column_type, field, policy, _) in enumerate(DECLARED):
         inrush.write(f"case{number}.tsv", f"{field}\n")
         column = {"name": "value", "type": column_type, **policy}
-        flows.append(flow(f"case{number}", f"case{number}.tsv", columns=[column]))  # type: ignore[list-item]
+        flows.append(flow(f"case{number}", f"case{number}.tsv", columns=[column]))
     file = inrush.write("package.toml", package(database.url, *flows, verify="rows"))
     inrush("run", file).expect(CLEAN)
     with database.connect() as connection:
