@@ -167,7 +167,7 @@ def test_a_file_that_changed_after_a_stop_is_refused(
     run(inrush).expect(FAILED, changed.name)
     # With the file as it was the rest is loaded; or the run is given up by name.
     os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns))
-    inrush("check", "package.toml").expect(CLEAN, "are kept")
+    inrush("check", "package.toml").expect(CLEAN, "units kept")
     inrush("cleanup", *words, "--run", name).expect(CLEAN, "stays there")
     assert database.rows("SELECT count(*) FROM events") == [count]
     assert database.value("SELECT count(*) FROM inrush.run WHERE state = 'loading'") == 0
