@@ -108,8 +108,8 @@ def test_privileges_that_are_missing_are_named(newest_database: Database, inrush
     newest_database.execute(TABLE + f"; CREATE ROLE guest_{name} LOGIN")
     before = state(newest_database)
     url = newest_database.server.url(name, user=f"guest_{name}")
-    words = ("load", "rows.csv", "--to", url, "--table", "people")
-    inrush(*words).expect(FAILED, "privilege")
+    words = ("load", "rows.csv", "--to", url, "--table", "people", "--mode", "append")
+    inrush(*words).expect(FAILED, "lacks what the plan needs", "GRANT CREATE ON DATABASE")
     assert state(newest_database) == before
 
 
