@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::error::MendingError;
+use crate::plan::identity::KEY_DIGITS;
 use crate::reject::RejectCode;
 use crate::report::{REASONS_SUFFIX, RejectReport};
 
-/// Digits of a unit's key in the names of its files.
-const KEY_DIGITS: usize = 16;
 /// Rejects that are shown of each cause.
 const EXAMPLES_MAX: usize = 3;
 

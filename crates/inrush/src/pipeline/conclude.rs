@@ -50,7 +50,6 @@ pub async fn conclude(
         let task = SwitchTask {
             plan: &context.run.plan,
             targets: &targets,
-            modes: &context.run.modes,
             ledger: &context.run.ledger,
             fence: &context.run.fence,
             fault: context.fault,

@@ -13,7 +13,6 @@ use crate::event::{Event, Observer};
 use crate::fault::Fault;
 use crate::ledger::{Fence, Ledger, RunRecord, ShardRecord, UnitRecord};
 use crate::pace::Pace;
-use crate::package::Mode;
 use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::report::RunFolder;
 
@@ -43,8 +42,6 @@ pub struct PreparedRun {
     pub fed_files: BTreeMap<(usize, usize, usize), FedFile>,
     /// How far each shared unit is, by flow and unit.
     pub sharing: BTreeMap<(usize, usize), Sharing>,
-    /// The modes of the flows.
-    pub modes: Vec<Mode>,
     /// What all streams pass before they send.
     pub pace: Arc<Pace>,
 }

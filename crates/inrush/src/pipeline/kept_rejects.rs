@@ -2,7 +2,7 @@
 //! end the run.
 
 use super::context::Context;
-use super::reject_count::Tally;
+use super::reject_count::RowTally;
 use super::sharing::Sharing;
 use crate::error::Error;
 use crate::event::Event;
@@ -24,7 +24,7 @@ pub struct KeptRejects<'a> {
     file: RejectFile,
     told: Vec<Reject>,
     /// What was counted of a piece of work that is no shared unit's.
-    counted: Tally,
+    counted: RowTally,
 }
 
 impl<'a> KeptRejects<'a> {
@@ -43,7 +43,7 @@ impl<'a> KeptRejects<'a> {
             sharing,
             file,
             told: Vec::new(),
-            counted: Tally::default(),
+            counted: RowTally::default(),
         }
     }
 
@@ -63,9 +63,9 @@ impl<'a> KeptRejects<'a> {
             });
             self.told.push(reject.clone());
         }
-        self.note(Tally {
+        self.note(RowTally {
             rejects: rejects.len() as u64,
-            ..Tally::default()
+            ..RowTally::default()
         });
         let counted = self.context.run.rejects[self.flow_index].add(&self.flow.name, rejects);
         rejects.clear();
@@ -78,14 +78,14 @@ impl<'a> KeptRejects<'a> {
     /// Rows were read, rejected ones among them.
     pub fn note_read(&mut self, rows: u64, bytes: u64) {
         self.context.run.rejects[self.flow_index].note_read(rows, bytes);
-        self.note(Tally {
+        self.note(RowTally {
             rejects: 0,
             rows,
             bytes,
         });
     }
 
-    fn note(&mut self, more: Tally) {
+    fn note(&mut self, more: RowTally) {
         match self.sharing {
             Some(sharing) => sharing.note(more),
             None => self.counted.add(more),

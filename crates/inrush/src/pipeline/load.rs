@@ -78,17 +78,11 @@ pub async fn load_carefully(
     error: Error,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
-    let loader = Loader {
-        context,
-        session,
-        stream: 0,
-        item,
-    };
+    let loader = Loader::after_streams(context, session, item);
     let error = loader.refusal(error)?;
     loader.tell_refusal(&error);
     session.execute("ROLLBACK", "undoing a unit").await?;
-    let sharing = &context.run.sharing[&(item.flow, item.unit)];
-    loader.careful_shared_unit(sharing, result).await
+    load_in_file_order(context, session, item, result).await
 }
 
 /// Loads a shared unit, all of whose streams have ended, once more, its rows in the order of its
@@ -99,12 +93,7 @@ pub async fn load_in_file_order(
     item: &WorkItem,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
-    let loader = Loader {
-        context,
-        session,
-        stream: 0,
-        item,
-    };
+    let loader = Loader::after_streams(context, session, item);
     let sharing = &context.run.sharing[&(item.flow, item.unit)];
     loader.careful_shared_unit(sharing, result).await
 }
@@ -125,7 +114,21 @@ enum Ended {
     GivenUp,
 }
 
-impl Loader<'_> {
+impl<'a> Loader<'a> {
+    /// Once all streams have ended: the first one goes on.
+    fn after_streams(
+        context: &'a Context<'a>,
+        session: &'a Session,
+        item: &'a WorkItem,
+    ) -> Loader<'a> {
+        Loader {
+            context,
+            session,
+            stream: 0,
+            item,
+        }
+    }
+
     /// A private unit: quickly, then carefully where the server refuses a row.
     async fn private_unit(&self, result: &mut StreamResult) -> Result<(), Error> {
         let (_, unit) = self.context.run.unit(self.item.flow, self.item.unit);

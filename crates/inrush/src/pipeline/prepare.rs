@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::context::PreparedRun;
 use super::feeding::FedFile;
-use super::reject_count::{RejectCount, Tally};
+use super::reject_count::{RejectCount, RowTally};
 use super::reject_files;
 use super::sharing::Sharing;
 use super::{RunOptions, is_loaded, plan_options, shared_unit};
@@ -253,7 +253,7 @@ async fn finish_preparing(
         .flows
         .iter()
         .map(|flow| {
-            let mut kept = Tally::default();
+            let mut kept = RowTally::default();
             for unit in &flow.units {
                 kept.add(tally(&entered.shards_kept, &unit.key));
             }
@@ -284,7 +284,6 @@ async fn finish_preparing(
     let run = PreparedRun {
         fed_files,
         pace: Arc::new(Pace::new(plan.settings.rate_bytes_max)),
-        modes: package.flows.iter().map(|flow| flow.mode).collect(),
         plan,
         record: entered.record,
         fence,
@@ -313,9 +312,9 @@ async fn finish_preparing(
 }
 
 /// What an earlier attempt has read of a unit and committed.
-fn tally(kept: &BTreeMap<(String, String), ShardRecord>, unit_key: &str) -> Tally {
+fn tally(kept: &BTreeMap<(String, String), ShardRecord>, unit_key: &str) -> RowTally {
     let account = Account::of_unit_in(kept.values(), unit_key);
-    Tally {
+    RowTally {
         rejects: account.rows_rejected,
         rows: account.rows_loaded + account.rows_rejected,
         bytes: account.bytes_read,

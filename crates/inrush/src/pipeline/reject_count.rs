@@ -11,7 +11,7 @@ use crate::reject::Reject;
 
 /// What has been read, and how much of it was rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct RowTally {
     /// Rows that were rejected.
     pub rejects: u64,
     /// Rows that were read, those among them.
@@ -20,9 +20,9 @@ pub struct Tally {
     pub bytes: u64,
 }
 
-impl Tally {
+impl RowTally {
     /// Adds another one.
-    pub fn add(&mut self, other: Tally) {
+    pub fn add(&mut self, other: RowTally) {
         self.rejects += other.rejects;
         self.rows += other.rows;
         self.bytes += other.bytes;
@@ -32,7 +32,7 @@ impl Tally {
 /// Rejects of a flow so far.
 #[derive(Debug)]
 pub struct RejectCount {
-    tally: Mutex<Tally>,
+    tally: Mutex<RowTally>,
     limit: RejectLimit,
     /// Bytes of text in all of the flow's files, where that is known before they are read.
     bytes_total: Option<u64>,
@@ -44,7 +44,7 @@ pub struct RejectCount {
 
 impl RejectCount {
     /// Counts on from what is kept of an earlier attempt.
-    pub fn new(flow: &FlowPlan, kept: Tally) -> RejectCount {
+    pub fn new(flow: &FlowPlan, kept: RowTally) -> RejectCount {
         RejectCount {
             tally: Mutex::new(kept),
             limit: flow.reject_limit,
@@ -68,7 +68,7 @@ impl RejectCount {
     }
 
     /// What was undone does not count.
-    pub fn take_back(&self, undone: Tally) {
+    pub fn take_back(&self, undone: RowTally) {
         let mut tally = self.locked();
         tally.rejects -= undone.rejects;
         tally.rows -= undone.rows;
@@ -136,13 +136,13 @@ impl RejectCount {
     }
 
     /// The most rows that the flow can have.
-    fn rows_at_most(&self, tally: &Tally) -> Option<u64> {
+    fn rows_at_most(&self, tally: &RowTally) -> Option<u64> {
         let bytes_left = self.bytes_total?.saturating_sub(tally.bytes);
         // The last record may lack its line end.
         Some(tally.rows + bytes_left.div_ceil(self.record_bytes_min))
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, Tally> {
+    fn locked(&self) -> std::sync::MutexGuard<'_, RowTally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn what_is_undone_does_not_count() {
         let count = count(RejectLimit::rows(3), None);
-        let undone = Tally {
+        let undone = RowTally {
             rejects: 3,
             rows: 9,
             bytes: 90,

@@ -5,20 +5,20 @@
 //! their first byte where they are ranges of a file that is fed. A file is right if what it tells
 //! of is committed; all others are what attempts left that did not come so far.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::Path;
 
+use super::careful::RowPlace;
 use super::context::PreparedRun;
 use crate::error::Error;
 use crate::plan::{FlowPlan, UnitPlan, identity};
-use crate::report::{REASONS_SUFFIX, ROWS_SUFFIX, reject_file_name};
-
-/// Digits of a unit's key in its file's name: the same as in that of its staging table.
-const KEY_DIGITS: usize = 16;
+use crate::report::{REASONS_SUFFIX, ROWS_SUFFIX, RejectReport, reject_file_name};
 
 /// The name of a unit's file, or with `part` that of a part of it.
 pub fn of_unit(flow: &FlowPlan, unit: &UnitPlan, part: &str) -> String {
-    format!("{}.{}{part}", flow.name, &unit.key[..KEY_DIGITS])
+    format!("{}.{}{part}", flow.name, &unit.key[..identity::KEY_DIGITS])
 }
 
 /// What the name of a shard's file ends with.
@@ -47,13 +47,40 @@ pub fn tidy(run: &PreparedRun) -> Result<(), Error> {
         let stem = name
             .strip_suffix(REASONS_SUFFIX)
             .or_else(|| name.strip_suffix(ROWS_SUFFIX));
-        // A unit's rows may stand in several files, whose names go on with a point.
-        let is_of = |stem: &str, name: &String| {
-            let rest = stem.strip_prefix(name.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
         stem.is_some_and(|stem| !committed.iter().any(|name| is_of(stem, name)))
     })
+}
+
+/// The rows of a unit that were rejected while it was loaded.
+pub fn rejected_rows(
+    folder: &Path,
+    flow: &FlowPlan,
+    unit: &UnitPlan,
+) -> Result<BTreeSet<RowPlace>, Error> {
+    let name = reject_file_name(&of_unit(flow, unit, ""));
+    let failed = failed_in(folder);
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(folder).map_err(&failed)? {
+        let path = entry.map_err(&failed)?.path();
+        let own = path.file_name().and_then(|own| own.to_str());
+        let stem = own.and_then(|own| own.strip_suffix(REASONS_SUFFIX));
+        if !stem.is_some_and(|stem| is_of(stem, &name)) {
+            continue;
+        }
+        for line in fs::read_to_string(&path).map_err(&failed)?.lines() {
+            let reject: RejectReport =
+                serde_json::from_str(line).map_err(|error| failed(error.into()))?;
+            found.insert((reject.file.into(), reject.byte_offset));
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a file's stem is such a name. A unit's rows may stand in several files, whose names go
+/// on with a point.
+fn is_of(stem: &str, name: &str) -> bool {
+    let rest = stem.strip_prefix(name);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// The names of the files of all that is committed.
@@ -91,15 +118,19 @@ fn committed(run: &PreparedRun) -> Vec<String> {
 }
 
 fn remove(folder: &Path, is_old: impl Fn(&str) -> bool) -> Result<(), Error> {
-    let failed = |source| Error::Folder {
-        path: folder.display().to_string(),
-        source,
-    };
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
+    let failed = failed_in(folder);
+    for entry in fs::read_dir(folder).map_err(&failed)? {
+        let entry = entry.map_err(&failed)?;
         if entry.file_name().to_str().is_some_and(&is_old) {
-            fs::remove_file(entry.path()).map_err(failed)?;
+            fs::remove_file(entry.path()).map_err(&failed)?;
         }
     }
     Ok(())
+}
+
+fn failed_in(folder: &Path) -> impl Fn(io::Error) -> Error {
+    move |source| Error::Folder {
+        path: folder.display().to_string(),
+        source,
+    }
 }

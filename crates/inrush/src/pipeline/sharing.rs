@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use super::reject_count::Tally;
+use super::reject_count::RowTally;
 
 /// A shared unit, as its streams see it.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct Sharing {
     /// Shards that are still to be loaded.
     pub shards_left: AtomicUsize,
     /// What was read of it, and is counted with what was read of the flow.
-    tally: Mutex<Tally>,
+    tally: Mutex<RowTally>,
     /// Bytes of its files that were told as progress and are committed.
     pub committed_bytes: AtomicU64,
     streams: Mutex<Streams>,
@@ -31,7 +31,7 @@ struct Streams {
 
 impl Sharing {
     /// A unit that lacks so many shards; the others are committed.
-    pub fn new(shards_left: usize, committed: Tally) -> Sharing {
+    pub fn new(shards_left: usize, committed: RowTally) -> Sharing {
         Sharing {
             shards_left: AtomicUsize::new(shards_left),
             tally: Mutex::new(committed),
@@ -42,13 +42,13 @@ impl Sharing {
     }
 
     /// Rows of it were read, or rejected.
-    pub fn note(&self, more: Tally) {
+    pub fn note(&self, more: RowTally) {
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.add(more);
     }
 
     /// All that was counted of it, which counts no longer.
-    pub fn take_back(&self) -> Tally {
+    pub fn take_back(&self) -> RowTally {
         std::mem::take(&mut *self.tally.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_last_one_to_leave_after_a_refusal_loads_it_all() {
-        let sharing = Sharing::new(3, Tally::default());
+        let sharing = Sharing::new(3, RowTally::default());
         assert!(sharing.enter() && sharing.enter());
         assert!(!sharing.leave(), "nothing was refused");
         assert!(sharing.enter());
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn one_that_nobody_refused_is_loaded_carefully_by_none() {
-        let sharing = Sharing::new(1, Tally::default());
+        let sharing = Sharing::new(1, RowTally::default());
         assert!(sharing.enter());
         assert!(!sharing.leave());
         assert!(sharing.shard_done());

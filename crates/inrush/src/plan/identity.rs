@@ -4,6 +4,9 @@ use sha2::{Digest, Sha256};
 
 use crate::source::{Shard, SourceFile};
 
+/// Digits of a unit's key in the names of its staging table and of its files.
+pub const KEY_DIGITS: usize = 16;
+
 /// A digest of several texts; none can be mistaken for a part of its neighbour.
 pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut hasher = Sha256::new();

@@ -11,12 +11,9 @@ use crate::column::Column;
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::quote::{cut, qualified};
 use crate::destination::postgres::staging::{self, Model};
-use crate::package::Compression;
+use crate::package::{Compression, NAME_BYTES_MAX};
 use crate::source::{self, Shard, SourceError};
 use crate::verify::VerifyPlan;
-
-/// PostgreSQL cuts longer names off.
-const NAME_BYTES_MAX: usize = 63;
 
 /// What the units of a flow have in common.
 pub struct Common<'a> {
@@ -118,7 +115,7 @@ fn unit(
         None => common.shape.to_owned(),
     };
     let key = identity::unit_key(common.run_key, &shape, &shards);
-    let staging_table = format!("{}_{}", cut(common.table, 40), &key[..16]);
+    let staging_table = format!("{}_{}", cut(common.table, 40), &key[..identity::KEY_DIGITS]);
     let schema = common.staging_schema;
     let column_names: Vec<&str> = common
         .columns

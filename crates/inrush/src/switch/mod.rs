@@ -7,10 +7,11 @@ mod careful;
 mod error;
 mod routed;
 mod run;
+mod search_path;
 pub mod take_out;
 mod tasks;
 
 pub use careful::{CarefulRows, CopiedRows};
 pub use error::SwitchError;
-pub use run::{SwitchTask, run};
+pub use run::{PAUSE_BETWEEN_TRIES, SwitchTask, TRIES, run};
 pub use tasks::{LoadedUnit, TargetTask, tasks};

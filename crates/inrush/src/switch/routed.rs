@@ -3,6 +3,7 @@
 
 use super::error::SwitchError;
 use super::run::SwitchTask;
+use super::search_path;
 use super::tasks::TargetTask;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::staging::Upper;
@@ -58,7 +59,7 @@ async fn lock(
 ) -> Result<(), SwitchError> {
     let name = task.plan.flows[target.flow].target();
     let doing = format!("switching {name}");
-    let is_create = task.modes[target.flow] == Mode::Create;
+    let is_create = task.plan.flows[target.flow].mode == Mode::Create;
     let mode = if is_create {
         "SHARE ROW EXCLUSIVE"
     } else if route.new_partitions().next().is_some() {
@@ -69,11 +70,8 @@ async fn lock(
     session
         .execute(&format!("LOCK TABLE ONLY {name} IN {mode} MODE"), &doing)
         .await?;
-    if is_create {
-        let sql = format!("SELECT EXISTS (SELECT FROM {name})");
-        if session.query(&sql, &[], &doing).await?[0].get(0) {
-            return Err(SwitchError::Filled { target: name });
-        }
+    if is_create && catalog::has_rows(session, &name, &doing).await? {
+        return Err(SwitchError::Filled { target: name });
     }
     Ok(())
 }
@@ -122,10 +120,7 @@ async fn copy_rows(
     expected: u64,
     doing: &str,
 ) -> Result<(), SwitchError> {
-    // The target's own triggers find what they name as in any other session.
-    session
-        .execute("SET LOCAL search_path = DEFAULT", doing)
-        .await?;
+    search_path::of_users(session, doing).await?;
     let counted = session
         .client
         .execute(sql, &[])
@@ -138,9 +133,7 @@ async fn copy_rows(
             expected,
         });
     }
-    session
-        .execute("SET LOCAL search_path = pg_catalog", doing)
-        .await?;
+    search_path::our_own(session, doing).await?;
     Ok(())
 }
 

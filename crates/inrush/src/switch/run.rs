@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use tokio_postgres::error::SqlState;
-
 use super::careful::{CarefulRows, CopiedRows};
 use super::error::SwitchError;
 use super::routed;
+use super::search_path;
 use super::take_out::{self, TakenOut};
 use super::tasks::TargetTask;
 use crate::destination::postgres::quote::{literal, qualified};
@@ -20,9 +19,9 @@ use crate::plan::units::PartitionNames;
 use crate::plan::{FlowPlan, Plan, Publish};
 
 /// How often a switch that is blocked by somebody's lock is tried.
-const TRIES: u32 = 5;
+pub const TRIES: u32 = 5;
 /// Between two tries nothing is held, so that whoever queued behind us gets on.
-const PAUSE_BETWEEN_TRIES: Duration = Duration::from_millis(500);
+pub const PAUSE_BETWEEN_TRIES: Duration = Duration::from_millis(500);
 
 /// Everything that the switch needs.
 pub struct SwitchTask<'a> {
@@ -30,8 +29,6 @@ pub struct SwitchTask<'a> {
     pub plan: &'a Plan,
     /// What is to be done to each target.
     pub targets: &'a [TargetTask],
-    /// The modes of the flows, in the plan's order.
-    pub modes: &'a [Mode],
     /// The ledger.
     pub ledger: &'a Ledger,
     /// The run's fence.
@@ -55,15 +52,13 @@ pub async fn run(
             Ok(done) => return Ok(done),
             Err(error) => error,
         };
-        let blocked = matches!(
-            error.destination().and_then(DestinationError::code),
-            Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE
-                || *code == SqlState::T_R_DEADLOCK_DETECTED
-        );
+        let is_blocked = error
+            .destination()
+            .is_some_and(DestinationError::is_blocked);
         if !matches!(error.destination(), Some(DestinationError::Lost { .. })) {
             session.execute("ROLLBACK", "undoing the switch").await?;
         }
-        if !blocked {
+        if !is_blocked {
             return Err(error);
         }
         if tries == TRIES {
@@ -176,11 +171,8 @@ async fn publish(
         session
             .execute(&format!("LOCK TABLE {name} IN {mode} MODE"), &doing)
             .await?;
-        if task.modes[target.flow] == Mode::Create {
-            let sql = format!("SELECT EXISTS (SELECT FROM {name})");
-            if session.query(&sql, &[], &doing).await?[0].get(0) {
-                return Err(SwitchError::Filled { target: name });
-            }
+        if flow.mode == Mode::Create && catalog::has_rows(session, &name, &doing).await? {
+            return Err(SwitchError::Filled { target: name });
         }
     }
     user_statements(session, flow, "pre_sql", &flow.pre_sql).await?;
@@ -216,10 +208,7 @@ async fn publish(
                         let rows = session.query(&count, &[], &doing).await?;
                         updated = Some(rows[0].get::<_, i64>(0) as u64);
                     }
-                    // The target's own triggers find what they name as in any other session.
-                    session
-                        .execute("SET LOCAL search_path = DEFAULT", &doing)
-                        .await?;
+                    search_path::of_users(session, &doing).await?;
                     let rows = if careful.wants(target.flow) {
                         careful
                             .copy(session, target.flow, &unit.staging_table, &sql)
@@ -234,9 +223,7 @@ async fn publish(
                             expected: target.rows - rows.refused.min(target.rows),
                         });
                     }
-                    session
-                        .execute("SET LOCAL search_path = pg_catalog", &doing)
-                        .await?;
+                    search_path::our_own(session, &doing).await?;
                 }
             }
         }
@@ -253,8 +240,8 @@ async fn publish(
     Ok(target)
 }
 
-/// Runs statements of the user, which find what they name as in any other session. Each goes
-/// alone: the server takes no second one with it that could end the transaction.
+/// Runs statements of the user. Each goes alone: the server takes no second one with it that could
+/// end the transaction.
 async fn user_statements(
     session: &Session,
     flow: &FlowPlan,
@@ -265,9 +252,7 @@ async fn user_statements(
         return Ok(());
     }
     let doing = "running a statement of the package";
-    session
-        .execute("SET LOCAL search_path = DEFAULT", doing)
-        .await?;
+    search_path::of_users(session, doing).await?;
     for (index, statement) in statements.iter().enumerate() {
         session
             .client
@@ -283,9 +268,7 @@ async fn user_statements(
                 source: Box::new(DestinationError::from_driver(error, doing)),
             })?;
     }
-    session
-        .execute("SET LOCAL search_path = pg_catalog", doing)
-        .await?;
+    search_path::our_own(session, doing).await?;
     Ok(())
 }
 

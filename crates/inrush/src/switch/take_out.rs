@@ -2,6 +2,7 @@
 //! and under its lock of the target.
 
 use super::error::SwitchError;
+use super::search_path;
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::old_tables::{self, OldTable};
 use crate::destination::postgres::quote::{identifier, qualified};
@@ -39,8 +40,7 @@ pub async fn take_out(
     let mut taken_out = TakenOut::default();
     for old in replaced(session, flow, replace, units).await? {
         if old.is_default() {
-            let sql = format!("SELECT EXISTS (SELECT FROM {})", old.qualified());
-            if !session.query(&sql, &[], &doing).await?[0].get::<_, bool>(0) {
+            if !catalog::has_rows(session, &old.qualified(), &doing).await? {
                 // Empty, it can stay.
                 continue;
             }
@@ -106,23 +106,19 @@ pub async fn attached(
     name: &str,
     unit_key: Option<&str>,
 ) -> Result<SwitchedTable, SwitchError> {
-    let rows = session
-        .query(
-            "SELECT c.oid, pg_get_expr(c.relpartbound, c.oid) FROM pg_class c \
-             JOIN pg_namespace n ON n.oid = c.relnamespace \
-             WHERE n.nspname = $1 AND c.relname = $2",
-            &[&schema, &name],
-            "reading the new partitions",
-        )
-        .await?;
+    let new = old_tables::by_name(session, schema, name).await?;
+    let new = new.ok_or_else(|| SwitchError::Changed {
+        target: flow.target(),
+        what: format!("{} is gone", qualified(schema, name)),
+    })?;
     Ok(SwitchedTable {
         target: flow.target(),
         what: What::Attached,
         unit_key: unit_key.map(str::to_owned),
-        table_oid: rows[0].get(0),
+        table_oid: new.oid,
         table_schema: schema.to_owned(),
         table_name: name.to_owned(),
-        bound: rows[0].get(1),
+        bound: new.bound,
         condition: None,
         original: None,
     })
@@ -186,18 +182,12 @@ async fn refuse_changed(
 async fn delete_rows(session: &Session, flow: &FlowPlan) -> Result<TakenOut, SwitchError> {
     let target = flow.target();
     let doing = format!("deleting what {target} had");
-    // The target's own triggers find what they name as in any other session.
-    session
-        .execute("SET LOCAL search_path = DEFAULT", &doing)
-        .await?;
+    search_path::of_users(session, &doing).await?;
     session
         .execute(&format!("DELETE FROM {target}"), &doing)
         .await?;
-    session
-        .execute("SET LOCAL search_path = pg_catalog", &doing)
-        .await?;
-    let sql = format!("SELECT EXISTS (SELECT FROM {target})");
-    if session.query(&sql, &[], &doing).await?[0].get(0) {
+    search_path::our_own(session, &doing).await?;
+    if catalog::has_rows(session, &target, &doing).await? {
         return Err(SwitchError::NotDeleted { target });
     }
     let Some(facts) = &flow.facts else {
@@ -229,16 +219,7 @@ pub async fn name_indexes(
     unit: &UnitTask,
 ) -> Result<(), SwitchError> {
     let doing = format!("making the new {} like the old one", flow.target());
-    let rows = session
-        .query(
-            "SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-             WHERE n.nspname = $1 AND c.relname = $2",
-            &[&staging_schema, &unit.staging_table],
-            &doing,
-        )
-        .await?;
-    let oid: u32 = rows[0].get(0);
-    let new = old_tables::by_oid(session, oid).await?;
+    let new = old_tables::by_name(session, staging_schema, &unit.staging_table).await?;
     let (Some(new), Some(facts)) = (new, &flow.facts) else {
         return Ok(());
     };

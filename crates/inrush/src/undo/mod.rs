@@ -8,10 +8,6 @@
 mod error;
 mod target;
 
-use std::time::Duration;
-
-use tokio_postgres::error::SqlState;
-
 pub use error::UndoError;
 
 use self::target::{TargetUndo, Way};
@@ -20,10 +16,7 @@ use crate::error::Error;
 use crate::fault::{self, Fault, FaultPoint};
 use crate::ledger::{self, Ledger, RunRecord, RunState};
 use crate::pipeline;
-
-const TRIES: u32 = 5;
-/// Between two tries nothing is held, so that whoever queued behind us gets on.
-const PAUSE_BETWEEN_TRIES: Duration = Duration::from_millis(500);
+use crate::switch::{PAUSE_BETWEEN_TRIES, TRIES};
 
 /// What is to be undone.
 #[derive(Debug)]
@@ -130,12 +123,7 @@ async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undon
         if !matches!(error, UndoError::Destination(DestinationError::Lost { .. })) {
             session.execute("ROLLBACK", "leaving all as it was").await?;
         }
-        let is_blocked = matches!(
-            &error,
-            UndoError::Destination(refused)
-                if refused.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
-                    || refused.code() == Some(&SqlState::T_R_DEADLOCK_DETECTED)
-        );
+        let is_blocked = matches!(&error, UndoError::Destination(refused) if refused.is_blocked());
         if !is_blocked {
             return Err(error);
         }

@@ -238,10 +238,8 @@ impl TargetUndo {
             cut(&old.name, NAME_BYTES_MAX - 16),
             &digest[..8]
         );
-        let is_empty_default = old.is_default() && {
-            let sql = format!("SELECT EXISTS (SELECT FROM {})", old.qualified());
-            !way.session.query(&sql, &[], &doing).await?[0].get::<_, bool>(0)
-        };
+        let is_empty_default =
+            old.is_default() && !catalog::has_rows(way.session, &old.qualified(), &doing).await?;
         let kept = (!way.drop && !is_empty_default).then_some(name);
         let place = kept
             .as_deref()

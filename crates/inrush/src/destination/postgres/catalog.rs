@@ -183,10 +183,9 @@ pub async fn target(
     let has_rows = if matches!(kind, 'r' | 'p') {
         let table = quote::qualified(schema, name);
         let look = "SELECT has_any_column_privilege($1::oid, 'SELECT')";
-        let sql = format!("SELECT EXISTS (SELECT FROM {table})");
         // Whoever may not look there takes it to be filled.
         !session.query(look, &[&oid], &doing).await?[0].get::<_, bool>(0)
-            || session.query(&sql, &[], &doing).await?[0].get(0)
+            || has_rows(session, &table, &doing).await?
     } else {
         false
     };
@@ -490,6 +489,16 @@ pub async fn default_schema(session: &Session, name: &str) -> Result<String, Des
             hint: "name the schema: `schema.table`".to_owned(),
         }),
     }
+}
+
+/// Whether a table, as SQL names it, has any row.
+pub async fn has_rows(
+    session: &Session,
+    table: &str,
+    doing: &str,
+) -> Result<bool, DestinationError> {
+    let sql = format!("SELECT EXISTS (SELECT FROM {table})");
+    Ok(session.query(&sql, &[], doing).await?[0].get(0))
 }
 
 /// The names of a schema's relations: of all of them, or of those `among` some.

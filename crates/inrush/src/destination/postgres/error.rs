@@ -100,6 +100,15 @@ impl DestinationError {
         }
     }
 
+    /// Whether somebody else's lock was in the way: later it may be gone.
+    pub fn is_blocked(&self) -> bool {
+        let blocked = [
+            SqlState::LOCK_NOT_AVAILABLE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+        ];
+        self.code().is_some_and(|code| blocked.contains(code))
+    }
+
     /// What the server said of a row that it refused, where a row is at fault.
     pub fn row_refusal(&self) -> Option<&RefusalFacts> {
         match self {

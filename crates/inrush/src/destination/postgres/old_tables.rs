@@ -4,8 +4,9 @@
 //! names of their own first: those of a unit that was loaded from the same files may stand there.
 
 use super::error::DestinationError;
-use super::quote::{identifier, qualified};
+use super::quote::{cut, identifier, qualified};
 use super::session::Session;
+use crate::package::NAME_BYTES_MAX;
 
 /// A table that may be taken out of its target: one of its partitions, or the target itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +81,22 @@ pub async fn by_oid(session: &Session, oid: u32) -> Result<Option<OldTable>, Des
     Ok(rows.first().map(old_table))
 }
 
+/// A table by its name; none where it is gone.
+pub async fn by_name(
+    session: &Session,
+    schema: &str,
+    name: &str,
+) -> Result<Option<OldTable>, DestinationError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p')"
+    );
+    let rows = session
+        .query(&sql, &[&schema, &name], "looking for a table")
+        .await?;
+    Ok(rows.first().map(old_table))
+}
+
 /// What would be lost with these tables, or would go on reading them: views, rules, functions,
 /// keys of other tables. What belongs to a table alone is no such thing.
 pub async fn dependents(session: &Session, oids: &[u32]) -> Result<Vec<String>, DestinationError> {
@@ -132,10 +149,7 @@ pub fn kept_indexes(old: &OldTable, kept_name: &str) -> Vec<String> {
     (1..=old.indexes.len())
         .map(|number| {
             let suffix = format!("_index{number}");
-            format!(
-                "{}{suffix}",
-                super::quote::cut(kept_name, 63 - suffix.len())
-            )
+            format!("{}{suffix}", cut(kept_name, NAME_BYTES_MAX - suffix.len()))
         })
         .collect()
 }

@@ -9,6 +9,7 @@ use inrush_scan::Records;
 use super::cause::{Place, cause};
 use super::definitions::Definitions;
 use super::isolate::{Isolator, Refusal, RowSink};
+use super::savepoint::Savepoint;
 use crate::cancel::Stop;
 use crate::chunk::Chunk;
 use crate::convert::Converter;
@@ -21,7 +22,6 @@ use crate::pipeline::encoder::Encoder;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::reject::Reject;
 
-const SAVEPOINT: &str = "inrush_rows";
 /// Rows that are refused before they are counted with those of other streams.
 const REFUSED_AT_ONCE_MAX: u64 = 64;
 /// Rows that are encoded at a time, so that blocks stay as small as those of other loads.
@@ -38,7 +38,7 @@ pub struct CarefulCopy<'a> {
     pool: BlockPool,
     stop: Stop,
     doing: String,
-    has_savepoint: bool,
+    savepoint: Savepoint,
     isolator: Isolator,
     definitions: Definitions,
 }
@@ -82,7 +82,7 @@ impl<'a> CarefulCopy<'a> {
             pool: BlockPool::default(),
             stop,
             doing,
-            has_savepoint: false,
+            savepoint: Savepoint::default(),
             isolator: Isolator::new(batch_rows),
             definitions: Definitions::default(),
         })
@@ -132,11 +132,7 @@ impl<'a> CarefulCopy<'a> {
 
     /// All batches are in.
     pub async fn end(self) -> Result<(), Error> {
-        if self.has_savepoint {
-            let release = format!("RELEASE SAVEPOINT {SAVEPOINT}");
-            self.session.execute(&release, &self.doing).await?;
-        }
-        Ok(())
+        Ok(self.savepoint.release(self.session, &self.doing).await?)
     }
 
     /// What a refusal means.
@@ -157,17 +153,6 @@ impl<'a> CarefulCopy<'a> {
                 definition: definition.as_deref(),
             },
         ))
-    }
-
-    /// Sets the savepoint to which rows that are refused are rolled back.
-    async fn begin_range(&mut self) -> Result<(), Error> {
-        let mut statement = format!("SAVEPOINT {SAVEPOINT}");
-        if self.has_savepoint {
-            statement = format!("RELEASE SAVEPOINT {SAVEPOINT}; {statement}");
-        }
-        self.session.execute(&statement, &self.doing).await?;
-        self.has_savepoint = true;
-        Ok(())
     }
 
     async fn copy_range(
@@ -224,7 +209,8 @@ struct BatchRows<'c, 'a, 'b> {
 impl RowSink for BatchRows<'_, '_, '_> {
     async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), Refusal>, Error> {
         let sent = rows.len() as u64;
-        self.copy.begin_range().await?;
+        let (session, doing) = (self.copy.session, self.copy.doing.as_str());
+        self.copy.savepoint.set(session, doing).await?;
         let copied = self.copy.copy_range(self.batch, rows, self.meter).await;
         let error = match copied {
             Ok(counted) if counted == sent => return Ok(Ok(())),
@@ -245,8 +231,7 @@ impl RowSink for BatchRows<'_, '_, '_> {
         let row = facts
             .copy_row(&self.copy.unit.staging_table)
             .and_then(|row| usize::try_from(row).ok()?.checked_sub(1));
-        let undo = format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}");
-        self.copy.session.execute(&undo, &self.copy.doing).await?;
+        self.copy.savepoint.undo(session, &self.copy.doing).await?;
         Ok(Err(Refusal { row, facts }))
     }
 }

@@ -11,9 +11,11 @@ mod cause;
 mod copy;
 mod definitions;
 mod isolate;
+mod savepoint;
 mod source_rows;
 mod switch_rows;
 mod unit;
 
 pub use copy::{CarefulCopy, Origin};
+pub use source_rows::RowPlace;
 pub use switch_rows::SwitchRows;

@@ -12,6 +12,7 @@ use inrush_scan::Records;
 use super::cause::Cause;
 use crate::convert::Converter;
 use crate::error::Error;
+use crate::package::RunSettings;
 use crate::plan::{FlowPlan, UnitPlan, identity};
 use crate::reject::Reject;
 use crate::source::{BufferPool, Shard, ShardReader};
@@ -44,7 +45,7 @@ pub fn find(
     flow: &FlowPlan,
     unit: &UnitPlan,
     mut converter: Converter,
-    batch_rows: usize,
+    settings: &RunSettings,
     rejected_before: &BTreeSet<RowPlace>,
     refused: &[RefusedStagingRow],
 ) -> Result<Option<Vec<ShardRejects>>, Error> {
@@ -55,9 +56,11 @@ pub fn find(
     let mut found: BTreeMap<usize, Vec<Reject>> = BTreeMap::new();
     let mut left = refused.iter().peekable();
     let mut number = 0_u64;
+    let chunk_bytes = settings.chunk_bytes as usize;
+    let batch_rows = settings.batch_rows as usize;
     let mut buffers = BufferPool::default();
     for (index, shard) in shards.iter().enumerate() {
-        let mut reader = ShardReader::open(shard.clone(), &flow.dialect, CHUNK_BYTES, buffers)?;
+        let mut reader = ShardReader::open(shard.clone(), &flow.dialect, chunk_bytes, buffers)?;
         let mut records = Records::default();
         let mut rejects = Vec::new();
         while left.peek().is_some()
@@ -104,6 +107,3 @@ pub fn find(
     };
     Ok(Some(found.into_iter().map(of_shard).collect()))
 }
-
-/// As much as a load reads at a time where nothing else is said.
-const CHUNK_BYTES: usize = 512 << 10;

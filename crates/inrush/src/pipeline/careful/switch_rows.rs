@@ -2,13 +2,13 @@
 //! own rows, its triggers, its foreign keys.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::ops::Range;
 
 use super::cause::{Place, cause};
 use super::definitions::Definitions;
 use super::isolate::{Isolator, Refusal, RefusedRow, RowSink};
-use super::source_rows::{self, RefusedStagingRow, RowPlace};
+use super::savepoint::Savepoint;
+use super::source_rows::{self, RefusedStagingRow};
 use crate::convert::RunStamp;
 use crate::destination::postgres::quote::{literal, qualified};
 use crate::destination::postgres::{DestinationError, Session};
@@ -18,10 +18,9 @@ use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::{reject_files, rows};
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::reject::Reject;
-use crate::report::{REASONS_SUFFIX, RejectFile, RejectReport, reject_file_name};
+use crate::report::RejectFile;
 use crate::switch::{CarefulRows, CopiedRows, SwitchError};
 
-const SAVEPOINT: &str = "inrush_rows";
 /// Pages of a staging table whose rows are copied by one statement, where none is refused.
 const PAGES_PER_WINDOW: i64 = 64;
 
@@ -113,9 +112,9 @@ impl<'a> SwitchRows<'a> {
             run_id: run.record.run_id,
             started_at_microseconds: run.record.started_at_microseconds,
         });
-        let before = rejected_before(self.context, flow, unit)?;
-        let batch_rows = run.plan.settings.batch_rows as usize;
-        let found = source_rows::find(flow, unit, converter, batch_rows, &before, &refused)?;
+        let before = reject_files::rejected_rows(&run.rejects_folder(), flow, unit)?;
+        let settings = &run.plan.settings;
+        let found = source_rows::find(flow, unit, converter, settings, &before, &refused)?;
         let Some(found) = found else {
             return Err(Error::Verification {
                 what: format!("the files of {}, read again", flow.target()),
@@ -188,7 +187,7 @@ async fn copy_windows(
     // All rows of a window, where none is refused.
     let mut isolator = Isolator::new(usize::MAX / 4);
     let mut before = 0_u64;
-    let mut has_savepoint = false;
+    let mut savepoint = Savepoint::default();
     for first in (0..pages).step_by(PAGES_PER_WINDOW as usize) {
         let sql = format!(
             "SELECT ctid::text AS place FROM ONLY {staging} \
@@ -202,14 +201,13 @@ async fn copy_windows(
             insert,
             doing,
             places: &places,
-            has_savepoint,
+            savepoint: &mut savepoint,
         };
         let left = refused_max
             .saturating_sub(copied.refused.len() as u64)
             .max(1);
         let left = usize::try_from(left).unwrap_or(usize::MAX);
         let (refused, end) = isolator.run(&mut window, 0..places.len(), left).await?;
-        has_savepoint = window.has_savepoint;
         copied.rows += (end - refused.len()) as u64;
         let numbered = refused
             .into_iter()
@@ -221,10 +219,7 @@ async fn copy_windows(
             break;
         }
     }
-    if has_savepoint {
-        let release = format!("RELEASE SAVEPOINT {SAVEPOINT}");
-        session.execute(&release, doing).await?;
-    }
+    savepoint.release(session, doing).await?;
     Ok(copied)
 }
 
@@ -234,17 +229,12 @@ struct Window<'a> {
     insert: &'a str,
     doing: &'a str,
     places: &'a [String],
-    has_savepoint: bool,
+    savepoint: &'a mut Savepoint,
 }
 
 impl RowSink for Window<'_> {
     async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), Refusal>, Error> {
-        let mut statement = format!("SAVEPOINT {SAVEPOINT}");
-        if self.has_savepoint {
-            statement = format!("RELEASE SAVEPOINT {SAVEPOINT}; {statement}");
-        }
-        self.session.execute(&statement, self.doing).await?;
-        self.has_savepoint = true;
+        self.savepoint.set(self.session, self.doing).await?;
         let count = rows.len() as u64;
         let sql = format!(
             "{} WHERE ctid >= '{}'::tid AND ctid <= '{}'::tid",
@@ -268,8 +258,7 @@ impl RowSink for Window<'_> {
             return Err(error.into());
         };
         let facts = Box::new(facts.clone());
-        let undo = format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}");
-        self.session.execute(&undo, self.doing).await?;
+        self.savepoint.undo(self.session, self.doing).await?;
         Ok(Err(Refusal { row: None, facts }))
     }
 }
@@ -304,36 +293,4 @@ async fn told(
         });
     }
     Ok(told)
-}
-
-/// The rows of a unit that were rejected while it was loaded, as its files in the run's folder
-/// tell.
-fn rejected_before(
-    context: &Context<'_>,
-    flow: &FlowPlan,
-    unit: &UnitPlan,
-) -> Result<BTreeSet<RowPlace>, Error> {
-    let folder = context.run.rejects_folder();
-    let name = reject_file_name(&reject_files::of_unit(flow, unit, ""));
-    let failed = |source| Error::Folder {
-        path: folder.display().to_string(),
-        source,
-    };
-    let mut found = BTreeSet::new();
-    for entry in fs::read_dir(&folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        let own = path
-            .file_name()
-            .and_then(|own| own.to_str())
-            .and_then(|own| own.strip_suffix(REASONS_SUFFIX)?.strip_prefix(&name));
-        if !own.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) {
-            continue;
-        }
-        for line in fs::read_to_string(&path).map_err(failed)?.lines() {
-            let reject: RejectReport =
-                serde_json::from_str(line).map_err(|error| failed(error.into()))?;
-            found.insert((reject.file.into(), reject.byte_offset));
-        }
-    }
-    Ok(found)
 }

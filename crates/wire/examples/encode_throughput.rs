@@ -1,6 +1,6 @@
 //! Bytes per second of the encoders, on batches that look like TPC-H's lineitem.
 //!
-//! `cargo run --release -p inrush-wire --example throughput`
+//! `cargo run --release -p inrush-wire --example encode_throughput`
 
 use std::hint::black_box;
 use std::sync::Arc;
