@@ -127,7 +127,7 @@ def killed_at_step(scene: Scene) -> Struck:
     point = step.partition(":")[0]
     hit = outcome.status == -signal.SIGKILL
     assert hit == (f"INRUSH_FAULT: died at {point}" in outcome.errors), outcome.said
-    if hit and point in UNSWITCHED_STEPS:
+    if hit and point in UNSWITCHED_STEPS and scene.load.is_atomic:
         assert not scene.is_loaded
     if hit and point in ("after_switch_commit", "before_report"):
         assert scene.is_loaded
@@ -392,7 +392,7 @@ def target_locked(scene: Scene) -> Struck:
     return Struck(f"{mode} lock on {target}", hit)
 
 
-@_kind(lambda load: "rows.tbl.0" in load.files())
+@_kind(lambda load: load.is_atomic and "rows.tbl.0" in load.files())
 def file_changed(scene: Scene) -> Struck:
     """Kill it, and then change one of its files."""
     step = _step(scene, UNSWITCHED_STEPS)

@@ -39,6 +39,10 @@ class Load:
     rejected_rows: int = 0
     # Its rows fill more than `LARGE_BYTES` of the server's disk.
     is_large: bool = False
+    # Readers see nothing or everything.
+    is_atomic: bool = True
+    # The table that it replaces is kept.
+    keeps: bool = False
 
     @property
     def targets(self) -> list[str]:
@@ -59,6 +63,8 @@ class Load:
 LARGE_BYTES = 12 << 20
 PART_ROWS = 1_500
 LARGE_ROWS = 18_000
+# Where the second, the third and the fourth part begin.
+SECOND, THIRD, FOURTH = PART_ROWS, 2 * PART_ROWS, 3 * PART_ROWS
 
 
 def _part(part: int, rows: int = PART_ROWS) -> list[Row]:
@@ -106,6 +112,22 @@ def _insert_old(table: str) -> str:
     return f"INSERT INTO {table} SELECT -n, -n, 'old' FROM generate_series(1, 100) AS n;"
 
 
+def _shuffled_files() -> dict[str, bytes]:
+    """Return the rows of four parts in files that line up with nothing."""
+    rows = _parts(4)
+    random.Random(20261122).shuffle(rows)  # noqa: S311
+    return {f"rows.tbl.{file}": _text(rows[file::3]) for file in range(3)}
+
+
+def _merged_rows() -> list[Row]:
+    """Return what an upsert leaves: rows of before whose keys the files lack, and theirs."""
+    return sorted(_before_upsert() + _parts(2))
+
+
+def _before_upsert() -> list[Row]:
+    return [(number, -1, "kept") for number in range(THIRD, THIRD + 50)]
+
+
 def _bad_files() -> dict[str, bytes]:
     """Return files of which each has ten rows that do not fit, 400 KiB in all."""
     files = {}
@@ -128,6 +150,35 @@ _APPENDED_PARTITIONED = (
     "CREATE INDEX ON history (note);"
     "CREATE TABLE history_old PARTITION OF history FOR VALUES FROM (-1000) TO (0);"
     + _insert_old("history")
+)
+
+_REPLACED_PLAIN = f"CREATE TABLE journal ({COLUMNS}, PRIMARY KEY (id));" + _insert_old("journal")
+# Two partitions that are replaced, and one that stays.
+_REPLACED_PARTITIONED = (
+    f"CREATE TABLE history ({COLUMNS}) PARTITION BY RANGE (k);"
+    "CREATE INDEX ON history (note);"
+    "CREATE TABLE history_old PARTITION OF history FOR VALUES FROM (-1000) TO (0);"
+    f"CREATE TABLE history_0 PARTITION OF history FOR VALUES FROM (0) TO ({SECOND});"
+    f"CREATE TABLE history_1 PARTITION OF history FOR VALUES FROM ({SECOND}) TO ({THIRD});"
+    + _insert_old("history")
+    + f"INSERT INTO history SELECT n, n, 'gone' FROM generate_series(0, {THIRD - 1}, 7) n;"
+)
+_UPSERTED = (
+    f"CREATE TABLE journal ({COLUMNS}, PRIMARY KEY (id));"
+    f"INSERT INTO journal SELECT n, -1, 'kept' FROM generate_series({THIRD}, {THIRD + 49}) n;"
+    f"INSERT INTO journal SELECT n, -1, 'updated' FROM generate_series(0, {THIRD - 1}, 3) n;"
+)
+# Some partitions that are there, one of them partitioned again, for rows in any order.
+_ROUTED = (
+    f"CREATE TABLE history ({COLUMNS}) PARTITION BY RANGE (k);"
+    "CREATE INDEX ON history (note);"
+    "CREATE TABLE history_old PARTITION OF history FOR VALUES FROM (-1000) TO (0);"
+    f"CREATE TABLE history_0 PARTITION OF history FOR VALUES FROM (0) TO ({SECOND});"
+    f"CREATE TABLE history_1 PARTITION OF history FOR VALUES FROM ({SECOND}) TO ({FOURTH})"
+    " PARTITION BY HASH (id);"
+    "CREATE TABLE history_1a PARTITION OF history_1 FOR VALUES WITH (MODULUS 2, REMAINDER 0);"
+    "CREATE TABLE history_1b PARTITION OF history_1 FOR VALUES WITH (MODULUS 2, REMAINDER 1);"
+    "CREATE TABLE history_rest PARTITION OF history DEFAULT;" + _insert_old("history")
 )
 
 LOADS = [
@@ -201,5 +252,50 @@ LOADS = [
         },
         setup=_APPENDED_PLAIN + _APPENDED_PARTITIONED,
         is_large=True,
+    ),
+    Load(
+        "replace_plain",
+        lambda: _part_files(3),
+        (flow("journal", "rows.tbl.*", mode="replace", replace={"keep": True}),),
+        lambda: {"journal": _parts(3)},
+        setup=_REPLACED_PLAIN,
+        keeps=True,
+    ),
+    Load(
+        "replace_partitioned",
+        lambda: _part_files(2),
+        (
+            _partitioned(
+                "history",
+                "rows.tbl.*",
+                mode="replace",
+                replace={"scope": "partitions"},
+                bounds={"every": PART_ROWS},
+            ),
+        ),
+        lambda: {"history": sorted(_old_rows() + _parts(2))},
+        setup=_REPLACED_PARTITIONED,
+    ),
+    Load(
+        "upsert",
+        lambda: _part_files(2),
+        (flow("journal", "rows.tbl.*", mode="upsert", key=["id"]),),
+        lambda: {"journal": _merged_rows()},
+        setup=_UPSERTED,
+    ),
+    Load(
+        "routed",
+        _shuffled_files,
+        (flow("history", "rows.tbl.*", mode="append", routing=True),),
+        lambda: {"history": sorted(_old_rows() + _parts(4))},
+        setup=_ROUTED,
+    ),
+    Load(
+        "straight",
+        lambda: _part_files(3),
+        (flow("journal", "rows.tbl.*", mode="append", atomic=False),),
+        lambda: {"journal": sorted(_old_rows() + _parts(3))},
+        setup=_APPENDED_PLAIN,
+        is_atomic=False,
     ),
 ]

@@ -109,10 +109,12 @@ class Scene:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the targets hold all; they hold all or nothing."""
+        """Whether the targets hold all; they hold all or nothing, where that is promised."""
         now = self.now()
         if now == self.full:
             return True
+        if not self.load.is_atomic:
+            return False
         assert now == self.before, f"neither as before nor loaded: {now}"
         return False
 
@@ -124,6 +126,9 @@ class Scene:
             for watcher in watchers:
                 stack.enter_context(watcher)
             yield
+        if not self.load.is_atomic:
+            # Rows are seen as they come.
+            return
         for watcher in watchers:
             allowed = {self.before[watcher.table], self.full[watcher.table]}
             assert watcher.seen <= allowed, (
@@ -174,11 +179,12 @@ class Scene:
         assert self.now() == before, "cleanup changed a target"
 
     def check_nothing_staged(self) -> None:
-        """Fail where a staging table stands."""
-        left = self.database.rows(
+        """Fail where a staging table stands; what a replacement keeps is none."""
+        found = self.database.rows(
             "SELECT relname FROM pg_class "
             "WHERE relnamespace::regnamespace::text = 'inrush_staging' AND relkind IN ('r', 'p')"
         )
+        left = [name for (name,) in found if not (self.load.keeps and "_kept_" in name)]
         assert left == [], left
 
     def check_loaded(self) -> None:
