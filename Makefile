@@ -58,6 +58,8 @@ bench: build ## against psql's \copy, in turn, with the results written to bench
 	$(BIN)/python benchmarks/lineitem_vs_copy.py
 	$(BIN)/python benchmarks/memory_by_scale.py
 	$(BIN)/python benchmarks/one_large_file.py
+	$(BIN)/python benchmarks/into_a_filled_table.py
+	$(BIN)/python benchmarks/verified_and_routed.py
 
 lock: ## requirements-dev.txt anew, after a change of requirements-dev.in (needs uv)
 	uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header \

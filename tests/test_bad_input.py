@@ -327,3 +327,19 @@ def test_mended_rejects_can_be_loaded(newest_database: Database, inrush: Inrush)
 def test_usage(inrush: Inrush, words: tuple[str, ...], said: tuple[str, ...]) -> None:
     outcome = inrush(*words).expect(USAGE, *said)
     assert "secret" not in outcome.said
+
+
+def test_another_header_is_seen_before_anything_is_loaded(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """Rows that go straight in would stay."""
+    newest_database.execute("CREATE TABLE people (id int, name text)")
+    inrush.write("rows.1.csv", "id,name\n1,Ann\n")
+    inrush.write("rows.2.csv", "")
+    inrush.write("rows.3.csv", "name,id\nBob,2\n")
+    text = package(
+        newest_database.url, flow("people", "rows.*.csv", mode="append", atomic=False), streams=1
+    )
+    outcome = inrush("run", inrush.write("package.toml", text))
+    outcome.expect(USAGE, "rows.3.csv: its header names name, id", "rows.1.csv names id, name")
+    assert newest_database.value("SELECT count(*) FROM people") == 0

@@ -193,3 +193,31 @@ def of_process(running: Running) -> list[tuple[str, str]]:
     for path in [folder / "cmdline", folder / "comm", *folder.glob("task/*/comm")]:
         found.append((str(path), path.read_bytes().replace(b"\0", b" ").decode()))
     return found
+
+
+def test_a_password_in_an_argument_for_a_parameter_is_refused(
+    guarded_database: Database, inrush: Inrush
+) -> None:
+    """Where a parameter is a part of the URL's password, or all of a URL that has one."""
+    inrush.write("rows.csv", "id,gate,name\n1,1,Ann\n")
+    encoded = urllib.parse.quote(SECRET, safe="")
+    for url, value in (
+        (with_password(guarded_database, "{word}"), encoded),
+        ("{word}", with_password(guarded_database, encoded)),
+    ):
+        text = package(url, flow("people", "rows.csv"))
+        parameters = "[parameters]\nword = ''\n"
+        file = inrush.write("package.toml", text.replace("\n[conn", f"\n{parameters}\n[conn", 1))
+        outcome = inrush("run", file, "--set", f"word={value}").expect(USAGE, "--set word", "hint:")
+        assert_hidden([("what is said", outcome.said)])
+
+
+def test_a_password_in_a_parameter_is_not_kept(guarded_database: Database, inrush: Inrush) -> None:
+    guarded_database.execute(TABLE)
+    inrush.write("rows.csv", "id,gate,name\n1,1,Ann\n")
+    encoded = urllib.parse.quote(SECRET, safe="")
+    text = package(with_password(guarded_database, "{word}"), flow("people", "rows.csv"))
+    parameters = f"[parameters]\nword = '{encoded}'\n"
+    file = inrush.write("package.toml", text.replace("\n[conn", f"\n{parameters}\n[conn", 1))
+    outcome = inrush("run", file, environment={"PGPASSWORD": ""}).expect(CLEAN)
+    assert_hidden([("what is said", outcome.said), *outputs(inrush, guarded_database)])

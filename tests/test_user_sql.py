@@ -74,8 +74,18 @@ def test_a_statement_that_fails_takes_all_back(
     assert database.rows("SELECT id FROM facts ORDER BY id") == [(1,), (2,), (7,), (8,)]
 
 
-@pytest.mark.parametrize("statement", ["COMMIT", " -- so\n/* it */ end;", "rollback to x", ";"])
-def test_statements_that_end_a_transaction_are_refused(
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "COMMIT",
+        " -- so\n/* it */ end;",
+        "rollback to x",
+        ";",
+        "COPY facts TO STDOUT",
+        "copy facts from stdin",
+    ],
+)
+def test_statements_that_cannot_run_in_the_switch_are_refused(
     newest_database: Database, inrush: Inrush, statement: str
 ) -> None:
     make_target(newest_database)

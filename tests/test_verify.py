@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 from command import CLEAN, VERIFICATION, Inrush, Outcome
-from contents import assert_same_rows
+from contents import assert_same_rows, contents
 from packages import flow, package
 from servers import Database
 from test_types import FAMILIES, lines
@@ -239,3 +239,31 @@ def test_sums_are_resumed(newest_database: Database, inrush: Inrush) -> None:
         assert died.status == -signal.SIGKILL, died.said
         inrush("run", file).expect(CLEAN)
         assert newest_database.value(f"SELECT count(DISTINCT id) FROM {table}") == 26_000
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_databases_of_other_encodings(
+    database: Database, inrush: Inrush, level: str, encoding: str
+) -> None:
+    """Texts are compared as UTF-8, however the database keeps them."""
+    name = f"{database.name}_{encoding.lower()}_{level}"
+    with database.server.connect() as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0".encode()
+        )
+        connection.execute(f"ALTER DATABASE {name} SET client_encoding = 'UTF8'".encode())
+    other = Database(database.server, name)
+    other.execute("CREATE TABLE loaded (id int, name text, code char(8), facts jsonb)")
+    lines = ['1\täöü ß\te\t{"a": "ö"}', "2\tplain\tx\t[]", "3\t\t\tnull", "4\t\\N\t\\N\t\\N"]
+    inrush.write("rows.tsv", "\n".join(lines) + "\n")
+    words = ("--to", other.url, "--table", "loaded", "--verify", level)
+    inrush("load", "rows.tsv", "--format", "tsv,header=false", *words).expect(CLEAN)
+    query = "SELECT id, name, code, facts FROM loaded ORDER BY id"
+    found = contents(other, query, binary=False).text
+    assert found == (
+        '1\täöü ß\te       \t{"a": "ö"}',
+        "2\tplain\tx       \t[]",
+        "3\t\t        \tnull",
+        "4\t\\N\t\\N\t\\N",
+    )

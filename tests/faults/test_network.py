@@ -92,3 +92,26 @@ def test_a_commit_whose_answer_is_lost_is_settled(
     assert trouble.struck.is_set()
     assert rows(database) == sum(map(len, PRIVATE.full().values()))
     inrush("run", "package.toml").expect(CLEAN, "already loaded")
+
+
+def test_a_switch_that_the_server_never_hears_the_end_of_is_settled(
+    tcp_server: Server, proxy: Proxy, inrush: Inrush
+) -> None:
+    """The connection is lost before COMMIT, and its backend waits on with the run in its hands."""
+    database = tcp_server.create_database("unheard")
+    prepare(inrush, proxy, database)
+    counted = inrush.write(
+        "counted.toml", (inrush.folder / "package.toml").read_text().replace("/unheard", "/heard")
+    )
+    tcp_server.create_database("heard")
+    proxy.begin(None)
+    inrush("run", counted).expect(CLEAN)
+    _, commits = proxy.counted()
+    trouble = Trouble("server_gone", at_commit=commits, hits_all=False)
+    proxy.begin(trouble)
+    inrush("run", "package.toml").expect(FAILED, "error:")
+    assert trouble.struck.is_set()
+    assert rows(database) == 0
+    proxy.begin(None)
+    inrush("run", "package.toml").expect(CLEAN)
+    assert rows(database) == sum(map(len, PRIVATE.full().values()))

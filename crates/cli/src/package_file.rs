@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use inrush::package::{Overrides, Package};
+use inrush::package::{Overrides, Package, password_takes};
 
 use crate::arguments::OverrideArguments;
 use crate::credentials;
@@ -21,6 +21,7 @@ pub fn read(path: &Path, overrides: &OverrideArguments) -> Result<Ready, Command
     for (name, url) in &overrides.connection {
         credentials::refuse_password(&format!("--connection {name}"), url)?;
     }
+    refuse_password_parameters(path, overrides)?;
     read_trusted(
         path,
         &Overrides {
@@ -28,6 +29,39 @@ pub fn read(path: &Path, overrides: &OverrideArguments) -> Result<Ready, Command
             connections: overrides.connection.clone(),
         },
     )
+}
+
+/// A parameter that is given as an argument is as open as the argument.
+fn refuse_password_parameters(
+    path: &Path,
+    overrides: &OverrideArguments,
+) -> Result<(), CommandError> {
+    if overrides.set.is_empty() {
+        return Ok(());
+    }
+    let package = Package::read(path)?;
+    let given = overrides.connection.iter().map(|(_, url)| url.as_str());
+    let urls = package.connections.values().map(|known| known.url.as_str());
+    for url in urls.chain(given) {
+        for (name, value) in &overrides.set {
+            let is_whole = url.trim() == format!("{{{name}}}");
+            if is_whole {
+                credentials::refuse_password(&format!("--set {name}"), value)?;
+            } else if password_takes(url, name) {
+                return Err(CommandError::Usage {
+                    what: format!(
+                        "--set {name}: it is a part of a connection's password, and others can \
+                         read the arguments of a command"
+                    ),
+                    hint: format!(
+                        "write ${{env:NAME}} in the URL in place of {{{name}}}, and set NAME; or \
+                         put the password into PGPASSWORD or ~/.pgpass"
+                    ),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// As [`read`], for values that no other user can see.

@@ -201,7 +201,8 @@ fn straight(report: &RunReport) -> Option<String> {
     let targets = targets.filter(|table| flows.contains(table.flow.as_str()));
     (rows > 0).then(|| {
         format!(
-            "stays: {} went straight into {} (atomic = false); the same command loads the rest",
+            "stays: {} went straight into {} (atomic = false); once what stopped it is mended, the same command loads the \
+             rest",
             counted(rows, "row"),
             targets
                 .map(|table| readable(&table.target))

@@ -320,6 +320,22 @@ impl Ledger {
         Ok(record(&rows[0]))
     }
 
+    /// Ends the backends of a run but for this session's own.
+    pub async fn end_backends(&self, session: &Session, run: &str) -> Result<(), LedgerError> {
+        // Five seconds are the server's own patience with each; the epoch fences those that are
+        // slower.
+        session
+            .query(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity \
+                 WHERE starts_with(application_name, 'inrush ' || $1 || ' ') \
+                   AND pid <> pg_backend_pid() AND pg_has_role(usesysid, 'USAGE')",
+                &[&run],
+                "ending what a run has left at the server",
+            )
+            .await?;
+        Ok(())
+    }
+
     /// Takes a stopped run over: ends the backends that it left, then raises the epoch, which
     /// waits for any transaction of theirs that is still committing.
     pub async fn take_over(
@@ -329,17 +345,7 @@ impl Ledger {
         holder: &str,
     ) -> Result<RunRecord, LedgerError> {
         let doing = "taking the run over";
-        // Five seconds are the server's own patience with each; the epoch fences those that are
-        // slower.
-        session
-            .query(
-                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity \
-                 WHERE starts_with(application_name, 'inrush ' || $1 || ' ') \
-                   AND pid <> pg_backend_pid() AND pg_has_role(usesysid, 'USAGE')",
-                &[&run.name],
-                doing,
-            )
-            .await?;
+        self.end_backends(session, &run.name).await?;
         let sql = format!(
             "UPDATE {} SET epoch = epoch + 1, holder = $2, held_since = now() \
              WHERE run_id = $1 AND state = 'loading' RETURNING {COLUMNS}",

@@ -28,9 +28,11 @@ pub struct Replay {
 
 /// A run's package as it stands in its folder, so that its rejects can be loaded once more: flows
 /// have their names and targets in full, and what was guessed of their files is said. Passwords
-/// are left out.
+/// are left out, and so are parameters, whose values stand where they were used: one of them may
+/// have been a password.
 pub fn to_save(package: &Package, plan: &Plan, folder: &Path) -> String {
     let mut package = package.clone();
+    package.parameters.clear();
     for connection in package.connections.values_mut() {
         if let Some(data) = connection.url.trim().strip_prefix("embedded:") {
             let data = std::path::absolute(folder.join(data)).unwrap_or_else(|_| data.into());

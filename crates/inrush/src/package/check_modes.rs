@@ -136,6 +136,13 @@ fn check_statements(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Fault
                     "there is no statement in it",
                     "write one SQL statement, or take it out",
                 );
+            } else if word == "copy" && talks_to_client(statement) {
+                faults.value(
+                    &path,
+                    statement,
+                    "it would copy from or to this program, which has no rows for it",
+                    "let it read or write a table, or take it out",
+                );
             } else if TRANSACTION_WORDS.contains(&word.as_str()) {
                 faults.value(
                     &path,
@@ -157,6 +164,12 @@ fn check_statements(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Fault
             },
         );
     }
+}
+
+/// Whether a COPY takes its rows from the client, or sends them there.
+fn talks_to_client(statement: &str) -> bool {
+    let mut words = statement.split(|byte: char| !byte.is_alphanumeric() && byte != '_');
+    words.any(|word| ["stdin", "stdout"].contains(&word.to_ascii_lowercase().as_str()))
 }
 
 /// The first word of a statement, in lower case, after blanks and comments.

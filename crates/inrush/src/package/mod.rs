@@ -48,5 +48,5 @@ pub use resolve::{Environment, Overrides, escape_braces};
 pub use schema::json_schema;
 pub use suggest::suggestion;
 pub use types::*;
-pub use url::{redacted_url, url_has_password};
+pub use url::{password_takes, redacted_url, url_has_password};
 pub use write::Comments;

@@ -26,6 +26,13 @@ pub fn url_has_password(url: &str) -> bool {
     !secrets(url).is_empty()
 }
 
+/// Whether the parameter `{name}` stands in a password of a URL.
+pub fn password_takes(url: &str, name: &str) -> bool {
+    let parameter = format!("{{{name}}}");
+    let takes = |secret: Range<usize>| url[secret].contains(&parameter);
+    secrets(url).into_iter().any(takes)
+}
+
 /// The URL without its passwords: not replaced, but left out, so that it can be used as it is
 /// by someone who has the password elsewhere.
 pub(super) fn url_without_password(url: &str) -> String {
@@ -185,6 +192,20 @@ fn value_at(text: &str, start: usize) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parameters_in_passwords() {
+        for (url, expected) in [
+            ("postgresql://etl:{secret}@dw/x", true),
+            ("postgresql://etl:a{secret}b@dw/x", true),
+            ("postgresql://etl@dw/x?password={secret}", true),
+            ("postgresql://{secret}@dw/x", false),
+            ("postgresql://etl:{other}@dw/{secret}", false),
+            ("postgresql://etl:${env:secret}@dw/x", false),
+        ] {
+            assert_eq!(password_takes(url, "secret"), expected, "{url}");
+        }
+    }
 
     #[test]
     fn a_password_is_hidden_where_the_scheme_was_forgotten() {

@@ -22,6 +22,7 @@ use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
 /// A server that restarts after a crash is given half a minute.
 const SETTLE_TRIES: u32 = 30;
 const SETTLE_PAUSE: Duration = Duration::from_secs(1);
+const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a switch that is stopped may take to be undone.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -231,12 +232,14 @@ async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> 
     }
     for _ in 0..SETTLE_TRIES {
         if let Ok(session) = Session::open(context.address, "inrush settle").await {
-            let ledger = &context.run.ledger;
-            let switched = ledger
-                .is_switched(&session, context.run.fence.run_id)
-                .await?;
+            let switched = was_switched(context, &session).await;
             session.close().await;
-            return if switched { Ok(()) } else { Err(error.into()) };
+            match switched {
+                Ok(true) => return Ok(()),
+                Ok(false) => return Err(error.into()),
+                // It went away again, or something holds the run still: once more.
+                Err(_) => {}
+            }
         }
         if context.stop.asked() == Some(StopReason::Interrupted) {
             break;
@@ -247,6 +250,22 @@ async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> 
         reason: error.to_string(),
     }
     .into())
+}
+
+/// Asks the ledger. The backend of the lost connection may still be at its COMMIT, or hold the run
+/// without ever hearing from us again: it is given a while, and then ended.
+async fn was_switched(context: &Context<'_>, session: &Session) -> Result<bool, Error> {
+    let run = context.run;
+    let patience = format!("SET lock_timeout = {}", SETTLE_PATIENCE.as_millis());
+    session
+        .execute(&patience, "asking what became of the switch")
+        .await?;
+    let first = run.ledger.is_switched(session, run.fence.run_id).await;
+    if let Ok(switched) = first {
+        return Ok(switched);
+    }
+    run.ledger.end_backends(session, &run.record.name).await?;
+    Ok(run.ledger.is_switched(session, run.fence.run_id).await?)
 }
 
 /// The rows are in: what ANALYZE says no longer changes that.

@@ -11,8 +11,8 @@ use super::error::PlanError;
 use super::switch_statements::expression;
 use super::target::{self, Asked};
 use super::{
-    FlowPlan, KeyKind, KeyPlan, Publish, bounds, expect, header_row, parts, replace, routing,
-    sniffed, units, upsert,
+    FlowPlan, KeyKind, KeyPlan, Publish, bounds, expect, header_row, headers, parts, replace,
+    routing, sniffed, units, upsert,
 };
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
@@ -131,7 +131,7 @@ impl FlowPlanner<'_> {
             };
             dialect.header = header_row::has_header(&question, &dialect, notes)?;
         }
-        let (header, header_file) = match first_header(&files, &dialect, notes)? {
+        let (header, header_file) = match headers::first(&name, &files, &dialect, notes)? {
             Some((header, file)) => (Some(header), Some(file)),
             None => (None, None),
         };
@@ -415,11 +415,19 @@ impl FlowPlanner<'_> {
         resolved: &columns::ResolvedColumns,
     ) -> Result<VerifyPlan, PlanError> {
         let level = self.flow.verify.unwrap_or(self.package.run.verify);
-        if level == Verify::Rows {
-            let (statement, expected) = verify::self_test();
+        let mut is_utf8 = true;
+        if level != Verify::Count {
+            let sql = "SELECT current_setting('server_encoding') = 'UTF8'";
             let rows = self
                 .session
-                .query(statement, &[], "trying the hash")
+                .query(sql, &[], "asking for the database's encoding");
+            is_utf8 = rows.await?[0].get(0);
+        }
+        if level == Verify::Rows {
+            let (statement, expected) = verify::self_test(is_utf8);
+            let rows = self
+                .session
+                .query(&statement, &[], "trying the hash")
                 .await?;
             let found: i64 = rows[0].get(0);
             if found != expected {
@@ -436,6 +444,7 @@ impl FlowPlanner<'_> {
         let columns = resolved.columns.iter().zip(&resolved.forms);
         Ok(VerifyPlan {
             level,
+            is_utf8,
             summed: Vec::new(),
             columns: columns
                 .zip(&resolved.type_sql)
@@ -543,39 +552,6 @@ fn storage(facts: &catalog::TargetFacts) -> Storage {
         access_method: facts.access_method.clone(),
         tablespace: facts.tablespace.clone(),
     }
-}
-
-/// The names in a header, and the file that it stands in.
-type FirstHeader = (Vec<String>, Arc<PathBuf>);
-
-/// The header of the first file that has one, and that file; files without a byte have none. What only
-/// a byte order mark tells of the encoding is noted.
-fn first_header(
-    files: &[Arc<SourceFile>],
-    dialect: &Dialect,
-    notes: &mut Vec<String>,
-) -> Result<Option<FirstHeader>, PlanError> {
-    let mut first = None;
-    for file in files {
-        // A pipe without a header need not be waited for.
-        if !dialect.header && file.is_pipe() {
-            continue;
-        }
-        let preview = Preview::read(file, dialect, 0)?;
-        if let Some(encoding) = preview.encoding_found {
-            notes.push(format!(
-                "{} is read as {encoding}: its byte order mark says so",
-                file.path.display()
-            ));
-        }
-        if preview.header.is_some() || !dialect.header {
-            first = preview
-                .header
-                .map(|header| (header, Arc::clone(&file.path)));
-            break;
-        }
-    }
-    Ok(first)
 }
 
 /// The fields of the first row of all, where the package needs their number: it says to skip all

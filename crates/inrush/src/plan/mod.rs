@@ -14,6 +14,7 @@ pub mod expect;
 mod fields;
 mod flow;
 mod header_row;
+mod headers;
 pub mod identity;
 pub mod index_rebuild;
 mod limits;

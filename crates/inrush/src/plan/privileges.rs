@@ -163,7 +163,8 @@ pub async fn insert(
     })
 }
 
-/// Ownership of a target: ATTACH and LIKE's staging tables are its owner's to make.
+/// Ownership of a target: only its owner makes a table like it, attaches partitions to it, or puts
+/// another in its place.
 pub fn ownership(schema: &str, table: &str, owner: &str, owned: bool, role: &str) -> Privilege {
     Privilege {
         what: format!(
@@ -171,7 +172,7 @@ pub fn ownership(schema: &str, table: &str, owner: &str, owned: bool, role: &str
             identifier(owner),
             qualified(schema, table)
         ),
-        needed_for: "attaching partitions".to_owned(),
+        needed_for: "staging tables that become a part of it".to_owned(),
         held: owned,
         grant: format!("GRANT {} TO {};", identifier(owner), identifier(role)),
     }

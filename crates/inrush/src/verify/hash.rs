@@ -82,11 +82,19 @@ fn ended(mut a: u32, mut b: u32, mut c: u32) -> u64 {
     u64::from(b) << 32 | u64::from(c)
 }
 
-/// A query, and what the server must answer: bytes of many lengths, a number and a NULL.
-pub fn self_test() -> (&'static str, i64) {
-    const STATEMENT: &str = "SELECT hash_record_extended(ROW(int8send(hash_record_extended(ROW('\\x'::bytea, '\\x00112233445566778899aabbccddeeff'::bytea, \
-         'Gr\u{f6}\u{df}e \u{20ac}'::text COLLATE \"C\", NULL::int4, (-3)::int2, 7::int4, true, \
-         '2000-01-02'::date), 0))), 0)";
+/// A query, and what the server must answer: bytes of many lengths, a text, a number and a NULL.
+/// A database that does not keep texts in UTF-8 is asked for the text's bytes.
+pub fn self_test(is_utf8: bool) -> (String, i64) {
+    let text = match is_utf8 {
+        true => "'Gr\u{f6}\u{df}e \u{20ac}'::text COLLATE \"C\"",
+        false => "'\\x4772c3b6c39f6520e282ac'::bytea",
+    };
+    let columns = format!(
+        "'\\x'::bytea, '\\x00112233445566778899aabbccddeeff'::bytea, {text}, NULL::int4, \
+         (-3)::int2, 7::int4, true, '2000-01-02'::date"
+    );
+    let row = format!("hash_record_extended(ROW({columns}), 0)");
+    let statement = format!("SELECT hash_record_extended(ROW(int8send({row})), 0)");
     let bytes: [u8; 16] = std::array::from_fn(|index| index as u8 * 0x11);
     let columns = [
         of_bytes(b""),
@@ -99,7 +107,7 @@ pub fn self_test() -> (&'static str, i64) {
         of_u32(1),
     ];
     let row = columns.into_iter().fold(0, of_row);
-    (STATEMENT, of_row_hash(row) as i64)
+    (statement, of_row_hash(row) as i64)
 }
 
 #[cfg(test)]

@@ -13,6 +13,9 @@ pub struct VerifyPlan {
     pub level: Verify,
     /// The loaded columns, in the order of the batches.
     pub columns: Vec<VerifyColumn>,
+    /// The database keeps texts in UTF-8, as we send them; in any other encoding it is asked for what
+    /// they are in UTF-8.
+    pub is_utf8: bool,
     /// Columns of numbers whose sums are held against what somebody promised of the files.
     pub summed: Vec<usize>,
 }

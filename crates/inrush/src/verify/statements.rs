@@ -13,13 +13,13 @@ pub(super) fn compared(plan: &VerifyPlan, table: &str) -> Option<String> {
         Verify::Sums => {
             for column in &plan.columns {
                 items.push(format!("count({})", identifier(&column.name)));
-                items.extend(sums_of(column));
+                items.extend(sums_of(column, plan.is_utf8));
             }
         }
         Verify::Rows => {
             // The hash of a record is a sum over its columns, so that a sum of them would not tell
             // in which rows the values stand: each is hashed once more.
-            let columns: Vec<String> = plan.columns.iter().map(hashed).collect();
+            let columns: Vec<String> = hashed_columns(plan).collect();
             let row = format!("hash_record_extended(ROW({}), 0)", columns.join(", "));
             items.push(hash_sum(&format!("int8send({row})")));
         }
@@ -29,10 +29,8 @@ pub(super) fn compared(plan: &VerifyPlan, table: &str) -> Option<String> {
 
 /// The query that says in which columns rows differ; asked only where they do.
 pub(super) fn by_column(plan: &VerifyPlan, table: &str) -> String {
-    let items: Vec<String> = plan
-        .columns
-        .iter()
-        .map(|column| hash_sum(&hashed(column)))
+    let items: Vec<String> = hashed_columns(plan)
+        .map(|column| hash_sum(&column))
         .collect();
     select(&items, table)
 }
@@ -55,7 +53,7 @@ fn number_of(bytes: &str, bits: u32) -> String {
 }
 
 /// What is summed up of a column, in the order of `ColumnForm::measures`.
-fn sums_of(column: &VerifyColumn) -> Vec<String> {
+fn sums_of(column: &VerifyColumn, is_utf8: bool) -> Vec<String> {
     let name = identifier(&column.name);
     let sum = |what: String| format!("coalesce(sum({what}), 0)");
     // Infinities are what we carry them as: the ends of the integers.
@@ -83,9 +81,13 @@ fn sums_of(column: &VerifyColumn) -> Vec<String> {
         }
         ColumnForm::Float4 => vec![sum(number_of(&format!("float4send({name})"), 32))],
         ColumnForm::Float8 => vec![sum(number_of(&format!("float8send({name})"), 64))],
-        ColumnForm::Text | ColumnForm::Bytea => vec![sum(format!("octet_length({name})"))],
-        ColumnForm::PaddedText | ColumnForm::Enum | ColumnForm::Json => {
-            vec![sum(format!("octet_length({name}::text)"))]
+        ColumnForm::Bytea => vec![sum(format!("octet_length({name})"))],
+        ColumnForm::Text | ColumnForm::PaddedText | ColumnForm::Enum | ColumnForm::Json => {
+            let text = match is_utf8 {
+                true => format!("{name}::text"),
+                false => in_utf8(&name),
+            };
+            vec![sum(format!("octet_length({text})"))]
         }
         ColumnForm::Date => vec![finite(
             &format!("{name} - date '1970-01-01'"),
@@ -127,10 +129,20 @@ fn sums_of(column: &VerifyColumn) -> Vec<String> {
     }
 }
 
+/// The bytes of a text in UTF-8, whatever the database's encoding is.
+fn in_utf8(name: &str) -> String {
+    format!("convert_to({name}::text, 'UTF8')")
+}
+
+fn hashed_columns(plan: &VerifyPlan) -> impl Iterator<Item = String> {
+    let columns = plan.columns.iter();
+    columns.map(|column| hashed(column, plan.is_utf8))
+}
+
 /// What the hash of a row is made of. Types of at most 32 bits, texts and bytes are hashed as they
 /// are; others by their binary form, since their own hashes leave something out: that of int8 folds
 /// its halves, that of numeric has no sign, that of interval takes 30 days for a month.
-fn hashed(column: &VerifyColumn) -> String {
+fn hashed(column: &VerifyColumn, is_utf8: bool) -> String {
     let name = identifier(&column.name);
     match column.form {
         ColumnForm::Bool => format!("{name}::bool"),
@@ -142,7 +154,11 @@ fn hashed(column: &VerifyColumn) -> String {
         ColumnForm::Decimal { .. } | ColumnForm::Numeric { .. } => format!("numeric_send({name})"),
         // Collations that take different texts for equal hash them alike.
         ColumnForm::Text | ColumnForm::PaddedText | ColumnForm::Enum | ColumnForm::Json => {
-            format!("{name}::text COLLATE \"C\"")
+            match is_utf8 {
+                true => format!("{name}::text COLLATE \"C\""),
+                // Texts are hashed as their bytes are.
+                false => in_utf8(&name),
+            }
         }
         ColumnForm::Jsonb => format!("jsonb_send({name})"),
         ColumnForm::Bytea => format!("{name}::bytea"),

@@ -16,6 +16,7 @@ fn plan(level: Verify) -> VerifyPlan {
     };
     VerifyPlan {
         level,
+        is_utf8: true,
         summed: Vec::new(),
         columns: vec![
             column("number", ColumnForm::Int4),

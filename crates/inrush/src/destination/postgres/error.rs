@@ -129,6 +129,16 @@ impl DestinationError {
                  answers again"
                     .to_owned(),
             ),
+            // A partition's own bounds are no constraint with a name.
+            DestinationError::Refused { code, facts, .. }
+                if *code == SqlState::CHECK_VIOLATION && facts.constraint.is_none() =>
+            {
+                Some(
+                    "a row has no partition, or the default partition has rows that belong to a \
+                     new one: make the partition, or move those rows out of the default one"
+                        .to_owned(),
+                )
+            }
             DestinationError::Refused { code, hint, .. } => {
                 mend(code).map(str::to_owned).or_else(|| hint.clone())
             }
@@ -169,7 +179,10 @@ fn mend(code: &SqlState) -> Option<&'static str> {
     } else if *code == SqlState::UNDEFINED_OBJECT {
         Some("name a type that the database knows, such as bigint, numeric(12,2), date or text")
     } else if *code == SqlState::LOCK_NOT_AVAILABLE {
-        Some("somebody holds a lock on the target; the same command tries the switch again")
+        Some(
+            "somebody holds a lock on the target for longer than run.lock_timeout_ms; the same \
+             command tries again, and keeps what is loaded",
+        )
     } else if *code == SqlState::CHECK_VIOLATION
         || *code == SqlState::UNIQUE_VIOLATION
         || *code == SqlState::NOT_NULL_VIOLATION

@@ -1,0 +1,67 @@
+"""What it costs to verify sums or rows, and to route rows to partitions that are there.
+
+The first way is the main job: four files, each a partition. The same with `verify = "sums"` and
+`"rows"`; then into 84 partitions by month of l_shipdate, with which the files do not line up: by
+staging (`routing = true`) and straight in (`atomic = false`, the server routes). The contents are
+compared with a server-side COPY of the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import ground
+import ways
+from lineitem_vs_copy import expected_digest
+from ways import PARTITIONED, Way
+
+FIRST_YEAR, YEARS = 1992, 7
+
+
+def partitions() -> list[str]:
+    """Return the statements that make lineitem with a partition for each month."""
+    columns = ", ".join(ground.LINEITEM)
+    statements = [f"CREATE TABLE lineitem ({columns}) PARTITION BY RANGE (l_shipdate)"]
+    for month in range(12 * YEARS):
+        ends = (f"{FIRST_YEAR + at // 12}-{at % 12 + 1:02}-01" for at in (month, month + 1))
+        lower, upper = ends
+        statements.append(
+            f"CREATE TABLE lineitem_{month} PARTITION OF lineitem "
+            f"FOR VALUES FROM ('{lower}') TO ('{upper}')"
+        )
+    return statements
+
+
+def all_ways(files: Sequence[Path], *, streams: int) -> list[Way]:
+    """Return all ways; the first one is what the others are held against."""
+    months = partitions()
+    append = 'mode = "append"'
+    return [
+        Way("counted", files, streams, (PARTITIONED,)),
+        Way('verify = "sums"', files, streams, (PARTITIONED, 'verify = "sums"')),
+        Way('verify = "rows"', files, streams, (PARTITIONED, 'verify = "rows"')),
+        Way("routed by staging", files, streams, (append, "routing = true"), months),
+        Way("routed, atomic = false", files, streams, (append, "atomic = false"), months),
+    ]
+
+
+def main() -> None:
+    """Run it."""
+    options = ways.arguments((__doc__ or "").splitlines()[0]).parse_args()
+    with ground.ground(options) as (server, folder):
+        about = ground.machine(server)
+        files = ground.generate(folder, options.scale, options.parts)
+        stripped = ground.strip(files)
+        expected = expected_digest(server, stripped)
+        for file in stripped:
+            file.unlink()
+        loaded = all_ways(files, streams=options.streams)
+        found = ways.measure(server, folder, loaded, expected, options.rounds)
+        title = "verified, and routed to 84 partitions"
+        size = sum(file.stat().st_size for file in files)
+        ways.write_results(options, "verified-and-routed", title, about, size, expected, found)
+
+
+if __name__ == "__main__":
+    main()
