@@ -30,8 +30,8 @@ impl TextFacts {
         };
         let part = first.start as usize..last.end as usize;
         let bytes = smallest_and_bits(&chunk.text()[part.clone()], instructions);
-        // What stands behind the last record may be the first byte of a terminator. It begins a
-        // character, as all that follows a record.
+        // The byte behind the last record counts too: where it continued a character, the last
+        // field would not end between characters.
         let is_ascii = bytes.1 & 0x80 == 0 && chunk.bytes.as_slice()[part.end] & 0x80 == 0;
         TextFacts {
             any_nul: bytes.0 == 0,

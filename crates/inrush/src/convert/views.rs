@@ -316,14 +316,15 @@ impl Views {
         }
         let views = ScalarBuffer::from(self.views);
         // SAFETY: what `StringViewArray::try_new` would check holds.
-        // - Every view lies inside its buffer: `view` indexes the text at its start and its end
-        //   and `short_view` slices it, and the buffers are those texts, asserted above.
+        // - Every view lies inside its buffer: `view` indexes the text at its start and its end,
+        //   `short_view` slices it and `simd::views` compares both with the text's length, and the
+        //   buffers are those texts, asserted above.
         // - Its length, prefix, buffer and offset are written as the format asks, and the bytes
         //   past an inlined text are zero.
         // - Its text is valid UTF-8. Built text is a `String`, unescaped text was checked when
         //   it was made, and of the chunk only records outside of `Chunk::invalid_utf8` get here,
         //   which the chunk's maker checked. A view begins and ends between characters: `view`
-        //   asserts it at both ends.
+        //   asserts it at both ends, and `simd::views` leaves to it what it does not know to.
         // - The validity has one bit for each view: both are made from the same fields.
         unsafe { StringViewArray::new_unchecked(views, buffers, self.nulls) }
     }
