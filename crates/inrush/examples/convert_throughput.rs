@@ -1,10 +1,18 @@
 //! How fast fields become arrays, on one core: lines like those of TPC-H's `lineitem`, in chunks
 //! and batches of the default size. Each chunk is scanned right before it is converted, as in
-//! a load, so that it lies in the cache; only the conversion is measured, in processor time, so
-//! that a busy machine does not count.
+//! a load, so that it lies in the cache; the conversion is measured alone, and together with the
+//! scan, in processor time, so that a busy machine does not count. All is done with each kind of
+//! instructions that the machine has (the scan always with the best ones).
+//!
+//! - `lineitem`: no column may be NULL
+//! - `nullable`: all may, and none is
+//! - `nulls`: all may, and one field of ten is
+//! - `text quoted`: commas, and quotes around the fields of text
+//! - `quoted`: commas, and quotes around all fields
+//! - the name of a column: it alone
 //!
 //! ```console
-//! $ cargo run --release -p inrush --example convert_throughput [chunk KiB] [batch rows] [lineitem|quoted|COLUMN]
+//! $ cargo run --release -p inrush --example convert_throughput [chunk KiB] [batch rows] [NAME]
 //! ```
 
 use std::fmt::Write;
@@ -15,7 +23,7 @@ use std::sync::Arc;
 use arrow_buffer::Buffer;
 use inrush::chunk::{CHUNK_PADDING_BYTES, Chunk};
 use inrush::column::{Column, ColumnType};
-use inrush::convert::Converter;
+use inrush::convert::{Converter, Instructions};
 use inrush_scan::{Dialect, Records, Scanner};
 
 const REPETITIONS: usize = 9;
@@ -35,84 +43,142 @@ fn main() {
     let texts: Vec<String> = (0..TEXT_BYTES / chunk_bytes)
         .map(|_| lines.text(chunk_bytes))
         .collect();
-    let chunks: Vec<Chunk> = texts.iter().map(|text| chunk(text.clone())).collect();
-    let quoted: Vec<Chunk> = texts.iter().map(|text| chunk(quoted(text))).collect();
+    let chunks_of = |form: &mut dyn FnMut(&str) -> String| -> Vec<Chunk> {
+        texts.iter().map(|text| chunk(form(text))).collect()
+    };
+    let plain = chunks_of(&mut str::to_owned);
+    let nulls = chunks_of(&mut |text| lines.with_nulls(text));
+    let text_quoted = chunks_of(&mut |text| quoted(text, |field| TEXT_FIELDS.contains(&field)));
+    let all_quoted = chunks_of(&mut |text| quoted(text, |_| true));
     let tbl = Dialect::tbl();
     let csv = Dialect {
         header: false,
         ..Dialect::csv()
     };
+    let columns = columns();
+    let nullable: Vec<Column> = columns
+        .iter()
+        .map(|column| Column {
+            nullable: true,
+            ..column.clone()
+        })
+        .collect();
+    let mut cases = vec![
+        Case::new("lineitem", &columns, &tbl, &plain),
+        Case::new("nullable", &nullable, &tbl, &plain),
+        Case::new("nulls", &nullable, &tbl, &nulls),
+        Case::new("text quoted", &columns, &csv, &text_quoted),
+        Case::new("quoted", &columns, &csv, &all_quoted),
+    ];
+    for column in columns.chunks(1) {
+        cases.push(Case::new(&column[0].name, column, &tbl, &plain));
+    }
+    if let Some(wanted) = arguments.next() {
+        cases.retain(|case| case.name == wanted);
+    }
 
-    let all = columns();
     println!(
-        "chunks of {} KiB, batches of {batch_rows} rows",
+        "chunks of {} KiB, batches of {batch_rows} rows, medians of {REPETITIONS}",
         chunk_bytes >> 10
     );
-    let wanted = arguments.next();
-    let is_wanted = |name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
-    if is_wanted("lineitem") {
-        measure("lineitem", &all, &tbl, &chunks, batch_rows);
-    }
-    if is_wanted("quoted") {
-        measure("quoted", &all, &csv, &quoted, batch_rows);
-    }
-    for column in &all {
-        if is_wanted(&column.name) {
-            let single = std::slice::from_ref(column);
-            measure(&column.name, single, &tbl, &chunks, batch_rows);
+    for instructions in Instructions::available() {
+        println!("{instructions:?}");
+        println!("                       convert                     scan and convert");
+        for case in &cases {
+            measure(case, batch_rows, instructions);
         }
     }
 }
 
-/// Prints the median and the best of the repetitions. The text counts whole, for single columns too.
-fn measure(name: &str, columns: &[Column], dialect: &Dialect, chunks: &[Chunk], batch_rows: usize) {
-    let mut converter =
-        Converter::new(columns, dialect, 16).expect("columns that can be converted");
-    let bytes: usize = chunks.iter().map(|chunk| chunk.bytes_count).sum();
+/// What is measured.
+struct Case<'a> {
+    name: &'a str,
+    columns: &'a [Column],
+    dialect: &'a Dialect,
+    chunks: &'a [Chunk],
+}
+
+impl<'a> Case<'a> {
+    fn new(
+        name: &'a str,
+        columns: &'a [Column],
+        dialect: &'a Dialect,
+        chunks: &'a [Chunk],
+    ) -> Case<'a> {
+        Case {
+            name,
+            columns,
+            dialect,
+            chunks,
+        }
+    }
+}
+
+/// Prints medians of the repetitions. The text counts whole, for single columns too.
+fn measure(case: &Case<'_>, batch_rows: usize, instructions: Instructions) {
+    let mut converter = Converter::new(case.columns, case.dialect, 16)
+        .expect("columns that can be converted")
+        .with_instructions(instructions);
+    let bytes: usize = case.chunks.iter().map(|chunk| chunk.bytes_count).sum();
     let mut rows = 0;
     let mut rejects = Vec::new();
-    let mut scanner = Scanner::new(dialect);
+    let mut scanner = Scanner::new(case.dialect);
     let mut records = Records::default();
-    let mut seconds: Vec<f64> = (0..REPETITIONS)
-        .map(|_| {
-            let mut seconds = 0.0;
-            rows = 0;
-            for chunk in chunks {
-                scanner
-                    .scan(chunk.text(), true, &mut records)
-                    .expect("a text without faults");
-                rows += records.len();
-                let start = processor_seconds();
-                let mut first = 0;
-                while first < records.len() {
-                    let end = (first + batch_rows).min(records.len());
-                    black_box(converter.convert(chunk, &records, first..end, &mut rejects));
-                    first = end;
-                }
-                seconds += processor_seconds() - start;
+    let (mut converting, mut both) = (Vec::new(), Vec::new());
+    for _ in 0..REPETITIONS {
+        let mut seconds = [0.0; 2];
+        rows = 0;
+        for chunk in case.chunks {
+            let start = processor_seconds();
+            scanner
+                .scan(chunk.text(), true, &mut records)
+                .expect("a text without faults");
+            let scanned = processor_seconds();
+            rows += records.len();
+            let mut first = 0;
+            while first < records.len() {
+                let end = (first + batch_rows).min(records.len());
+                black_box(converter.convert(chunk, &records, first..end, &mut rejects));
+                first = end;
             }
-            seconds
-        })
-        .collect();
+            let end = processor_seconds();
+            seconds[0] += end - scanned;
+            seconds[1] += end - start;
+        }
+        converting.push(seconds[0]);
+        both.push(seconds[1]);
+    }
     assert!(rejects.is_empty(), "{:?}", rejects[0]);
-    seconds.sort_by(f64::total_cmp);
-    let (best, median) = (seconds[0], seconds[REPETITIONS / 2]);
+    let median = |mut seconds: Vec<f64>| {
+        seconds.sort_by(f64::total_cmp);
+        seconds[REPETITIONS / 2]
+    };
+    let (converting, both) = (median(converting), median(both));
     println!(
-        "{name:>16}  {:5.2} GB/s  {:6.2} ns/row   best {:5.2} GB/s  {:6.2} ns/row",
-        bytes as f64 / median / 1e9,
-        median / rows as f64 * 1e9,
-        bytes as f64 / best / 1e9,
-        best / rows as f64 * 1e9
+        "{:>16}  {:5.2} GB/s  {:6.2} ns/row      {:5.2} GB/s  {:6.2} ns/row",
+        case.name,
+        bytes as f64 / converting / 1e9,
+        converting / rows as f64 * 1e9,
+        bytes as f64 / both / 1e9,
+        both / rows as f64 * 1e9,
     );
 }
 
-/// The same lines with quotes around every field and commas between them.
-fn quoted(text: &str) -> String {
+/// The fields that have quotes around them where only text has.
+const TEXT_FIELDS: [usize; 5] = [8, 9, 13, 14, 15];
+
+/// The same lines with quotes around fields and commas between them.
+fn quoted(text: &str, is_quoted: impl Fn(usize) -> bool) -> String {
     text.lines()
         .map(|line| {
-            let fields = line.trim_end_matches('|').split('|');
-            let quoted: Vec<String> = fields.map(|field| format!("\"{field}\"")).collect();
-            quoted.join(",") + "\n"
+            let fields = line.trim_end_matches('|').split('|').enumerate();
+            let fields: Vec<String> = fields
+                .map(|(index, field)| match is_quoted(index) {
+                    true => format!("\"{field}\""),
+                    false => field.to_owned(),
+                })
+                .collect();
+            fields.join(",") + "\n"
         })
         .collect()
 }
@@ -197,6 +263,21 @@ impl Lines {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         (self.state >> 33) % end
+    }
+
+    /// A text with every tenth field empty, by chance.
+    fn with_nulls(&mut self, text: &str) -> String {
+        let mut sparse = String::with_capacity(text.len());
+        for line in text.lines() {
+            for field in line.trim_end_matches('|').split('|') {
+                if self.below(10) > 0 {
+                    sparse.push_str(field);
+                }
+                sparse.push('|');
+            }
+            sparse.push('\n');
+        }
+        sparse
     }
 
     fn text(&mut self, bytes: usize) -> String {

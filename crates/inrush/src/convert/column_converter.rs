@@ -27,6 +27,7 @@ use super::json::Json;
 use super::kernel::{Fault, Kernel, WINDOW_BYTES, trim, values};
 use super::key::KeyValue;
 use super::policies;
+use super::simd::{self, EightKernel, Instructions};
 use super::text::{Opaque, Text};
 use super::time::Time;
 use super::timestamp::{Timestamp, TimestampTz};
@@ -136,24 +137,32 @@ impl ColumnConverter {
         let array: ArrayRef = match self {
             ColumnConverter::Bool(kernel) => boolean_array(kernel, fields, faults),
             ColumnConverter::DeclaredBool(kernel) => boolean_array(kernel, fields, faults),
-            ColumnConverter::Int16(kernel) => primitive::<Int16Type, _>(kernel, fields, faults),
-            ColumnConverter::Int32(kernel) => primitive::<Int32Type, _>(kernel, fields, faults),
-            ColumnConverter::Int64(kernel) => primitive::<Int64Type, _>(kernel, fields, faults),
+            ColumnConverter::Int16(kernel) => {
+                primitive_by_eight::<Int16Type, _>(kernel, fields, faults)
+            }
+            ColumnConverter::Int32(kernel) => {
+                primitive_by_eight::<Int32Type, _>(kernel, fields, faults)
+            }
+            ColumnConverter::Int64(kernel) => {
+                primitive_by_eight::<Int64Type, _>(kernel, fields, faults)
+            }
             ColumnConverter::Float32(kernel) => primitive::<Float32Type, _>(kernel, fields, faults),
             ColumnConverter::Float64(kernel) => primitive::<Float64Type, _>(kernel, fields, faults),
             ColumnConverter::Decimal(kernel) => {
-                let values = values(kernel, fields, faults);
+                let values = simd::values(kernel, fields, faults);
                 let array = PrimitiveArray::<Decimal128Type>::new(values.into(), nulls(fields));
                 // The scale is at most 38.
                 let data_type = DataType::Decimal128(kernel.precision, kernel.scale as i8);
                 Arc::new(array.with_data_type(data_type))
             }
-            ColumnConverter::Date(kernel) => primitive::<Date32Type, _>(kernel, fields, faults),
+            ColumnConverter::Date(kernel) => {
+                primitive_by_eight::<Date32Type, _>(kernel, fields, faults)
+            }
             ColumnConverter::Time(kernel) => {
                 primitive::<Time64MicrosecondType, _>(kernel, fields, faults)
             }
             ColumnConverter::Timestamp(kernel) => {
-                primitive::<TimestampMicrosecondType, _>(kernel, fields, faults)
+                primitive_by_eight::<TimestampMicrosecondType, _>(kernel, fields, faults)
             }
             ColumnConverter::TimestampTz(kernel) => {
                 let values = values(kernel, fields, faults);
@@ -214,6 +223,8 @@ impl ColumnConverter {
             null_count: 0,
             text: &padded,
             unescaped: &[],
+            ascii: 0..0,
+            instructions: Instructions::best(),
         };
         let mut faults = Vec::new();
         if text.contains(&0) {
@@ -297,6 +308,18 @@ where
     K: Kernel<Native = T::Native>,
 {
     let values = values(kernel, fields, faults);
+    Arc::new(PrimitiveArray::<T>::new(
+        ScalarBuffer::from(values),
+        nulls(fields),
+    ))
+}
+
+fn primitive_by_eight<T, K>(kernel: &K, fields: &Fields<'_>, faults: &mut Vec<Fault>) -> ArrayRef
+where
+    T: ArrowPrimitiveType,
+    K: EightKernel<Native = T::Native>,
+{
+    let values = simd::values(kernel, fields, faults);
     Arc::new(PrimitiveArray::<T>::new(
         ScalarBuffer::from(values),
         nulls(fields),

@@ -17,6 +17,8 @@ use super::lossless::Lossless;
 use super::policies::FieldPolicy;
 use super::provenance::{Origin, Provenance, RunStamp};
 use super::rows::{self, PendingReject, Row, Selected};
+use super::simd::Instructions;
+use super::text_facts::TextFacts;
 use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
 use crate::column::{Column, schema};
 use crate::column_policy::ColumnChanges;
@@ -165,7 +167,7 @@ struct Batch<'a> {
     chunk: &'a Chunk,
     records: &'a Records,
     selected: Selected,
-    any_nul: bool,
+    facts: TextFacts,
 }
 
 impl Converter {
@@ -192,6 +194,13 @@ impl Converter {
             pending: Vec::new(),
             stamp: None,
         })
+    }
+
+    /// Makes columns with these instructions from now on, in place of the best that the machine has.
+    #[doc(hidden)]
+    pub fn with_instructions(mut self, instructions: Instructions) -> Converter {
+        self.gatherer.instructions = instructions;
+        self
     }
 
     /// Tells the run that the rows are loaded by, for the columns that name it.
@@ -256,7 +265,7 @@ impl Converter {
             chunk.bytes.len() <= i32::MAX as usize,
             "a chunk is small enough for the offsets of views"
         );
-        let any_nul = holds_nul(chunk, records, &range);
+        let facts = TextFacts::of(chunk, records, &range, self.gatherer.instructions);
         let selected = rows::select(
             chunk,
             records,
@@ -270,7 +279,7 @@ impl Converter {
             chunk,
             records,
             selected,
-            any_nul,
+            facts,
         };
         let mut bad_rows = Vec::new();
         let mut arrays = self.arrays(&batch, &mut bad_rows);
@@ -347,7 +356,8 @@ impl Converter {
             rows,
             dialect,
             selected: batch.selected,
-            any_nul: batch.any_nul,
+            any_nul: batch.facts.any_nul,
+            ascii: batch.facts.ascii.clone(),
         };
         let origin = Origin {
             chunk: batch.chunk,
@@ -403,19 +413,6 @@ impl Converter {
         self.rows
             .retain(|_| !is_bad.next().expect("a flag for every row"));
     }
-}
-
-/// Whether the text of these records holds a NUL byte: looked for once a batch, so that the
-/// columns need not.
-fn holds_nul(chunk: &Chunk, records: &Records, range: &Range<usize>) -> bool {
-    let records = &records.records[range.clone()];
-    let (Some(first), Some(last)) = (records.first(), records.last()) else {
-        return false;
-    };
-    let text = &chunk.text()[first.start as usize..last.end as usize];
-    // Without a way out in the middle of a block the compiler makes vectors of it.
-    text.chunks(256)
-        .any(|block| block.iter().fold(false, |found, byte| found | (*byte == 0)))
 }
 
 fn null_error(dialect: &Dialect) -> ValueError {

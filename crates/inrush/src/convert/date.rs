@@ -24,6 +24,11 @@ impl Date {
             formats: Formats::of(column, FormatUse::Date)?,
         })
     }
+
+    /// Whether its column declares how dates are written.
+    pub fn has_formats(&self) -> bool {
+        self.formats.is_some()
+    }
 }
 
 impl Kernel for Date {

@@ -23,6 +23,11 @@ impl Decimal {
         }
     }
 
+    /// Digits before the point at most.
+    pub fn integer_digits_max(&self) -> usize {
+        self.integer_digits_max
+    }
+
     fn type_name(&self) -> String {
         format!("numeric({},{})", self.precision, self.scale)
     }

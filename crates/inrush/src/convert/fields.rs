@@ -9,7 +9,9 @@ use inrush_scan::{Dialect, Escape, FieldText, Records, Trim, decode_field};
 
 use super::error::ValueError;
 use super::kernel::{Fault, WINDOW_BYTES, Window};
+use super::quoted::SimpleQuotes;
 use super::rows::{Row, Selected};
+use super::simd::{self, Instructions};
 use crate::reject::RejectCode;
 
 /// Set in the start of a field that stands in the unescaped text.
@@ -17,6 +19,7 @@ pub(super) const UNESCAPED: u32 = 1 << 31;
 
 /// Where a field stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub(super) struct Span {
     /// First byte; with [`UNESCAPED`] set, in the unescaped text.
     pub start: u32,
@@ -63,6 +66,10 @@ pub(super) struct Fields<'a> {
     pub text: &'a [u8],
     /// The unescaped text with padding like the chunk's.
     pub unescaped: &'a [u8],
+    /// A part of `text` that is known to be ASCII.
+    pub ascii: Range<usize>,
+    /// What the column shall be made with.
+    pub instructions: Instructions,
 }
 
 impl Fields<'_> {
@@ -113,6 +120,8 @@ pub(super) struct Gatherer {
     pub(super) unescaped: Vec<u8>,
     pub(super) scratch: Vec<u8>,
     pub(super) null_count: usize,
+    /// What columns are made with.
+    pub instructions: Instructions,
 }
 
 /// What a gatherer reads.
@@ -128,6 +137,19 @@ pub(super) struct GatherInput<'a> {
     pub selected: Selected,
     /// Any row holds a NUL byte.
     pub any_nul: bool,
+    /// A part of the text that is known to be ASCII.
+    pub ascii: Range<usize>,
+}
+
+/// What was seen of the spans of a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// The largest end.
+    pub end_max: u32,
+    /// A field ends before it begins.
+    pub any_reversed: bool,
+    /// How many became NULL.
+    pub null_count: usize,
 }
 
 impl Gatherer {
@@ -175,6 +197,8 @@ impl Gatherer {
             null_count: self.null_count,
             text: input.text,
             unescaped: &self.unescaped,
+            ascii: input.ascii.clone(),
+            instructions: self.instructions,
         }
     }
 
@@ -184,44 +208,16 @@ impl Gatherer {
     }
 
     fn gather_plain(&mut self, input: &GatherInput<'_>, field_index: usize) {
-        let records = input.records;
-        let field_ends = records.field_ends.as_slice();
-        let mut end_max = 0;
-        let mut is_ordered = true;
-        let mut span = |start: u32, end: u32| {
-            end_max = end_max.max(end);
-            is_ordered &= start <= end;
-            Span {
-                start,
-                length: end.wrapping_sub(start),
-            }
-        };
-        if !records.field_starts.is_empty() {
-            self.spans.extend(input.rows.iter().map(|row| {
-                let at = row.first_field as usize + field_index;
-                span(records.field_starts[at], field_ends[at])
-            }));
-        } else if field_index == 0 {
-            self.spans.extend(input.rows.iter().map(|row| {
-                span(
-                    records.records[row.record as usize].start,
-                    field_ends[row.first_field as usize],
-                )
-            }));
-        } else {
-            let gap_bytes = records.gap_bytes;
-            self.spans.extend(input.rows.iter().map(|row| {
-                let at = row.first_field as usize + field_index;
-                let [before, end] = field_ends[at - 1..=at] else {
-                    unreachable!("two neighbours");
-                };
-                span(before + gap_bytes, end)
-            }));
-        }
+        let empty_is_null = input.dialect.trim == Trim::None && input.dialect.nulls == [""];
+        let seen = self.append_spans(input, field_index, empty_is_null);
         assert!(
-            is_ordered && end_max as usize <= input.bytes_count,
+            !seen.any_reversed && seen.end_max as usize <= input.bytes_count,
             "a scan's fields lie in order within its chunk"
         );
+        if empty_is_null {
+            self.null_count = seen.null_count;
+            return;
+        }
         if input.dialect.trim != Trim::None {
             self.trim(input);
         }
@@ -258,6 +254,93 @@ impl Gatherer {
         }
     }
 
+    /// The spans of all rows as the scan found them; of empty ones NULL where `empty_is_null`.
+    fn append_spans(
+        &mut self,
+        input: &GatherInput<'_>,
+        field_index: usize,
+        empty_is_null: bool,
+    ) -> Seen {
+        #[cfg(target_arch = "x86_64")]
+        if self.instructions.has_avx512()
+            && field_index > 0
+            && input.records.field_starts.is_empty()
+        {
+            // SAFETY: the machine has these instructions.
+            return unsafe {
+                simd::spans::append(
+                    input.rows,
+                    &input.records.field_ends,
+                    field_index - 1,
+                    input.records.gap_bytes,
+                    empty_is_null,
+                    &mut self.spans,
+                )
+            };
+        } else if self.instructions.has_avx2() {
+            // SAFETY: the machine has these instructions.
+            return unsafe { self.append_spans_avx2(input, field_index, empty_is_null) };
+        }
+        self.append_spans_with(input, field_index, empty_is_null)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt")]
+    fn append_spans_avx2(
+        &mut self,
+        input: &GatherInput<'_>,
+        field_index: usize,
+        empty_is_null: bool,
+    ) -> Seen {
+        self.append_spans_with(input, field_index, empty_is_null)
+    }
+
+    /// The loops, compiled for the instructions of their caller.
+    #[inline(always)]
+    fn append_spans_with(
+        &mut self,
+        input: &GatherInput<'_>,
+        field_index: usize,
+        empty_is_null: bool,
+    ) -> Seen {
+        let records = input.records;
+        let field_ends = records.field_ends.as_slice();
+        let mut seen = Seen::default();
+        let mut span = |start: u32, end: u32| {
+            seen.end_max = seen.end_max.max(end);
+            seen.any_reversed |= start > end;
+            let is_null = empty_is_null & (start == end);
+            seen.null_count += usize::from(is_null);
+            Span {
+                start: if is_null { Span::NULL.start } else { start },
+                length: end.wrapping_sub(start),
+            }
+        };
+        if !records.field_starts.is_empty() {
+            self.spans.extend(input.rows.iter().map(|row| {
+                let at = row.first_field as usize + field_index;
+                span(records.field_starts[at], field_ends[at])
+            }));
+        } else if field_index == 0 {
+            self.spans.extend(input.rows.iter().map(|row| {
+                span(
+                    records.records[row.record as usize].start,
+                    field_ends[row.first_field as usize],
+                )
+            }));
+        } else {
+            let gap_bytes = records.gap_bytes;
+            self.spans.extend(input.rows.iter().map(|row| {
+                let at = row.first_field as usize + field_index;
+                let [before, end] = field_ends[at - 1..=at] else {
+                    unreachable!("two neighbours");
+                };
+                span(before + gap_bytes, end)
+            }));
+        }
+        seen
+    }
+
     /// Takes the blanks off, as the dialect has it.
     fn trim(&mut self, input: &GatherInput<'_>) {
         for span in &mut self.spans {
@@ -275,75 +358,83 @@ impl Gatherer {
         field_index: usize,
         faults: &mut Vec<Fault>,
     ) {
-        let valid = &input.text[..input.bytes_count];
         let marks = Marks::of(input.dialect);
-        for (place, row) in input.rows.iter().enumerate() {
-            let record = row.record as usize;
-            let Some(range) = input.records.field_if_present(record, field_index) else {
-                self.null_count += 1;
-                self.spans.push(Span::NULL);
-                continue;
-            };
-            let is_escaped = input.records.records[row.record as usize].escaped;
-            if !input.any_nul
-                && let Some(span) = marks.span_without_undoing(input.text, &range, is_escaped)
-            {
-                self.null_count += usize::from(span.is_null());
-                self.spans.push(span);
-                continue;
-            }
-            let written = &valid[range.clone()];
-            let span = match decode_field(written, input.dialect, &mut self.scratch) {
-                FieldText::Null => {
-                    self.null_count += 1;
-                    Span::NULL
-                }
-                FieldText::Written(text) => {
-                    if input.any_nul && text.contains(&0) {
-                        faults.push(Fault {
-                            row: place,
-                            error: nul_error(),
-                        });
-                    }
-                    // What is written is a part of the field: the way from its start is short.
-                    let start = range.start + (text.as_ptr().addr() - written.as_ptr().addr());
-                    Span {
-                        start: start as u32,
-                        length: text.len() as u32,
-                    }
-                }
-                // Nothing is left of it: any place will do, and the chunk's needs no padding.
-                FieldText::Unescaped([]) => Span {
-                    start: range.start as u32,
-                    length: 0,
-                },
-                FieldText::Unescaped(text) => {
-                    let start = self.unescaped.len() as u32 | UNESCAPED;
-                    let error = if simdutf8::basic::from_utf8(text).is_err() {
-                        Some(unescaped_utf8_error())
-                    } else if text.contains(&0) {
-                        Some(nul_error())
-                    } else {
-                        None
-                    };
-                    match error {
-                        None => {
-                            self.unescaped.extend_from_slice(text);
-                            Span {
-                                start,
-                                length: text.len() as u32,
-                            }
-                        }
-                        Some(error) => {
-                            faults.push(Fault { row: place, error });
-                            // Keeps the row's place; the row itself is dropped.
-                            self.null_count += 1;
-                            Span::NULL
-                        }
-                    }
-                }
-            };
+        if let Some(quotes) = SimpleQuotes::of(input) {
+            return self.gather_quoted(input, field_index, &marks, &quotes, faults);
+        }
+        for place in 0..input.rows.len() {
+            let span = self.escaped_span(input, place, field_index, &marks, faults);
+            self.null_count += usize::from(span.is_null());
             self.spans.push(span);
+        }
+    }
+
+    /// Where the field of a row stands, in the chunk or undone in the unescaped text.
+    pub(super) fn escaped_span(
+        &mut self,
+        input: &GatherInput<'_>,
+        place: usize,
+        field_index: usize,
+        marks: &Marks<'_>,
+        faults: &mut Vec<Fault>,
+    ) -> Span {
+        let valid = &input.text[..input.bytes_count];
+        let record = input.rows[place].record as usize;
+        let Some(range) = input.records.field_if_present(record, field_index) else {
+            return Span::NULL;
+        };
+        let is_escaped = input.records.records[record].escaped;
+        if !input.any_nul
+            && let Some(span) = marks.span_without_undoing(input.text, &range, is_escaped)
+        {
+            return span;
+        }
+        let written = &valid[range.clone()];
+        match decode_field(written, input.dialect, &mut self.scratch) {
+            FieldText::Null => Span::NULL,
+            FieldText::Written(text) => {
+                if input.any_nul && text.contains(&0) {
+                    faults.push(Fault {
+                        row: place,
+                        error: nul_error(),
+                    });
+                }
+                // What is written is a part of the field: the way from its start is short.
+                let start = range.start + (text.as_ptr().addr() - written.as_ptr().addr());
+                Span {
+                    start: start as u32,
+                    length: text.len() as u32,
+                }
+            }
+            // Nothing is left of it: any place will do, and the chunk's needs no padding.
+            FieldText::Unescaped([]) => Span {
+                start: range.start as u32,
+                length: 0,
+            },
+            FieldText::Unescaped(text) => {
+                let start = self.unescaped.len() as u32 | UNESCAPED;
+                let error = if simdutf8::basic::from_utf8(text).is_err() {
+                    Some(unescaped_utf8_error())
+                } else if text.contains(&0) {
+                    Some(nul_error())
+                } else {
+                    None
+                };
+                match error {
+                    None => {
+                        self.unescaped.extend_from_slice(text);
+                        Span {
+                            start,
+                            length: text.len() as u32,
+                        }
+                    }
+                    Some(error) => {
+                        faults.push(Fault { row: place, error });
+                        // Keeps the row's place; the row itself is dropped.
+                        Span::NULL
+                    }
+                }
+            }
         }
     }
 
@@ -364,7 +455,7 @@ impl Gatherer {
 }
 
 /// The bytes of a dialect that change what a field means.
-struct Marks<'a> {
+pub(super) struct Marks<'a> {
     quote: Option<u8>,
     /// Quote and escape, eight times each; the same where there is only one of them.
     special: [u64; 2],
@@ -447,11 +538,11 @@ impl Marks<'_> {
     }
 }
 
-const ONES: u64 = 0x0101_0101_0101_0101;
+pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
 
 /// A word whose lowest set bit lies in the lowest byte of `word` that is zero; zero where none is.
 #[inline(always)]
-fn zero_bytes(word: u64) -> u64 {
+pub(super) fn zero_bytes(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 

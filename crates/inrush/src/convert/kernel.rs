@@ -32,8 +32,33 @@ pub(super) struct Fault {
 }
 
 /// The values of one column; NULL and rows at fault hold the type's default.
-#[inline(always)]
+#[inline]
 pub(super) fn values<K: Kernel>(
+    kernel: &K,
+    fields: &Fields<'_>,
+    faults: &mut Vec<Fault>,
+) -> Vec<K::Native> {
+    #[cfg(target_arch = "x86_64")]
+    if fields.instructions.has_avx2() {
+        // SAFETY: the machine has these instructions.
+        return unsafe { values_avx2(kernel, fields, faults) };
+    }
+    values_with(kernel, fields, faults)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt")]
+fn values_avx2<K: Kernel>(
+    kernel: &K,
+    fields: &Fields<'_>,
+    faults: &mut Vec<Fault>,
+) -> Vec<K::Native> {
+    values_with(kernel, fields, faults)
+}
+
+/// The loop, compiled for the instructions of its caller.
+#[inline(always)]
+fn values_with<K: Kernel>(
     kernel: &K,
     fields: &Fields<'_>,
     faults: &mut Vec<Fault>,
@@ -52,17 +77,26 @@ pub(super) fn values<K: Kernel>(
             }
         }));
     } else {
-        values.extend((0..fields.spans.len()).map(|row| {
-            let Some((window, length)) = fields.window(row) else {
-                return K::Native::default();
-            };
-            match kernel.quick(window, length) {
-                Some(value) => value,
-                None => exact(kernel, fields, row, faults),
-            }
-        }));
+        values.extend((0..fields.spans.len()).map(|row| value(kernel, fields, row, faults)));
     }
     values
+}
+
+/// The value of one row.
+#[inline(always)]
+pub(super) fn value<K: Kernel>(
+    kernel: &K,
+    fields: &Fields<'_>,
+    row: usize,
+    faults: &mut Vec<Fault>,
+) -> K::Native {
+    let Some((window, length)) = fields.window(row) else {
+        return K::Native::default();
+    };
+    match kernel.quick(window, length) {
+        Some(value) => value,
+        None => exact(kernel, fields, row, faults),
+    }
 }
 
 #[cold]

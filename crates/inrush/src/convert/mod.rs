@@ -10,6 +10,8 @@
 //! path for the shape that nearly all values have, and behind it an exact path that takes every
 //! legal form and words the error. The quick path never accepts what the exact one refuses;
 //! tests run them against each other. Text is not copied: its array holds views into the chunk.
+//! What the machine's vector instructions make quicker is in [`simd`]; it gives what the portable
+//! code gives, down to the faults.
 //!
 //! A column with policies of its own ([`policies`]) is gathered in another way, one field after
 //! the other; a column that takes no field ([`provenance`]) is made of what is known of its rows.
@@ -48,9 +50,12 @@ mod number;
 mod policies;
 mod probe;
 mod provenance;
+mod quoted;
 mod rows;
 mod second_digits;
+mod simd;
 mod text;
+mod text_facts;
 mod time;
 mod timestamp;
 mod uuid;
@@ -64,6 +69,8 @@ pub use key_set::{KeySet, KeyValues};
 pub(crate) use policies::is_separator;
 pub use probe::{Probe, Values};
 pub use provenance::RunStamp;
+#[doc(hidden)]
+pub use simd::Instructions;
 
 #[cfg(test)]
 mod tests;

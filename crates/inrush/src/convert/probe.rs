@@ -5,6 +5,7 @@ use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
 use super::fields::{Fields, Span};
 use super::kernel::Fault;
+use super::simd::Instructions;
 use crate::chunk::CHUNK_PADDING_BYTES;
 use crate::column::Column;
 
@@ -80,6 +81,8 @@ impl Probe {
             null_count: 0,
             text: &values.text,
             unescaped: &[0; CHUNK_PADDING_BYTES],
+            ascii: 0..0,
+            instructions: Instructions::best(),
         };
         let mut faults: Vec<Fault> = Vec::new();
         // Only whether they fit is asked.

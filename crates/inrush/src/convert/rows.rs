@@ -16,6 +16,7 @@ use crate::reject::{Reject, RejectCode, VALUE_BYTES_MAX};
 
 /// A record that takes part in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub(super) struct Row {
     /// Index in the scan's records.
     pub record: u32,
@@ -126,18 +127,21 @@ fn select_regular(
 ) -> Option<bool> {
     let mut any_escaped = false;
     let selected = &records.records[range.clone()];
+    let mut expected = selected.first().map_or(0, |first| first.first_field);
+    let mut differences = 0;
     let indexed = selected.iter().zip(range.start as u32..);
     rows.extend(indexed.map(|(record, index)| {
         any_escaped |= record.escaped;
+        // Where each record has the right number of fields the next one begins that far behind it.
+        differences |= record.first_field ^ expected;
+        expected = expected.wrapping_add(field_count as u32);
         Row {
             record: index,
             first_field: record.first_field,
         }
     }));
-    let has_all =
-        |pair: &[Row]| (pair[1].first_field - pair[0].first_field) as usize == field_count;
-    let is_regular = rows.windows(2).all(has_all)
-        && (range.is_empty() || records.field_count(range.end - 1) == field_count);
+    let is_regular =
+        differences == 0 && (range.is_empty() || records.field_count(range.end - 1) == field_count);
     is_regular.then_some(any_escaped)
 }
 

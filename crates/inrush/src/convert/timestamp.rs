@@ -38,6 +38,11 @@ impl Timestamp {
             formats: Formats::of(column, FormatUse::Timestamp)?,
         })
     }
+
+    /// Whether its column declares how timestamps are written.
+    pub fn has_formats(&self) -> bool {
+        self.formats.is_some()
+    }
 }
 
 impl Timestamp {

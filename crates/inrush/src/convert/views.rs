@@ -1,5 +1,5 @@
 //! Text columns: views into the chunk, into the unescaped text of a column, or into text that
-//! was built for it. The only unsafe code of the step is here.
+//! was built for it. What is unsafe about an array of views is here.
 //!
 //! A view is 16 bytes: the length in the lowest four; then up to twelve bytes of text are the
 //! text itself, and of longer ones the first four bytes, the number of the text's buffer and
@@ -11,9 +11,11 @@ use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use super::error::ValueError;
 use super::fields::{Fields, Home};
 use super::kernel::Fault;
+#[cfg(target_arch = "x86_64")]
+use super::simd::{self, LANES, Lanes};
 
 /// The longest text that a view holds itself.
-const INLINE_BYTES_MAX: usize = 12;
+pub(super) const INLINE_BYTES_MAX: usize = 12;
 
 /// Built text goes to a new buffer past this, so that offsets stay below 2^31.
 const BUILT_BYTES_MAX: usize = 1 << 30;
@@ -58,7 +60,6 @@ pub(super) struct Views {
 }
 
 /// Builds the views of a column. NULL and rows at fault get an empty text.
-#[inline(always)]
 pub(super) fn build<C: TextCheck>(
     check: &C,
     fields: &Fields<'_>,
@@ -66,6 +67,86 @@ pub(super) fn build<C: TextCheck>(
     faults: &mut Vec<Fault>,
 ) -> Views {
     let mut built = vec![String::new()];
+    let views = views(check, fields, &mut built, faults);
+    Views {
+        views,
+        nulls,
+        built,
+        unescaped_bytes: fields.unescaped.len(),
+        chunk_identity: (fields.text.as_ptr().addr(), fields.text.len()),
+    }
+}
+
+fn views<C: TextCheck>(
+    check: &C,
+    fields: &Fields<'_>,
+    built: &mut Vec<String>,
+    faults: &mut Vec<Fault>,
+) -> Vec<u128> {
+    #[cfg(target_arch = "x86_64")]
+    if fields.instructions.has_avx512()
+        && let Some(bytes_max) = check.whole_bytes_max()
+    {
+        // SAFETY: the machine has these instructions.
+        return unsafe { views_by_eight(check, fields, bytes_max, built, faults) };
+    } else if fields.instructions.has_avx2() {
+        // SAFETY: the machine has these instructions.
+        return unsafe { views_avx2(check, fields, built, faults) };
+    }
+    views_with(check, fields, built, faults)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt")]
+fn views_avx2<C: TextCheck>(
+    check: &C,
+    fields: &Fields<'_>,
+    built: &mut Vec<String>,
+    faults: &mut Vec<Fault>,
+) -> Vec<u128> {
+    views_with(check, fields, built, faults)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
+)]
+fn views_by_eight<C: TextCheck>(
+    check: &C,
+    fields: &Fields<'_>,
+    bytes_max: usize,
+    built: &mut Vec<String>,
+    faults: &mut Vec<Fault>,
+) -> Vec<u128> {
+    let limits = simd::views::Limits::new(&fields.ascii, bytes_max);
+    let mut views = vec![0; fields.spans.len()];
+    let (groups, rest) = views.as_chunks_mut::<LANES>();
+    let (span_groups, _) = fields.spans.as_chunks::<LANES>();
+    for (group, (spans, views)) in span_groups.iter().zip(&mut *groups).enumerate() {
+        if let Some(lanes) = Lanes::load(spans, fields.text)
+            && simd::views::views(&lanes, &limits, views)
+        {
+            continue;
+        }
+        for (lane, view) in views.iter_mut().enumerate() {
+            *view = checked_view(check, fields, group * LANES + lane, built, faults);
+        }
+    }
+    let first = groups.len() * LANES;
+    for (lane, view) in rest.iter_mut().enumerate() {
+        *view = checked_view(check, fields, first + lane, built, faults);
+    }
+    views
+}
+
+/// The loop, compiled for the instructions of its caller.
+#[inline(always)]
+fn views_with<C: TextCheck>(
+    check: &C,
+    fields: &Fields<'_>,
+    built: &mut Vec<String>,
+    faults: &mut Vec<Fault>,
+) -> Vec<u128> {
     let mut views = Vec::with_capacity(fields.spans.len());
     // Not even the empty field is shorter than nothing.
     let unseen_bytes_end = unseen_bytes_end(check);
@@ -80,21 +161,15 @@ pub(super) fn build<C: TextCheck>(
                     span.length as usize,
                 )
             } else {
-                checked_view(check, fields, row, &mut built, faults)
+                checked_view(check, fields, row, built, faults)
             }
         }));
     } else {
         views.extend(
-            (0..fields.spans.len()).map(|row| checked_view(check, fields, row, &mut built, faults)),
+            (0..fields.spans.len()).map(|row| checked_view(check, fields, row, built, faults)),
         );
     }
-    Views {
-        views,
-        nulls,
-        built,
-        unescaped_bytes: fields.unescaped.len(),
-        chunk_identity: (fields.text.as_ptr().addr(), fields.text.len()),
-    }
+    views
 }
 
 /// Fields shorter than this need not be looked at.
@@ -209,6 +284,12 @@ fn starts_character(byte: u8) -> bool {
 }
 
 impl Views {
+    /// The views as they will stand in the array.
+    #[cfg(test)]
+    pub fn as_numbers(&self) -> &[u128] {
+        &self.views
+    }
+
     /// The array. `chunk` is what the fields stood in, `unescaped` the column's unescaped text.
     pub fn finish(self, chunk: &Buffer, unescaped: Vec<u8>) -> StringViewArray {
         assert_eq!(
@@ -235,14 +316,15 @@ impl Views {
         }
         let views = ScalarBuffer::from(self.views);
         // SAFETY: what `StringViewArray::try_new` would check holds.
-        // - Every view lies inside its buffer: `view` indexes the text at its start and its end
-        //   and `short_view` slices it, and the buffers are those texts, asserted above.
+        // - Every view lies inside its buffer: `view` indexes the text at its start and its end,
+        //   `short_view` slices it and `simd::views` compares both with the text's length, and the
+        //   buffers are those texts, asserted above.
         // - Its length, prefix, buffer and offset are written as the format asks, and the bytes
         //   past an inlined text are zero.
         // - Its text is valid UTF-8. Built text is a `String`, unescaped text was checked when
         //   it was made, and of the chunk only records outside of `Chunk::invalid_utf8` get here,
         //   which the chunk's maker checked. A view begins and ends between characters: `view`
-        //   asserts it at both ends.
+        //   asserts it at both ends, and `simd::views` leaves to it what it does not know to.
         // - The validity has one bit for each view: both are made from the same fields.
         unsafe { StringViewArray::new_unchecked(views, buffers, self.nulls) }
     }

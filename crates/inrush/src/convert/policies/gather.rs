@@ -210,6 +210,7 @@ mod tests {
             dialect: &dialect,
             selected: Selected::default(),
             any_nul: false,
+            ascii: 0..0,
         };
         let (mut gatherer, mut changes, mut faults) =
             (Gatherer::default(), ColumnChanges::default(), Vec::new());

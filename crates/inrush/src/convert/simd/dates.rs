@@ -1,0 +1,111 @@
+//! Dates of the form `YYYY-MM-DD`.
+
+use std::arch::x86_64::*;
+
+use super::super::date::Date;
+use super::lanes::{are_digits, digit_values, pairs, store_32};
+use super::{EightKernel, LANES, Lanes};
+
+impl EightKernel for Date {
+    fn takes_eight(&self) -> bool {
+        !self.has_formats()
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn eight(&self, lanes: &Lanes<'_>, values: &mut [i32; LANES]) -> bool {
+        let ten = _mm512_set1_epi64(10);
+        if _mm512_mask_cmpneq_epi64_mask(lanes.present, lanes.lengths, ten) != 0 {
+            return false;
+        }
+        // The third byte to the tenth: the day is the highest two.
+        let ends = lanes.words(_mm512_set1_epi64(2));
+        let Some(days) = days(lanes, ends) else {
+            return false;
+        };
+        store_32(days, values);
+        true
+    }
+}
+
+/// Days since 1970-01-01 of `YYYY-MM-DD` at the start of each field, 0 for NULL; nothing where one
+/// is not written so, or where it needs a closer look, as 29 February does. `ends` has the day's
+/// digits in its highest two bytes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
+    let first = lanes.words(_mm512_setzero_si512());
+    let hyphens = _mm512_and_si512(first, _mm512_set1_epi64(HYPHENS));
+    let has_others = _mm512_mask_cmpneq_epi64_mask(
+        lanes.present,
+        hyphens,
+        _mm512_set1_epi64(HYPHENS & 0x2D2D_2D2D_2D2D_2D2D),
+    );
+    // `YYYYMMDD` without them.
+    let year = _mm512_and_si512(first, _mm512_set1_epi64(0xFFFF_FFFF));
+    let month = _mm512_and_si512(
+        _mm512_srli_epi64::<8>(first),
+        _mm512_set1_epi64(0x0000_FFFF_0000_0000),
+    );
+    let day = _mm512_and_si512(ends, _mm512_set1_epi64(0xFFFF << 48));
+    let digits = digit_values(_mm512_or_si512(_mm512_or_si512(year, month), day));
+    let digits = _mm512_maskz_mov_epi64(lanes.present, digits);
+    if has_others != 0 || !are_digits(digits) {
+        return None;
+    }
+    // Century, year in it, month and day, in 16 bits each.
+    let pairs = pairs(digits);
+    // A hundred centuries and the year; nothing of the others.
+    let year = _mm512_madd_epi16(pairs, _mm512_set1_epi64(0x0001_0064));
+    let month = _mm512_and_si512(_mm512_srli_epi64::<32>(pairs), _mm512_set1_epi64(0xFFFF));
+    let day = _mm512_srli_epi64::<48>(pairs);
+    let of_month = _mm512_permutex2var_epi64(load(&MONTHS, 0), month, load(&MONTHS, LANES));
+    let one = _mm512_set1_epi64(1);
+    let is_unfit = _mm512_cmpge_epu64_mask(
+        _mm512_sub_epi64(day, one),
+        _mm512_srli_epi64::<32>(of_month),
+    ) | _mm512_cmpgt_epu64_mask(month, _mm512_set1_epi64(12))
+        | _mm512_cmpeq_epi64_mask(year, _mm512_setzero_si512());
+    if is_unfit & lanes.present != 0 {
+        return None;
+    }
+    // Years that begin with March have their odd day at the end.
+    let is_before_march = _mm512_cmple_epu64_mask(month, _mm512_set1_epi64(2));
+    let year = _mm512_mask_sub_epi64(year, is_before_march, year, one);
+    // Exact for all years of four digits.
+    let century = _mm512_srli_epi64::<19>(_mm512_mul_epu32(year, _mm512_set1_epi64(5243)));
+    // 365 days and a quarter.
+    let quarters = _mm512_mul_epu32(year, _mm512_set1_epi64(1461));
+    let days = _mm512_add_epi64(_mm512_srli_epi64::<2>(quarters), day);
+    let days = _mm512_sub_epi64(days, century);
+    let days = _mm512_add_epi64(days, _mm512_srli_epi64::<2>(century));
+    let before = _mm512_and_si512(of_month, _mm512_set1_epi64(0xFFFF_FFFF));
+    let days = _mm512_add_epi64(days, before);
+    let days = _mm512_sub_epi64(days, _mm512_set1_epi64(719_469));
+    Some(_mm512_maskz_mov_epi64(lanes.present, days))
+}
+
+/// The fifth byte and the eighth.
+const HYPHENS: i64 = 0xFF00_00FF_0000_0000u64 as i64;
+
+/// Of each month the days before it, in a year that begins with March, and in the upper half
+/// the days that it has in every year; no month has none.
+const MONTHS: [i64; 16] = {
+    const BEFORE: [i64; 13] = [0, 306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275];
+    const DAYS: [i64; 13] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut months = [0; 16];
+    let mut month = 1;
+    while month <= 12 {
+        months[month] = BEFORE[month] | DAYS[month] << 32;
+        month += 1;
+    }
+    months
+};
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn load(table: &[i64; 16], at: usize) -> __m512i {
+    let lanes: &[i64; LANES] = table[at..at + LANES].try_into().expect("eight of sixteen");
+    let [a, b, c, d, e, f, g, h] = *lanes;
+    _mm512_setr_epi64(a, b, c, d, e, f, g, h)
+}

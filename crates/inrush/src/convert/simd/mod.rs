@@ -1,0 +1,108 @@
+//! Columns made with the vector instructions of the machine.
+//!
+//! Everything that the step does stands in portable code first, and that code is what the other
+//! machines run. There are two ways to be quicker, and [`Instructions`] says which a machine has:
+//!
+//! - with AVX2 (and the rest of x86-64-v3) the same loops are compiled once more for those
+//!   instructions: `kernel::values`, `views::build` and the gathering of fields;
+//! - with AVX-512 the fields of a column are taken eight at a time. [`Lanes`] has eight of them in a
+//!   register, `integers`, `decimals`, `dates`, `timestamps` and `views` make their values, `spans`
+//!   finds where they stand.
+//!
+//! The values of eight fields come out whole or not at all: where one of the eight is not of the
+//! common shape, the portable kernel reads all of them, one after the other, and so decides what is
+//! a fault and words it. A type takes part by implementing [`EightKernel`] beside its
+//! [`Kernel`]. The unsafe code is in `lanes`, `spans`, `quotes` and the few calls that choose between
+//! instructions; `tests` holds each kernel against its portable twin.
+
+#[cfg(target_arch = "x86_64")]
+mod dates;
+#[cfg(target_arch = "x86_64")]
+mod decimals;
+#[cfg(not(target_arch = "x86_64"))]
+mod elsewhere;
+mod instructions;
+#[cfg(target_arch = "x86_64")]
+mod integers;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod quotes;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod spans;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;
+#[cfg(target_arch = "x86_64")]
+mod timestamps;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod views;
+
+pub use instructions::Instructions;
+#[cfg(target_arch = "x86_64")]
+pub(super) use lanes::Lanes;
+
+use super::fields::Fields;
+use super::kernel::{self, Fault, Kernel};
+
+/// Fields that are converted at once.
+pub(super) const LANES: usize = 8;
+
+/// A kernel that can also read the common shape of eight fields at once.
+pub(super) trait EightKernel: Kernel {
+    /// Whether it can for this column.
+    fn takes_eight(&self) -> bool;
+
+    /// The values of eight fields, NULL as the type's default; false where one of them has another
+    /// shape, or `quick` would not take it. What is in `values` then does not matter.
+    ///
+    /// # Safety
+    ///
+    /// The machine has AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn eight(&self, lanes: &Lanes<'_>, values: &mut [Self::Native; LANES]) -> bool;
+}
+
+/// As [`kernel::values`], eight at a time where the machine and the column allow it.
+#[inline]
+pub(super) fn values<K: EightKernel>(
+    kernel: &K,
+    fields: &Fields<'_>,
+    faults: &mut Vec<Fault>,
+) -> Vec<K::Native> {
+    #[cfg(target_arch = "x86_64")]
+    if fields.instructions.has_avx512() && kernel.takes_eight() {
+        // SAFETY: the machine has AVX-512.
+        return unsafe { values_by_eight(kernel, fields, faults) };
+    }
+    kernel::values(kernel, fields, faults)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
+)]
+fn values_by_eight<K: EightKernel>(
+    kernel: &K,
+    fields: &Fields<'_>,
+    faults: &mut Vec<Fault>,
+) -> Vec<K::Native> {
+    let mut values = vec![K::Native::default(); fields.spans.len()];
+    let (groups, rest) = values.as_chunks_mut::<LANES>();
+    let (span_groups, _) = fields.spans.as_chunks::<LANES>();
+    for (group, (spans, values)) in span_groups.iter().zip(&mut *groups).enumerate() {
+        if let Some(lanes) = Lanes::load(spans, fields.text)
+            // SAFETY: this function runs only where the machine has AVX-512.
+            && unsafe { kernel.eight(&lanes, values) }
+        {
+            continue;
+        }
+        for (lane, value) in values.iter_mut().enumerate() {
+            *value = kernel::value(kernel, fields, group * LANES + lane, faults);
+        }
+    }
+    let first = groups.len() * LANES;
+    for (lane, value) in rest.iter_mut().enumerate() {
+        *value = kernel::value(kernel, fields, first + lane, faults);
+    }
+    values
+}

@@ -1,0 +1,83 @@
+//! Where eight fields stand, from the ends that the scan found.
+
+use std::arch::x86_64::*;
+
+use super::super::fields::{Seen, Span};
+use super::super::rows::Row;
+use super::LANES;
+
+/// The spans of the field after number `before` of each row: it begins `gap_bytes` past the end of
+/// that one. Empty fields become NULL where `empty_is_null`.
+///
+/// # Panics
+///
+/// Where a row's fields are not in `field_ends`.
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
+)]
+pub(in super::super) fn append(
+    rows: &[Row],
+    field_ends: &[u32],
+    before: usize,
+    gap_bytes: u32,
+    empty_is_null: bool,
+    spans: &mut Vec<Span>,
+) -> Seen {
+    let mut seen = Seen::default();
+    let mut end_max = _mm512_setzero_si512();
+    let mut any_reversed = 0;
+    let mut null_count = 0;
+    let gap = _mm512_set1_epi64(i64::from(gap_bytes));
+    let step = _mm512_set1_epi64(before as i64);
+    // The pair's first number is not the last one of all.
+    let pairs_end = _mm512_set1_epi64(field_ends.len().saturating_sub(1) as i64);
+    let (groups, rest) = rows.as_chunks::<LANES>();
+    for group in groups {
+        // SAFETY: a row has 8 bytes, so the array has 64. `Row` is `repr(C)`: in each lane the
+        // first field is the high half.
+        let rows = unsafe { _mm512_loadu_si512(group.as_ptr().cast()) };
+        let at = _mm512_add_epi64(_mm512_srli_epi64::<32>(rows), step);
+        assert!(
+            _mm512_cmplt_epu64_mask(at, pairs_end) == 0xFF,
+            "the fields of every row are listed"
+        );
+        // SAFETY: each place and the next one are in the list, as was just asserted, and two of
+        // its numbers have the eight bytes of a lane.
+        let pairs = unsafe { _mm512_i64gather_epi64::<4>(at, field_ends.as_ptr().cast()) };
+        let starts = _mm512_add_epi64(_mm512_and_si512(pairs, _mm512_set1_epi64(0xFFFF_FFFF)), gap);
+        let ends = _mm512_srli_epi64::<32>(pairs);
+        let lengths = _mm512_sub_epi64(ends, starts);
+        any_reversed |= _mm512_cmpgt_epu64_mask(starts, ends);
+        end_max = _mm512_max_epu64(end_max, ends);
+        let mut found = _mm512_or_si512(starts, _mm512_slli_epi64::<32>(lengths));
+        if empty_is_null {
+            let is_empty = _mm512_testn_epi64_mask(lengths, lengths);
+            null_count += is_empty.count_ones();
+            found = _mm512_mask_mov_epi64(found, is_empty, _mm512_set1_epi64(0xFFFF_FFFF));
+        }
+        let mut group_spans = [Span::NULL; LANES];
+        // SAFETY: as the rows, the spans have 64 bytes and are `repr(C)`, the start first.
+        unsafe { _mm512_storeu_si512(group_spans.as_mut_ptr().cast(), found) };
+        spans.extend_from_slice(&group_spans);
+    }
+    seen.end_max = _mm512_reduce_max_epu64(end_max) as u32;
+    seen.any_reversed = any_reversed != 0;
+    seen.null_count = null_count as usize;
+    for row in rest {
+        let at = row.first_field as usize + before;
+        let start = field_ends[at] + gap_bytes;
+        let end = field_ends[at + 1];
+        seen.end_max = seen.end_max.max(end);
+        seen.any_reversed |= start > end;
+        let is_null = empty_is_null && start == end;
+        seen.null_count += usize::from(is_null);
+        spans.push(match is_null {
+            true => Span::NULL,
+            false => Span {
+                start,
+                length: end.wrapping_sub(start),
+            },
+        });
+    }
+    seen
+}
