@@ -168,9 +168,8 @@ impl<'a> Machine<'a> {
         // and for one field end of its own before each terminator.
         let room = self.field_count + (masks.len() + 1) * 2 * BLOCK_BYTES;
         if self.records.field_ends.len() < room {
-            // In growing steps: what is set here is only to be written again.
-            let doubled = room.max(2 * self.records.field_ends.len());
-            self.records.field_ends.resize(doubled, 0);
+            // No more than that: what is set here is only to be written again.
+            self.records.field_ends.resize(room, 0);
         }
         match self.kernel.instructions() {
             #[cfg(target_arch = "x86_64")]
