@@ -31,7 +31,7 @@ pub(super) mod avx512 {
     use std::arch::x86_64::*;
 
     use super::Slot;
-    use crate::pgcopy::numeric::Layout;
+    use crate::pgcopy::numeric::{Layout, SIGN_NEGATIVE};
 
     /// Makes the fields of `values` in `slots`.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512ifma,avx512vl")]
@@ -70,10 +70,10 @@ pub(super) mod avx512 {
             _mm512_mask_cmple_epu64_mask(fits_64_bits, magnitude, all(layout.quick_max as i64));
         let aligned = _mm512_mullo_epi64(magnitude, all(layout.align_factor as i64));
 
-        // 10^8 is 2^8 times 390,625. A number below 2^46 (10^16 is below 2^54) is divided by
-        // that by multiplication with 2^70 / 390,625, rounded up: the rounding, below 390,625
-        // or 2^19, adds less than 2^(46 + 19) to a product that counts in steps of 2^70 /
-        // 390,625 > 2^51, and what is left of those steps ends 2^51 below the next at least.
+        // 10^8 is 2^8 times 390,625, and `aligned` is below 10^16, so that without its last 8
+        // bits it is below 2^46. The reciprocal is 2^70 / 390,625, rounded up by less than one:
+        // the quotient comes out too large by less than 2^46 / 2^70, less than the 1 / 390,625
+        // that it may lack to the next whole number. Both factors have 52 bits at most.
         const RECIPROCAL: i64 = ((1u128 << 70).div_ceil(390_625)) as i64;
         let high = _mm512_srli_epi64::<18>(_mm512_madd52hi_epu64(
             _mm512_setzero_si512(),
@@ -129,8 +129,7 @@ pub(super) mod avx512 {
         let digits = _mm512_shuffle_epi8(digits, reversed);
         // `sign` and `dscale`: of the sign only the bit of SIGN_NEGATIVE may be set.
         let tail = i64::from(u32::from(layout.scale).swap_bytes());
-        let negative =
-            i64::from((u32::from(super::super::numeric::SIGN_NEGATIVE) << 16).swap_bytes());
+        let negative = i64::from((u32::from(SIGN_NEGATIVE) << 16).swap_bytes());
         let is_negative = _mm512_movepi64_mask(narrow);
         let tail = _mm512_mask_or_epi64(all(tail), is_negative, all(tail), all(negative));
         let middle = _mm512_or_si512(tail, _mm512_slli_epi64::<32>(digits));
@@ -173,6 +172,7 @@ pub(super) mod avx512 {
         use proptest::prelude::*;
 
         use super::*;
+        use crate::pgcopy::kernel::Kernel;
         use crate::pgcopy::numeric::quick_field;
 
         fn expected(value: i128, layout: &Layout) -> Option<Vec<u8>> {
@@ -185,12 +185,12 @@ pub(super) mod avx512 {
         }
 
         fn check(values: &[i128], scale: u8) {
-            if !is_x86_feature_detected!("avx512ifma") {
+            if !Kernel::best().fills_slots() {
                 return;
             }
             let layout = Layout::new(scale);
             let mut slots = vec![Slot::EMPTY; values.len()];
-            // SAFETY: machines with IFMA have the rest.
+            // SAFETY: the kernel that fills slots has the instructions.
             unsafe { fill(values, &layout, &mut slots) };
             for (value, slot) in values.iter().zip(&slots) {
                 let field_bytes = slot.field_bytes as usize;
