@@ -10,6 +10,9 @@
 //! This machine reads the common dialects: a delimiter of one byte, records that end with line
 //! feeds (a carriage return before them or not) or with carriage returns, no comments. Others
 //! are read by [`crate::general`].
+//!
+//! The loop over blocks is compiled once for each set of instructions that a
+//! [`Kernel`] stands for; what differs in it is in [`crate::positions`].
 
 use crate::dialect::{Dialect, Escape};
 use crate::error::{Scan, ScanError, TextEnd};

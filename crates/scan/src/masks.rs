@@ -1,6 +1,7 @@
 //! From text to bit masks: which bytes of each block of 64 are delimiters, line ends, quotes
-//! or escapes. Everything that depends on the machine is behind [`Kernel::find`]; its kernels
-//! find the same bits, and the tests hold them against each other.
+//! or escapes. What the machine can do is found out here ([`Kernel::available`]); its kernels
+//! find the same bits, and the tests hold them against each other. What is made of the bits
+//! (`machine`, `positions`) is compiled for the same kernels.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

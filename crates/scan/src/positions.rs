@@ -5,10 +5,10 @@
 
 use crate::masks::BLOCK_BYTES;
 
-/// Positions of set bits, counted from `base`.
+/// A way of going from the bits of a mask to positions.
 pub(crate) trait BitInstructions {
-    /// Writes the positions of the set bits to the first slots; what follows them may be
-    /// overwritten.
+    /// Writes the positions of the set bits, counted from `base`, to the first slots; what
+    /// follows them may be overwritten.
     ///
     /// # Safety
     ///
