@@ -4,9 +4,9 @@
 //!
 //! [`Scanner::scan`] finds records and the ends of their fields; [`decode_field`] turns a
 //! field as written into the text it means. The bytes that matter are found 64 at a time
-//! (`masks`), positions are taken from the masks (`machine`, with `regular` for most blocks and
-//! `walk` for the odd ones; `general` for uncommon dialects, `fixed` for fields at declared
-//! positions), and `reference` says the same byte by byte, for the reader and for the tests.
+//! (`masks`), positions are taken from the masks (`machine`, with `regular` for most blocks,
+//! `walk` for the odd ones and `positions` for what depends on the processor; `general` for
+//! uncommon dialects, `fixed` for fields at declared positions), and `reference` says the same byte by byte, for the reader and for the tests.
 
 mod dialect;
 mod dialect_check;
@@ -17,6 +17,7 @@ mod general;
 mod machine;
 #[doc(hidden)]
 pub mod masks;
+mod positions;
 mod records;
 #[doc(hidden)]
 pub mod reference;

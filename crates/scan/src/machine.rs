@@ -10,12 +10,18 @@
 //! This machine reads the common dialects: a delimiter of one byte, records that end with line
 //! feeds (a carriage return before them or not) or with carriage returns, no comments. Others
 //! are read by [`crate::general`].
+//!
+//! The loop over blocks is compiled once for each set of instructions that a
+//! [`Kernel`] stands for; what differs in it is in [`crate::positions`].
 
 use crate::dialect::{Dialect, Escape};
 use crate::error::{Scan, ScanError, TextEnd};
-use crate::masks::{BLOCK_BYTES, Masks, Needles};
+use crate::masks::{BLOCK_BYTES, Instructions, Kernel, Masks, Needles};
+#[cfg(target_arch = "x86_64")]
+use crate::positions::Avx512;
+use crate::positions::{BitInstructions, Portable};
 use crate::records::{Fault, FaultKind, Record, Records};
-use crate::regular::{self, write_positions};
+use crate::regular;
 use crate::terminator::Terminator;
 
 /// What of a dialect the machine asks for.
@@ -102,6 +108,7 @@ pub(crate) enum Mode {
 /// The state between two blocks, and what it has found.
 pub(crate) struct Machine<'a> {
     pub(crate) settings: Settings,
+    kernel: Kernel,
     pub(crate) text: &'a [u8],
     pub(crate) records: &'a mut Records,
     /// Field ends found so far; [`Records::field_ends`] is longer while the machine runs.
@@ -131,9 +138,15 @@ pub(crate) struct OpenRecord {
 }
 
 impl<'a> Machine<'a> {
-    pub(crate) fn new(settings: Settings, text: &'a [u8], records: &'a mut Records) -> Machine<'a> {
+    pub(crate) fn new(
+        settings: Settings,
+        kernel: Kernel,
+        text: &'a [u8],
+        records: &'a mut Records,
+    ) -> Machine<'a> {
         Machine {
             settings,
+            kernel,
             text,
             records,
             field_count: 0,
@@ -158,21 +171,44 @@ impl<'a> Machine<'a> {
         // and for one field end of its own before each terminator.
         let room = self.field_count + (masks.len() + 1) * 2 * BLOCK_BYTES;
         if self.records.field_ends.len() < room {
-            // In growing steps: what is set here is only to be written again.
-            let doubled = room.max(2 * self.records.field_ends.len());
-            self.records.field_ends.resize(doubled, 0);
+            // No more than that: what is set here is only to be written again.
+            self.records.field_ends.resize(room, 0);
         }
+        match self.kernel.instructions() {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the kernel says that the machine has AVX-512.
+            Instructions::Avx512 => unsafe { take_avx512(self, base, masks) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the kernel says that the machine has what comes with AVX2.
+            Instructions::Avx2 => unsafe { take_avx2(self, base, masks) },
+            _ => self.take_blocks::<Portable>(base, masks),
+        }
+    }
+
+    /// Takes the blocks of a stripe; [`Machine::take`] has made room. Inlined with all that it
+    /// calls for every block, so that each of the functions that call it is compiled for its
+    /// own machine.
+    #[inline(always)]
+    fn take_blocks<I: BitInstructions>(
+        &mut self,
+        base: u32,
+        masks: &[Masks],
+    ) -> Result<(), ScanError> {
         let mut base = base;
         for masks in masks {
-            self.take_block(base, masks)?;
+            self.take_block::<I>(base, masks)?;
             self.line_count += masks.newlines.count_ones();
             base = base.wrapping_add(BLOCK_BYTES as u32);
         }
         Ok(())
     }
 
-    #[inline]
-    fn take_block(&mut self, base: u32, masks: &Masks) -> Result<(), ScanError> {
+    #[inline(always)]
+    fn take_block<I: BitInstructions>(
+        &mut self,
+        base: u32,
+        masks: &Masks,
+    ) -> Result<(), ScanError> {
         let (paired_returns, bare_returns) = match masks.returns {
             0 => (0, 0),
             _ => self.sorted_returns(base, masks),
@@ -180,7 +216,7 @@ impl<'a> Machine<'a> {
         match self.settings.form {
             Form::Plain => {
                 let newlines = masks.newlines;
-                self.regular_block::<false>(
+                self.regular_block::<I, false>(
                     base,
                     masks,
                     masks.delimiters,
@@ -208,7 +244,7 @@ impl<'a> Machine<'a> {
                         }
                         let (delimiters, newlines) = (found.delimiters, found.newlines);
                         let bare_returns = bare_returns & !found.inside;
-                        self.regular_block::<false>(
+                        self.regular_block::<I, false>(
                             base,
                             masks,
                             delimiters,
@@ -229,7 +265,7 @@ impl<'a> Machine<'a> {
             Form::Escapes => {
                 let carried = self.escaped_position == Some(base);
                 let escaped = regular::escaped(masks.specials, carried);
-                self.regular_block::<true>(
+                self.regular_block::<I, true>(
                     base,
                     masks,
                     masks.delimiters & !escaped.bytes,
@@ -253,7 +289,7 @@ impl<'a> Machine<'a> {
             Form::Quotes { .. } => match self.mode {
                 Mode::Unquoted if masks.specials == 0 => {
                     let newlines = masks.newlines;
-                    self.regular_block::<false>(
+                    self.regular_block::<I, false>(
                         base,
                         masks,
                         masks.delimiters,
@@ -285,7 +321,7 @@ impl<'a> Machine<'a> {
     /// are the bytes that an escape has made ordinary, `bare_returns` carriage returns outside
     /// quotes that no line feed follows.
     #[inline(always)]
-    fn regular_block<const ESCAPES: bool>(
+    fn regular_block<I: BitInstructions, const ESCAPES: bool>(
         &mut self,
         base: u32,
         masks: &Masks,
@@ -295,7 +331,7 @@ impl<'a> Machine<'a> {
         bare_returns: u64,
     ) -> Result<(), ScanError> {
         if bare_returns == 0 {
-            self.take_ends::<ESCAPES, false>(base, masks, delimiters, newlines, escaped, 0)
+            self.take_ends::<I, ESCAPES, false>(base, masks, delimiters, newlines, escaped, 0)
         } else {
             self.take_ends_and_returns::<ESCAPES>(
                 base,
@@ -321,11 +357,18 @@ impl<'a> Machine<'a> {
         escaped: u64,
         bare_returns: u64,
     ) -> Result<(), ScanError> {
-        self.take_ends::<ESCAPES, true>(base, masks, delimiters, newlines, escaped, bare_returns)
+        self.take_ends::<Portable, ESCAPES, true>(
+            base,
+            masks,
+            delimiters,
+            newlines,
+            escaped,
+            bare_returns,
+        )
     }
 
     #[inline(always)] // Once for each form: measured, a tenth quicker than one for all.
-    fn take_ends<const ESCAPES: bool, const RETURNS: bool>(
+    fn take_ends<I: BitInstructions, const ESCAPES: bool, const RETURNS: bool>(
         &mut self,
         base: u32,
         masks: &Masks,
@@ -340,7 +383,10 @@ impl<'a> Machine<'a> {
             delimiters | newlines
         };
         let before = self.field_count;
-        write_positions(ends, base, &mut self.records.field_ends[before..]);
+        let slots = self.records.field_ends[before..].first_chunk_mut();
+        let slots = slots.expect("`take` made room for every byte");
+        // SAFETY: who calls `take_blocks` with these instructions has them.
+        unsafe { I::write_positions(ends, base, slots) };
         let mut end_count = ends.count_ones() as usize;
         let mut newlines = newlines;
         // Field ends that were put in or taken out, against the masks.
@@ -559,4 +605,18 @@ impl<'a> Machine<'a> {
             self.settings.record_bytes_max,
         )
     }
+}
+
+/// [`Machine::take_blocks`] with AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn take_avx512(machine: &mut Machine, base: u32, masks: &[Masks]) -> Result<(), ScanError> {
+    machine.take_blocks::<Avx512>(base, masks)
+}
+
+/// [`Machine::take_blocks`] with the instructions for bits that came with AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn take_avx2(machine: &mut Machine, base: u32, masks: &[Masks]) -> Result<(), ScanError> {
+    machine.take_blocks::<Portable>(base, masks)
 }

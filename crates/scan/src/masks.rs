@@ -1,9 +1,12 @@
 //! From text to bit masks: which bytes of each block of 64 are delimiters, line ends, quotes
-//! or escapes. Everything that depends on the machine is behind [`Kernel::find`]; its kernels
-//! find the same bits, and the tests hold them against each other.
+//! or escapes. What the machine can do is found out here ([`Kernel::available`]); its kernels
+//! find the same bits, and the tests hold them against each other. What is made of the bits
+//! (`machine`, `positions`) is compiled for the same kernels.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
@@ -41,10 +44,13 @@ pub struct Masks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel(Instructions);
 
-/// Private, so that only [`Kernel::available`] says what the machine can run.
+/// Kept inside a [`Kernel`], so that only [`Kernel::available`] says what the machine can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Instructions {
-    /// 32 bytes at a time.
+pub(crate) enum Instructions {
+    /// 64 bytes at a time: AVX-512 with VBMI2, and all of the next.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    /// 32 bytes at a time: AVX2, BMI1, BMI2, LZCNT and POPCNT, which came together.
     #[cfg(target_arch = "x86_64")]
     Avx2,
     /// 16 bytes at a time; every x86-64 has it.
@@ -60,7 +66,19 @@ impl Kernel {
         let mut kernels = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx2") {
+            let has_avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("lzcnt")
+                && is_x86_feature_detected!("popcnt");
+            let has_avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512vbmi2");
+            if has_avx2 && has_avx512 {
+                kernels.push(Kernel(Instructions::Avx512));
+            }
+            if has_avx2 {
                 kernels.push(Kernel(Instructions::Avx2));
             }
             kernels.push(Kernel(Instructions::Sse2));
@@ -73,6 +91,11 @@ impl Kernel {
     pub fn best() -> Kernel {
         // The portable one is always there.
         Kernel::available()[0]
+    }
+
+    /// What the machine has, for all that is compiled more than once.
+    pub(crate) fn instructions(self) -> Instructions {
+        self.0
     }
 
     /// Finds the masks of `blocks`, one for each.
@@ -91,6 +114,9 @@ impl Kernel {
         masks: &mut [Masks],
     ) {
         match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `available` makes this one only where the machine has AVX-512.
+            Instructions::Avx512 => unsafe { avx512::find::<SPECIALS>(blocks, needles, masks) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `available` makes this one only where the machine has AVX2.
             Instructions::Avx2 => unsafe { avx2::find::<SPECIALS>(blocks, needles, masks) },

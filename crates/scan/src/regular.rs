@@ -38,7 +38,7 @@ pub(crate) struct Found {
 /// a doubled quote closes and opens again at once. That holds as long as each quote that opens
 /// stands behind a delimiter, a line end or a closing quote, and each that closes before one
 /// of the same. `returns` are the `\r` that belong to a `\r\n`; where that ends no record, none.
-#[inline]
+#[inline(always)]
 pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Option<Found> {
     let quotes = masks.specials;
     let (inside_before, starts_field, follows_closed) = match prior {
@@ -93,7 +93,7 @@ pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Optio
 }
 
 /// Each bit becomes the exclusive or of itself and all bits below it.
-#[inline]
+#[inline(always)]
 pub(crate) fn exclusive_or_of_all_below(bits: u64) -> u64 {
     // Most blocks of most text have no quotes.
     if bits == 0 {
@@ -119,7 +119,7 @@ pub(crate) struct Escaped {
 /// Finds the bytes that escapes have made ordinary, some of them escapes themselves: in a run
 /// of escapes every second one. The addition carries through each run that starts at an odd
 /// bit, so that it comes out at the run's end; simdjson does the same with backslashes.
-#[inline]
+#[inline(always)]
 pub(crate) fn escaped(escapes: u64, carried: bool) -> Escaped {
     const EVEN: u64 = 0x5555_5555_5555_5555;
     let carried = u64::from(carried);
@@ -137,24 +137,5 @@ pub(crate) fn escaped(escapes: u64, carried: bool) -> Escaped {
     Escaped {
         bytes: (EVEN ^ inverted) & follows,
         carries,
-    }
-}
-
-/// Writes the positions of the set bits to `slots`, which must have room for 64. Eight at a
-/// time, wanted or not: a branch for each would cost more than the writing.
-#[inline]
-pub(crate) fn write_positions(bits: u64, base: u32, slots: &mut [u32]) {
-    let count = bits.count_ones();
-    let mut bits = bits;
-    let mut written = 0;
-    for slots in slots[..64].as_chunks_mut::<8>().0 {
-        if written >= count {
-            break;
-        }
-        for slot in slots {
-            *slot = base.wrapping_add(bits.trailing_zeros());
-            bits &= bits.wrapping_sub(1);
-        }
-        written += 8;
     }
 }

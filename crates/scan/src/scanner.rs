@@ -90,7 +90,7 @@ impl Scanner {
         records.gap_bytes = 1;
         match &self.way {
             Way::Common(settings) => {
-                let mut machine = Machine::new(*settings, text, records);
+                let mut machine = Machine::new(*settings, self.kernel, text, records);
                 let needles = &settings.needles;
                 each_stripe(self.kernel, needles, text, |base, masks| {
                     machine.take(base, masks)

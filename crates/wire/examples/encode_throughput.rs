@@ -11,7 +11,7 @@ use arrow_array::{
     builder::StringViewBuilder,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
-use inrush_wire::{BinaryEncoder, PgType, TextEncoder};
+use inrush_wire::{BinaryEncoder, Kernel, PgType, TextEncoder};
 
 /// Rows of a batch, as many as a stream converts at a time.
 const ROWS: usize = 1024;
@@ -22,10 +22,12 @@ fn main() {
     let (types, plain) = lineitem(false);
     let (_, with_nulls) = lineitem(true);
     for (name, batch) in [("no NULLs", &plain), ("a tenth NULL", &with_nulls)] {
-        let mut encoder = BinaryEncoder::new(types.clone());
-        measure(&format!("binary, {name}"), |out| {
-            encoder.encode(batch, out).expect("the batch fits");
-        });
+        for kernel in Kernel::available() {
+            let mut encoder = BinaryEncoder::with_kernel(types.clone(), kernel);
+            measure(&format!("binary, {name}, {kernel:?}"), |out| {
+                encoder.encode(batch, out).expect("the batch fits");
+            });
+        }
         let mut encoder = TextEncoder::new();
         measure(&format!("text, {name}"), |out| {
             encoder.encode(batch, out).expect("the batch fits");

@@ -17,5 +17,7 @@ mod pgcopy;
 mod pgtext;
 
 pub use error::EncodeError;
+#[doc(hidden)]
+pub use pgcopy::Kernel;
 pub use pgcopy::{BinaryEncoder, PgType};
 pub use pgtext::TextEncoder;

@@ -1,5 +1,7 @@
 //! The columns of a batch as plain slices, and how a value of each is written.
 
+use std::ops::Range;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
@@ -10,12 +12,25 @@ use arrow_buffer::{BooleanBuffer, Buffer};
 use arrow_schema::DataType;
 
 use super::PgType;
+use super::kernel::Kernel;
 use super::numeric::{DECIMAL_FIELD_BYTES_MAX, Layout, quick_field, wide_field};
+#[cfg(target_arch = "x86_64")]
+use super::numeric_slots::avx512;
+use super::numeric_slots::{Slot, TILE_ROWS};
 use super::numeric_text::{self, DecimalText, short_layout};
 use super::temporal::{postgres_date, postgres_time, postgres_timestamp};
 use super::writer::{Cursor, view_bytes};
 use crate::error::ValueFault;
 use crate::limits::FIELD_BYTES_MAX;
+
+/// Memory that rows are put together with, kept from batch to batch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scratch {
+    /// Where long numbers are put together.
+    number: Vec<u8>,
+    /// The fields of a tile that were made before its rows.
+    pub(super) slots: Vec<Slot>,
+}
 
 /// A column of a batch.
 pub(super) struct Column<'a> {
@@ -35,6 +50,8 @@ enum Values<'a> {
     Float4(&'a [f32]),
     Float8(&'a [f64]),
     Decimal(&'a [i128], Layout),
+    /// The fields of a tile are made before its rows, in slots from this one on.
+    DecimalInSlots(&'a [i128], Layout, usize),
     NumericText(Views<'a>),
     Text(Views<'a>),
     Jsonb(Views<'a>),
@@ -56,8 +73,14 @@ struct Views<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// The column of an array; `None` where its Arrow type does not fit.
-    pub(super) fn new(pg_type: PgType, array: &'a dyn Array) -> Option<Column<'a>> {
+    /// The column of an array; `None` where its Arrow type does not fit. Where the kernel makes
+    /// fields before their rows, `slot_count` grows by the slots that the column takes.
+    pub(super) fn new(
+        pg_type: PgType,
+        array: &'a dyn Array,
+        kernel: Kernel,
+        slot_count: &mut usize,
+    ) -> Option<Column<'a>> {
         if !pg_type.takes(array.data_type()) {
             return None;
         }
@@ -69,11 +92,18 @@ impl<'a> Column<'a> {
             PgType::Float4 => Values::Float4(array.as_primitive::<Float32Type>().values()),
             PgType::Float8 => Values::Float8(array.as_primitive::<Float64Type>().values()),
             PgType::Numeric => match array.data_type() {
-                DataType::Decimal128(_, scale) => Values::Decimal(
-                    array.as_primitive::<Decimal128Type>().values(),
+                DataType::Decimal128(_, scale) => {
+                    let values = array.as_primitive::<Decimal128Type>().values();
                     // `takes` lets scales from 0 to 38 through.
-                    Layout::new(*scale as u8),
-                ),
+                    let layout = Layout::new(*scale as u8);
+                    if kernel.fills_slots() {
+                        let first_slot = *slot_count;
+                        *slot_count += TILE_ROWS;
+                        Values::DecimalInSlots(values, layout, first_slot)
+                    } else {
+                        Values::Decimal(values, layout)
+                    }
+                }
                 _ => Values::NumericText(Views::new(array.as_string_view())),
             },
             PgType::Text => Values::Text(Views::new(array.as_string_view())),
@@ -129,7 +159,7 @@ impl<'a> Column<'a> {
             Values::Int8(values) | Values::Time(values) | Values::Timestamp(values) => values.len(),
             Values::Float4(values) => values.len(),
             Values::Float8(values) => values.len(),
-            Values::Decimal(values, _) => values.len(),
+            Values::Decimal(values, _) | Values::DecimalInSlots(values, ..) => values.len(),
             Values::NumericText(views) | Values::Text(views) | Values::Jsonb(views) => {
                 views.views.len()
             }
@@ -150,7 +180,7 @@ impl<'a> Column<'a> {
             Values::Int2(_) => (6, 0),
             Values::Int4(_) | Values::Float4(_) | Values::Date(_) => (8, 0),
             Values::Int8(_) | Values::Float8(_) | Values::Time(_) | Values::Timestamp(_) => (12, 0),
-            Values::Decimal(..) => (DECIMAL_FIELD_BYTES_MAX, 0),
+            Values::Decimal(..) | Values::DecimalInSlots(..) => (DECIMAL_FIELD_BYTES_MAX, 0),
             // Each four decimal digits make two bytes, with one group begun on either side of
             // the point: half the text and 4 bytes. A short number goes the way of Decimal.
             Values::NumericText(views) => (DECIMAL_FIELD_BYTES_MAX, self.text_bytes(views)?),
@@ -187,6 +217,25 @@ impl<'a> Column<'a> {
         Ok(sum)
     }
 
+    /// Makes the fields of a tile's rows, where the column has slots for them.
+    ///
+    /// # Safety
+    ///
+    /// The machine has the instructions of the kernel that the column was made with.
+    #[inline(always)]
+    pub(super) unsafe fn fill_slots(&self, rows: Range<usize>, slots: &mut [Slot]) {
+        if let Values::DecimalInSlots(values, layout, first_slot) = &self.values {
+            let slots = &mut slots[*first_slot..first_slot + rows.len()];
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: only the kernel that has them makes columns with slots.
+            unsafe {
+                avx512::fill(&values[rows], layout, slots)
+            };
+            #[cfg(not(target_arch = "x86_64"))]
+            let _ = (values, layout, slots);
+        }
+    }
+
     /// Writes the value of a row, or NULL.
     ///
     /// # Safety
@@ -196,7 +245,7 @@ impl<'a> Column<'a> {
     pub(super) unsafe fn put(
         &self,
         row: usize,
-        scratch: &mut Vec<u8>,
+        scratch: &mut Scratch,
         cursor: Cursor,
     ) -> Result<Cursor, ValueFault> {
         // SAFETY: the caller's contract; the validity has as many bits as there are rows.
@@ -213,12 +262,13 @@ impl<'a> Column<'a> {
     /// # Safety
     ///
     /// `row` is below the row count and not NULL; where the cursor stands, as many bytes are
-    /// reserved as [`Column::bytes_max`] counts for that row, and the slack.
+    /// reserved as [`Column::bytes_max`] counts for that row, and the slack. The slots hold the
+    /// fields of the row's tile.
     #[inline(always)]
     pub(super) unsafe fn put_value(
         &self,
         row: usize,
-        scratch: &mut Vec<u8>,
+        scratch: &mut Scratch,
         cursor: Cursor,
     ) -> Result<Cursor, ValueFault> {
         // SAFETY: the caller's contract; `new` has seen that all slices have enough elements.
@@ -234,9 +284,17 @@ impl<'a> Column<'a> {
                 Values::Decimal(values, layout) => {
                     put_decimal(*values.get_unchecked(row), layout, cursor)
                 }
+                Values::DecimalInSlots(values, layout, first_slot) => {
+                    let slot = scratch.slots.get_unchecked(first_slot + row % TILE_ROWS);
+                    if slot.field_bytes != 0 {
+                        cursor.put_slot(slot)
+                    } else {
+                        cursor.put_wide_numeric(&wide_field(*values.get_unchecked(row), layout))
+                    }
+                }
                 Values::NumericText(views) => put_numeric_text(
                     view_bytes(views.views.get_unchecked(row), views.buffers),
-                    scratch,
+                    &mut scratch.number,
                     cursor,
                 )?,
                 Values::Text(views) => {

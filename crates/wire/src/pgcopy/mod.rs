@@ -14,22 +14,30 @@
 //!    ([`writer`]). Stores may be wider than the field: what a store writes too much, the next
 //!    one overwrites, and a slack at the end takes the last.
 //!
+//! Step 3 is compiled more than once, and what the machine has is found out when it runs
+//! ([`kernel`]). With AVX-512 the `numeric` fields of a few rows are made before these rows are
+//! written, eight fields at a time ([`numeric_slots`]).
+//!
 //! # Before you change it
 //!
 //! `unsafe` stands in [`writer`] (raw stores into reserved memory) and in [`column`] (reads by
-//! row without bounds checks), nowhere else but in the one call that joins them. What keeps it
+//! row without bounds checks), in [`numeric_slots`] (loads and stores of vectors), and where
+//! [`binary`] joins them. What keeps it
 //! sound is the sum of step 2: a field that may become longer than its column's
 //! `bytes_max` says is a write past the end. `tests/wire/plain.rs` holds an encoder without any of it,
 //! which must give the same bytes.
 
 mod binary;
 mod column;
+mod kernel;
 mod numeric;
+mod numeric_slots;
 mod numeric_text;
 mod pg_type;
 pub(crate) mod temporal;
 mod writer;
 
 pub use binary::BinaryEncoder;
+pub use kernel::Kernel;
 pub use pg_type::PgType;
 pub(crate) use pg_type::is_interval;

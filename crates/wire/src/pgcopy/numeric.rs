@@ -29,13 +29,13 @@ pub(super) const DECIMAL_FIELD_BYTES_MAX: usize = 12 + 2 * WIDE_DIGITS_MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     /// Digits after the point.
-    scale: u16,
+    pub(super) scale: u16,
     /// Makes the number of digits after the point a multiple of four.
-    align_factor: u64,
+    pub(super) align_factor: u64,
     /// The largest value that, times `align_factor`, is below 10^16: four digits to base 10000.
-    quick_max: u64,
+    pub(super) quick_max: u64,
     /// The weight of the first of those four digits.
-    quick_weight: i16,
+    pub(super) quick_weight: i16,
 }
 
 impl Layout {

@@ -3,6 +3,7 @@
 use arrow_buffer::Buffer;
 
 use super::numeric::{QuickField, WideField};
+use super::numeric_slots::Slot;
 
 /// What a store may write behind the end of its field. It must be reserved behind the last.
 pub(super) const SLACK_BYTES: usize = 64;
@@ -136,6 +137,17 @@ impl Cursor {
             self.store(field.tail.to_be_bytes(), 8);
             self.store(field.digits.to_be_bytes(), 12);
             self.behind(field.field_bytes)
+        }
+    }
+
+    /// A `numeric` of at most four digits, made before: up to 20 bytes.
+    #[inline(always)]
+    pub(super) unsafe fn put_slot(self, slot: &Slot) -> Cursor {
+        // SAFETY: see above; a slot is 32 bytes, all of which are initialized.
+        unsafe {
+            let bytes = std::ptr::from_ref(slot).cast::<[u8; size_of::<Slot>()]>();
+            self.store(bytes.read(), 0);
+            self.behind(slot.field_bytes as usize)
         }
     }
 

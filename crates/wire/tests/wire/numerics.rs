@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Decimal128Array, StringViewArray};
 use inrush_wire::limits::{NUMERIC_DIGITS_AFTER_POINT_MAX, NUMERIC_DIGITS_BEFORE_POINT_MAX};
-use inrush_wire::{BinaryEncoder, EncodeError, PgType};
+use inrush_wire::{BinaryEncoder, EncodeError, Kernel, PgType};
 use proptest::prelude::*;
 
 use crate::batches::{any_decimal, batch};
@@ -22,10 +22,19 @@ fn encode_decimals(values: Vec<i128>, scale: i8) -> Vec<u8> {
     let rows = values.len();
     let array = Decimal128Array::new(values.into(), None)
         .with_data_type(arrow_schema::DataType::Decimal128(38, scale));
-    let mut out = Vec::new();
-    BinaryEncoder::new(vec![PgType::Numeric])
-        .encode(&batch(vec![Arc::new(array)], rows), &mut out)
-        .expect("every decimal fits");
+    let batch = batch(vec![Arc::new(array)], rows);
+    let encode = |kernel: Kernel| {
+        let mut out = Vec::new();
+        BinaryEncoder::with_kernel(vec![PgType::Numeric], kernel)
+            .encode(&batch, &mut out)
+            .expect("every decimal fits");
+        out
+    };
+    let kernels = Kernel::available();
+    let out = encode(kernels[0]);
+    for kernel in &kernels[1..] {
+        assert!(out == encode(*kernel), "{kernel:?} differs");
+    }
     out
 }
 

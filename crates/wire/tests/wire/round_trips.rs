@@ -1,6 +1,6 @@
 //! Random batches through the encoder, and back through the decoder.
 
-use inrush_wire::{BinaryEncoder, PgType};
+use inrush_wire::{BinaryEncoder, Kernel, PgType};
 use proptest::prelude::*;
 
 use crate::batches::{any_batch, batch};
@@ -22,11 +22,13 @@ proptest! {
 
     #[test]
     fn same_bytes_as_its_plain_twin((types, batch) in any_batch()) {
-        let mut out = b"before".to_vec();
-        let mut encoder = BinaryEncoder::new(types.clone());
-        encoder.encode(&batch, &mut out).expect("all values fit");
-        prop_assert_eq!(&out[..6], b"before");
-        prop_assert_eq!(&out[6..], plain::encode(&types, &batch));
+        for kernel in Kernel::available() {
+            let mut out = b"before".to_vec();
+            let mut encoder = BinaryEncoder::with_kernel(types.clone(), kernel);
+            encoder.encode(&batch, &mut out).expect("all values fit");
+            prop_assert_eq!(&out[..6], b"before");
+            prop_assert_eq!(&out[6..], plain::encode(&types, &batch), "{:?}", kernel);
+        }
     }
 
     /// A stream does not depend on how its rows are cut into batches.

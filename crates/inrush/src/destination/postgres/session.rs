@@ -12,6 +12,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
 use super::address::{Address, Keepalive, Place, SslMode};
+use super::copy::BLOCK_BYTES;
 use super::error::{DestinationError, chain};
 use super::socket::{SocketWatch, Watched, WatchedTls};
 use super::tls;
@@ -19,6 +20,12 @@ use crate::pace::Pace;
 
 /// How long a connection may take to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What the send buffer of a unix socket is asked to hold: a block of encoded rows whole, with
+/// what the kernel counts around it, so that a block is one call and one wake-up. By default it
+/// holds less than a block, and each block waited for the server in its middle. TCP finds its own
+/// size, which asking for one would end.
+const UNIX_SEND_BUFFER_BYTES: usize = 2 * BLOCK_BYTES;
 
 /// Settings of every session. Timeouts of the site are for its applications: a load takes as long
 /// as it takes, and stops at the user's word. An empty search path makes every name ours or
@@ -206,6 +213,8 @@ async fn connect(
             let stream = UnixStream::connect(&path)
                 .await
                 .map_err(|error| unreachable(place, &error))?;
+            // The system may allow less, or nothing: then blocks go in more than one piece.
+            let _ = SockRef::from(&stream).set_send_buffer_size(UNIX_SEND_BUFFER_BYTES);
             let watch = Arc::new(SocketWatch::default());
             let mut config = config.clone();
             // libpq does not use TLS on a unix socket either, whatever sslmode says.
