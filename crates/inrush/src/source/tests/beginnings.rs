@@ -148,7 +148,7 @@ fn a_header_behind_the_first_range_is_no_row() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn ranges_of_any_beginning_are_the_whole(
