@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from command import CLEAN, Inrush
+from command import CLEAN, LOADED_WITH_REJECTS, Inrush, Outcome
 from contents import assert_same_rows
-from packages import flow, package
+from packages import Value, flow, package
 from servers import Database
 
 TABLE = "CREATE TABLE people (id int NOT NULL, name text, balance numeric(10,2))"
@@ -279,3 +279,33 @@ def test_a_name_with_odd_characters_stays_a_name(
     words = ("load", file, "--to", newest_database.url, "--table", '"Od.d"."ta""b;le"')
     inrush(*words).expect(CLEAN)
     assert newest_database.rows('SELECT "Sel ect" FROM "Od.d"."ta""b;le"') == [(1,)]
+
+
+def test_a_position_inside_a_character_is_a_reject(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    file = inrush.write("f.dat", "Ann Mueller DE\nJose GonzaléDE\nBob Ross    AT\n")
+    form: Value = {"fixed": [[1, 12], [13, 2]], "header": False, "extra_fields": "ignore"}
+    columns: Value = ["name text", "country text"]
+    limit: Value = {"rows_max": 1}
+
+    def load(form: Value, table: str) -> Outcome:
+        written = flow(table, file, format=form, columns=columns, rejects=limit)
+        return inrush("run", inrush.write("p.toml", package(newest_database.url, written)))
+
+    outcome = load(form, "bytes").expect(LOADED_WITH_REJECTS)
+    (reject,) = outcome.rejects()
+    assert (reject["line"], reject["column"], reject["code"]) == (2, "name", "invalid_utf8")
+    assert "field 1 ends inside the character 'é'" in reject["reason"]
+    assert "bytes 12 to 13 of the record" in reject["reason"]
+    assert 'fixed_unit = "characters"' in reject["reason"]
+    assert newest_database.rows("SELECT * FROM bytes ORDER BY name") == [
+        ("Ann Mueller", "DE"),
+        ("Bob Ross", "AT"),
+    ]
+    load({**form, "fixed_unit": "characters"}, "characters").expect(CLEAN)
+    assert newest_database.rows("SELECT * FROM characters ORDER BY name") == [
+        ("Ann Mueller", "DE"),
+        ("Bob Ross", "AT"),
+        ("Jose Gonzalé", "DE"),
+    ]

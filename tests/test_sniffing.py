@@ -136,3 +136,55 @@ def test_a_tsv_whose_first_row_is_the_names_has_a_header(
     assert newest_database.rows("SELECT id, note FROM t") == [("1", "x")]
     inrush("load", nearly, *to, "--format", "tsv,no_header").expect(CLEAN, "is loaded as a row")
     assert len(newest_database.rows("SELECT id FROM t")) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("1^Smith, John\n2^Doe, Jane\n3^Roe, Max\n", [("1", "Smith, John"), ("2", "Doe, Jane")]),
+        (
+            '"n"~"amount"\n"1"~"4,911,967.95"\n"2"~"5,911,967.95"\n"3"~"6,911,967.95"\n',
+            [("1", "4,911,967.95"), ("2", "5,911,967.95")],
+        ),
+    ],
+)
+def test_commas_inside_of_values_part_nothing(
+    newest_database: Database, inrush: Inrush, text: str, rows: list[object]
+) -> None:
+    file = inrush.write("a.csv", text)
+    inrush("load", file, "--to", newest_database.url, "--table", "t").expect(CLEAN)
+    names = "n::text, amount" if '"n"' in text else "column_1::text, column_2"
+    assert newest_database.rows(f"SELECT {names} FROM t ORDER BY 1")[:2] == rows
+
+
+def test_a_word_that_no_sample_shows_is_no_boolean(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    pad = "x" * 990
+    lines = [f"{number},true,{pad}\n" for number in range(40_000)]
+    # Between the last two places that are looked at.
+    lines[39_600] = f"39600,1,{pad}\n"
+    file = inrush.write("flags.csv", "id,ok,note\n" + "".join(lines))
+    url = newest_database.url
+    load = ("load", file, "--to", url, "--table", "flags")
+    said = inrush(*load).expect(REJECT_LIMIT, "the types were guessed from")
+    said.expect(REJECT_LIMIT, "not one of the column's words")
+    # The package that says the same guess does the same.
+    inrush("init", file, "--to", url, "--table", "flags").expect(CLEAN)
+    written = (inrush.folder / "flags.toml").read_text()
+    assert 'true_words = ["true"], false_words = ["false"]' in written
+    inrush("run", "flags.toml").expect(REJECT_LIMIT, "not one of the column's words")
+    # Declared columns take PostgreSQL's words.
+    inrush(*load, "--columns", "id integer, ok boolean, note text").expect(CLEAN)
+    assert newest_database.rows("SELECT ok FROM flags WHERE id = 39600") == [(True,)]
+
+
+def test_a_header_with_names_of_the_server(newest_database: Database, inrush: Inrush) -> None:
+    file = inrush.write("a.csv", "ctid,xmin,id\n1,2,3\n4,5,6\n7,8,9\n")
+    outcome = inrush("load", file, "--to", newest_database.url, "--table", "t").expect(CLEAN)
+    outcome.expect(CLEAN, "gives every table: field 1 is called ctid_2")
+    assert newest_database.rows("SELECT ctid_2, xmin_2, id FROM t ORDER BY id") == [
+        (1, 2, 3),
+        (4, 5, 6),
+        (7, 8, 9),
+    ]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from command import CLEAN, FAILED, LOADED_WITH_REJECTS, Inrush, Outcome
+from command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
 from contents import state
 from packages import Value, flow, package
 from servers import Database
@@ -283,3 +283,110 @@ def test_a_user_can_prove_it(inrush: Inrush, kind: Kind) -> None:
     for more in ([], ["--range-bytes", "777"]):
         outcome = inrush("verify", "--split", kind.name, "--format", format_words, *more)
         outcome.expect(CLEAN, "the same in pieces as in one go")
+
+
+MARK = "\ufeff"
+NAMES = "".join(f"{number},name{number}\n" for number in range(300))
+BEGINNINGS = {
+    "mark": f"{MARK}id,name\n1,Ann\n2,Bob\n",
+    "blank_lines": f"\n\nid,name\n{NAMES}",
+    "comment": f"# exported 2024-01-01 by the nightly job of the warehouse\nid,name\n{NAMES}",
+    "long_comment": f"# {'x' * 300}\nid,name\n{NAMES * 20}",
+}
+
+
+@pytest.mark.parametrize("name", BEGINNINGS)
+def test_what_stands_before_the_header_is_no_difference(inrush: Inrush, name: str) -> None:
+    inrush.write("a.csv", BEGINNINGS[name])
+    for more in ([], ["--range-bytes", "1"]):
+        outcome = inrush("verify", "--split", "a.csv", *more)
+        outcome.expect(CLEAN, "the same in pieces as in one go")
+
+
+@pytest.mark.parametrize("text", [f"{MARK}1,Ann\n2,Bob\n", f"{MARK}\n1,Ann\n"])
+def test_a_mark_before_rows_is_no_difference(inrush: Inrush, text: str) -> None:
+    inrush.write("a.csv", text)
+    words = ("--format", "csv,no_header", "--range-bytes")
+    for range_bytes in ("1", "2", "3", "4", "5"):
+        outcome = inrush("verify", "--split", "a.csv", *words, range_bytes)
+        outcome.expect(CLEAN, "the same in pieces as in one go")
+
+
+@pytest.mark.parametrize("quote", ["", ",quote="])
+def test_a_header_behind_the_first_range_is_no_row(
+    newest_database: Database, inrush: Inrush, quote: str
+) -> None:
+    # Files are cut from 16 MiB on, here in the middle of the comments.
+    comments = f"# {'what it is, ' * 80}\n" * 13_500
+    rows = [(number, noise(number)) for number in range(60_000)]
+    text = "".join(f"{number},{note}\n" for number, note in rows)
+    file = inrush.write("a.csv", f"{comments}id,note\n{text}")
+    words = ("--format", f"csv,comment=#{quote}", "--columns", "id int, note text")
+    to = ("--to", newest_database.url, "--table", "t")
+    inrush("load", file, *to, *words, "--streams", "2").expect(CLEAN)
+    found = newest_database.rows("SELECT id, coalesce(note, '') FROM t ORDER BY id")
+    assert found == rows
+
+
+@pytest.mark.parametrize("name", ["one.tsv.gz", "wide.tsv"])
+def test_an_end_marker_is_a_reject_wherever_a_chunk_ends(
+    newest_database: Database, inrush: Inrush, name: str
+) -> None:
+    # Every chunk of every range ends right behind one, or nearly so.
+    noted = [f"{number}\t{noise(number)}\n" for number in range(60_000)]
+    text = "".join(line + "\\.\n" * (number % 2) for number, line in enumerate(noted))
+    write = gzip.compress if name.endswith(".gz") else lambda text: text.decode().encode("utf-16")
+    file = inrush.write(name, write(text.encode()))
+    lines = [line for line, written in enumerate(text.splitlines(), 1) if written == "\\."]
+    # The last one ends the file.
+    expected = lines[:-1]
+    for streams in ("1", "3"):
+        words = ("--format", "tsv", "--columns", "id int, note text", "--max-rejects", "99999")
+        to = ("--to", newest_database.url, "--table", f"t{streams}", "--streams", streams)
+        outcome = inrush("load", file, *to, *words).expect(LOADED_WITH_REJECTS)
+        found = outcome.rejects()
+        assert [reject["line"] for reject in found] == expected
+        assert {reject["code"] for reject in found} == {"end_marker"}
+        assert newest_database.rows(f"SELECT count(*) FROM t{streams}") == [(60_000,)]
+    outcome = inrush("verify", "--split", name, "--format", "tsv", "--range-bytes", "9999")
+    outcome.expect(CLEAN, "fed by one reader", "the same in pieces as in one go")
+
+
+def test_the_files_of_a_package_can_be_proven(inrush: Inrush) -> None:
+    lines = "".join(f"{number:<6}näme {number:<6}\n" for number in range(500))
+    inrush.write("data/a.dat", lines)
+    inrush.write("data/b.dat", lines.replace("\n", ""))
+    inrush.write("data/c.csv", 'id;note\n1;"x\ny"\n2;z\n')
+    form: Value = {"fixed": [[1, 6], [7, 11]], "fixed_unit": "characters", "header": False}
+    records: Value = {"fixed": [[1, 6], [7, 12]], "record_bytes": 18, "header": False}
+    columns: Value = ["id int", "note text"]
+    written = package(
+        "postgresql://nobody@nowhere.invalid/none",
+        flow("lines", "{data}/a.dat", format=form, columns=columns),
+        flow("other", "{data}/b.dat", format=records, columns=columns, name="records"),
+        flow("guessed", "{data}/c.csv"),
+    )
+    inrush.write("feed.toml", written + '\n[parameters]\ndata = "nowhere"\n')
+    words = ("verify", "--split", "feed.toml", "--set", "data=data")
+    outcome = inrush(*words, "--range-bytes", "7").expect(CLEAN)
+    assert outcome.output.count("the same in pieces as in one go") == 3
+    for part in ("data/a.dat: 500 records", "data/b.dat: 500 records", "data/c.csv: 2 records"):
+        assert part in outcome.output
+    outcome = inrush(*words, "--flow", "records").expect(CLEAN, "b.dat")
+    assert "a.dat" not in outcome.output
+    inrush(*words, "--flow", "record").expect(USAGE, "no flow", "lines, records, guessed")
+    inrush(*words, "--format", "csv").expect(USAGE, "--format", "package")
+    inrush("verify", "--split", "data/c.csv", "--flow", "x").expect(USAGE, "--flow", "package")
+    inrush("verify", "--split", "feed.toml", "data/c.csv").expect(USAGE, "one package alone")
+
+
+def test_no_standard_input_is_said(newest_database: Database, inrush: Inrush) -> None:
+    words = ("load", "-", "--to", newest_database.url, "--table", "t", "--columns", "id int")
+    with inrush.start(*words, before=("bash", "-c", 'exec "$0" "$@" <&-')) as running:
+        running.wait().expect(FAILED, "-: there is no standard input")
+    # Who reads files needs none.
+    file = inrush.write("a.csv", "id\n1\n")
+    words = ("load", str(file), *words[2:])
+    with inrush.start(*words, before=("bash", "-c", 'exec "$0" "$@" <&-')) as running:
+        running.wait().expect(CLEAN)
+    assert newest_database.rows("SELECT id FROM t") == [(1,)]

@@ -9,6 +9,7 @@ mod arguments;
 mod commands;
 mod credentials;
 pub mod demo;
+mod descriptors;
 mod embedded;
 mod errors;
 mod json_events;
@@ -38,6 +39,7 @@ pub struct Surroundings {
 /// Runs the command with these arguments (without the program's name) and returns its exit
 /// status.
 pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> u8 {
+    descriptors::hold_standard();
     let words = std::iter::once(OsString::from("inrush")).chain(arguments);
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,

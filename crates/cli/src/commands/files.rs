@@ -21,11 +21,13 @@ pub fn format(text: Option<&str>) -> Result<Format, CommandError> {
     }
 }
 
-/// The files that patterns name; `reader` is the command.
+/// The files that patterns name, those of relative paths below `folder`; `reader` is the command or
+/// the flow.
 pub fn resolve(
     patterns: &[String],
+    folder: &Path,
     format: &Format,
-    reader: &'static str,
+    reader: &str,
 ) -> Result<Vec<Arc<SourceFile>>, CommandError> {
     let encoding = format
         .text_encoding()
@@ -36,7 +38,6 @@ pub fn resolve(
         reader,
         ..ResolveOptions::default()
     };
-    let files =
-        source::resolve_as(patterns, Path::new(""), &resolving).map_err(inrush::Error::from)?;
+    let files = source::resolve_as(patterns, folder, &resolving).map_err(inrush::Error::from)?;
     Ok(files.into_iter().map(Arc::new).collect())
 }

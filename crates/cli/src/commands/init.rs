@@ -45,7 +45,7 @@ pub fn init(arguments: &InitArguments) -> Result<u8, CommandError> {
     package_file::ready(&package, &Overrides::default(), PathBuf::from("."))?;
 
     let _guard = signals::end_at_once(None);
-    let files = files::resolve(&arguments.files, &format, "init")?;
+    let files = files::resolve(&arguments.files, Path::new(""), &format, "init")?;
     let options = SniffOptions {
         format,
         everything: arguments.all,

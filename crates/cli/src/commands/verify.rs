@@ -1,68 +1,174 @@
 //! `inrush verify`.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use inrush::cancel::Stop;
+use inrush::package::{Flow, Format};
 use inrush::plan::PlanError;
 use inrush::sniff::{SniffOptions, is_declared, sniff};
-use inrush::source::{SourceFile, SplitCheck, SplitCheckSettings, SplitMethod, check_split};
+use inrush::source::{
+    Dialect, SourceFile, SplitCheck, SplitCheckSettings, SplitMethod, check_split,
+};
 
 use super::files;
 use crate::arguments::VerifyArguments;
 use crate::errors::CommandError;
 use crate::numbers::counted;
-use crate::{output, signals};
+use crate::{output, package_file, signals};
 
 /// Pieces of a file where the arguments do not say how large they are.
 const RANGES_WANTED: u64 = 251;
 const VERIFICATION: u8 = 5;
 
+/// Files that are read in one dialect.
+struct Group {
+    files: Vec<Arc<SourceFile>>,
+    dialect: Dialect,
+}
+
 /// Holds reading in pieces against reading in one go.
 pub fn verify(arguments: &VerifyArguments) -> Result<u8, CommandError> {
-    let format = files::format(arguments.format.as_deref())?;
     let _guard = signals::end_at_once(None);
-    let files = files::resolve(&arguments.files, &format, "verify")?;
-    if let Some(pipe) = files.iter().find(|file| file.is_pipe()) {
-        return Err(CommandError::Usage {
-            what: format!(
-                "{} is a pipe, and each file is read twice",
-                pipe.path.display()
-            ),
-            hint: "write it to a file first".to_owned(),
-        });
-    }
-    let dialect = if is_declared(&format) {
-        format
-            .dialect(&files[0].path.to_string_lossy())
-            .map_err(|error| inrush::Error::from(PlanError::from(error)))?
-    } else {
-        let options = SniffOptions {
-            format,
-            everything: false,
-        };
-        let guess =
-            sniff(&files, &options).map_err(|error| inrush::Error::from(PlanError::from(error)))?;
-        guess.dialect()
+    let groups = match arguments.files.as_slice() {
+        [package] if is_package(package) => of_package(arguments, Path::new(package))?,
+        names => vec![of_files(arguments, names)?],
     };
     let threads = arguments.streams.map_or_else(
         || std::thread::available_parallelism().map_or(2, usize::from),
         usize::from,
     );
     let mut status = 0;
-    for file in &files {
-        let settings = SplitCheckSettings {
-            range_bytes: arguments
-                .range_bytes
-                .unwrap_or((file.size_bytes / RANGES_WANTED).max(1)),
-            threads,
-        };
-        let check =
-            check_split(file, &dialect, settings, &Stop::default()).map_err(inrush::Error::from)?;
-        let Some(check) = check else { continue };
-        output::say(&told(file, &check));
-        if check.difference.is_some() {
-            status = VERIFICATION;
+    for group in &groups {
+        for file in &group.files {
+            let settings = SplitCheckSettings {
+                range_bytes: arguments
+                    .range_bytes
+                    .unwrap_or((file.size_bytes / RANGES_WANTED).max(1)),
+                threads,
+            };
+            let check = check_split(file, &group.dialect, settings, &Stop::default())
+                .map_err(inrush::Error::from)?;
+            let Some(check) = check else { continue };
+            output::say(&told(file, &check));
+            if check.difference.is_some() {
+                status = VERIFICATION;
+            }
         }
     }
     Ok(status)
+}
+
+fn is_package(name: &str) -> bool {
+    Path::new(name)
+        .extension()
+        .is_some_and(|ending| ending == "toml")
+}
+
+/// The files that the arguments name.
+fn of_files(arguments: &VerifyArguments, names: &[String]) -> Result<Group, CommandError> {
+    if let Some(package) = names.iter().find(|name| is_package(name)) {
+        return Err(CommandError::Usage {
+            what: format!("{package} is a package, and stands among other files"),
+            hint: "give one package alone, or files".to_owned(),
+        });
+    }
+    let overrides = &arguments.overrides;
+    let of_package = [
+        ("--flow", !arguments.flow.is_empty()),
+        ("--set", !overrides.set.is_empty()),
+        ("--connection", !overrides.connection.is_empty()),
+    ];
+    if let Some((argument, _)) = of_package.iter().find(|(_, is_given)| *is_given) {
+        return Err(CommandError::Usage {
+            what: format!("{argument} is about a package, and none is given"),
+            hint: format!(
+                "give the package (NAME.toml) in place of the files, or leave {argument} out"
+            ),
+        });
+    }
+    let format = files::format(arguments.format.as_deref())?;
+    let files = files::resolve(names, Path::new(""), &format, "verify")?;
+    refuse_pipes(&files)?;
+    let dialect = dialect(&files, format)?;
+    Ok(Group { files, dialect })
+}
+
+/// The files of a package's flows, each in its flow's format.
+fn of_package(arguments: &VerifyArguments, path: &Path) -> Result<Vec<Group>, CommandError> {
+    if arguments.format.is_some() {
+        return Err(CommandError::Usage {
+            what: "--format was given beside a package, which says how its files are written"
+                .to_owned(),
+            hint: "leave --format out, or change `format` in the package".to_owned(),
+        });
+    }
+    let ready = package_file::read(path, &arguments.overrides)?;
+    let flows = &ready.package.flows;
+    let name = |flow: &Flow| flow.name.clone().unwrap_or_else(|| flow.table.clone());
+    for wanted in &arguments.flow {
+        if !flows.iter().any(|flow| name(flow) == *wanted) {
+            let names: Vec<String> = flows.iter().map(name).collect();
+            return Err(CommandError::Usage {
+                what: format!("{} has no flow {wanted:?}", path.display()),
+                hint: format!("its flows are {}", names.join(", ")),
+            });
+        }
+    }
+    let mut groups = Vec::new();
+    for flow in flows {
+        if !arguments.flow.is_empty() && !arguments.flow.contains(&name(flow)) {
+            continue;
+        }
+        // Paths are shown as they were written, as a run shows them.
+        let folder = ready.folder.strip_prefix(".").unwrap_or(&ready.folder);
+        let files = files::resolve(flow.files.patterns(), folder, &flow.format, &name(flow))?;
+        refuse_pipes(&files)?;
+        let mut dialect = match flow.columns.is_empty() {
+            true => dialect(&files, flow.format.clone())?,
+            false => declared(&files, &flow.format)?,
+        };
+        if let [_] = flow.columns.as_slice() {
+            // As a load reads files of one column.
+            dialect.blank_lines_are_records = !dialect.trailing_delimiter;
+        }
+        groups.push(Group { files, dialect });
+    }
+    Ok(groups)
+}
+
+fn refuse_pipes(files: &[Arc<SourceFile>]) -> Result<(), CommandError> {
+    match files.iter().find(|file| file.is_pipe()) {
+        None => Ok(()),
+        Some(pipe) => Err(CommandError::Usage {
+            what: format!(
+                "{} is a pipe, and each file is read twice",
+                pipe.path.display()
+            ),
+            hint: "write it to a file first".to_owned(),
+        }),
+    }
+}
+
+/// How files are written: as declared, else as guessed.
+fn dialect(files: &[Arc<SourceFile>], format: Format) -> Result<Dialect, CommandError> {
+    if is_declared(&format) {
+        return declared(files, &format);
+    }
+    let options = SniffOptions {
+        format,
+        everything: false,
+    };
+    let guess =
+        sniff(files, &options).map_err(|error| inrush::Error::from(PlanError::from(error)))?;
+    Ok(guess.dialect())
+}
+
+fn declared(files: &[Arc<SourceFile>], format: &Format) -> Result<Dialect, CommandError> {
+    let dialect = format
+        .dialect(&files[0].path.to_string_lossy())
+        .map_err(|error| inrush::Error::from(PlanError::from(error)))?;
+    Ok(dialect)
 }
 
 fn told(file: &SourceFile, check: &SplitCheck) -> String {

@@ -7,6 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use inrush_scan::{Dialect, MissingFields, Records};
 
+use super::borders;
 use super::column_converter::{ColumnConverter, Output};
 use super::error::{ConvertError, ValueError};
 use super::fields::{GatherInput, Gatherer};
@@ -281,6 +282,7 @@ impl Converter {
             selected,
             facts,
         };
+        self.drop_cut_rows(&batch);
         let mut bad_rows = Vec::new();
         let mut arrays = self.arrays(&batch, &mut bad_rows);
         if !bad_rows.is_empty() {
@@ -392,6 +394,38 @@ impl Converter {
         arrays
     }
 
+    /// Makes rejects of the rows that have a field which begins or ends inside a character, and
+    /// takes them out of the selection: behind this all fields are text.
+    fn drop_cut_rows(&mut self, batch: &Batch<'_>) {
+        let cut = borders::cut_fields(batch.chunk, batch.records, &self.dialect, &self.rows);
+        if cut.is_empty() {
+            return;
+        }
+        self.is_bad.clear();
+        self.is_bad.resize(self.rows.len(), false);
+        for cut in cut {
+            self.is_bad[cut.row] = true;
+            let record = self.rows[cut.row].record;
+            let takes_it = |column: &&ColumnState| match column.source {
+                StateSource::Field { index, .. } => index == cut.field_index,
+                StateSource::Made(_) => false,
+            };
+            let column = self.columns.iter().find(takes_it);
+            let at = column.map(|column| (&column.name, column.field_of(batch.records, record)));
+            self.pending.push(PendingReject {
+                record,
+                reject: rows::reject(batch.chunk, batch.records, record, at, cut.error),
+            });
+        }
+        self.keep_good_rows();
+    }
+
+    fn keep_good_rows(&mut self) {
+        let mut is_bad = self.is_bad.iter();
+        self.rows
+            .retain(|_| !is_bad.next().expect("a flag for every row"));
+    }
+
     /// Makes rejects of the bad rows and takes them out of the selection.
     fn drop_rows(&mut self, batch: &Batch<'_>, bad_rows: Vec<BadRow>) {
         for bad in bad_rows {
@@ -409,9 +443,7 @@ impl Converter {
                 ),
             });
         }
-        let mut is_bad = self.is_bad.iter();
-        self.rows
-            .retain(|_| !is_bad.next().expect("a flag for every row"));
+        self.keep_good_rows();
     }
 }
 

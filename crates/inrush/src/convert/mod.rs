@@ -21,6 +21,7 @@
 
 mod boolean;
 mod boolean_words;
+mod borders;
 mod bytea;
 mod calendar;
 mod column_converter;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use inrush_scan::{
     Dialect, ExtraFields, Fault, FaultKind, FixedWidth, MissingFields, PositionUnit, Record,
-    Records, ShortText,
+    RecordEnd, Records, ShortText,
 };
 
 use super::error::ValueError;
@@ -86,6 +86,7 @@ pub(super) fn select(
                 utf8_error(
                     &chunk.text()[record.start as usize..record.end as usize],
                     chunk.encoding().map(TextEncoding::name),
+                    dialect,
                 )
             } else if let (true, Some(fault)) = (is_fault, faults.peek()) {
                 fault_error(fault, record, dialect)
@@ -197,7 +198,10 @@ fn shortened(value: &[u8]) -> String {
     String::from_utf8_lossy(&value[..end]).into_owned()
 }
 
-fn utf8_error(raw: &[u8], encoding: Option<&str>) -> ValueError {
+fn utf8_error(raw: &[u8], encoding: Option<&str>, dialect: &Dialect) -> ValueError {
+    if let Some(cut) = cut_record_error(raw, dialect) {
+        return cut;
+    }
     if let Some(encoding) = encoding {
         let valid = match std::str::from_utf8(raw) {
             Err(error) => &raw[..error.valid_up_to()],
@@ -227,6 +231,32 @@ fn utf8_error(raw: &[u8], encoding: Option<&str>) -> ValueError {
              Latin-1: declare it, for example as format.encoding = \"windows-1252\""
         ),
     )
+}
+
+/// A record of so many bytes whose border lies inside a character, if it is that.
+fn cut_record_error(raw: &[u8], dialect: &Dialect) -> Option<ValueError> {
+    let RecordEnd::Bytes(bytes) = dialect.fixed.as_ref()?.record else {
+        return None;
+    };
+    let error = std::str::from_utf8(raw).err()?;
+    let at = error.valid_up_to();
+    let begins_within = at == 0 && raw[0] & 0xC0 == 0x80;
+    let verb = match (begins_within, error.error_len()) {
+        (true, _) => "begins",
+        (false, None) => "ends",
+        (false, Some(_)) => return None,
+    };
+    Some(ValueError::new(
+        RejectCode::InvalidUtf8,
+        format!(
+            "the record {verb} inside a character (byte {}, 0x{:02x}); record_bytes = {bytes} counts \
+             bytes of UTF-8: likely the file's records have so many characters, or the file is in \
+             another encoding; such files are read where each record is a line: leave out \
+             record_bytes, and set fixed_unit = \"characters\" and `encoding`",
+            at + 1,
+            raw[at],
+        ),
+    ))
 }
 
 fn fault_error(fault: &Fault, record: &Record, dialect: &Dialect) -> ValueError {

@@ -5,7 +5,7 @@
 //! have; the shape may only refuse what the converter takes, never the other way round.
 
 use super::dates;
-use super::kinds::TypeGuess;
+use super::kinds::{BooleanSpelling, TypeGuess};
 use super::mapping;
 use super::place::Place;
 use super::words::shortened;
@@ -45,7 +45,9 @@ impl Candidate {
     /// All types that this value may have, in the order in which they are preferred.
     pub fn of(first: &[u8]) -> Vec<Candidate> {
         let usual = [
-            TypeGuess::Boolean,
+            TypeGuess::Boolean {
+                spelling: BooleanSpelling::Both,
+            },
             TypeGuess::BigInt,
             // Takes every decimal too; how many digits they have is counted beside.
             TypeGuess::Double,
@@ -108,7 +110,7 @@ fn has_shape(guess: &TypeGuess, value: &[u8]) -> bool {
     let text = value.trim_ascii();
     let has = |byte: u8| text.contains(&byte);
     match guess {
-        TypeGuess::Boolean => [&b"t"[..], b"f", b"true", b"false"]
+        TypeGuess::Boolean { .. } => [&b"t"[..], b"f", b"true", b"false"]
             .iter()
             .any(|word| word.eq_ignore_ascii_case(text)),
         TypeGuess::Date { format: None } => {

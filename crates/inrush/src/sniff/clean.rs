@@ -6,8 +6,35 @@ use super::form::Form;
 /// Delimiters that part values where they stand without a blank behind them.
 const SUSPECTS: [u8; 4] = [b',', b';', b'|', b'\t'];
 
+/// Delimiters that part values only where they part all records evenly: else they are ordinary
+/// characters, as in `~ann`, `a^2`, `#5`.
+pub(super) const RIVALS: [u8; 4] = [b'~', b'^', b'!', b'#'];
+
+/// How much a field, as it is written, looks like one value under this form. `rivals` are those of
+/// [`RIVALS`] that part all records evenly; they are no proof, so with them it is half of one.
+pub(super) fn cleanness(written: &[u8], form: &Form, rivals: &[u8]) -> f64 {
+    if !is_clean(written, form) {
+        return 0.0;
+    }
+    let delimiter = form.delimiter[0];
+    let is_quoted = form.quote.is_some() && written.first() == form.quote.as_ref();
+    let parts = |at: usize| {
+        let byte = written[at];
+        byte != delimiter && rivals.contains(&byte) && is_between(written, at)
+    };
+    match !is_quoted && (0..written.len()).any(parts) {
+        true => 0.5,
+        false => 1.0,
+    }
+}
+
+/// Whether something stands before a byte, and no blank or end behind it.
+fn is_between(written: &[u8], at: usize) -> bool {
+    at > 0 && !matches!(written.get(at + 1), Some(b' ') | None)
+}
+
 /// Whether a field, as it is written, looks like one value under this form.
-pub(super) fn is_clean(written: &[u8], form: &Form) -> bool {
+fn is_clean(written: &[u8], form: &Form) -> bool {
     if form.quote.is_some() && written.first() == form.quote.as_ref() {
         return true;
     }

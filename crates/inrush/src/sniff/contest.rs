@@ -6,7 +6,7 @@
 
 use inrush_scan::{Records, Scanner};
 
-use super::clean::is_clean;
+use super::clean::{self, RIVALS};
 use super::cut::cut;
 use super::form::{Form, FormEscape, Quoting, shown};
 use super::mapping;
@@ -36,6 +36,17 @@ const SAID_BONUS: f64 = 10.0;
 
 /// What the file's name tells counts a little.
 const PRESET_BONUS: f64 = 1.1;
+
+/// Quotes around every field are no chance: nobody writes them so but around whole fields.
+const QUOTED_BONUS: f64 = 1.25;
+
+/// Quotes that stand inside of fields and around none, where another delimiter has them around.
+const STRAY_QUOTES_MALUS: f64 = 0.4;
+
+/// Another delimiter that looks nearly as good is told of; one that is seldom a delimiter only where
+/// it looks as good.
+const TOLD_SHARE: f64 = 0.7;
+const USUAL_WEIGHT_MIN: f64 = 0.9;
 
 /// Delimiters that are tried, and how much their look is trusted.
 const DELIMITERS: [(u8, f64); 16] = [
@@ -72,7 +83,21 @@ pub(super) struct Verdict {
 struct Entry {
     form: Form,
     tally: Tally,
+    /// How evenly and cleanly it cuts, whatever the delimiter is.
+    look: f64,
+    /// How much a look with this delimiter is trusted.
+    weight: f64,
     value: f64,
+    is_said: bool,
+}
+
+/// How a delimiter cuts the records, with its best way of quoting.
+struct Candidate {
+    delimiter: u8,
+    weight: f64,
+    is_preset: bool,
+    quoting: Quoting,
+    tally: Tally,
 }
 
 /// Finds the form. `preset` is what the files' names tell, `said` the delimiter that a line of
@@ -80,14 +105,33 @@ struct Entry {
 pub(super) fn choose(samples: &Samples, preset: Option<Preset>, said: Option<u8>) -> Verdict {
     let looks = looks(samples);
     let preset_form = preset.map(|preset| mapping::form_of(&preset.dialect()));
-    let mut entries: Vec<Entry> = DELIMITERS
+    let candidates: Vec<Candidate> = DELIMITERS
         .iter()
         .filter(|(delimiter, _)| looks.iter().any(|look| look.bytes.contains(delimiter)))
-        .filter_map(|(delimiter, weight)| enter(&looks, *delimiter, *weight, preset_form.as_ref()))
+        .filter_map(|(delimiter, weight)| {
+            candidate(&looks, *delimiter, *weight, preset_form.as_ref())
+        })
+        .collect();
+    let are_even = |candidate: &&Candidate| candidate.tally.share() >= SHARE_MIN;
+    let rivals: Vec<u8> = candidates
+        .iter()
+        .filter(are_even)
+        .map(|candidate| candidate.delimiter)
+        .filter(|delimiter| RIVALS.contains(delimiter))
+        .collect();
+    // One could be chance.
+    let are_quotes_around = candidates
+        .iter()
+        .filter(are_even)
+        .any(|candidate| candidate.quoting.quote == Some(b'"') && candidate.tally.quoted > 1);
+    let mut entries: Vec<Entry> = candidates
+        .into_iter()
+        .map(|candidate| enter(&looks, candidate, &rivals, are_quotes_around))
         .collect();
     for entry in &mut entries {
         if said.is_some_and(|said| entry.form.delimiter == [said]) {
             entry.value *= SAID_BONUS;
+            entry.is_said = true;
         }
     }
     // A stable sort: of equals the likelier delimiter stays first.
@@ -134,8 +178,13 @@ pub(super) fn looks(samples: &Samples) -> Vec<Sample> {
         .collect()
 }
 
-/// The best way of quoting with a delimiter, and its score; nothing where it parts no fields.
-fn enter(looks: &[Sample], delimiter: u8, weight: f64, preset: Option<&Form>) -> Option<Entry> {
+/// The best way of quoting with a delimiter; nothing where it parts no fields.
+fn candidate(
+    looks: &[Sample],
+    delimiter: u8,
+    weight: f64,
+    preset: Option<&Form>,
+) -> Option<Candidate> {
     let is_preset = preset.is_some_and(|form| form.delimiter == [delimiter]);
     let usual = match preset {
         Some(form) if is_preset => form.quoting(),
@@ -150,14 +199,37 @@ fn enter(looks: &[Sample], delimiter: u8, weight: f64, preset: Option<&Form>) ->
         })
         .collect();
     let (quoting, tally) = best_quoting(&tallies, usual, delimiter);
-    if tally.field_count < 2 {
-        return None;
-    }
+    (tally.field_count >= 2).then_some(Candidate {
+        delimiter,
+        weight,
+        is_preset,
+        quoting,
+        tally,
+    })
+}
+
+/// The form of a delimiter, and its score.
+fn enter(looks: &[Sample], candidate: Candidate, rivals: &[u8], are_quotes_around: bool) -> Entry {
+    let Candidate {
+        delimiter,
+        weight,
+        is_preset,
+        quoting,
+        mut tally,
+    } = candidate;
     let mut form = Form::of(&[delimiter], quoting);
-    let clean = cleanness(looks, &form, &tally);
-    let bonus = if is_preset { PRESET_BONUS } else { 1.0 };
-    let value = tally.share().powi(2) * clean * weight * bonus;
-    let mut tally = tally;
+    let mut look = tally.share().powi(2) * cleanness(looks, &form, &tally, rivals);
+    if quoting.quote.is_none() && tally.stray_quotes > 0 && are_quotes_around {
+        look *= STRAY_QUOTES_MALUS;
+    }
+    let mut value = look * weight;
+    if is_preset {
+        value *= PRESET_BONUS;
+    }
+    let good_fields = tally.good * tally.field_count as u64;
+    if tally.good > 1 && tally.quoted == good_fields {
+        value *= QUOTED_BONUS;
+    }
     if tally.has_trailing_delimiter() {
         form.trailing_delimiter = true;
         tally.field_count -= 1;
@@ -167,7 +239,14 @@ fn enter(looks: &[Sample], delimiter: u8, weight: f64, preset: Option<&Form>) ->
             form.escape = FormEscape::None;
         }
     }
-    Some(Entry { form, tally, value })
+    Entry {
+        form,
+        tally,
+        look,
+        weight,
+        value,
+        is_said: false,
+    }
 }
 
 /// The way of quoting with the most good records; of equals the one that is in use, then
@@ -237,10 +316,10 @@ fn are_escapes(tally: &Tally, delimiter: u8, is_usual: bool) -> bool {
 }
 
 /// How many of the fields look like one value.
-fn cleanness(looks: &[Sample], form: &Form, tally: &Tally) -> f64 {
+fn cleanness(looks: &[Sample], form: &Form, tally: &Tally, rivals: &[u8]) -> f64 {
     const RECORDS_MAX: usize = 200;
-    let (mut fields, mut clean) = (0_u64, 0_u64);
-    let look = |sample: &Sample, fields: &mut u64, clean: &mut u64| {
+    let (mut fields, mut clean) = (0_u64, 0.0);
+    let look = |sample: &Sample, fields: &mut u64, clean: &mut f64| {
         let Some(cut) = cut(sample, form, tally.field_count) else {
             return;
         };
@@ -250,7 +329,7 @@ fn cleanness(looks: &[Sample], form: &Form, tally: &Tally) -> f64 {
             for field in 0..tally.field_count {
                 let written = &cut.chunk.text()[cut.records.field(index, field)];
                 *fields += 1;
-                *clean += u64::from(is_clean(written, form));
+                *clean += clean::cleanness(written, form, rivals);
             }
         }
     };
@@ -260,7 +339,7 @@ fn cleanness(looks: &[Sample], form: &Form, tally: &Tally) -> f64 {
     if fields == 0 {
         return 0.0;
     }
-    clean as f64 / fields as f64
+    clean / fields as f64
 }
 
 fn several_columns(entries: &[Entry], preset: Option<&Form>) -> Verdict {
@@ -278,8 +357,16 @@ fn several_columns(entries: &[Entry], preset: Option<&Form>) -> Verdict {
         )],
     };
     let delimiter = shown(&best.form.delimiter);
-    if let Some(other) = entries.get(1)
-        && other.value >= best.value * 0.9
+    let is_near = |other: &&Entry| {
+        let share = match other.weight >= USUAL_WEIGHT_MIN {
+            true => TOLD_SHARE,
+            false => 1.0,
+        };
+        other.value >= best.value * 0.9
+            || other.tally.share() >= SHARE_MIN && other.look >= best.look * share
+    };
+    if let Some(other) = entries[1..].iter().find(is_near)
+        && !best.is_said
     {
         verdict.unsure.push(format!(
             "{delimiter} was taken as the delimiter, and {} would cut the records into {} fields as \

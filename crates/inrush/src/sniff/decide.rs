@@ -117,6 +117,9 @@ fn choose(
         TypeGuess::Date { format: Some(_) }
         | TypeGuess::Timestamp { format: Some(_) }
         | TypeGuess::TimestampTz { format: Some(_) } => formatted(alive, decision),
+        TypeGuess::Boolean { spelling } => Some(TypeGuess::Boolean {
+            spelling: facts.spelling.unwrap_or(*spelling),
+        }),
         guess => Some(guess.clone()),
     }
 }
@@ -264,6 +267,7 @@ fn is_of(candidate: &TypeGuess, found: &TypeGuess) -> bool {
     match found {
         TypeGuess::Integer => *candidate == TypeGuess::BigInt,
         TypeGuess::Numeric { .. } => *candidate == TypeGuess::Double,
+        TypeGuess::Boolean { .. } => matches!(candidate, TypeGuess::Boolean { .. }),
         found => candidate == found,
     }
 }
@@ -364,7 +368,7 @@ fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
         .iter()
         .filter_map(|candidate| Some((candidate, candidate.refused.as_ref()?)))
         .filter(|(candidate, _)| candidate.takes(facts.first_value().as_bytes()))
-        .filter(|(candidate, _)| !matches!(candidate.guess, TypeGuess::Boolean))
+        .filter(|(candidate, _)| !matches!(candidate.guess, TypeGuess::Boolean { .. }))
         // Of equals the narrower type, which stands before the others.
         .rev()
         .max_by_key(|(_, refused)| refused.nth);

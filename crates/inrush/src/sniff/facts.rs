@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::candidates::Candidate;
 use super::dates::is_eight_digit_date;
+use super::kinds::BooleanSpelling;
 use super::numbers::NumberFacts;
 use super::place::Place;
 use super::words::shortened;
@@ -35,6 +36,8 @@ pub(super) struct ColumnFacts {
     /// Types that are tried; none before the first value.
     pub candidates: Vec<Candidate>,
     pub numbers: NumberFacts,
+    /// How the values are spelled, as far as they are booleans.
+    pub spelling: Option<BooleanSpelling>,
     /// The first few distinct values.
     pub distinct: Vec<String>,
     /// The longest value in characters, and its beginning.
@@ -87,6 +90,8 @@ impl ColumnFacts {
         for index in 0..values.len() {
             let value = values.get(index);
             self.numbers.add(value, || place(index));
+            let spelling = BooleanSpelling::of(value);
+            self.spelling = Some(self.spelling.map_or(spelling, |known| known.and(spelling)));
             self.are_eight_digit_dates &= is_eight_digit_date(value);
             let characters = value.iter().filter(|byte| **byte & 0xC0 != 0x80).count();
             if self

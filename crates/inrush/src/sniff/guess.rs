@@ -71,15 +71,15 @@ impl Guess {
         }
     }
 
-    /// Whether numbers of which a part would be lost are rejects: so it is where nobody declared
-    /// another thing, since the types were only guessed.
+    /// Whether numbers of which a part would be lost are rejects, and booleans in other words than
+    /// those seen: so it is where nobody declared another thing, since the types were only guessed.
     pub fn is_lossless(&self) -> bool {
         self.declared.lossless != Some(false)
     }
 
     /// The columns of a package.
     pub fn columns(&self) -> Vec<ColumnSpec> {
-        mapping::column_specs(&self.columns)
+        mapping::column_specs(&self.columns, self.is_lossless())
     }
 
     /// The columns as the converters are given them.

@@ -1,12 +1,16 @@
 //! The types that a column can be guessed to have, in the words of SQL and of the converters.
 
 use crate::column::ColumnType;
+use crate::column_policy::BooleanWords;
 
 /// The type that a column seems to have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeGuess {
     /// `true`, `false`, `t`, `f`.
-    Boolean,
+    Boolean {
+        /// Which of them were seen.
+        spelling: BooleanSpelling,
+    },
     /// 32 bits.
     Integer,
     /// 64 bits.
@@ -45,11 +49,56 @@ pub enum TypeGuess {
     Text,
 }
 
+/// How the values of a boolean are spelled, in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BooleanSpelling {
+    /// `t` and `f`.
+    Letters,
+    /// `true` and `false`.
+    Words,
+    /// All four.
+    Both,
+}
+
+impl BooleanSpelling {
+    /// How one value is spelled.
+    pub(super) fn of(value: &[u8]) -> BooleanSpelling {
+        match value.trim_ascii().len() {
+            1 => BooleanSpelling::Letters,
+            _ => BooleanSpelling::Words,
+        }
+    }
+
+    /// How values of both are spelled.
+    #[must_use]
+    pub(super) fn and(self, other: BooleanSpelling) -> BooleanSpelling {
+        match self == other {
+            true => self,
+            false => BooleanSpelling::Both,
+        }
+    }
+
+    /// The words that a column takes which is spelled so: no other one of PostgreSQL's, since a
+    /// `1` or a `yes` beside them would have made the column text, had it been seen.
+    pub(super) fn words(self) -> BooleanWords {
+        let (yes, no): (&[&str], &[&str]) = match self {
+            BooleanSpelling::Letters => (&["t"], &["f"]),
+            BooleanSpelling::Words => (&["true"], &["false"]),
+            BooleanSpelling::Both => (&["true", "t"], &["false", "f"]),
+        };
+        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        BooleanWords {
+            true_words: owned(yes),
+            false_words: owned(no),
+        }
+    }
+}
+
 impl TypeGuess {
     /// In PostgreSQL's words.
     pub fn sql(&self) -> String {
         match self {
-            TypeGuess::Boolean => "boolean".to_owned(),
+            TypeGuess::Boolean { .. } => "boolean".to_owned(),
             TypeGuess::Integer => "integer".to_owned(),
             TypeGuess::BigInt => "bigint".to_owned(),
             TypeGuess::Numeric { precision, scale } => format!("numeric({precision},{scale})"),
@@ -69,6 +118,14 @@ impl TypeGuess {
         self.column_type().is_number()
     }
 
+    /// The words that its values are, where it is a boolean.
+    pub(super) fn boolean_words(&self) -> Option<BooleanWords> {
+        match self {
+            TypeGuess::Boolean { spelling } => Some(spelling.words()),
+            _ => None,
+        }
+    }
+
     /// The format that its values are written in, where that is not ISO 8601.
     pub fn format(&self) -> Option<&str> {
         match self {
@@ -83,7 +140,7 @@ impl TypeGuess {
     pub(super) fn column_type(&self) -> ColumnType {
         const FRACTION_DIGITS: u8 = 6;
         match self {
-            TypeGuess::Boolean => ColumnType::Bool,
+            TypeGuess::Boolean { .. } => ColumnType::Bool,
             TypeGuess::Integer => ColumnType::Int32,
             TypeGuess::BigInt => ColumnType::Int64,
             TypeGuess::Numeric { precision, scale } => ColumnType::Decimal {

@@ -132,13 +132,22 @@ fn nearest_preset(form: &Form) -> Preset {
     }
 }
 
-/// The columns of a package.
-pub(super) fn column_specs(columns: &[ColumnGuess]) -> Vec<ColumnSpec> {
+/// The columns of a package. Where they shall lose nothing, booleans take the words that were seen
+/// and no others; numbers say so by the format's `lossless`.
+pub(super) fn column_specs(columns: &[ColumnGuess], is_lossless: bool) -> Vec<ColumnSpec> {
     columns
         .iter()
         .enumerate()
         .map(|(index, column)| {
+            let words = column
+                .column_type
+                .boolean_words()
+                .filter(|_| is_lossless)
+                .map(|words| (words.true_words, words.false_words))
+                .unzip();
             let detail = ColumnDetail {
+                true_words: words.0,
+                false_words: words.1,
                 type_name: Some(column.column_type.sql()),
                 field: field_choice(columns, index),
                 format: column
@@ -184,6 +193,7 @@ fn field_choice(columns: &[ColumnGuess], index: usize) -> Option<FieldChoice> {
 pub(super) fn lossless_column(name: &str, column_type: &TypeGuess, field_index: usize) -> Column {
     let mut column = column(name, column_type, field_index);
     column.policies.lossless = column_type.is_number();
+    column.policies.words = column_type.boolean_words();
     column
 }
 

@@ -48,7 +48,7 @@ use crate::source::SourceFile;
 pub use error::SniffError;
 pub use form::{Form, FormEscape};
 pub use guess::{ColumnGuess, Guess};
-pub use kinds::TypeGuess;
+pub use kinds::{BooleanSpelling, TypeGuess};
 pub use names::table_name;
 pub use place::Place;
 

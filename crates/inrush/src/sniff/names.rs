@@ -3,11 +3,15 @@
 //! The rule: blanks around it and a `#` before it go; upper case becomes lower case; every run of
 //! other characters than letters, digits and `_` becomes one `_`, and none stays at either end;
 //! a name that begins with a digit gets a `_` before it; an empty one is `column_N`; a name that
-//! was there before gets `_2`, `_3` and so on; what is longer than PostgreSQL's names is cut.
+//! was there before, or that every table has for itself (`ctid`), gets `_2`, `_3` and so on; what is
+//! longer than PostgreSQL's names is cut.
 
 use std::collections::BTreeSet;
 
 use crate::package::NAME_BYTES_MAX;
+
+/// Columns that PostgreSQL gives every table: none of its own may be called so.
+const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
 
 /// The names for a header's fields, and what was changed beyond their spelling.
 pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
@@ -29,10 +33,15 @@ pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
                     index + 1
                 ));
             }
-            if !taken.insert(name.clone()) {
+            let is_system = SYSTEM_COLUMNS.contains(&name.as_str());
+            if is_system || !taken.insert(name.clone()) {
                 let unique = unique(&name, &taken);
+                let why = match is_system {
+                    true => "is that of a column that PostgreSQL gives every table",
+                    false => "stands there more than once",
+                };
                 changes.push(format!(
-                    "the name `{}` stands there more than once: field {} is called {unique}",
+                    "the name `{}` {why}: field {} is called {unique}",
                     field.trim(),
                     index + 1
                 ));
@@ -143,6 +152,17 @@ mod tests {
         assert_eq!(names[4], "x".repeat(63));
         assert_eq!(names[5], format!("{}_2", "x".repeat(61)));
         assert_eq!(changes.len(), 6, "{changes:?}");
+    }
+
+    #[test]
+    fn no_column_is_called_as_those_of_every_table() {
+        let fields = ["ctid", "XMin", "ctid", "ctid_2", "oid"].map(str::to_owned);
+        let (names, changes) = of_header(&fields);
+        assert_eq!(names, ["ctid_2", "xmin_2", "ctid_3", "ctid_2_2", "oid"]);
+        assert!(
+            changes[0].contains("gives every table: field 1 is called ctid_2"),
+            "{changes:?}"
+        );
     }
 
     #[test]

@@ -58,6 +58,13 @@ pub enum SourceError {
         "-: standard input is a terminal; send it a file or another command's output (COMMAND | inrush ...)"
     )]
     Terminal,
+    /// There is no standard input.
+    #[error(
+        "-: there is no standard input: it was closed before the command began (`<&-`, or a service \
+         that has none); send it a file or another command's output (COMMAND | inrush ...), or name \
+         the file"
+    )]
+    StandardInputClosed,
     /// Two readers of one pipe.
     #[error("{}: flow `{reader}` reads it already, and a pipe can be read only once; write it to a file first, or name it in one flow only", path.display())]
     PipeTaken {

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use inrush_scan::{Dialect, Records, Scanner};
+use inrush_scan::{Dialect, Records, Scanner, TextEnd};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use super::buffers::BufferPool;
@@ -97,6 +97,8 @@ struct SentRange {
     first_line: u64,
     header_skipped_count: u64,
     chunks: VecDeque<Chunk>,
+    /// Nothing of the file follows it.
+    ends_file: bool,
 }
 
 impl Feed {
@@ -358,6 +360,7 @@ impl Feeder {
             first_line,
             header_skipped_count: std::mem::take(&mut self.header_skipped_count),
             chunks,
+            ends_file: self.window.at_end && self.window.bytes().is_empty(),
         }))
     }
 
@@ -459,6 +462,7 @@ pub struct FeedRange {
     /// The line at its beginning, counted from 1.
     pub first_line: u64,
     chunks: VecDeque<Chunk>,
+    ends_file: bool,
     scanner: Scanner,
     shared: Arc<Shared>,
     meter: SourceMeter,
@@ -469,6 +473,7 @@ impl FeedRange {
         FeedRange {
             first_line: sent.first_line,
             chunks: sent.chunks,
+            ends_file: sent.ends_file,
             scanner: Scanner::new(dialect),
             shared,
             meter: SourceMeter {
@@ -488,8 +493,13 @@ impl FeedRange {
             return Ok(None);
         };
         let start = Instant::now();
-        // Whole records by what cut it; the last one may lack its terminator at the file's end.
-        let scan = self.scanner.scan(chunk.text(), true, records);
+        // Whole records by what cut it. Only at the file's end may the last one lack its
+        // terminator, and only there is COPY's end-of-data marker nothing but the end.
+        let end = match self.ends_file && self.chunks.is_empty() {
+            true => TextEnd::File,
+            false => TextEnd::MoreRecords,
+        };
+        let scan = self.scanner.scan(chunk.text(), end, records);
         if let Err(cause) = scan {
             let inrush_scan::ScanError::RecordTooLong { start, line, .. } = cause;
             let location = chunk.location(start, line);

@@ -38,6 +38,8 @@ mod threads;
 mod transcode;
 mod window;
 
+pub use inrush_scan::Dialect;
+
 pub use archive::ZipMember;
 pub use buffers::BufferPool;
 pub use chunks::Chunks;

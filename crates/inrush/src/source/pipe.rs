@@ -61,7 +61,18 @@ impl Pipes {
             if input.is_terminal() {
                 return Err(SourceError::Terminal);
             }
-            File::from(input.as_fd().try_clone_to_owned().map_err(unreadable)?)
+            let closed = |cause: io::Error| match cause.raw_os_error() {
+                Some(libc::EBADF) => SourceError::StandardInputClosed,
+                _ => unreadable(cause),
+            };
+            let mut input = File::from(input.as_fd().try_clone_to_owned().map_err(closed)?);
+            // Asks for nothing, so it does not wait; what is open for writing only refuses it.
+            match input.read(&mut []) {
+                Err(cause) if cause.raw_os_error() == Some(libc::EBADF) => {
+                    return Err(closed(cause));
+                }
+                _ => input,
+            }
         } else {
             // Without the flag, opening waits for a writer, and a stop would wait with it.
             let mut options = OpenOptions::new();

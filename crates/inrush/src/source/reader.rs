@@ -33,6 +33,9 @@ use crate::package::Compression;
 /// Bytes that are read at a time to finish a record behind a range's end.
 const FINISH_BYTES: usize = 4 << 10;
 
+/// Bytes of the longest byte order mark of a file that is read from its middle.
+const MARK_BYTES_MAX: u64 = 3;
+
 /// Reads a shard in chunks of whole records.
 pub struct ShardReader {
     shard: Shard,
@@ -123,12 +126,7 @@ impl ShardReader {
             true => window.read_header(dialect, &mut scanner, &mut meter.skipped_line_count)?,
             false => None,
         };
-        // The first line begins at byte 0, even behind a byte order mark.
-        let least_end = match header {
-            None if shard.byte_range.end > 0 => window.text.start() + 1,
-            _ => 0,
-        };
-        let end = (!is_whole).then(|| shard.byte_range.end.max(least_end));
+        let end = (!is_whole).then_some(shard.byte_range.end);
         let is_done = end.is_some_and(|end| window.byte_offset >= end);
         Ok(ShardReader {
             shard,
@@ -153,34 +151,39 @@ impl ShardReader {
         mut pool: BufferPool,
     ) -> Result<ShardReader, SourceError> {
         let file = Arc::clone(&shard.file);
-        let nominal = match (shard.first_record, dialect.header || dialect.skip_lines > 0) {
-            (Some(first), _) => first.byte_offset,
-            // Lines before the end of the header are not this range's, wherever it begins.
-            (None, true) => {
-                let rows_begin = skip_lines::rows_begin(&file, dialect)?.byte_offset;
-                shard.byte_range.start.max(rows_begin)
-            }
-            (None, false) => shard.byte_range.start,
-        };
         let end = shard.byte_range.end.min(file.size_bytes);
-        // Behind the terminator of the record before, one starts here.
-        let search_from = match shard.first_record {
-            Some(_) => nominal,
+        // Where a search for the end of the record before begins, and where the first record is
+        // at the earliest: there itself, where nothing is searched for.
+        let (search_from, nominal) = match shard.first_record {
+            Some(first) => (None, first.byte_offset),
             None => {
                 let bytes_before = bytes_before(dialect)
                     .expect("with quotes or escapes a range says where its first record begins");
-                nominal.saturating_sub(bytes_before as u64)
+                let nominal = shard.byte_range.start;
+                // What stands before the rows is the first range's, wherever this one begins.
+                let may_be_before_rows =
+                    dialect.header || dialect.skip_lines > 0 || nominal <= MARK_BYTES_MAX;
+                let rows_begin = match may_be_before_rows {
+                    true => skip_lines::rows_begin(&file, dialect)?.byte_offset,
+                    false => 0,
+                };
+                match nominal <= rows_begin {
+                    true => (None, rows_begin),
+                    // Behind the terminator of the record before, one starts here.
+                    false => (Some(nominal.saturating_sub(bytes_before as u64)), nominal),
+                }
             }
         };
-        let text = Text::open_at(&file, search_from.min(file.size_bytes))?;
+        let begin = search_from.unwrap_or(nominal).min(file.size_bytes);
+        let text = Text::open_at(&file, begin)?;
         let buffer = pool.take(usual_bytes(chunk_bytes));
         let mut window = Window::new(Arc::clone(&file), text, buffer, usual_bytes(chunk_bytes));
         match shard.first_record {
             Some(first) => window.line_offset = first.line - 1,
             None => {
-                if is_line_based(dialect) {
+                if search_from.is_some() && is_line_based(dialect) {
                     pass_over_line(&mut window, end)?;
-                } else {
+                } else if search_from.is_some() {
                     find_first_record(&mut window, dialect, nominal, end)?;
                 }
                 window.line_offset = 0;

@@ -16,8 +16,8 @@ pub struct RecordStart {
 }
 
 /// A piece of a file that one stream loads: the records (and blank lines) whose first byte lies
-/// in its range. The first line of a file begins at its byte 0, whatever mark stands before it;
-/// the header belongs to the range that begins there, as far as it may go.
+/// in its range. What stands before a file's rows belongs to the range that begins at byte 0, as far
+/// as it may go: a byte order mark, lines that are passed over, the header and what stands before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// The file.

@@ -107,11 +107,14 @@ pub fn first_records(
     if !needs_place(dialect) {
         return Ok(Some(vec![None; ranges.len()]));
     }
-    // Records are counted from behind a byte order mark.
-    let begin = Text::open(file, Purpose::Load)?.start();
+    // What stands before the rows (a byte order mark, lines that are passed over, the header) is
+    // of the range that begins where the file does, as far as it may go.
+    let rows = skip_lines::rows_begin(file, dialect)?;
     if let Method::Arithmetic { record_bytes } = Method::of(dialect) {
+        // Records are counted from behind a byte order mark.
+        let begin = Text::open(file, Purpose::Load)?.start();
         let starts = ranges.iter().map(|range| {
-            let offset = range.start.saturating_sub(begin);
+            let offset = range.start.max(rows.byte_offset) - begin;
             let offset = first_record_of_fixed(record_bytes, offset);
             Some(RecordStart {
                 byte_offset: (begin + offset).min(range.end.max(begin)),
@@ -120,14 +123,7 @@ pub fn first_records(
         });
         return Ok(Some(starts.collect()));
     }
-    // What stands in the lines that are passed over means nothing.
-    let (begin, line) = match dialect.skip_lines {
-        0 => (begin, 1),
-        _ => {
-            let rows = skip_lines::rows_begin(file, dialect)?;
-            (rows.byte_offset, rows.line)
-        }
-    };
+    let begin = rows.byte_offset;
     let summaries = summaries(file, dialect, ranges, begin, threads, stop)?;
     let Some(summaries) = summaries else {
         return Ok(None);
@@ -138,7 +134,7 @@ pub fn first_records(
         .map(|(range, start)| {
             Some(RecordStart {
                 byte_offset: start.first_record.map_or(range.end, |at| begin + at),
-                line: start.line + line,
+                line: start.line + rows.line,
             })
         });
     Ok(Some(starts.collect()))

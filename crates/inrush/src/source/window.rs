@@ -202,14 +202,25 @@ impl Window {
 }
 
 /// The records that are not valid UTF-8. A chunk is asked as a whole first, which costs next
-/// to nothing; a record ends between characters, since its terminator is one.
+/// to nothing. A record that a terminator ends, ends between characters, since that is one; one of
+/// so many bytes may not.
 pub(super) fn invalid_records(text: &[u8], records: &Records) -> Vec<u32> {
-    if simdutf8::basic::from_utf8(text).is_ok() {
+    let all = 0..records.len() as u32;
+    if simdutf8::basic::from_utf8(text).is_err() {
+        let is_invalid = |index: &u32| {
+            let record = &records.records[*index as usize];
+            simdutf8::basic::from_utf8(&text[record.start as usize..record.end as usize]).is_err()
+        };
+        return all.filter(is_invalid).collect();
+    }
+    // Only at declared positions does each field have its start.
+    if records.field_starts.is_empty() || text.is_ascii() {
         return Vec::new();
     }
-    let is_invalid = |index: &u32| {
+    let is_within_character = |at: u32| text.get(at as usize).is_some_and(|b| b & 0xC0 == 0x80);
+    let is_cut = |index: &u32| {
         let record = &records.records[*index as usize];
-        simdutf8::basic::from_utf8(&text[record.start as usize..record.end as usize]).is_err()
+        is_within_character(record.start) || is_within_character(record.end)
     };
-    (0..records.len() as u32).filter(is_invalid).collect()
+    all.filter(is_cut).collect()
 }

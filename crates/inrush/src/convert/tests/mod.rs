@@ -1,6 +1,7 @@
 //! Tests of the whole step: text in, batches and rejects out.
 
 mod batches;
+mod fixed;
 mod one_value;
 mod policies;
 mod rejects;

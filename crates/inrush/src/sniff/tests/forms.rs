@@ -110,8 +110,36 @@ forms! {
         => ", \" header", "id integer, name text", ["1 row would be rejected: 3 fields and not 2 (first: a.csv line 3)"];
     two_delimiters: "a.txt", "a,b|c,d|e\nf,g|h,i|j\nk,l|m,n|o\n"
         => ", \"", "column_1 text, column_2 text, column_3 text", ["`|` would cut the records into 3 fields as"];
+    carets_around_commas: "a.csv", "1^Smith, John\n2^Doe, Jane\n3^Roe, Max\n"
+        => "^ \"", "column_1 integer, column_2 text", ["not written as their names tell", "`,` would cut the records into 2 fields as"];
+    tildes_around_commas: "a.txt", "1~Smith, John~x\n2~Doe, Jane~y\n3~Roe, Max~z\n"
+        => "~ \"", "column_1 integer, column_2 text, column_3 text", [];
+    tildes_and_quotes: "q.csv", "\"name\"~\"amount\"\n\"Ann\"~\"4,911,967.95\"\n\"Bob\"~\"5,911,967.95\"\n\"Cy\"~\"6,911,967.95\"\n"
+        => "~ \" header", "name text, amount text", ["not written as their names tell"];
+    tildes_and_some_quotes: "q.csv", "1~\"Ann, Lee\"\n2~\"Bob, Lee\"\n3~\"Cy, Lee\"\n"
+        => "~ \"", "column_1 integer, column_2 text", ["not written as their names tell"];
+    exclamation_marks_around_commas: "a.txt", "1!Smith, John!x\n2!Doe, Jane!y\n3!Roe, Max!z\n"
+        => "! \"", "column_1 integer, column_2 text, column_3 text", [];
+    equals_and_quotes: "a.txt", "a=\"x,y\"\nb=\"z,w\"\nc=\"u,v\"\n"
+        => "= \"", "column_1 text, column_2 text", ["was taken for a row"];
+    carets_in_values: "a.csv", "n,power\n1,a^2\n2,b^3\n3,c^4\n"
+        => ", \" header", "n integer, power text", [];
+    hashes_in_values: "a.csv", "n,colour,track\n1,#fff,C#5\n2,#000,D#4\n3,#123,E#1\n"
+        => ", \" header", "n integer, colour text, track text", [];
     one_record: "a.txt", "1,2,3\n"
         => ", \"", "column_1 integer, column_2 integer, column_3 integer", ["too few records", "single record"];
+}
+
+#[test]
+fn what_parts_evenly_may_stand_in_values() {
+    for text in [
+        "http://a/x#1,http://b/~ann\nhttp://a/x#2,http://b/~bob\nhttp://a/y#3,http://b/~cy\n",
+        "1,#fff\n2,#000\n3,#123\n",
+        "~/a,b^2\n~/b,c^3\n~/c,d^4\n",
+    ] {
+        let guess = sniffed("a.csv", text.as_bytes());
+        assert_eq!(guess.form.delimiter, b",", "{text:?}: {:#?}", guess.unsure);
+    }
 }
 
 #[test]

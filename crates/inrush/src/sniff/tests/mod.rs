@@ -1,5 +1,6 @@
 //! Small files, and what is guessed of each.
 
+mod booleans;
 mod forms;
 mod headers;
 mod hostile;

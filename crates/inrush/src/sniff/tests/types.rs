@@ -28,6 +28,7 @@ macro_rules! types {
 types! {
     booleans: ["true", "false", "true"] => "boolean", [];
     booleans_of_one_letter: ["t", "f", "T"] => "boolean", [];
+    booleans_in_two_spellings: ["t", "false", "true"] => "boolean", [];
     zeros_and_ones: ["0", "1", "0"] => "integer", [];
     yes_and_no: ["yes", "no", "yes"] => "text", [];
     integers: ["1", "-2", "2147483647"] => "integer", [];

@@ -244,6 +244,24 @@ fn what_follows_gzip_data_is_told_with_its_place() {
     }
 }
 
+/// Padding is known to gzip's tapes and to xz's own format; zeros behind the others are damage, or
+/// another file, and rows may be lost there.
+#[test]
+fn zeros_behind_bzip2_and_zstd_are_refused() {
+    let folder = tempdir().expect("a folder");
+    let text = text();
+    for (name, data) in [("a.bz2", bzip2(&text)), ("a.zst", zstd(&text))] {
+        let file = write(folder.path(), name, [data, vec![0; 512]].concat());
+        let error = read(&file, &Dialect::tbl(), 1 << 20).expect_err("refused");
+        let told = message(error, folder.path());
+        assert!(told.starts_with(&format!("FOLDER/{name}: ")), "{told}");
+        assert!(
+            told.contains(&format!("{} uncompressed", text.len())),
+            "{told}"
+        );
+    }
+}
+
 #[test]
 fn a_wrong_name_is_told_from_damage() {
     let folder = tempdir().expect("a folder");

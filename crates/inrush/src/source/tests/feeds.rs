@@ -91,7 +91,7 @@ proptest! {
     fn a_feed_has_what_a_reader_has(
         pieces in prop::collection::vec(prop::sample::select(vec![
             "a", "|", ",", "\n", "\r\n", "\"", "\"\"", "\\", "é", "\u{feff}", "\"x\ny\"",
-            "long text, of words\n",
+            "long text, of words\n", ".", "\\.\n", "\n\\.\n", "\n\\.\r\n",
         ]), 0..80),
         which in 0usize..5,
         header in any::<bool>(),
@@ -131,6 +131,48 @@ proptest! {
                 prop_assert_eq!(other, cuts);
             }
             (whole, fed) => prop_assert_eq!(whole.map(drop), fed.map(drop)),
+        }
+    }
+}
+
+/// COPY's end-of-data marker is the end where the file ends, and a reject before it, wherever
+/// chunks and ranges end.
+#[test]
+fn an_end_marker_is_the_end_of_the_file_only() {
+    let folder = tempdir().expect("a folder");
+    let dialect = Dialect::tsv();
+    for (text, marked, skipped) in [
+        ("1\ta\n\\.\n2\tb\n3\tc\n", 1, 0),
+        ("1\ta\n\\.\n2\tb\n\\.\n", 1, 1),
+        ("\\.\n\\.\n\\.\n\\.", 3, 1),
+        ("1\ta\n\\.\n\n\n", 1, 2),
+    ] {
+        for text in [text.to_owned(), text.replace('\n', "\r\n")] {
+            let wide: Vec<u8> = format!("\u{feff}{text}")
+                .encode_utf16()
+                .flat_map(u16::to_be_bytes)
+                .collect();
+            for file in [
+                write(folder.path(), "file.tsv", &text),
+                write(folder.path(), "wide.tsv", wide),
+            ] {
+                let whole = read(&file, &dialect, 1 << 20).expect("readable");
+                let faults = |read: &Read| {
+                    let marked = |record: &&ReadRecord| {
+                        matches!(record.fault, Some((FaultKind::EndMarker, _)))
+                    };
+                    read.records.iter().filter(marked).count()
+                };
+                assert_eq!(faults(&whole), marked, "{text:?}");
+                assert_eq!(whole.skipped_line_count, skipped, "{text:?}");
+                for range_bytes in 1..=text.len() + 1 {
+                    for chunk_bytes in 1..=range_bytes {
+                        let settings = settings(range_bytes, chunk_bytes);
+                        let fed = ranges(&file, &dialect, settings, &[]).expect("readable");
+                        assert_eq!(together(fed), whole, "{text:?} {settings:?}");
+                    }
+                }
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Files on a real disk, read in every way.
 
 mod archives;
+mod beginnings;
 mod changed;
 mod compressed;
 mod encodings;

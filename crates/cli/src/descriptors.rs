@@ -1,0 +1,24 @@
+//! The three descriptors that every program is given: standard input, output and error.
+
+use std::fs::OpenOptions;
+use std::os::fd::{AsRawFd, IntoRawFd};
+
+/// The highest of them, standard error.
+const STANDARD_LAST: i32 = 2;
+
+/// Puts something in the place of those that were closed before the command began. The next file or
+/// socket that is opened would get their numbers, and `-` would then be read from a connection of
+/// our own.
+///
+/// What takes the place of standard input is open for writing only, so that whoever reads it is told
+/// that there is none. A binary of Rust has nothing to do here: its runtime did it before.
+pub fn hold_standard() {
+    // A descriptor that is opened has the least number that is free.
+    while let Ok(file) = OpenOptions::new().write(true).open("/dev/null") {
+        if file.as_raw_fd() > STANDARD_LAST {
+            return;
+        }
+        // Stays open until the process ends.
+        let _ = file.into_raw_fd();
+    }
+}
