@@ -177,10 +177,12 @@ impl Error {
             Error::Plan(PlanError::Package(_) | PlanError::Mismatch { .. })
             | Error::Destination(DestinationError::Address { .. }) => 2,
             Error::NotSwitched { .. } => 2,
+            Error::Verify(VerifyError::TargetReplaced { .. })
+            | Error::Switch(SwitchError::Verify(VerifyError::TargetReplaced { .. })) => 1,
             Error::RejectLimit { .. } | Error::RejectShare { .. } => 4,
             Error::Verification { .. }
             | Error::Verify(_)
-            | Error::Switch(SwitchError::Count { .. }) => 5,
+            | Error::Switch(SwitchError::Count { .. } | SwitchError::Verify(_)) => 5,
             Error::Interrupted => 130,
             _ => 1,
         }

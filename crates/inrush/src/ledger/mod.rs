@@ -8,6 +8,7 @@ mod error;
 mod record;
 mod run;
 mod schema;
+mod stored;
 mod switched;
 
 pub use error::LedgerError;

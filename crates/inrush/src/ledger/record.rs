@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Ledger;
 use super::error::LedgerError;
 use super::run::Fence;
+use super::stored;
 use crate::destination::postgres::Session;
 
 /// Rows and bytes: read = loaded + rejected + skipped, always.
@@ -88,6 +89,22 @@ pub struct UnitRecord {
     pub key_smallest: Option<String>,
     /// Its largest key as text.
     pub key_largest: Option<String>,
+    /// The table that its rows went into still has the name that it had: its staging table, or
+    /// where they went straight in the target. Of what is written now it is true.
+    pub stands: bool,
+    /// The server's files of the staging table now, as a digest.
+    pub files: Option<String>,
+    /// They are others than those that the unit was committed with: the table was emptied, or written
+    /// anew (TRUNCATE, VACUUM FULL).
+    pub rewritten: bool,
+}
+
+impl UnitRecord {
+    /// Whether what was committed of it can be kept by a plan that has a unit of its key: its table
+    /// is the one that it was begun with, and the plan looks for it there.
+    pub fn is_kept(&self, staging_schema: &str) -> bool {
+        self.stands && (self.straight || self.staging_schema == staging_schema)
+    }
 }
 
 /// A shard in the ledger.
@@ -145,10 +162,16 @@ impl Ledger {
         session: &Session,
         run_id: i64,
     ) -> Result<Vec<UnitRecord>, LedgerError> {
+        let table = stored::table("straight", "target", "staging_schema", "staging_table");
+        let filenodes = stored::filenodes("straight", "standing");
         let sql = format!(
             "SELECT unit_key, flow, target, staging_schema, staging_table, shared, finished, \
-                    rows_counted, key_smallest, key_largest, careful, straight \
-             FROM {} WHERE run_id = $1 ORDER BY target, unit_key",
+                    rows_counted, key_smallest, key_largest, careful, straight, \
+                    coalesce(standing = table_oid, false), \
+                    files, filenodes IS DISTINCT FROM files \
+             FROM {} unit, LATERAL (SELECT {table} AS standing) t, \
+                  LATERAL (SELECT {filenodes} AS files) f \
+             WHERE run_id = $1 ORDER BY target, unit_key",
             self.table("unit")
         );
         let rows = session
@@ -169,6 +192,9 @@ impl Ledger {
                 key_largest: row.get(9),
                 careful: row.get(10),
                 straight: row.get(11),
+                stands: row.get(12),
+                files: row.get(13),
+                rewritten: row.get(14),
             })
             .collect())
     }
@@ -268,15 +294,22 @@ impl Ledger {
         fence: &Fence,
         unit: &UnitRecord,
     ) -> Result<(), LedgerError> {
+        let table = stored::table("$14::bool", "$5::text", "$6::text", "$7::text");
+        let filenodes = stored::filenodes("$14::bool", &table);
+        // Rows that went straight into a target went into the one of the first shard: what has its
+        // name later is another table.
         let sql = format!(
-            "INSERT INTO {} (run_id, epoch, unit_key, flow, target, staging_schema, \
+            "INSERT INTO {} AS unit (run_id, epoch, unit_key, flow, target, staging_schema, \
                              staging_table, shared, finished, rows_counted, key_smallest, \
-                             key_largest, careful, straight) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) \
+                             key_largest, careful, straight, table_oid, filenodes) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, {table}, \
+                     {filenodes}) \
              ON CONFLICT (run_id, unit_key) DO UPDATE SET epoch = excluded.epoch, \
              finished = excluded.finished, rows_counted = excluded.rows_counted, \
              key_smallest = excluded.key_smallest, key_largest = excluded.key_largest, \
-             careful = excluded.careful, committed_at = now()",
+             careful = excluded.careful, committed_at = now(), \
+             table_oid = CASE WHEN unit.straight THEN unit.table_oid ELSE excluded.table_oid END, \
+             filenodes = excluded.filenodes",
             self.table("unit")
         );
         session
@@ -302,6 +335,26 @@ impl Ledger {
             )
             .await?;
         Ok(())
+    }
+
+    /// Whether the table that a unit's rows go into is the one that the unit was begun with. Asked
+    /// inside the transaction that has written to it, whose lock keeps it as it is.
+    pub async fn stands(
+        &self,
+        session: &Session,
+        fence: &Fence,
+        unit_key: &str,
+    ) -> Result<bool, LedgerError> {
+        let table = stored::table("straight", "target", "staging_schema", "staging_table");
+        let sql = format!(
+            "SELECT coalesce({table} = table_oid, false) FROM {} unit \
+             WHERE run_id = $1 AND unit_key = $2",
+            self.table("unit")
+        );
+        let rows = session
+            .query(&sql, &[&fence.run_id, &unit_key], "looking for the target")
+            .await?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
     /// Writes a shard, inside the transaction that loaded it.

@@ -5,7 +5,7 @@ use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::{identifier, literal, qualified};
 
 /// The form of the tables. A change of form raises it.
-const VERSION: i32 = 3;
+const VERSION: i32 = 4;
 
 /// The statements that make the ledger's schema and tables, and the staging schema, where they
 /// are missing.
@@ -47,6 +47,8 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              rows_counted int8, \
              key_smallest text, \
              key_largest text, \
+             table_oid oid, \
+             filenodes text, \
              committed_at timestamptz NOT NULL DEFAULT now(), \
              PRIMARY KEY (run_id, unit_key))",
             table("unit"),

@@ -21,6 +21,7 @@ mod piece;
 mod prepare;
 mod proof;
 mod ready;
+mod recheck;
 mod reject_count;
 mod reject_files;
 mod replicas;

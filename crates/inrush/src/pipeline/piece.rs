@@ -19,8 +19,9 @@ use crate::error::Error;
 use crate::fault::{self, FaultPoint};
 use crate::ledger::{Account, ShardRecord};
 use crate::meter::{Meter, nanoseconds};
-use crate::plan::{FlowPlan, UnitPlan, identity};
+use crate::plan::{FlowPlan, Publish, UnitPlan, identity};
 use crate::source::Shard;
+use crate::verify::VerifyError;
 
 /// A piece of work under way.
 pub struct Piece<'a> {
@@ -87,6 +88,9 @@ impl Piece<'_> {
             record.careful = self.is_careful;
             run.ledger.record_unit(session, &run.fence, &record).await?;
         }
+        if self.flow.publish == Publish::Straight {
+            self.refuse_other_target().await?;
+        }
         for record in &records {
             run.ledger.record_shard(session, &run.fence, record).await?;
         }
@@ -98,6 +102,24 @@ impl Piece<'_> {
         session.execute("COMMIT", &doing).await?;
         self.meter.server_wait_ns += nanoseconds(waiting.elapsed());
         Ok((account, records.len()))
+    }
+
+    /// Rows that went straight into a target must all be in one table: not some in one that was
+    /// renamed since, or dropped, and the others in what has its name now. COPY has locked it, so
+    /// it stays what it is until COMMIT.
+    async fn refuse_other_target(&self) -> Result<(), Error> {
+        let run = self.context.run;
+        let ledger = &run.ledger;
+        if ledger
+            .stands(self.session, &run.fence, &self.unit.key)
+            .await?
+        {
+            return Ok(());
+        }
+        Err(VerifyError::TargetReplaced {
+            target: self.flow.target(),
+        }
+        .into())
     }
 
     /// What the ledger is to know of a file range.

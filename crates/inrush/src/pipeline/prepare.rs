@@ -11,7 +11,7 @@ use super::reject_files;
 use super::sharing::Sharing;
 use super::{RunOptions, is_loaded, plan_options, shared_unit};
 use crate::destination::postgres::quote::qualified;
-use crate::destination::postgres::{Address, DestinationError, Session, catalog};
+use crate::destination::postgres::{Address, DestinationError, Session};
 use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
 use crate::ledger::{Account, Fence, Ledger, RunRecord, RunState, ShardRecord, UnitRecord};
@@ -163,18 +163,10 @@ async fn enter(
         .flat_map(|flow| &flow.units)
         .map(|unit| unit.key.as_str())
         .collect();
-    let tables: Vec<String> = units
-        .iter()
-        .map(|unit| unit.staging_table.clone())
-        .collect();
-    let standing =
-        catalog::relation_names(control, &plan.settings.staging_schema, Some(&tables)).await?;
     let (units_kept, dropped): (Vec<UnitRecord>, Vec<UnitRecord>) =
         units.into_iter().partition(|unit| {
-            let stands = unit.straight
-                || (unit.staging_schema == plan.settings.staging_schema
-                    && standing.contains(&unit.staging_table));
-            planned.contains(unit.unit_key.as_str()) && stands
+            let is_planned = planned.contains(unit.unit_key.as_str());
+            is_planned && unit.is_kept(&plan.settings.staging_schema)
         });
     drop_units(control, ledger, record.run_id, &dropped).await?;
     let shards = ledger.shards(control, record.run_id).await?;
@@ -203,7 +195,8 @@ async fn drop_units(
     }
     let doing = "dropping units that the plan has no use for";
     control.execute("BEGIN", doing).await?;
-    for unit in units {
+    // What has the name of a unit's table and is another one is not ours.
+    for unit in units.iter().filter(|unit| unit.stands && !unit.straight) {
         let table = qualified(&unit.staging_schema, &unit.staging_table);
         control
             .execute(&format!("DROP TABLE IF EXISTS {table}"), doing)

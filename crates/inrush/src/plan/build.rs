@@ -118,6 +118,7 @@ pub async fn build(
             &run_key,
             &flows,
             options,
+            &mut notes,
         )
         .await?
     } else {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use super::build::PlanOptions;
 use super::error::PlanError;
 use super::{Earlier, FlowPlan, identity};
-use crate::destination::postgres::{Session, catalog};
+use crate::destination::postgres::Session;
 use crate::ledger::{
     self, Account, Ledger, RunRecord, RunState, ShardRecord, SwitchedFile, UnitRecord,
 };
 use crate::package::Mode;
 use crate::source::SourceFile;
 
-/// Looks the package up in the ledger.
+/// Looks the package up in the ledger; what a user should know is added to `notes`.
 pub async fn find(
     session: &Session,
     ledger_schema: &str,
@@ -21,6 +21,7 @@ pub async fn find(
     run_key: &str,
     flows: &[FlowPlan],
     options: &PlanOptions<'_>,
+    notes: &mut Vec<String>,
 ) -> Result<Earlier, PlanError> {
     if !ledger::exists(session, ledger_schema).await? {
         return Ok(Earlier::None);
@@ -53,23 +54,17 @@ pub async fn find(
         .map(|unit| unit.key.as_str())
         .collect();
     let units = book.units(session, run.run_id).await?;
-    let tables: Vec<String> = units
-        .iter()
-        .map(|unit| unit.staging_table.clone())
-        .collect();
-    let standing = catalog::relation_names(session, staging_schema, Some(&tables)).await?;
     let is_kept = |unit: &&UnitRecord| {
-        let stands = unit.straight
-            || (unit.staging_schema == staging_schema && standing.contains(&unit.staging_table));
-        planned.contains(unit.unit_key.as_str()) && stands
+        let is_planned = planned.contains(unit.unit_key.as_str());
+        is_planned && unit.is_kept(staging_schema)
     };
-    refuse_lost_rows(
-        &book,
-        session,
-        &run,
-        units.iter().filter(|unit| !is_kept(unit)),
-    )
-    .await?;
+    let straight: Vec<&UnitRecord> = units.iter().filter(|unit| unit.straight).collect();
+    if !straight.is_empty() {
+        let shards = book.shards(session, run.run_id).await?;
+        let lost = straight.iter().copied().filter(|unit| !is_kept(unit));
+        refuse_lost_rows(&run, lost, &shards)?;
+        notes.extend(emptied(&run, flows, &straight, &shards));
+    }
     if !options.again && !options.is_replay {
         let shards = book.shards(session, run.run_id).await?;
         refuse_changed(&run, flows, &shards)?;
@@ -151,39 +146,75 @@ fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<SourceFile>> {
 }
 
 /// Refuses to go on where a stopped run has put rows straight into a target, and the plan does not
-/// have their files as they were: nothing can take those rows out again.
-async fn refuse_lost_rows(
-    book: &Ledger,
-    session: &Session,
+/// have their files as they were, or the target is another table: nothing can take those rows out
+/// again, or bring them in once more.
+fn refuse_lost_rows<'a>(
     run: &RunRecord,
-    units: impl Iterator<Item = &UnitRecord>,
+    units: impl Iterator<Item = &'a UnitRecord>,
+    shards: &[ShardRecord],
 ) -> Result<(), PlanError> {
-    let straight: Vec<&UnitRecord> = units.filter(|unit| unit.straight).collect();
-    if straight.is_empty() {
-        return Ok(());
-    }
-    let shards = book.shards(session, run.run_id).await?;
-    for unit in straight {
-        let account = Account::of_unit(&shards, &unit.unit_key);
+    for unit in units {
+        let account = Account::of_unit(shards, &unit.unit_key);
         let shard = shards.iter().find(|shard| shard.unit_key == unit.unit_key);
-        if let (Some(shard), true) = (shard, account.rows_loaded > 0) {
+        let (Some(shard), true) = (shard, account.rows_loaded > 0) else {
+            continue;
+        };
+        let (rows, file, name) = (account.rows_loaded, &shard.file, &run.name);
+        if !unit.stands {
             return Err(PlanError::Target {
                 target: unit.target.clone(),
                 what: format!(
-                    "has {} rows of {} by run {}, which was stopped; the file is not asked for any \
-                     more, or it or the flow's settings changed since, and rows that went straight \
-                     into the target (atomic = false) are not taken out again",
-                    account.rows_loaded, shard.file, run.name
+                    "is not the table that run {name}, which was stopped, put rows into ({rows} of \
+                     {file}, atomic = false): that one was dropped since, or renamed, and this one \
+                     lacks them"
                 ),
                 hint: format!(
-                    "give the command of then, with files and settings as they were, to load the \
-                     rest; or delete these rows and give the run up: inrush cleanup --run {}",
-                    run.name
+                    "give that table its name back to load the rest; or give the run up, and the \
+                     same command then loads all of it into this one: inrush cleanup --run {name}"
                 ),
             });
         }
+        return Err(PlanError::Target {
+            target: unit.target.clone(),
+            what: format!(
+                "has {rows} rows of {file} by run {name}, which was stopped; the file is not asked \
+                 for any more, or it or the flow's settings changed since, and rows that went \
+                 straight into the target (atomic = false) are not taken out again"
+            ),
+            hint: format!(
+                "give the command of then, with files and settings as they were, to load the rest; \
+                 or delete these rows and give the run up: inrush cleanup --run {name}"
+            ),
+        });
     }
     Ok(())
+}
+
+/// Says where somebody has emptied a target since a stopped run put rows straight into it: they are
+/// loaded, so they do not come again.
+fn emptied(
+    run: &RunRecord,
+    flows: &[FlowPlan],
+    straight: &[&UnitRecord],
+    shards: &[ShardRecord],
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    for flow in flows {
+        let target = flow.target();
+        let of_target = straight.iter().filter(|unit| unit.target == target);
+        let rows: u64 = of_target
+            .map(|unit| Account::of_unit(shards, &unit.unit_key).rows_loaded)
+            .sum();
+        if rows > 0 && flow.facts.as_ref().is_some_and(|facts| !facts.has_rows) {
+            notes.push(format!(
+                "{target} is empty, and run {name}, which was stopped, had put {rows} rows into it \
+                 (atomic = false): somebody took them out since, and the same command loads only \
+                 the rest; to load all of it give that run up: inrush cleanup --run {name}",
+                name = run.name
+            ));
+        }
+    }
+    notes
 }
 
 /// The run that has loaded all of the plan's files, as they are now. Some of them loaded and
