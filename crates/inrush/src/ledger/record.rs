@@ -134,6 +134,9 @@ pub struct ShardRecord {
     pub tally: Option<Vec<String>>,
     /// The trailer record that stands at its end, where the flow declares one.
     pub trailer: Option<String>,
+    /// Where the rows begin, in bytes of the file, that the server refused while it was loaded
+    /// carefully. What could not be converted is found again by converting it again.
+    pub refused: Vec<u64>,
 }
 
 /// A file that a run has switched in, all of it.
@@ -208,7 +211,7 @@ impl Ledger {
         let sql = format!(
             "SELECT unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, \
                     file_modified_ns, rows_read, rows_loaded, rows_rejected, rows_skipped, \
-                    bytes_read, content_hash, tally, trailer \
+                    bytes_read, content_hash, tally, trailer, refused \
              FROM {} WHERE run_id = $1 ORDER BY unit_key, shard_key",
             self.table("shard")
         );
@@ -237,6 +240,12 @@ impl Ledger {
                 content_hash: row.get(13),
                 tally: row.get(14),
                 trailer: row.get(15),
+                refused: row
+                    .get::<_, Option<Vec<i64>>>(16)
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|offset| offset as u64)
+                    .collect(),
             })
             .collect())
     }
@@ -368,12 +377,14 @@ impl Ledger {
             "INSERT INTO {} (run_id, epoch, unit_key, shard_key, file_key, file, byte_start, \
                              byte_end, file_bytes, file_modified_ns, rows_read, rows_loaded, \
                              rows_rejected, rows_skipped, bytes_read, content_hash, tally, \
-                             trailer) \
+                             trailer, refused) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
-                     $18)",
+                     $18, $19)",
             self.table("shard")
         );
         let account = &shard.account;
+        let refused = shard.refused.iter().map(|offset| *offset as i64);
+        let refused: Option<Vec<i64>> = (!shard.refused.is_empty()).then(|| refused.collect());
         session
             .query(
                 &sql,
@@ -396,6 +407,7 @@ impl Ledger {
                     &shard.content_hash,
                     &shard.tally,
                     &shard.trailer,
+                    &refused,
                 ],
                 "writing the shard into the ledger",
             )

@@ -74,6 +74,7 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              content_hash text, \
              tally text[], \
              trailer text, \
+             refused int8[], \
              committed_at timestamptz NOT NULL DEFAULT now(), \
              PRIMARY KEY (run_id, unit_key, shard_key), \
              FOREIGN KEY (run_id, unit_key) REFERENCES {} ON DELETE CASCADE, \

@@ -38,6 +38,8 @@ pub struct Piece<'a> {
     pub(super) meter: Meter,
     pub(super) changes: BTreeMap<String, ColumnChanges>,
     pub(super) proof: Proof,
+    /// Where the rows begin that the server refused, of the file range that is loaded now.
+    pub(super) refused: Vec<u64>,
 }
 
 impl Piece<'_> {
@@ -138,6 +140,7 @@ impl Piece<'_> {
             content_hash: Some(proof.content_hash),
             tally: proof.tally,
             trailer: proof.trailer,
+            refused: std::mem::take(&mut self.refused),
         }
     }
 

@@ -20,6 +20,7 @@ use crate::pace::Pace;
 use crate::package::Package;
 use crate::plan::routing::KeyScans;
 use crate::plan::{self, Earlier, Plan, identity};
+use crate::plural::counted;
 use crate::report::RunFolder;
 use crate::source::Pipes;
 
@@ -224,7 +225,7 @@ async fn finish_preparing(
     ledger: Ledger,
     control: Session,
     folder: RunFolder,
-    entered: Entered,
+    mut entered: Entered,
     options: &RunOptions<'_>,
 ) -> Result<Prepared, Error> {
     let fence = Fence {
@@ -241,6 +242,11 @@ async fn finish_preparing(
         {
             unit.share()?;
         }
+    }
+    let unknown = forget_lost_rejects(&control, &ledger, &plan, &folder, &mut entered).await?;
+    for note in unknown {
+        options.observer.notice(&Event::Note { text: note.clone() });
+        plan.notes.push(note);
     }
     let rejects = plan
         .flows
@@ -302,6 +308,69 @@ async fn finish_preparing(
     options.observer.notice(&started);
     shared_unit::create_missing(&run).await?;
     Ok(Prepared::Run(Box::new(run)))
+}
+
+/// Units whose rejects are not in the run's folder any more are loaded anew, so that each of them
+/// is told again; what went straight into a target cannot be, and is told of.
+async fn forget_lost_rejects(
+    control: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+    folder: &RunFolder,
+    entered: &mut Entered,
+) -> Result<Vec<String>, Error> {
+    let run = &entered.record;
+    let mut lost = Vec::new();
+    let mut notes = Vec::new();
+    for flow in &plan.flows {
+        for unit in &flow.units {
+            let Some(kept) = entered.units_kept.get(&unit.key) else {
+                continue;
+            };
+            let shards: Vec<&ShardRecord> = entered
+                .shards_kept
+                .values()
+                .filter(|shard| shard.unit_key == unit.key)
+                .collect();
+            let missing = reject_files::missing(&folder.rejects(), flow, unit, kept, &shards)?;
+            if missing == 0 {
+                continue;
+            }
+            notes.push(format!(
+                "{} that run {} had rejected before it stopped {} not in {}, which was removed since, \
+                 or the command is given in another folder: {}",
+                counted(missing, "row"),
+                run.name,
+                if missing == 1 { "is" } else { "are" },
+                folder.rejects().display(),
+                match kept.straight {
+                    true => format!(
+                        "the others of {} stay in {} (atomic = false), so what these were is \
+                         told in the folder of then alone",
+                        shards
+                            .first()
+                            .map_or("their file", |shard| shard.file.as_str()),
+                        flow.target()
+                    ),
+                    false => format!(
+                        "unit {} of {} is loaded anew, and they are kept again",
+                        unit.number,
+                        flow.target()
+                    ),
+                }
+            ));
+            if !kept.straight {
+                lost.push(kept.clone());
+            }
+        }
+    }
+    drop_units(control, ledger, run.run_id, &lost).await?;
+    for unit in &lost {
+        entered.units_kept.remove(&unit.unit_key);
+        let of_others = |(key, _): &(String, String), _: &mut ShardRecord| *key != unit.unit_key;
+        entered.shards_kept.retain(of_others);
+    }
+    Ok(notes)
 }
 
 /// What an earlier attempt has read of a unit and committed.

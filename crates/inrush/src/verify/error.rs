@@ -173,6 +173,20 @@ pub enum VerifyError {
         /// The field.
         field: String,
     },
+    /// Rows that a target refused are not found in the files again.
+    #[error(
+        "{target} refused {} of {table}, and the files do not have {} where they were loaded from; \
+         nothing was switched", crate::plural::counted(*rows, "row"),
+        if *rows == 1 { "it" } else { "them" }
+    )]
+    RefusedRows {
+        /// The target.
+        target: String,
+        /// How many rows it refused.
+        rows: u64,
+        /// The staging table.
+        table: String,
+    },
     /// The table that rows went straight into is not there any more.
     #[error(
         "{target}: the table that rows of this run went into has not that name any more: it was \
@@ -236,6 +250,10 @@ impl VerifyError {
             | VerifyError::NoTally { .. } => {
                 "the ledger does not tell of one whole reading of the file: somebody changed it, \
                  or this is a fault of Inrush; `inrush cleanup`, then load again"
+                    .to_owned()
+            }
+            VerifyError::RefusedRows { .. } => {
+                "a file was changed, or the staging table: `inrush cleanup`, then load again"
                     .to_owned()
             }
             VerifyError::TargetReplaced { .. } => {
