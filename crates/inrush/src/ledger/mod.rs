@@ -12,7 +12,7 @@ mod stored;
 mod switched;
 
 pub use error::LedgerError;
-pub use record::{Account, ShardRecord, SwitchedFile, UnitRecord};
+pub use record::{Account, ShardRecord, SwitchedFile, TouchedFile, UnitRecord};
 pub use run::{Fence, RunRecord, RunState};
 pub use schema::{exists, setup_statements};
 pub use switched::{Original, SwitchedTable, What};

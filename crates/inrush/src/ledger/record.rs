@@ -1,5 +1,7 @@
 //! Units and shards in the ledger.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::Ledger;
@@ -126,10 +128,14 @@ pub struct ShardRecord {
     pub file_bytes: u64,
     /// When it was changed last, in nanoseconds since 1970.
     pub file_modified_ns: i64,
+    /// What else the system said of the file when it was found.
+    pub file_state: String,
     /// Its rows.
     pub account: Account,
     /// A hash of its text, taken while it was read.
     pub content_hash: Option<String>,
+    /// Where that text stands in the file, where it is not compressed and not translated.
+    pub text_range: Option<Range<u64>>,
     /// What was summed up over its rows, where the run verifies more than their count.
     pub tally: Option<Vec<String>>,
     /// The trailer record that stands at its end, where the flow declares one.
@@ -137,6 +143,17 @@ pub struct ShardRecord {
     /// Where the rows begin, in bytes of the file, that the server refused while it was loaded
     /// carefully. What could not be converted is found again by converting it again.
     pub refused: Vec<u64>,
+}
+
+/// A file that has the text of which shards were loaded, and another time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TouchedFile {
+    /// Names the file.
+    pub file_key: String,
+    /// When it was changed last, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// What else the system says of it.
+    pub state: String,
 }
 
 /// A file that a run has switched in, all of it.
@@ -211,7 +228,8 @@ impl Ledger {
         let sql = format!(
             "SELECT unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, \
                     file_modified_ns, rows_read, rows_loaded, rows_rejected, rows_skipped, \
-                    bytes_read, content_hash, tally, trailer, refused \
+                    bytes_read, content_hash, tally, trailer, refused, \
+                    file_state, text_start, text_end \
              FROM {} WHERE run_id = $1 ORDER BY unit_key, shard_key",
             self.table("shard")
         );
@@ -238,6 +256,11 @@ impl Ledger {
                     bytes_read: count(row, 12),
                 },
                 content_hash: row.get(13),
+                file_state: row.get(17),
+                text_range: row
+                    .get::<_, Option<i64>>(18)
+                    .zip(row.get::<_, Option<i64>>(19))
+                    .map(|(start, end)| start as u64..end as u64),
                 tally: row.get(14),
                 trailer: row.get(15),
                 refused: row
@@ -377,9 +400,9 @@ impl Ledger {
             "INSERT INTO {} (run_id, epoch, unit_key, shard_key, file_key, file, byte_start, \
                              byte_end, file_bytes, file_modified_ns, rows_read, rows_loaded, \
                              rows_rejected, rows_skipped, bytes_read, content_hash, tally, \
-                             trailer, refused) \
+                             trailer, refused, file_state, text_start, text_end) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
-                     $18, $19)",
+                     $18, $19, $20, $21, $22)",
             self.table("shard")
         );
         let account = &shard.account;
@@ -408,6 +431,9 @@ impl Ledger {
                     &shard.tally,
                     &shard.trailer,
                     &refused,
+                    &shard.file_state,
+                    &shard.text_range.as_ref().map(|range| range.start as i64),
+                    &shard.text_range.as_ref().map(|range| range.end as i64),
                 ],
                 "writing the shard into the ledger",
             )
@@ -441,6 +467,34 @@ impl Ledger {
         );
         session
             .query(&sql, &[&fence.run_id, &unit_key, &count], doing)
+            .await?;
+        Ok(())
+    }
+
+    /// A file has the text that it had, and its time, or its place on the disk, is another one: from
+    /// now on it is known by that.
+    pub async fn touch_file(
+        &self,
+        session: &Session,
+        run_id: i64,
+        touched: &TouchedFile,
+    ) -> Result<(), LedgerError> {
+        let sql = format!(
+            "UPDATE {} SET file_modified_ns = $3, file_state = $4 \
+             WHERE run_id = $1 AND file_key = $2",
+            self.table("shard")
+        );
+        let TouchedFile {
+            file_key,
+            modified_ns,
+            state,
+        } = touched;
+        session
+            .query(
+                &sql,
+                &[&run_id, &file_key, &modified_ns, &state],
+                "writing a file's time into the ledger",
+            )
             .await?;
         Ok(())
     }

@@ -65,6 +65,7 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              byte_end int8, \
              file_bytes int8 NOT NULL, \
              file_modified_ns int8 NOT NULL, \
+             file_state text NOT NULL, \
              epoch int4 NOT NULL, \
              rows_read int8 NOT NULL, \
              rows_loaded int8 NOT NULL, \
@@ -72,6 +73,8 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              rows_skipped int8 NOT NULL, \
              bytes_read int8 NOT NULL, \
              content_hash text, \
+             text_start int8, \
+             text_end int8, \
              tally text[], \
              trailer text, \
              refused int8[], \

@@ -149,6 +149,7 @@ async fn verify(
     let run = context.run;
     let units = run.ledger.units(control, run.fence.run_id).await?;
     let shards = run.ledger.shards(control, run.fence.run_id).await?;
+    recheck::files(context, &shards).await?;
     recheck::units(context, &units, &shards).await?;
     let mut targets = Vec::new();
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {

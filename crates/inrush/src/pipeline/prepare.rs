@@ -1,6 +1,6 @@
 //! Connects, plans, and enters the run into the ledger.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,7 +19,7 @@ use crate::mending;
 use crate::pace::Pace;
 use crate::package::Package;
 use crate::plan::routing::KeyScans;
-use crate::plan::{self, Earlier, Plan, identity};
+use crate::plan::{self, ContentChecks, Earlier, Plan, identity};
 use crate::plural::counted;
 use crate::report::RunFolder;
 use crate::source::Pipes;
@@ -57,12 +57,13 @@ pub async fn prepare(
     let pipes = Pipes::new(options.stop.clone());
     // Nor are keys looked for twice.
     let key_scans = KeyScans::default();
+    let contents = ContentChecks::default();
     let control = Session::open(address, "inrush plan").await?;
     let plan = plan::build(
         &control,
         address,
         package,
-        &plan_options(options, &pipes, &key_scans, true),
+        &plan_options(options, &pipes, &key_scans, &contents, true),
     )
     .await?;
     if is_loaded(&plan) {
@@ -84,7 +85,7 @@ pub async fn prepare(
         &control,
         address,
         package,
-        &plan_options(options, &pipes, &key_scans, false),
+        &plan_options(options, &pipes, &key_scans, &contents, false),
     )
     .await?;
     if is_loaded(&plan) {
@@ -135,7 +136,13 @@ async fn enter(
     name: &str,
 ) -> Result<Entered, Error> {
     let targets: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
-    let Earlier::Stopped { run, .. } = &plan.earlier else {
+    let Earlier::Stopped {
+        run,
+        changed,
+        touched,
+        ..
+    } = &plan.earlier
+    else {
         let record = ledger
             .begin_run(
                 control,
@@ -158,18 +165,16 @@ async fn enter(
     // What an old backend was still committing when the plan was made is committed or gone now:
     // the ledger is read anew.
     let units = ledger.units(control, record.run_id).await?;
-    let planned: BTreeSet<&str> = plan
-        .flows
-        .iter()
-        .flat_map(|flow| &flow.units)
-        .map(|unit| unit.key.as_str())
-        .collect();
+    let keepable = plan::keepable(&plan.flows, changed);
     let (units_kept, dropped): (Vec<UnitRecord>, Vec<UnitRecord>) =
         units.into_iter().partition(|unit| {
-            let is_planned = planned.contains(unit.unit_key.as_str());
+            let is_planned = keepable.contains(unit.unit_key.as_str());
             is_planned && unit.is_kept(&plan.settings.staging_schema)
         });
     drop_units(control, ledger, record.run_id, &dropped).await?;
+    for file in touched {
+        ledger.touch_file(control, record.run_id, file).await?;
+    }
     let shards = ledger.shards(control, record.run_id).await?;
     Ok(Entered {
         record,

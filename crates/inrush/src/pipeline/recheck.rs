@@ -5,6 +5,8 @@
 //! committed stood there since, for minutes or for days; and of one that was emptied or written
 //! anew the server's files tell. Both are looked at again, by as many sessions as there are streams.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::try_join_all;
@@ -15,7 +17,9 @@ use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::qualified;
 use crate::error::Error;
 use crate::ledger::{ShardRecord, UnitRecord};
-use crate::plan::{FlowPlan, UnitPlan};
+use crate::plan::contents::{ContentChecks, Contents};
+use crate::plan::{FlowPlan, UnitPlan, identity};
+use crate::source::{SourceError, SourceFile};
 use crate::verify::VerifyError;
 
 /// A unit of the plan as the ledger knows it.
@@ -57,6 +61,47 @@ pub async fn units(
         looked = try_join_all(looking) => looked.map(|_| ()),
         _ = context.stop.wait() => Err(Error::Interrupted),
     }
+}
+
+/// A file that was written to while it was loaded, and whose size and time are what they were, has
+/// given rows of two texts: what was loaded of it is read again and compared.
+pub async fn files(context: &Context<'_>, shards: &[ShardRecord]) -> Result<(), Error> {
+    let contents = ContentChecks::default();
+    for flow in &context.run.plan.flows {
+        let own: BTreeSet<&str> = flow.units.iter().map(|unit| unit.key.as_str()).collect();
+        let mut files: Vec<&Arc<SourceFile>> = flow
+            .units
+            .iter()
+            .flat_map(|unit| &unit.shards)
+            .map(|shard| &shard.file)
+            .collect();
+        files.dedup_by(|file, before| Arc::ptr_eq(file, before));
+        for file in files {
+            let Some((state, modified_ns)) = file.state_now() else {
+                continue;
+            };
+            // What was written to it at another time came after it was read, or was found then.
+            if state == file.state || modified_ns != file.modified_ns {
+                continue;
+            }
+            let mut now = SourceFile::clone(file);
+            now.state = state;
+            let now = Arc::new(now);
+            let key = identity::file_key(file);
+            let of_file: Vec<&ShardRecord> = shards
+                .iter()
+                .filter(|shard| shard.file_key == key && own.contains(shard.unit_key.as_str()))
+                .collect();
+            let looked = contents.look(&now, &flow.dialect, &of_file, context.stop);
+            if looked.await? == Contents::Changed {
+                return Err(Error::Source(SourceError::Changed {
+                    path: file.path.to_path_buf(),
+                    what: "other text was written to it, and its time put back".to_owned(),
+                }));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A unit's rows are in the table that it was begun with, or in none that anybody finds.
