@@ -15,7 +15,7 @@ pub use error::LedgerError;
 pub use record::{Account, ShardRecord, SwitchedFile, TouchedFile, UnitRecord};
 pub use run::{Fence, RunRecord, RunState};
 pub use schema::{exists, setup_statements};
-pub use switched::{Original, SwitchedTable, What};
+pub use switched::{Original, Replaced, SwitchedTable, What};
 
 use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::qualified;

@@ -14,7 +14,9 @@ use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Address, DestinationError, Session};
 use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
-use crate::ledger::{Account, Fence, Ledger, RunRecord, RunState, ShardRecord, UnitRecord};
+use crate::ledger::{
+    Account, Fence, Ledger, Replaced, RunRecord, RunState, ShardRecord, UnitRecord,
+};
 use crate::mending;
 use crate::pace::Pace;
 use crate::package::Package;
@@ -75,7 +77,7 @@ pub async fn prepare(
     let ledger = Ledger::new(&plan.settings.ledger_schema);
     ledger.lock(&control, &plan.run_key).await?;
     if let Some(run) = &options.replays {
-        refuse_unswitched(&control, &ledger, run).await?;
+        refuse_unswitched(&control, &ledger, run, &plan).await?;
     }
     if !plan.setup.is_empty() {
         ledger.set_up(&control, &plan.setup).await?;
@@ -97,19 +99,34 @@ pub async fn prepare(
     finish_preparing(package, plan, ledger, control, folder, entered, options).await
 }
 
-/// Rejects of a run that switched nothing in are no leftovers: its command loads all of it.
-async fn refuse_unswitched(control: &Session, ledger: &Ledger, run: &str) -> Result<(), Error> {
-    match ledger.run_by_name(control, run).await? {
-        Some(record) if record.state == RunState::Switched => Ok(()),
-        Some(record) => Err(Error::NotSwitched {
-            run: run.to_owned(),
-            state: Some(record.state),
-        }),
-        None => Err(Error::NotSwitched {
-            run: run.to_owned(),
-            state: None,
-        }),
+/// Rejects of a run that switched nothing in are no leftovers: its command loads all of it. Nor are
+/// those of one whose rows gave way to others.
+async fn refuse_unswitched(
+    control: &Session,
+    ledger: &Ledger,
+    run: &str,
+    plan: &Plan,
+) -> Result<(), Error> {
+    let record = match ledger.run_by_name(control, run).await? {
+        Some(record) if record.state == RunState::Switched => record,
+        other => {
+            return Err(Error::NotSwitched {
+                run: run.to_owned(),
+                state: other.map(|record| record.state),
+            });
+        }
+    };
+    for flow in &plan.flows {
+        let target = flow.target();
+        if let Some(Replaced { by }) = ledger.replaced(control, &record, &target).await? {
+            return Err(Error::Replaced {
+                run: run.to_owned(),
+                target,
+                by,
+            });
+        }
     }
+    Ok(())
 }
 
 async fn nothing_to_do(control: Session, plan: Plan) -> Result<Prepared, Error> {
