@@ -5,6 +5,7 @@
 //! its fence gone and cannot commit, so a run that was taken over cannot write any more.
 
 mod error;
+mod holder;
 mod record;
 mod run;
 mod schema;
@@ -12,6 +13,7 @@ mod stored;
 mod switched;
 
 pub use error::LedgerError;
+pub use holder::Holder;
 pub use record::{Account, ShardRecord, SwitchedFile, TouchedFile, UnitRecord};
 pub use run::{Fence, RunRecord, RunState};
 pub use schema::{exists, setup_statements};
