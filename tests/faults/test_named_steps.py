@@ -280,11 +280,12 @@ def test_the_holder_of_the_lock_is_named(newest_database: Database, inrush: Inru
     job = Job(newest_database, inrush)
     done = inrush("run", job.package).expect(CLEAN).report["run"]
     key = newest_database.value("SELECT run_key FROM inrush.run")
+    newest_database.execute("DROP TABLE loaded")
     with newest_database.connect() as holder:
         process = holder.info.backend_pid
         holder.execute("SET application_name = 'inrush plan'")
         holder.execute(f"SELECT pg_advisory_lock(hashtextextended('inrush run {key}', 0))".encode())
-        outcome = inrush("run", job.package, "--again")
+        outcome = inrush("run", job.package)
         outcome.expect(FAILED, "at work now", f"backend {process}", '"inrush plan"')
         assert done not in outcome.said
 
