@@ -12,7 +12,15 @@ import pytest
 
 import pauses
 import servers
-from command import CLEAN, FAILED, USAGE, Inrush, Running
+from command import (
+    CLEAN,
+    FAILED,
+    LOADED_WITH_REJECTS,
+    USAGE,
+    Inrush,
+    Outcome,
+    Running,
+)
 from conftest import StartServer
 from contents import state
 from packages import flow, package
@@ -246,3 +254,47 @@ def test_run_folders_are_for_their_owner_alone(newest_database: Database, inrush
     (folder,) = inrush.folder.glob("runs/*")
     modes = {path: path.stat().st_mode & 0o777 for path in [folder, *folder.rglob("*")]}
     assert set(modes.values()) <= {0o700, 0o600}, modes
+
+
+def test_what_is_loaded_outlives_a_crash_whatever_the_role_does_without(
+    start_server: StartServer, inrush: Inrush
+) -> None:
+    """With synchronous_commit = off a COMMIT is answered before it is on the disk."""
+    server = start_server(18, servers.DURABLE | {"wal_writer_delay": "10s"})
+    database = server.create_database("crash")
+    database.execute("ALTER DATABASE crash SET synchronous_commit = off")
+    write_rows(inrush, 1_000)
+    path = job(inrush, database)
+    inrush("run", path).expect(CLEAN)
+    server.restart("immediate")
+    assert database.value("SELECT count(*) FROM loaded") == 1_000
+    inrush("run", path).expect(CLEAN, "already loaded")
+    server.stop()
+
+
+def test_foreign_keys_are_checked_whatever_the_role_says(
+    database: Database, inrush: Inrush
+) -> None:
+    """With session_replication_role = replica the server checks none and fires no trigger."""
+    role = f"replica_{database.name}"
+    database.execute(
+        "CREATE TABLE parents (id int PRIMARY KEY); INSERT INTO parents VALUES (0), (1);"
+        "CREATE TABLE loaded (id int REFERENCES parents, note text);"
+        f"CREATE ROLE {role} LOGIN; ALTER ROLE {role} SET session_replication_role = replica;"
+        f"GRANT ALL ON SCHEMA public TO {role}; GRANT CREATE ON DATABASE {database.name} TO {role};"
+        f"ALTER TABLE loaded OWNER TO {role}; ALTER TABLE parents OWNER TO {role};"
+        f"ALTER DATABASE {database.name} SET session_replication_role = replica"
+    )
+    write_rows(inrush, 3)
+
+    def load(url: str) -> Outcome:
+        settings = flow("loaded", "rows.tbl", mode="append", rejects={"rows_max": 5})
+        return inrush("run", inrush.write("package.toml", package(url, settings)))
+
+    url = database.url.replace("tester@", f"{role}@")
+    load(url).expect(FAILED, "session_replication_role = replica", f"ALTER ROLE {role} RESET")
+    assert database.value("SELECT count(*) FROM loaded") == 0
+    # A superuser may set it back, and does.
+    outcome = load(database.url).expect(LOADED_WITH_REJECTS)
+    assert [one["code"] for one in outcome.rejects()] == ["foreign_key_missing"]
+    assert database.rows("SELECT id FROM loaded ORDER BY id") == [(0,), (1,)]

@@ -355,6 +355,9 @@ def test_show_and_replay(database: Database, inrush: Inrush) -> None:
         LOADED_WITH_REJECTS, "4 rows: 1 loaded now, 2 rejected again", "1 taken out"
     )
     print(replayed.output)
+    notes = " ".join(replayed.report["notes"])
+    assert "is partitioned, and the server routes" in notes
+    assert "a plain table" not in notes
     report = replayed.report
     assert report["replays"] == folder.name
     assert report["account"]["rows_read"] == 3
@@ -580,6 +583,153 @@ def test_the_limit_holds_at_the_switch(newest_database: Database, inrush: Inrush
     assert state(newest_database) == before
     outcome = inrush("run", job.package(streams=2)).expect(LOADED_WITH_REJECTS)
     job.assert_done(outcome)
+
+
+def a_refused_row(database: Database, inrush: Inrush, file: str = "rows.csv", **more: Value) -> str:
+    """Write a file of 100 rows of which a CHECK refuses two and the target has one already."""
+    rows = "".join(f"{-n if n in (5, 6) else n},note {n}\n" for n in range(1, 101))
+    inrush.write("rows.csv", "id,note\n" + rows)
+    settings = flow("t", file, mode="append", rejects={"rows_max": 10}, **more)
+    inrush.write("package.toml", package(database.url, settings))
+    return "SELECT id, note FROM t ORDER BY id"
+
+
+@pytest.mark.parametrize("cause", ["before_switch", "post_sql"])
+@pytest.mark.parametrize("change", ["path", "runs", "nothing"])
+def test_the_right_row_is_rejected_after_a_stop(
+    database: Database, inrush: Inrush, change: str, cause: str
+) -> None:
+    """Which rows were refused before is known however the file is named and whatever is kept."""
+    database.execute(
+        "CREATE TABLE t (id int PRIMARY KEY CHECK (id > 0), note text);"
+        "INSERT INTO t VALUES (50, 'already')"
+    )
+    if cause == "post_sql":
+        a_refused_row(database, inrush, post_sql="SELECT 1 / 0")
+        inrush("run", "package.toml").expect(1, "division by zero")
+        first = inrush("run", "package.toml").expect(1)
+    else:
+        a_refused_row(database, inrush)
+        first = inrush("run", "package.toml", environment={"INRUSH_FAULT": cause})
+        assert first.status == -signal.SIGKILL, first.said
+    file = str(inrush.folder / "rows.csv") if change == "path" else "rows.csv"
+    query = a_refused_row(database, inrush, file)
+    if change == "runs":
+        for path in inrush.folder.glob("runs/*/rejects/*"):
+            path.unlink()
+    outcome = inrush("run", "package.toml").expect(LOADED_WITH_REJECTS)
+    rejects = {one["line"]: one["code"] for one in outcome.rejects()}
+    assert rejects == {6: "check_violated", 7: "check_violated", 51: "duplicate_key"}
+    if change == "runs":
+        assert "2 rows that run" in outcome.said
+        assert "loaded anew" in outcome.said
+    expected = [(n, "already" if n == 50 else f"note {n}") for n in range(1, 101)]
+    assert database.rows(query) == [row for row in expected if row[0] not in (5, 6)]
+
+
+def test_a_refused_row_is_held_against_the_files(newest_database: Database, inrush: Inrush) -> None:
+    """Rows of staging that do not stand in file order any more are not blamed by their place."""
+    database = newest_database
+    database.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, note text); INSERT INTO t VALUES (50, 'already')"
+    )
+    rows = "".join(f"{n},note {n}\n" for n in range(1, 101))
+    inrush.write("rows.csv", "id,note\n" + rows)
+    settings = flow("t", "rows.csv", mode="append", rejects={"rows_max": 10})
+    inrush.write("package.toml", package(database.url, settings))
+    inrush("run", "package.toml", environment={"INRUSH_FAULT": "before_switch"})
+    table = database.value("SELECT staging_table FROM inrush.unit")
+    database.execute(f"UPDATE inrush_staging.{table} SET note = note WHERE id < 20")
+    before = state(database)
+    inrush("run", "package.toml").expect(5, "refused 1 row", "inrush cleanup")
+    assert state(database) == before
+
+
+def test_refused_rows_behind_trailers(newest_database: Database, inrush: Inrush) -> None:
+    """A trailer is no row, so it is not counted on the way back to the file."""
+    database = newest_database
+    database.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, note text); INSERT INTO t VALUES (15, 'already')"
+    )
+    for file in range(2):
+        lines = "".join(f"{n},note\n" for n in range(file * 10, file * 10 + 10))
+        inrush.write(f"rows.{file}.csv", lines + "999,10\n")
+    settings = flow(
+        "t", "rows.*.csv", mode="append", rejects={"rows_max": 10},
+        format={"header": False}, columns=["id", "note"],
+        trailer={"starts_with": "999,", "rows_field": 2},
+    )  # fmt: skip
+    inrush.write("package.toml", package(database.url, settings, streams=1))
+    outcome = inrush("run", "package.toml").expect(LOADED_WITH_REJECTS)
+    (reject,) = outcome.rejects()
+    assert (Path(reject["file"]).name, reject["line"]) == ("rows.1.csv", 6)
+
+
+def test_rejects_of_rows_that_went_straight_in_are_told_of(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    database = newest_database
+    database.execute("CREATE TABLE t (id int, note text)")
+    for file in range(3):
+        inrush.write(f"rows.{file}.csv", "id,note\n1,a\nx,b\n2,c\n")
+    settings = flow("t", "rows.*.csv", mode="append", atomic=False, rejects={"rows_max": 10})
+    inrush.write("package.toml", package(database.url, settings, streams=1))
+    inrush("run", "package.toml", environment={"INRUSH_FAULT": "after_unit_commit:1"})
+    for path in inrush.folder.glob("runs/*/rejects/*"):
+        path.unlink()
+    outcome = inrush("run", "package.toml").expect(LOADED_WITH_REJECTS, "1 row that run")
+    assert outcome.report["account"]["rows_rejected"] == 3
+    assert any("1 row that run" in note for note in outcome.report["notes"])
+    assert database.value("SELECT count(*) FROM t") == 6
+
+
+REPLACED = {
+    "plain": ("CREATE TABLE t (n int)", {}),
+    "by_rows": ("CREATE TABLE t (n int)", {"replace": {"by": "rows"}}),
+    "partitions": ("CREATE TABLE t (n int NOT NULL) PARTITION BY RANGE (n)", {}),
+}
+
+
+@pytest.mark.parametrize("setup", REPLACED.values(), ids=list(REPLACED))
+def test_rejects_of_a_run_that_was_replaced_are_not_replayed(
+    newest_database: Database, inrush: Inrush, setup: tuple[str, dict[str, Value]]
+) -> None:
+    """Its rows gave way to others, and its rejects would come among those."""
+    database = newest_database
+    create, more = setup
+    database.execute(create)
+    inrush.write("one.csv", "n\n1\nx\n2\n")
+    inrush.write("two.csv", "n\n10\ny\n20\n")
+    folders = []
+    for name in ("one", "two"):
+        settings = flow("t", f"{name}.csv", mode="replace", rejects={"rows_max": 5}, **more)
+        inrush.write("package.toml", package(database.url, settings))
+        outcome = inrush("run", "package.toml").expect(LOADED_WITH_REJECTS)
+        folders.append(outcome.run_folders()[-1])
+    for folder, value in zip(folders, (3, 15), strict=True):
+        (rows,) = (folder / "rejects").glob("*.rejects")
+        rows.write_text(f"n\n{value}\n")
+    inrush("rejects", "replay", folders[0].name).expect(
+        2, folders[0].name, f"run {folders[1].name} replaced them", "--mode append"
+    )
+    assert database.rows("SELECT n FROM t ORDER BY n") == [(10,), (20,)]
+    inrush("rejects", "replay", folders[1].name).expect(CLEAN, "1 loaded now")
+    assert database.rows("SELECT n FROM t ORDER BY n") == [(10,), (15,), (20,)]
+
+
+def test_rejects_of_a_target_that_was_made_anew_are_not_replayed(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    database = newest_database
+    database.execute("CREATE TABLE t (n int)")
+    inrush.write("rows.csv", "n\n1\nx\n")
+    words = ("load", "rows.csv", "--to", database.url, "--table", "t", "--max-rejects", "1")
+    folder = inrush(*words).expect(LOADED_WITH_REJECTS).run_folders()[-1]
+    (rows,) = (folder / "rejects").glob("*.rejects")
+    rows.write_text("n\n2\n")
+    database.execute("DROP TABLE t; CREATE TABLE t (n int)")
+    inrush("rejects", "replay", folder.name).expect(2, "dropped or made anew")
+    assert database.value("SELECT count(*) FROM t") == 0
 
 
 @dataclass(frozen=True)

@@ -157,8 +157,11 @@ def test_a_file_that_changed_after_a_stop_is_refused(
     (count,) = database.rows("SELECT count(*) FROM events")
     begun = int(database.value("SELECT min(id) FROM events")) // ROWS_OF_A_PART
     changed = inrush.folder / f"rows.tbl.{begun}"
-    status = changed.stat()
-    os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns + 10**9))
+    status, text = changed.stat(), changed.read_text()
+    # Of the same length; and then with the time of before.
+    changed.write_text(text.replace("note", "NOTE"))
+    run(inrush).expect(FAILED, changed.name, "not taken out again", "inrush cleanup --run")
+    os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns))
     run(inrush).expect(FAILED, changed.name, "not taken out again", "inrush cleanup --run")
     words = ("--to", database.url)
     inrush("status", *words).expect(CLEAN, "in the targets already")
@@ -166,7 +169,7 @@ def test_a_file_that_changed_after_a_stop_is_refused(
     name = outcome.said.split("left alone: run ")[1].split()[0]
     run(inrush).expect(FAILED, changed.name)
     # With the file as it was the rest is loaded; or the run is given up by name.
-    os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns))
+    changed.write_text(text)
     inrush("check", "package.toml").expect(CLEAN, "units kept")
     inrush("cleanup", *words, "--run", name).expect(CLEAN, "stays there")
     assert database.rows("SELECT count(*) FROM events") == [count]
@@ -239,3 +242,68 @@ def test_a_target_that_does_not_exist_is_refused(newest_database: Database, inru
     write_rows(inrush)
     write_package(inrush, newest_database.url, columns=["id int", "k int", "note text"])
     run(inrush).expect(FAILED, "does not exist", "atomic = false")
+
+
+OTHER_TABLES = {
+    "dropped": "DROP TABLE events",
+    "renamed": "ALTER TABLE events RENAME TO events_of_before",
+}
+
+
+@pytest.mark.parametrize("away", OTHER_TABLES.values(), ids=list(OTHER_TABLES))
+def test_a_target_that_is_another_table_after_a_stop_is_refused(
+    database: Database, inrush: Inrush, away: str
+) -> None:
+    """Rows of the first attempt are not in the table that has the name now."""
+    rows = write_rows(inrush)
+    database.execute(f"CREATE TABLE events ({COLUMNS})")
+    write_package(inrush, database.url)
+    died = run(inrush, "after_unit_commit:2")
+    assert died.status == -signal.SIGKILL, died.said
+    database.execute(f"{away}; CREATE TABLE events ({COLUMNS})")
+    outcome = run(inrush).expect(FAILED, "events", "is not the table", "inrush cleanup --run")
+    assert database.value("SELECT count(*) FROM events") == 0
+    if "RENAME" in away:
+        database.execute("DROP TABLE events; ALTER TABLE events_of_before RENAME TO events")
+        run(inrush).expect(CLEAN)
+    else:
+        name = outcome.said.split("inrush cleanup --run ")[1].split()[0]
+        inrush("cleanup", "--to", database.url, "--run", name).expect(CLEAN)
+        run(inrush).expect(CLEAN)
+    assert loaded(database) == rows
+
+
+def test_a_target_that_is_renamed_between_two_shards(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    database = newest_database
+    rows = write_rows(inrush)
+    database.execute(f"CREATE TABLE events ({COLUMNS})")
+    write_package(inrush, database.url)
+    environment = {"INRUSH_FAULT": "stop:after_unit_commit:2"}
+    with inrush.start("run", "package.toml", environment=environment) as running:
+        _, status = os.waitpid(running.process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        database.execute(
+            "SET lock_timeout = '10s'; ALTER TABLE events RENAME TO events_of_before;"
+            f"CREATE TABLE events ({COLUMNS})"
+        )
+        running.send(signal.SIGCONT)
+        running.wait().expect(FAILED, "has not that name any more", "cleanup --run")
+    assert database.value("SELECT count(*) FROM events") == 0
+    database.execute("DROP TABLE events; ALTER TABLE events_of_before RENAME TO events")
+    run(inrush).expect(CLEAN)
+    assert loaded(database) == rows
+
+
+def test_rows_that_somebody_took_out_after_a_stop_are_told_of(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    database = newest_database
+    rows = write_rows(inrush)
+    database.execute(f"CREATE TABLE events ({COLUMNS})")
+    write_package(inrush, database.url)
+    run(inrush, "after_unit_commit:2")
+    database.execute("TRUNCATE events")
+    run(inrush).expect(CLEAN, "is empty, and run", "took them out")
+    assert 0 < len(loaded(database)) < len(rows)

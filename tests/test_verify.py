@@ -267,3 +267,107 @@ def test_databases_of_other_encodings(
         "3\t\t        \tnull",
         "4\t\\N\t\\N\t\\N",
     )
+
+
+def parts(inrush: Inrush, database: Database, level: str, mode: str = "create") -> list[object]:
+    """Write a load of four units into a partitioned table, or of one into a plain one."""
+    for part in range(4):
+        numbers = range(part * ROWS, (part + 1) * ROWS)
+        lines = (f"{n}|{n}.25|2024-01-01|note {n}|\n" for n in numbers)
+        inrush.write(f"rows.tbl.{part}", "".join(lines))
+    more = {"partition_by": "id"} if mode == "create" else {}
+    settings = flow("loaded", "rows.tbl.*", columns=COLUMNS, verify=level, mode=mode, **more)
+    text = package(database.url, settings, streams=1)
+    return ["run", inrush.write("package.toml", text)]
+
+
+def killed(inrush: Inrush, words: list[object], point: str) -> None:
+    died = inrush(*words, environment={"INRUSH_FAULT": point})  # type: ignore[arg-type]
+    assert died.status == -signal.SIGKILL, died.said
+
+
+def staging(database: Database) -> str:
+    name = database.value("SELECT staging_table FROM inrush.unit ORDER BY committed_at LIMIT 1")
+    return f"inrush_staging.{name}"
+
+
+# What somebody does to a unit that a stopped run has left, and which levels find it.
+HARM_TO_KEPT = {
+    "TRUNCATE {}": LEVELS,
+    "DELETE FROM {} WHERE id % 1000 = 0": LEVELS,
+    "INSERT INTO {0} SELECT * FROM {0} LIMIT 1": LEVELS,
+    "UPDATE {} SET amount = amount + 1 WHERE id % 5000 = 7": LEVELS[1:],
+    "UPDATE {} SET note = upper(note) WHERE id % 5000 = 7": LEVELS[2:],
+}
+
+
+@pytest.mark.parametrize("mode", ["create", "append"])
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("harm", HARM_TO_KEPT)
+def test_kept_units_are_verified_again(
+    newest_database: Database, inrush: Inrush, harm: str, level: str, mode: str
+) -> None:
+    """What an earlier attempt has committed stood there since, for anybody to change."""
+    if mode == "append":
+        newest_database.execute(f"CREATE TABLE loaded ({', '.join(COLUMNS)})")
+    words = parts(inrush, newest_database, level, mode)
+    killed(inrush, words, "after_unit_commit:3" if mode == "create" else "before_switch")
+    newest_database.execute(harm.format(staging(newest_database)))
+    outcome = inrush(*words)  # type: ignore[arg-type]
+    if level not in HARM_TO_KEPT[harm]:
+        outcome.expect(CLEAN)
+        return
+    outcome.expect(VERIFICATION, "nothing was switched", "inrush cleanup")
+    assert_nothing(newest_database)
+    inrush("cleanup", "--to", newest_database.url).expect(CLEAN)
+    inrush(*words).expect(CLEAN)  # type: ignore[arg-type]
+    assert newest_database.value("SELECT count(*) FROM loaded") == 4 * ROWS
+
+
+def test_a_kept_unit_that_was_written_anew_is_kept(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """VACUUM FULL gives a table other files and leaves its rows."""
+    words = parts(inrush, newest_database, "rows")
+    killed(inrush, words, "before_switch")
+    newest_database.execute(f"VACUUM FULL {staging(newest_database)}")
+    report = inrush(*words).expect(CLEAN).report  # type: ignore[arg-type]
+    assert all(unit["kept"] for unit in report["units"])
+
+
+def test_a_unit_that_was_dropped_is_loaded_anew(newest_database: Database, inrush: Inrush) -> None:
+    words = parts(inrush, newest_database, "count")
+    killed(inrush, words, "before_switch")
+    newest_database.execute(f"DROP TABLE {staging(newest_database)}")
+    report = inrush(*words).expect(CLEAN).report  # type: ignore[arg-type]
+    assert sum(not unit["kept"] for unit in report["units"]) == 1
+    assert newest_database.value("SELECT count(*) FROM loaded") == 4 * ROWS
+
+
+def test_another_table_of_a_units_name_is_not_taken_for_it(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    words = parts(inrush, newest_database, "count")
+    killed(inrush, words, "before_switch")
+    table = staging(newest_database)
+    newest_database.execute(
+        f"CREATE TABLE copy (LIKE {table} INCLUDING ALL); INSERT INTO copy SELECT * FROM {table};"
+        f"DROP TABLE {table}; ALTER TABLE copy SET SCHEMA inrush_staging;"
+        f"ALTER TABLE inrush_staging.copy RENAME TO {table.split('.')[1]}"
+    )
+    outcome = inrush(*words)  # type: ignore[arg-type]
+    outcome.expect(1, "stands in the way", "DROP TABLE")
+    newest_database.execute(f"DROP TABLE {table}")
+    inrush(*words).expect(CLEAN)  # type: ignore[arg-type]
+    assert newest_database.value("SELECT count(*) FROM loaded") == 4 * ROWS
+
+
+def test_a_unit_that_is_emptied_before_the_switch_is_found(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """Whoever empties a table of this very attempt gives it other files."""
+    words = parts(inrush, newest_database, "count")
+    with standing_still(inrush, words, "before_switch") as stopped:
+        newest_database.execute(f"TRUNCATE {staging(newest_database)}")
+    stopped.outcome.expect(VERIFICATION, "nothing was switched")
+    assert_nothing(newest_database)

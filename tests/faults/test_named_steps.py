@@ -6,8 +6,12 @@ gate in the server holds a load still (see pauses.py) while the test does what i
 
 from __future__ import annotations
 
+import gzip
 import os
+import random
 import signal
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +20,7 @@ import servers
 from command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush
 from conftest import StartServer
 from contents import assert_same_rows
-from packages import flow, package
+from packages import Value, flow, package
 from servers import Database
 from watcher import Watcher
 
@@ -161,6 +165,137 @@ def test_files_that_changed_after_a_stop_are_refused(
     assert sum(1 for unit in report["units"] if unit["kept"]) == PARTS - 1
     assert newest_database.value("SELECT note FROM loaded WHERE id = 7") == "NOTE 7"
     assert newest_database.value("SELECT count(*) FROM loaded") == PARTS * ROWS_OF_A_PART
+
+
+def rewritten(path: Path, old: str, new: str) -> None:
+    """Write other text of the same length, and put the time back."""
+    status = path.stat()
+    path.write_text(path.read_text().replace(old, new))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert path.stat().st_size == status.st_size
+
+
+def test_other_text_of_the_same_size_and_time_is_refused(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    job = Job(newest_database, inrush)
+    inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
+    rewritten(inrush.folder / "rows.tbl.0", "note 7|", "NOTE 7|")
+    inrush("check", job.package).expect(FAILED, "rows.tbl.0 changed since")
+    inrush("run", job.package).expect(FAILED, "rows.tbl.0 changed since", "and other text")
+    job.assert_nothing()
+    report = inrush("run", job.package, "--again").expect(CLEAN).report
+    assert sum(1 for unit in report["units"] if unit["kept"]) == PARTS - 1
+    assert newest_database.value("SELECT note FROM loaded WHERE id = 7") == "NOTE 7"
+    assert newest_database.value("SELECT count(*) FROM loaded") == PARTS * ROWS_OF_A_PART
+
+
+def test_a_file_that_was_only_touched_is_the_same(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """Also one that was copied to its old place; and then its load is known by its new time."""
+    job = Job(newest_database, inrush)
+    inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
+    for number in range(2):
+        path = inrush.folder / f"rows.tbl.{number}"
+        os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + 10**9))
+    path = inrush.folder / "rows.tbl.2"
+    copy = inrush.write("copy", path.read_bytes())
+    copy.replace(path)
+    (inrush.folder / "rows.tbl.3").chmod(0o600)
+    report = inrush("run", job.package).expect(CLEAN).report
+    assert sum(1 for unit in report["units"] if unit["kept"]) == PARTS
+    job.assert_done()
+    inrush("run", job.package).expect(CLEAN, "already loaded")
+
+
+# How the text of one large file stands in it.
+LARGE: dict[str, tuple[str, dict[str, Value], Callable[[str], bytes]]] = {
+    "ranges": ("rows.csv", {}, str.encode),
+    "compressed": ("rows.csv.gz", {}, lambda text: gzip.compress(text.encode(), 1)),
+    "translated": ("rows.csv", {"encoding": "utf-16le"}, lambda text: text.encode("utf-16le")),
+}
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+@pytest.mark.parametrize("large", LARGE.values(), ids=list(LARGE))
+def test_the_text_of_a_part_of_a_file(
+    newest_database: Database,
+    inrush: Inrush,
+    large: tuple[str, dict[str, Value], Callable[[str], bytes]],
+    atomic: bool,
+) -> None:
+    """A part of a file is loaded: it goes on where it was touched, not with other text."""
+    name, form, encode = large
+    count = 75_000
+    database = newest_database
+    database.execute("CREATE TABLE loaded (id int, note text)")
+    filler = random.Random(5).randbytes(500).hex()  # noqa: S311
+    rows = [f"{n},{filler} {n}\n" for n in range(count)]
+    text = "id,note\n" + "".join(rows)
+    path = inrush.write(name, encode(text))
+    settings = flow("loaded", name, mode="append", format=form, atomic=atomic)
+    file = inrush.write("package.toml", package(database.url, settings))
+    died = inrush("run", file, environment={"INRUSH_FAULT": "after_unit_commit:1"})
+    assert died.status == -signal.SIGKILL, died.said
+    assert database.value("SELECT count(*) FROM inrush.shard") > 0
+    status = path.stat()
+    stored = path.read_bytes()
+    path.write_bytes(encode(text.replace(filler, filler[::-1])))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert name.endswith("gz") or path.stat().st_size == status.st_size
+    said = "changed since" if atomic else "not taken out again"
+    inrush("run", file).expect(FAILED, name, said)
+    path.write_bytes(stored)
+    inrush("run", file).expect(CLEAN)
+    assert database.rows("SELECT count(*), count(DISTINCT id), sum(id) FROM loaded") == [
+        (count, count, count * (count - 1) // 2)
+    ]
+    assert database.value(f"SELECT count(*) FROM loaded WHERE note <> '{filler} ' || id") == 0
+    inrush("run", file).expect(CLEAN, "already loaded")
+
+
+def test_a_file_that_gets_other_text_while_it_is_loaded(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """Of the same size and with its time put back: only its text tells."""
+    job = Job(newest_database, inrush)
+    environment = {"INRUSH_FAULT": "stop:before_switch"}
+    for old, new, ends in (("note 7|", "NOTE 7|", FAILED), ("", "", CLEAN)):
+        with inrush.start("run", job.package, environment=environment) as running:
+            _, status = os.waitpid(running.process.pid, os.WUNTRACED)
+            assert os.WIFSTOPPED(status)
+            rewritten(inrush.folder / "rows.tbl.0", old, new)
+            running.send(signal.SIGCONT)
+            outcome = running.wait().expect(ends)
+        if ends == FAILED:
+            assert "rows.tbl.0" in outcome.said
+            job.assert_nothing()
+            rewritten(inrush.folder / "rows.tbl.0", new, old)
+    job.assert_done()
+
+
+def test_the_holder_of_the_lock_is_named(newest_database: Database, inrush: Inrush) -> None:
+    """Not a run that is over, whose process is gone."""
+    job = Job(newest_database, inrush)
+    done = inrush("run", job.package).expect(CLEAN).report["run"]
+    key = newest_database.value("SELECT run_key FROM inrush.run")
+    newest_database.execute("DROP TABLE loaded")
+    with newest_database.connect() as holder:
+        process = holder.info.backend_pid
+        holder.execute("SET application_name = 'inrush plan'")
+        holder.execute(f"SELECT pg_advisory_lock(hashtextextended('inrush run {key}', 0))".encode())
+        outcome = inrush("run", job.package)
+        outcome.expect(FAILED, "at work now", f"backend {process}", '"inrush plan"')
+        assert done not in outcome.said
+
+
+def test_a_ledger_of_another_version_is_refused(newest_database: Database, inrush: Inrush) -> None:
+    job = Job(newest_database, inrush)
+    inrush("run", job.package).expect(CLEAN)
+    newest_database.execute("COMMENT ON SCHEMA inrush IS 'The ledger of Inrush, version 3: x'")
+    for words in (("run", job.package), ("status", "--to", newest_database.url)):
+        inrush(*words).expect(FAILED, "has version 3", "ledger_schema")
 
 
 def test_a_changed_file_is_begun_anew_after_cleanup(

@@ -118,6 +118,7 @@ pub enum Error {
         "run {run} {}, so its rejects are not all that its targets lack",
         match state {
             Some(RunState::Discarded) => "was given up",
+            Some(RunState::Undone) => "was undone",
             Some(_) => "has not been switched in",
             None => "is not in the ledger of this database",
         }
@@ -127,6 +128,23 @@ pub enum Error {
         run: String,
         /// How far it came, where the ledger knows it.
         state: Option<RunState>,
+    },
+    /// What the run whose rejects are to be loaded had brought in is not there any more.
+    #[error(
+        "the rows of run {run} are not in {target} any more ({}): its rejects would come among those \
+         that took their place",
+        match by {
+            Some(by) => format!("run {by} replaced them"),
+            None => "the table was dropped or made anew since".to_owned(),
+        }
+    )]
+    Replaced {
+        /// The run.
+        run: String,
+        /// The target.
+        target: String,
+        /// The later run that replaced its rows; none where it was no run.
+        by: Option<String>,
     },
     /// What was loaded is not what was read.
     #[error(transparent)]
@@ -176,11 +194,13 @@ impl Error {
             Error::Package(_) | Error::Convert { .. } => 2,
             Error::Plan(PlanError::Package(_) | PlanError::Mismatch { .. })
             | Error::Destination(DestinationError::Address { .. }) => 2,
-            Error::NotSwitched { .. } => 2,
+            Error::NotSwitched { .. } | Error::Replaced { .. } => 2,
+            Error::Verify(VerifyError::TargetReplaced { .. })
+            | Error::Switch(SwitchError::Verify(VerifyError::TargetReplaced { .. })) => 1,
             Error::RejectLimit { .. } | Error::RejectShare { .. } => 4,
             Error::Verification { .. }
             | Error::Verify(_)
-            | Error::Switch(SwitchError::Count { .. }) => 5,
+            | Error::Switch(SwitchError::Count { .. } | SwitchError::Verify(_)) => 5,
             Error::Interrupted => 130,
             _ => 1,
         }
@@ -228,6 +248,11 @@ impl Error {
             Error::NotSwitched { .. } => Some(
                 "mend the files themselves, and run the same command again; a run that went to \
                  another database is found there with --connection NAME=URL"
+                    .to_owned(),
+            ),
+            Error::Replaced { .. } => Some(
+                "replay the rejects of the run whose rows are there; or, if these rows belong there \
+                 all the same, load the mended file with `inrush load ... --mode append`"
                     .to_owned(),
             ),
             Error::Verify(error) => Some(error.hint()),

@@ -134,7 +134,7 @@ async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Resul
     session.execute("BEGIN", doing).await?;
     // Read anew: a backend of the run may have committed until it was ended.
     for unit in book.units(session, taken.run_id).await? {
-        if unit.straight {
+        if unit.straight || !unit.stands {
             continue;
         }
         let table = qualified(&unit.staging_schema, &unit.staging_table);

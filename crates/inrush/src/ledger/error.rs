@@ -9,11 +9,17 @@ pub enum LedgerError {
     #[error(transparent)]
     Destination(#[from] DestinationError),
     /// Another run of the same package is at work.
-    #[error("run {run} of this package is at work now, held by {holder} since {since}")]
+    #[error(
+        "{} at work now, held by {holder} since {since}",
+        run.as_ref().map_or_else(
+            || "this package is".to_owned(),
+            |run| format!("run {run} of this package is")
+        )
+    )]
     Busy {
-        /// Its name.
-        run: String,
-        /// Host and process that hold it.
+        /// Its name; none where it has none yet.
+        run: Option<String>,
+        /// Process, host and session that hold it.
         holder: String,
         /// When it was started or taken over.
         since: String,

@@ -5,16 +5,19 @@
 //! its fence gone and cannot commit, so a run that was taken over cannot write any more.
 
 mod error;
+mod holder;
 mod record;
 mod run;
 mod schema;
+mod stored;
 mod switched;
 
 pub use error::LedgerError;
-pub use record::{Account, ShardRecord, SwitchedFile, UnitRecord};
+pub use holder::Holder;
+pub use record::{Account, ShardRecord, SwitchedFile, TouchedFile, UnitRecord};
 pub use run::{Fence, RunRecord, RunState};
 pub use schema::{exists, setup_statements};
-pub use switched::{Original, SwitchedTable, What};
+pub use switched::{Original, Replaced, SwitchedTable, What};
 
 use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::qualified;

@@ -1,10 +1,13 @@
 //! Units and shards in the ledger.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::Ledger;
 use super::error::LedgerError;
 use super::run::Fence;
+use super::stored;
 use crate::destination::postgres::Session;
 
 /// Rows and bytes: read = loaded + rejected + skipped, always.
@@ -88,6 +91,22 @@ pub struct UnitRecord {
     pub key_smallest: Option<String>,
     /// Its largest key as text.
     pub key_largest: Option<String>,
+    /// The table that its rows went into still has the name that it had: its staging table, or
+    /// where they went straight in the target. Of what is written now it is true.
+    pub stands: bool,
+    /// The server's files of the staging table now, as a digest.
+    pub files: Option<String>,
+    /// They are others than those that the unit was committed with: the table was emptied, or written
+    /// anew (TRUNCATE, VACUUM FULL).
+    pub rewritten: bool,
+}
+
+impl UnitRecord {
+    /// Whether what was committed of it can be kept by a plan that has a unit of its key: its table
+    /// is the one that it was begun with, and the plan looks for it there.
+    pub fn is_kept(&self, staging_schema: &str) -> bool {
+        self.stands && (self.straight || self.staging_schema == staging_schema)
+    }
 }
 
 /// A shard in the ledger.
@@ -109,14 +128,32 @@ pub struct ShardRecord {
     pub file_bytes: u64,
     /// When it was changed last, in nanoseconds since 1970.
     pub file_modified_ns: i64,
+    /// What else the system said of the file when it was found.
+    pub file_state: String,
     /// Its rows.
     pub account: Account,
     /// A hash of its text, taken while it was read.
     pub content_hash: Option<String>,
+    /// Where that text stands in the file, where it is not compressed and not translated.
+    pub text_range: Option<Range<u64>>,
     /// What was summed up over its rows, where the run verifies more than their count.
     pub tally: Option<Vec<String>>,
     /// The trailer record that stands at its end, where the flow declares one.
     pub trailer: Option<String>,
+    /// Where the rows begin, in bytes of the file, that the server refused while it was loaded
+    /// carefully. What could not be converted is found again by converting it again.
+    pub refused: Vec<u64>,
+}
+
+/// A file that has the text of which shards were loaded, and another time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TouchedFile {
+    /// Names the file.
+    pub file_key: String,
+    /// When it was changed last, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// What else the system says of it.
+    pub state: String,
 }
 
 /// A file that a run has switched in, all of it.
@@ -145,10 +182,16 @@ impl Ledger {
         session: &Session,
         run_id: i64,
     ) -> Result<Vec<UnitRecord>, LedgerError> {
+        let table = stored::table("straight", "target", "staging_schema", "staging_table");
+        let filenodes = stored::filenodes("straight", "standing");
         let sql = format!(
             "SELECT unit_key, flow, target, staging_schema, staging_table, shared, finished, \
-                    rows_counted, key_smallest, key_largest, careful, straight \
-             FROM {} WHERE run_id = $1 ORDER BY target, unit_key",
+                    rows_counted, key_smallest, key_largest, careful, straight, \
+                    coalesce(standing = table_oid, false), \
+                    files, filenodes IS DISTINCT FROM files \
+             FROM {} unit, LATERAL (SELECT {table} AS standing) t, \
+                  LATERAL (SELECT {filenodes} AS files) f \
+             WHERE run_id = $1 ORDER BY target, unit_key",
             self.table("unit")
         );
         let rows = session
@@ -169,6 +212,9 @@ impl Ledger {
                 key_largest: row.get(9),
                 careful: row.get(10),
                 straight: row.get(11),
+                stands: row.get(12),
+                files: row.get(13),
+                rewritten: row.get(14),
             })
             .collect())
     }
@@ -182,7 +228,8 @@ impl Ledger {
         let sql = format!(
             "SELECT unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, \
                     file_modified_ns, rows_read, rows_loaded, rows_rejected, rows_skipped, \
-                    bytes_read, content_hash, tally, trailer \
+                    bytes_read, content_hash, tally, trailer, refused, \
+                    file_state, text_start, text_end \
              FROM {} WHERE run_id = $1 ORDER BY unit_key, shard_key",
             self.table("shard")
         );
@@ -209,8 +256,19 @@ impl Ledger {
                     bytes_read: count(row, 12),
                 },
                 content_hash: row.get(13),
+                file_state: row.get(17),
+                text_range: row
+                    .get::<_, Option<i64>>(18)
+                    .zip(row.get::<_, Option<i64>>(19))
+                    .map(|(start, end)| start as u64..end as u64),
                 tally: row.get(14),
                 trailer: row.get(15),
+                refused: row
+                    .get::<_, Option<Vec<i64>>>(16)
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|offset| offset as u64)
+                    .collect(),
             })
             .collect())
     }
@@ -268,15 +326,22 @@ impl Ledger {
         fence: &Fence,
         unit: &UnitRecord,
     ) -> Result<(), LedgerError> {
+        let table = stored::table("$14::bool", "$5::text", "$6::text", "$7::text");
+        let filenodes = stored::filenodes("$14::bool", &table);
+        // Rows that went straight into a target went into the one of the first shard: what has its
+        // name later is another table.
         let sql = format!(
-            "INSERT INTO {} (run_id, epoch, unit_key, flow, target, staging_schema, \
+            "INSERT INTO {} AS unit (run_id, epoch, unit_key, flow, target, staging_schema, \
                              staging_table, shared, finished, rows_counted, key_smallest, \
-                             key_largest, careful, straight) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) \
+                             key_largest, careful, straight, table_oid, filenodes) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, {table}, \
+                     {filenodes}) \
              ON CONFLICT (run_id, unit_key) DO UPDATE SET epoch = excluded.epoch, \
              finished = excluded.finished, rows_counted = excluded.rows_counted, \
              key_smallest = excluded.key_smallest, key_largest = excluded.key_largest, \
-             careful = excluded.careful, committed_at = now()",
+             careful = excluded.careful, committed_at = now(), \
+             table_oid = CASE WHEN unit.straight THEN unit.table_oid ELSE excluded.table_oid END, \
+             filenodes = excluded.filenodes",
             self.table("unit")
         );
         session
@@ -304,6 +369,26 @@ impl Ledger {
         Ok(())
     }
 
+    /// Whether the table that a unit's rows go into is the one that the unit was begun with. Asked
+    /// inside the transaction that has written to it, whose lock keeps it as it is.
+    pub async fn stands(
+        &self,
+        session: &Session,
+        fence: &Fence,
+        unit_key: &str,
+    ) -> Result<bool, LedgerError> {
+        let table = stored::table("straight", "target", "staging_schema", "staging_table");
+        let sql = format!(
+            "SELECT coalesce({table} = table_oid, false) FROM {} unit \
+             WHERE run_id = $1 AND unit_key = $2",
+            self.table("unit")
+        );
+        let rows = session
+            .query(&sql, &[&fence.run_id, &unit_key], "looking for the target")
+            .await?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
+    }
+
     /// Writes a shard, inside the transaction that loaded it.
     pub async fn record_shard(
         &self,
@@ -315,12 +400,14 @@ impl Ledger {
             "INSERT INTO {} (run_id, epoch, unit_key, shard_key, file_key, file, byte_start, \
                              byte_end, file_bytes, file_modified_ns, rows_read, rows_loaded, \
                              rows_rejected, rows_skipped, bytes_read, content_hash, tally, \
-                             trailer) \
+                             trailer, refused, file_state, text_start, text_end) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
-                     $18)",
+                     $18, $19, $20, $21, $22)",
             self.table("shard")
         );
         let account = &shard.account;
+        let refused = shard.refused.iter().map(|offset| *offset as i64);
+        let refused: Option<Vec<i64>> = (!shard.refused.is_empty()).then(|| refused.collect());
         session
             .query(
                 &sql,
@@ -343,6 +430,10 @@ impl Ledger {
                     &shard.content_hash,
                     &shard.tally,
                     &shard.trailer,
+                    &refused,
+                    &shard.file_state,
+                    &shard.text_range.as_ref().map(|range| range.start as i64),
+                    &shard.text_range.as_ref().map(|range| range.end as i64),
                 ],
                 "writing the shard into the ledger",
             )
@@ -376,6 +467,34 @@ impl Ledger {
         );
         session
             .query(&sql, &[&fence.run_id, &unit_key, &count], doing)
+            .await?;
+        Ok(())
+    }
+
+    /// A file has the text that it had, and its time, or its place on the disk, is another one: from
+    /// now on it is known by that.
+    pub async fn touch_file(
+        &self,
+        session: &Session,
+        run_id: i64,
+        touched: &TouchedFile,
+    ) -> Result<(), LedgerError> {
+        let sql = format!(
+            "UPDATE {} SET file_modified_ns = $3, file_state = $4 \
+             WHERE run_id = $1 AND file_key = $2",
+            self.table("shard")
+        );
+        let TouchedFile {
+            file_key,
+            modified_ns,
+            state,
+        } = touched;
+        session
+            .query(
+                &sql,
+                &[&run_id, &file_key, &modified_ns, &state],
+                "writing a file's time into the ledger",
+            )
             .await?;
         Ok(())
     }

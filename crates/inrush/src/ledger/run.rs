@@ -229,20 +229,15 @@ impl Ledger {
             Err(DestinationError::Refused { code, .. })
                 if code == tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE =>
             {
-                let holder = if super::exists(session, &self.schema).await? {
-                    self.latest_run(session, run_key).await?
-                } else {
-                    None
-                };
-                Err(match holder {
-                    Some(run) => LedgerError::Busy {
-                        run: run.name,
-                        holder: run.holder,
-                        since: run.held_since,
+                Err(match self.holder(session, run_key).await? {
+                    Some(holder) => LedgerError::Busy {
+                        run: holder.run,
+                        holder: holder.who,
+                        since: holder.since,
                     },
                     None => LedgerError::Busy {
-                        run: "(just starting)".to_owned(),
-                        holder: "another process".to_owned(),
+                        run: None,
+                        holder: "a session that has just ended".to_owned(),
                         since: "a moment ago".to_owned(),
                     },
                 })
@@ -359,7 +354,7 @@ impl Ledger {
                 if code == tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE =>
             {
                 return Err(LedgerError::Busy {
-                    run: run.name.clone(),
+                    run: Some(run.name.clone()),
                     holder: format!("{}, whose backend would not end", run.holder),
                     since: run.held_since.clone(),
                 });

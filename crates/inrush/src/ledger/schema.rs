@@ -5,7 +5,7 @@ use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::{identifier, literal, qualified};
 
 /// The form of the tables. A change of form raises it.
-const VERSION: i32 = 3;
+const VERSION: i32 = 4;
 
 /// The statements that make the ledger's schema and tables, and the staging schema, where they
 /// are missing.
@@ -47,6 +47,8 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              rows_counted int8, \
              key_smallest text, \
              key_largest text, \
+             table_oid oid, \
+             filenodes text, \
              committed_at timestamptz NOT NULL DEFAULT now(), \
              PRIMARY KEY (run_id, unit_key))",
             table("unit"),
@@ -63,6 +65,7 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              byte_end int8, \
              file_bytes int8 NOT NULL, \
              file_modified_ns int8 NOT NULL, \
+             file_state text NOT NULL, \
              epoch int4 NOT NULL, \
              rows_read int8 NOT NULL, \
              rows_loaded int8 NOT NULL, \
@@ -70,8 +73,11 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
              rows_skipped int8 NOT NULL, \
              bytes_read int8 NOT NULL, \
              content_hash text, \
+             text_start int8, \
+             text_end int8, \
              tally text[], \
              trailer text, \
+             refused int8[], \
              committed_at timestamptz NOT NULL DEFAULT now(), \
              PRIMARY KEY (run_id, unit_key, shard_key), \
              FOREIGN KEY (run_id, unit_key) REFERENCES {} ON DELETE CASCADE, \

@@ -3,6 +3,8 @@
 
 use super::Ledger;
 use super::error::LedgerError;
+use super::run::RunRecord;
+use super::stored;
 use crate::destination::postgres::Session;
 
 /// What the switch did to a table.
@@ -78,6 +80,13 @@ pub struct Original {
     pub indexes: Vec<String>,
 }
 
+/// What a run brought in is not in its target any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The run that replaced it, where one did.
+    pub by: Option<String>,
+}
+
 impl Ledger {
     /// Writes what a switch did, inside its transaction.
     pub async fn record_switched(
@@ -139,6 +148,40 @@ impl Ledger {
         let condition = "s.target = $1 AND s.what = 'kept' AND r.state = 'switched' \
                          ORDER BY s.run_id, s.number";
         self.tables(session, condition, &[&target]).await
+    }
+
+    /// Whether what a run brought into a target was taken out of it since: by which run, or by nobody
+    /// that the ledger knows of where the target is another table. Which partitions have rows that
+    /// were put among others is not known: any that went may have held them.
+    pub async fn replaced(
+        &self,
+        session: &Session,
+        run: &RunRecord,
+        target: &str,
+    ) -> Result<Option<Replaced>, LedgerError> {
+        let (table, switched_run) = (self.table("switched_table"), self.table("run"));
+        let sql = format!(
+            "SELECT later.name FROM {table} n JOIN {table} o \
+                    ON o.run_id > n.run_id AND o.what IN ('kept', 'dropped') \
+                       AND (o.table_oid = n.table_oid \
+                            OR n.what = 'inserted' AND o.target = n.target) \
+             JOIN {switched_run} later ON later.run_id = o.run_id AND later.state = 'switched' \
+             WHERE n.run_id = $1 AND n.target = $2 \
+               AND n.what NOT IN ('kept', 'dropped') \
+             ORDER BY o.run_id LIMIT 1"
+        );
+        let doing = "looking for what became of a run";
+        let rows = session.query(&sql, &[&run.run_id, &target], doing).await?;
+        if let Some(row) = rows.first() {
+            return Ok(Some(Replaced { by: row.get(0) }));
+        }
+        let oid = stored::table("true", "$1::text", "NULL", "NULL");
+        let rows = session
+            .query(&format!("SELECT {oid}"), &[&target], doing)
+            .await?;
+        let now: Option<u32> = rows[0].get(0);
+        let is_there = now.is_some_and(|oid| run.target_oids.contains(&oid));
+        Ok((!is_there).then_some(Replaced { by: None }))
     }
 
     async fn tables(

@@ -7,13 +7,14 @@ use super::context::Context;
 use super::coverage;
 use super::expectations;
 use super::load::load_in_file_order;
+use super::recheck;
 use super::results::StreamResult;
 use super::summary::Summary;
 use crate::cancel::StopReason;
 use crate::destination::postgres::{DestinationError, Session};
 use crate::error::Error;
 use crate::event::Event;
-use crate::ledger::Account;
+use crate::ledger::{Account, UnitRecord};
 use crate::package::Package;
 use crate::plan::statistics;
 use crate::plan::units::WorkItem;
@@ -35,7 +36,7 @@ pub async fn conclude(
     summary: &mut Summary,
 ) -> Result<(), Error> {
     let started = Instant::now();
-    let mut targets = verify(context, control, summary).await?;
+    let (mut targets, mut verified) = verify(context, control, summary).await?;
     let names: Vec<String> = context
         .run
         .plan
@@ -51,6 +52,7 @@ pub async fn conclude(
         let task = SwitchTask {
             plan: &context.run.plan,
             targets: &targets,
+            verified: &verified,
             ledger: &context.run.ledger,
             fence: &context.run.fence,
             fault: context.fault,
@@ -66,7 +68,7 @@ pub async fn conclude(
                 careful.take_back()?;
                 in_file_order(context, control, flow, source, summary).await?;
                 // Units that were loaded anew may hold fewer rows.
-                targets = verify(context, control, summary).await?;
+                (targets, verified) = verify(context, control, summary).await?;
             }
             Err(SwitchError::Careful(error)) => {
                 summary.rejected(careful.told());
@@ -144,10 +146,12 @@ async fn verify(
     context: &Context<'_>,
     control: &Session,
     summary: &mut Summary,
-) -> Result<Vec<TargetTask>, Error> {
+) -> Result<(Vec<TargetTask>, Vec<UnitRecord>), Error> {
     let run = context.run;
     let units = run.ledger.units(control, run.fence.run_id).await?;
     let shards = run.ledger.shards(control, run.fence.run_id).await?;
+    recheck::files(context, &shards).await?;
+    recheck::units(context, &units, &shards).await?;
     let mut targets = Vec::new();
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         coverage::check(run, flow_index, &shards)?;
@@ -183,8 +187,13 @@ async fn verify(
         )?;
         targets.push(switch::tasks(control, flow_index, flow, &loaded).await?);
     }
+    let is_planned = |record: &&UnitRecord| {
+        let mut units = run.plan.flows.iter().flat_map(|flow| &flow.units);
+        units.any(|unit| unit.key == record.unit_key)
+    };
+    let verified = units.iter().filter(is_planned).cloned().collect();
     summary.verified(units, shards);
-    Ok(targets)
+    Ok((targets, verified))
 }
 
 /// As [`interrupted`], of a server that may not answer any more.

@@ -299,6 +299,7 @@ impl<'a> Loader<'a> {
             meter: Meter::default(),
             changes: BTreeMap::new(),
             proof: Proof::new(flow),
+            refused: Vec::new(),
         };
         let outcome = match sharing {
             None => piece.transaction(work).await.map(Some),

@@ -21,6 +21,7 @@ mod piece;
 mod prepare;
 mod proof;
 mod ready;
+mod recheck;
 mod reject_count;
 mod reject_files;
 mod replicas;
@@ -47,7 +48,7 @@ use crate::event::{Event, Observer};
 use crate::fault::{self, Fault, FaultPoint};
 use crate::package::Package;
 use crate::plan::routing::KeyScans;
-use crate::plan::{self, Earlier, Plan, PlanOptions};
+use crate::plan::{self, ContentChecks, Earlier, Plan, PlanOptions};
 use crate::report::{EmbeddedReport, Outcome, RunReport};
 use crate::source::Pipes;
 
@@ -114,7 +115,8 @@ pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Plan, Error>
         let session = Session::open(&address, "inrush check").await?;
         let pipes = Pipes::new(options.stop.clone());
         let key_scans = KeyScans::default();
-        let plan_options = plan_options(options, &pipes, &key_scans, false);
+        let contents = ContentChecks::default();
+        let plan_options = plan_options(options, &pipes, &key_scans, &contents, false);
         let plan = plan::build(&session, &address, package, &plan_options).await?;
         session.close().await;
         Ok(plan)
@@ -221,11 +223,13 @@ fn plan_options<'a>(
     options: &'a RunOptions<'_>,
     pipes: &'a Pipes,
     key_scans: &'a KeyScans,
+    contents: &'a ContentChecks,
     unlocked: bool,
 ) -> PlanOptions<'a> {
     PlanOptions {
         pipes,
         key_scans,
+        contents,
         folder: &options.folder,
         streams_default: options.streams_default,
         again: options.again,

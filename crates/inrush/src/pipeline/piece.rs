@@ -19,8 +19,9 @@ use crate::error::Error;
 use crate::fault::{self, FaultPoint};
 use crate::ledger::{Account, ShardRecord};
 use crate::meter::{Meter, nanoseconds};
-use crate::plan::{FlowPlan, UnitPlan, identity};
+use crate::plan::{FlowPlan, Publish, UnitPlan, identity};
 use crate::source::Shard;
+use crate::verify::VerifyError;
 
 /// A piece of work under way.
 pub struct Piece<'a> {
@@ -37,6 +38,8 @@ pub struct Piece<'a> {
     pub(super) meter: Meter,
     pub(super) changes: BTreeMap<String, ColumnChanges>,
     pub(super) proof: Proof,
+    /// Where the rows begin that the server refused, of the file range that is loaded now.
+    pub(super) refused: Vec<u64>,
 }
 
 impl Piece<'_> {
@@ -87,6 +90,9 @@ impl Piece<'_> {
             record.careful = self.is_careful;
             run.ledger.record_unit(session, &run.fence, &record).await?;
         }
+        if self.flow.publish == Publish::Straight {
+            self.refuse_other_target().await?;
+        }
         for record in &records {
             run.ledger.record_shard(session, &run.fence, record).await?;
         }
@@ -98,6 +104,24 @@ impl Piece<'_> {
         session.execute("COMMIT", &doing).await?;
         self.meter.server_wait_ns += nanoseconds(waiting.elapsed());
         Ok((account, records.len()))
+    }
+
+    /// Rows that went straight into a target must all be in one table: not some in one that was
+    /// renamed since, or dropped, and the others in what has its name now. COPY has locked it, so
+    /// it stays what it is until COMMIT.
+    async fn refuse_other_target(&self) -> Result<(), Error> {
+        let run = self.context.run;
+        let ledger = &run.ledger;
+        if ledger
+            .stands(self.session, &run.fence, &self.unit.key)
+            .await?
+        {
+            return Ok(());
+        }
+        Err(VerifyError::TargetReplaced {
+            target: self.flow.target(),
+        }
+        .into())
     }
 
     /// What the ledger is to know of a file range.
@@ -112,10 +136,13 @@ impl Piece<'_> {
             byte_end: Some(shard.byte_range.end),
             file_bytes: shard.file.size_bytes,
             file_modified_ns: shard.file.modified_ns,
+            file_state: shard.file.state.to_string(),
             account,
             content_hash: Some(proof.content_hash),
+            text_range: proof.text_range,
             tally: proof.tally,
             trailer: proof.trailer,
+            refused: std::mem::take(&mut self.refused),
         }
     }
 

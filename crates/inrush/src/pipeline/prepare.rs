@@ -1,6 +1,6 @@
 //! Connects, plans, and enters the run into the ledger.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,15 +11,18 @@ use super::reject_files;
 use super::sharing::Sharing;
 use super::{RunOptions, is_loaded, plan_options, shared_unit};
 use crate::destination::postgres::quote::qualified;
-use crate::destination::postgres::{Address, DestinationError, Session, catalog};
+use crate::destination::postgres::{Address, DestinationError, Session};
 use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
-use crate::ledger::{Account, Fence, Ledger, RunRecord, RunState, ShardRecord, UnitRecord};
+use crate::ledger::{
+    Account, Fence, Ledger, Replaced, RunRecord, RunState, ShardRecord, UnitRecord,
+};
 use crate::mending;
 use crate::pace::Pace;
 use crate::package::Package;
 use crate::plan::routing::KeyScans;
-use crate::plan::{self, Earlier, Plan, identity};
+use crate::plan::{self, ContentChecks, Earlier, Plan, identity};
+use crate::plural::counted;
 use crate::report::RunFolder;
 use crate::source::Pipes;
 
@@ -56,12 +59,13 @@ pub async fn prepare(
     let pipes = Pipes::new(options.stop.clone());
     // Nor are keys looked for twice.
     let key_scans = KeyScans::default();
+    let contents = ContentChecks::default();
     let control = Session::open(address, "inrush plan").await?;
     let plan = plan::build(
         &control,
         address,
         package,
-        &plan_options(options, &pipes, &key_scans, true),
+        &plan_options(options, &pipes, &key_scans, &contents, true),
     )
     .await?;
     if is_loaded(&plan) {
@@ -73,7 +77,7 @@ pub async fn prepare(
     let ledger = Ledger::new(&plan.settings.ledger_schema);
     ledger.lock(&control, &plan.run_key).await?;
     if let Some(run) = &options.replays {
-        refuse_unswitched(&control, &ledger, run).await?;
+        refuse_unswitched(&control, &ledger, run, &plan).await?;
     }
     if !plan.setup.is_empty() {
         ledger.set_up(&control, &plan.setup).await?;
@@ -83,7 +87,7 @@ pub async fn prepare(
         &control,
         address,
         package,
-        &plan_options(options, &pipes, &key_scans, false),
+        &plan_options(options, &pipes, &key_scans, &contents, false),
     )
     .await?;
     if is_loaded(&plan) {
@@ -95,19 +99,34 @@ pub async fn prepare(
     finish_preparing(package, plan, ledger, control, folder, entered, options).await
 }
 
-/// Rejects of a run that switched nothing in are no leftovers: its command loads all of it.
-async fn refuse_unswitched(control: &Session, ledger: &Ledger, run: &str) -> Result<(), Error> {
-    match ledger.run_by_name(control, run).await? {
-        Some(record) if record.state == RunState::Switched => Ok(()),
-        Some(record) => Err(Error::NotSwitched {
-            run: run.to_owned(),
-            state: Some(record.state),
-        }),
-        None => Err(Error::NotSwitched {
-            run: run.to_owned(),
-            state: None,
-        }),
+/// Rejects of a run that switched nothing in are no leftovers: its command loads all of it. Nor are
+/// those of one whose rows gave way to others.
+async fn refuse_unswitched(
+    control: &Session,
+    ledger: &Ledger,
+    run: &str,
+    plan: &Plan,
+) -> Result<(), Error> {
+    let record = match ledger.run_by_name(control, run).await? {
+        Some(record) if record.state == RunState::Switched => record,
+        other => {
+            return Err(Error::NotSwitched {
+                run: run.to_owned(),
+                state: other.map(|record| record.state),
+            });
+        }
+    };
+    for flow in &plan.flows {
+        let target = flow.target();
+        if let Some(Replaced { by }) = ledger.replaced(control, &record, &target).await? {
+            return Err(Error::Replaced {
+                run: run.to_owned(),
+                target,
+                by,
+            });
+        }
     }
+    Ok(())
 }
 
 async fn nothing_to_do(control: Session, plan: Plan) -> Result<Prepared, Error> {
@@ -134,7 +153,13 @@ async fn enter(
     name: &str,
 ) -> Result<Entered, Error> {
     let targets: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
-    let Earlier::Stopped { run, .. } = &plan.earlier else {
+    let Earlier::Stopped {
+        run,
+        changed,
+        touched,
+        ..
+    } = &plan.earlier
+    else {
         let record = ledger
             .begin_run(
                 control,
@@ -157,26 +182,16 @@ async fn enter(
     // What an old backend was still committing when the plan was made is committed or gone now:
     // the ledger is read anew.
     let units = ledger.units(control, record.run_id).await?;
-    let planned: BTreeSet<&str> = plan
-        .flows
-        .iter()
-        .flat_map(|flow| &flow.units)
-        .map(|unit| unit.key.as_str())
-        .collect();
-    let tables: Vec<String> = units
-        .iter()
-        .map(|unit| unit.staging_table.clone())
-        .collect();
-    let standing =
-        catalog::relation_names(control, &plan.settings.staging_schema, Some(&tables)).await?;
+    let keepable = plan::keepable(&plan.flows, changed);
     let (units_kept, dropped): (Vec<UnitRecord>, Vec<UnitRecord>) =
         units.into_iter().partition(|unit| {
-            let stands = unit.straight
-                || (unit.staging_schema == plan.settings.staging_schema
-                    && standing.contains(&unit.staging_table));
-            planned.contains(unit.unit_key.as_str()) && stands
+            let is_planned = keepable.contains(unit.unit_key.as_str());
+            is_planned && unit.is_kept(&plan.settings.staging_schema)
         });
     drop_units(control, ledger, record.run_id, &dropped).await?;
+    for file in touched {
+        ledger.touch_file(control, record.run_id, file).await?;
+    }
     let shards = ledger.shards(control, record.run_id).await?;
     Ok(Entered {
         record,
@@ -203,7 +218,8 @@ async fn drop_units(
     }
     let doing = "dropping units that the plan has no use for";
     control.execute("BEGIN", doing).await?;
-    for unit in units {
+    // What has the name of a unit's table and is another one is not ours.
+    for unit in units.iter().filter(|unit| unit.stands && !unit.straight) {
         let table = qualified(&unit.staging_schema, &unit.staging_table);
         control
             .execute(&format!("DROP TABLE IF EXISTS {table}"), doing)
@@ -231,7 +247,7 @@ async fn finish_preparing(
     ledger: Ledger,
     control: Session,
     folder: RunFolder,
-    entered: Entered,
+    mut entered: Entered,
     options: &RunOptions<'_>,
 ) -> Result<Prepared, Error> {
     let fence = Fence {
@@ -248,6 +264,11 @@ async fn finish_preparing(
         {
             unit.share()?;
         }
+    }
+    let unknown = forget_lost_rejects(&control, &ledger, &plan, &folder, &mut entered).await?;
+    for note in unknown {
+        options.observer.notice(&Event::Note { text: note.clone() });
+        plan.notes.push(note);
     }
     let rejects = plan
         .flows
@@ -309,6 +330,69 @@ async fn finish_preparing(
     options.observer.notice(&started);
     shared_unit::create_missing(&run).await?;
     Ok(Prepared::Run(Box::new(run)))
+}
+
+/// Units whose rejects are not in the run's folder any more are loaded anew, so that each of them
+/// is told again; what went straight into a target cannot be, and is told of.
+async fn forget_lost_rejects(
+    control: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+    folder: &RunFolder,
+    entered: &mut Entered,
+) -> Result<Vec<String>, Error> {
+    let run = &entered.record;
+    let mut lost = Vec::new();
+    let mut notes = Vec::new();
+    for flow in &plan.flows {
+        for unit in &flow.units {
+            let Some(kept) = entered.units_kept.get(&unit.key) else {
+                continue;
+            };
+            let shards: Vec<&ShardRecord> = entered
+                .shards_kept
+                .values()
+                .filter(|shard| shard.unit_key == unit.key)
+                .collect();
+            let missing = reject_files::missing(&folder.rejects(), flow, unit, kept, &shards)?;
+            if missing == 0 {
+                continue;
+            }
+            notes.push(format!(
+                "{} that run {} had rejected before it stopped {} not in {}, which was removed since, \
+                 or the command is given in another folder: {}",
+                counted(missing, "row"),
+                run.name,
+                if missing == 1 { "is" } else { "are" },
+                folder.rejects().display(),
+                match kept.straight {
+                    true => format!(
+                        "the others of {} stay in {} (atomic = false), so what these were is \
+                         told in the folder of then alone",
+                        shards
+                            .first()
+                            .map_or("their file", |shard| shard.file.as_str()),
+                        flow.target()
+                    ),
+                    false => format!(
+                        "unit {} of {} is loaded anew, and they are kept again",
+                        unit.number,
+                        flow.target()
+                    ),
+                }
+            ));
+            if !kept.straight {
+                lost.push(kept.clone());
+            }
+        }
+    }
+    drop_units(control, ledger, run.run_id, &lost).await?;
+    for unit in &lost {
+        entered.units_kept.remove(&unit.unit_key);
+        let of_others = |(key, _): &(String, String), _: &mut ShardRecord| *key != unit.unit_key;
+        entered.shards_kept.retain(of_others);
+    }
+    Ok(notes)
 }
 
 /// What an earlier attempt has read of a unit and committed.

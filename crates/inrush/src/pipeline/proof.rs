@@ -1,6 +1,7 @@
 //! What is gathered of the rows of a file range while they pass, to be held against the database
 //! and against what others promise of the file.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
@@ -19,12 +20,16 @@ pub struct Proof {
     /// The trailer that the file ends with, where its flow says that there is one.
     trailer: Option<TrailerCatch>,
     content: ContentHash,
+    /// The places of the text in the file, as far as its bytes are the text's own.
+    text_range: Option<Range<u64>>,
 }
 
 /// What was gathered of one file range, as the ledger keeps it.
 pub struct Gathered {
     /// A hash of its text.
     pub content_hash: String,
+    /// Where that text stands in the file, where it is neither compressed nor translated.
+    pub text_range: Option<Range<u64>>,
     /// Sums of its rows.
     pub tally: Option<Vec<String>>,
     /// Its trailer.
@@ -38,12 +43,18 @@ impl Proof {
             tally: Tally::new(&flow.verify),
             trailer: flow.expect.trailer.as_ref().map(TrailerCatch::new),
             content: ContentHash::default(),
+            text_range: None,
         }
     }
 
     /// Sees text before its records are converted. Takes a trailer away, and returns how many.
     pub fn see(&mut self, chunk: &mut Chunk, records: &mut Records) -> Result<u64, VerifyError> {
         self.content.add(chunk.text());
+        let end = chunk.byte_offset + chunk.bytes_count as u64;
+        match &mut self.text_range {
+            Some(range) => range.end = end,
+            None => self.text_range = Some(chunk.byte_offset..end),
+        }
         match &mut self.trailer {
             Some(trailer) => trailer.take_from(chunk, records),
             None => Ok(0),
@@ -63,6 +74,7 @@ impl Proof {
     pub fn take(&mut self) -> Gathered {
         Gathered {
             content_hash: self.content.take(),
+            text_range: self.text_range.take(),
             tally: self.tally.as_mut().map(Tally::take),
             trailer: self.trailer.as_mut().and_then(TrailerCatch::take),
         }

@@ -27,6 +27,9 @@ pub fn record(
         rows_counted: measured.map(|measured| measured.rows as i64),
         key_smallest: measured.and_then(|measured| measured.key_smallest.clone()),
         key_largest: measured.and_then(|measured| measured.key_largest.clone()),
+        stands: true,
+        files: None,
+        rewritten: false,
     }
 }
 

@@ -5,16 +5,15 @@
 //! their first byte where they are ranges of a file that is fed. A file is right if what it tells
 //! of is committed; all others are what attempts left that did not come so far.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::careful::RowPlace;
 use super::context::PreparedRun;
 use crate::error::Error;
+use crate::ledger::{ShardRecord, UnitRecord};
 use crate::plan::{FlowPlan, UnitPlan, identity};
-use crate::report::{REASONS_SUFFIX, ROWS_SUFFIX, RejectReport, reject_file_name};
+use crate::report::{REASONS_SUFFIX, ROWS_SUFFIX, reject_file_name};
 
 /// The name of a unit's file, or with `part` that of a part of it.
 pub fn of_unit(flow: &FlowPlan, unit: &UnitPlan, part: &str) -> String {
@@ -51,29 +50,32 @@ pub fn tidy(run: &PreparedRun) -> Result<(), Error> {
     })
 }
 
-/// The rows of a unit that were rejected while it was loaded.
-pub fn rejected_rows(
+/// How many rejects of a unit that an earlier attempt has committed are not in the folder: it was
+/// removed since, or the command is given elsewhere.
+pub fn missing(
     folder: &Path,
     flow: &FlowPlan,
     unit: &UnitPlan,
-) -> Result<BTreeSet<RowPlace>, Error> {
-    let name = reject_file_name(&of_unit(flow, unit, ""));
+    kept: &UnitRecord,
+    shards: &[&ShardRecord],
+) -> Result<u64, Error> {
+    let rejected: u64 = shards.iter().map(|shard| shard.account.rows_rejected).sum();
+    if rejected == 0 {
+        return Ok(0);
+    }
+    let names = names_of(flow, unit, kept, shards);
     let failed = failed_in(folder);
-    let mut found = BTreeSet::new();
+    let mut found = 0;
     for entry in fs::read_dir(folder).map_err(&failed)? {
         let path = entry.map_err(&failed)?.path();
         let own = path.file_name().and_then(|own| own.to_str());
         let stem = own.and_then(|own| own.strip_suffix(REASONS_SUFFIX));
-        if !stem.is_some_and(|stem| is_of(stem, &name)) {
-            continue;
-        }
-        for line in fs::read_to_string(&path).map_err(&failed)?.lines() {
-            let reject: RejectReport =
-                serde_json::from_str(line).map_err(|error| failed(error.into()))?;
-            found.insert((reject.file.into(), reject.byte_offset));
+        if stem.is_some_and(|stem| names.iter().any(|name| is_of(stem, name))) {
+            let text = fs::read(&path).map_err(&failed)?;
+            found += text.iter().filter(|byte| **byte == b'\n').count() as u64;
         }
     }
-    Ok(found)
+    Ok(rejected.saturating_sub(found))
 }
 
 /// Whether a file's stem is such a name. A unit's rows may stand in several files, whose names go
@@ -91,27 +93,37 @@ fn committed(run: &PreparedRun) -> Vec<String> {
             let Some(kept) = run.units_kept.get(&unit.key) else {
                 continue;
             };
-            if kept.careful || !kept.shared {
-                names.push(reject_file_name(&of_unit(flow, unit, "")));
-                continue;
-            }
-            for (index, shard) in unit.shards.iter().enumerate() {
-                let of_file = identity::file_key(&shard.file);
-                let records = run
-                    .shards_kept
-                    .values()
-                    .filter(|record| record.unit_key == unit.key && record.file_key == of_file);
-                for record in records {
-                    let part = match shard.is_fed {
-                        true => of_range(index + 1, record.byte_start),
-                        false if record.shard_key == identity::shard_key(shard) => {
-                            of_shard(index + 1)
-                        }
-                        false => continue,
-                    };
-                    names.push(reject_file_name(&of_unit(flow, unit, &part)));
-                }
-            }
+            let shards: Vec<&ShardRecord> = run
+                .shards_kept
+                .values()
+                .filter(|record| record.unit_key == unit.key)
+                .collect();
+            names.extend(names_of(flow, unit, kept, &shards));
+        }
+    }
+    names
+}
+
+/// The names of the files of what is committed of a unit.
+fn names_of(
+    flow: &FlowPlan,
+    unit: &UnitPlan,
+    kept: &UnitRecord,
+    shards: &[&ShardRecord],
+) -> Vec<String> {
+    if kept.careful || !kept.shared {
+        return vec![reject_file_name(&of_unit(flow, unit, ""))];
+    }
+    let mut names = Vec::new();
+    for (index, shard) in unit.shards.iter().enumerate() {
+        let of_file = identity::file_key(&shard.file);
+        for record in shards.iter().filter(|record| record.file_key == of_file) {
+            let part = match shard.is_fed {
+                true => of_range(index + 1, record.byte_start),
+                false if record.shard_key == identity::shard_key(shard) => of_shard(index + 1),
+                false => continue,
+            };
+            names.push(reject_file_name(&of_unit(flow, unit, &part)));
         }
     }
     names

@@ -175,6 +175,12 @@ impl<'a> Piece<'a> {
                 .send(batch, at, refused_max, origin, rejects, &mut self.meter)
                 .await?;
             self.prove(batch, at..end, &refused);
+            self.refused.extend(refused.iter().map(|row| {
+                let place = origin
+                    .converter
+                    .row_location(origin.chunk, origin.records, *row);
+                place.byte_offset
+            }));
             let loaded = (end - at - refused.len()) as u64;
             fault::reach(self.context.fault, FaultPoint::InCarefulCopy);
             account.rows_loaded += loaded;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::contents::ContentChecks;
 use super::error::PlanError;
 use super::flow::FlowPlanner;
 use super::privileges::{self, SchemaNeed};
@@ -30,6 +31,8 @@ pub struct PlanOptions<'a> {
     pub key_scans: &'a KeyScans,
     /// Streams where the package does not say; usually the number of cores.
     pub streams_default: usize,
+    /// What reading files again has found: the same for each plan of a run.
+    pub contents: &'a ContentChecks,
     /// Load anew what a run has loaded already.
     pub again: bool,
     /// The rows are rejects of an earlier run, and lie in any partitions: the server routes them.
@@ -118,6 +121,7 @@ pub async fn build(
             &run_key,
             &flows,
             options,
+            &mut notes,
         )
         .await?
     } else {
@@ -289,14 +293,15 @@ async fn refuse_leftovers(
     flows: &[FlowPlan],
     earlier: &Earlier,
 ) -> Result<(), PlanError> {
-    let kept = match earlier {
-        Earlier::Stopped { kept, .. } => kept.clone(),
-        _ => BTreeSet::new(),
+    // What a plan has no use for any more is dropped before its name is needed.
+    let (kept, known) = match earlier {
+        Earlier::Stopped { kept, tables, .. } => (kept.clone(), tables.clone()),
+        _ => (BTreeSet::new(), BTreeSet::new()),
     };
     let names: Vec<String> = flows
         .iter()
         .flat_map(|flow| &flow.units)
-        .filter(|unit| !kept.contains(&unit.key))
+        .filter(|unit| !kept.contains(&unit.key) && !known.contains(&unit.staging_table))
         .map(|unit| unit.staging_table.clone())
         .collect();
     let standing =

@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::build::PlanOptions;
+use super::contents::Contents;
 use super::error::PlanError;
-use super::{Earlier, FlowPlan, identity};
-use crate::destination::postgres::{Session, catalog};
+use super::{Earlier, FlowPlan, UnitPlan, identity};
+use crate::destination::postgres::Session;
 use crate::ledger::{
-    self, Account, Ledger, RunRecord, RunState, ShardRecord, SwitchedFile, UnitRecord,
+    self, Account, Ledger, RunRecord, RunState, ShardRecord, SwitchedFile, TouchedFile, UnitRecord,
 };
 use crate::package::Mode;
 use crate::source::SourceFile;
 
-/// Looks the package up in the ledger.
+/// Looks the package up in the ledger; what a user should know is added to `notes`.
 pub async fn find(
     session: &Session,
     ledger_schema: &str,
@@ -21,6 +22,7 @@ pub async fn find(
     run_key: &str,
     flows: &[FlowPlan],
     options: &PlanOptions<'_>,
+    notes: &mut Vec<String>,
 ) -> Result<Earlier, PlanError> {
     if !ledger::exists(session, ledger_schema).await? {
         return Ok(Earlier::None);
@@ -47,32 +49,21 @@ pub async fn find(
     let Some(run) = book.latest_stopped(session, run_key).await? else {
         return Ok(Earlier::None);
     };
-    let planned: BTreeSet<&str> = flows
-        .iter()
-        .flat_map(|flow| &flow.units)
-        .map(|unit| unit.key.as_str())
-        .collect();
     let units = book.units(session, run.run_id).await?;
-    let tables: Vec<String> = units
-        .iter()
-        .map(|unit| unit.staging_table.clone())
-        .collect();
-    let standing = catalog::relation_names(session, staging_schema, Some(&tables)).await?;
+    let shards = book.shards(session, run.run_id).await?;
+    let found = look_at_files(flows, &shards, options).await?;
+    let changed: BTreeSet<String> = found.changed.iter().map(|file| file.key.clone()).collect();
+    let keepable = keepable(flows, &changed);
     let is_kept = |unit: &&UnitRecord| {
-        let stands = unit.straight
-            || (unit.staging_schema == staging_schema && standing.contains(&unit.staging_table));
-        planned.contains(unit.unit_key.as_str()) && stands
+        let is_planned = keepable.contains(unit.unit_key.as_str());
+        is_planned && unit.is_kept(staging_schema)
     };
-    refuse_lost_rows(
-        &book,
-        session,
-        &run,
-        units.iter().filter(|unit| !is_kept(unit)),
-    )
-    .await?;
+    let straight: Vec<&UnitRecord> = units.iter().filter(|unit| unit.straight).collect();
+    let lost = straight.iter().copied().filter(|unit| !is_kept(unit));
+    refuse_lost_rows(&run, lost, &shards)?;
+    notes.extend(emptied(&run, flows, &straight, &shards));
     if !options.again && !options.is_replay {
-        let shards = book.shards(session, run.run_id).await?;
-        refuse_changed(&run, flows, &shards)?;
+        refuse_changed(&run, &found.changed)?;
     }
     let kept: BTreeSet<String> = units
         .iter()
@@ -81,54 +72,138 @@ pub async fn find(
         .collect();
     Ok(Earlier::Stopped {
         dropped: units.len() - kept.len(),
+        tables: units
+            .iter()
+            .filter(|unit| unit.stands && !unit.straight)
+            .map(|unit| unit.staging_table.clone())
+            .collect(),
         run: Box::new(run),
         kept,
+        changed,
+        touched: found.touched,
     })
+}
+
+/// The keys of a plan's units whose files have the text of which an earlier attempt has loaded.
+pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<String>) -> BTreeSet<&'a str> {
+    let is_as_it_was = |unit: &&UnitPlan| {
+        let mut files = unit.shards.iter().map(|shard| &shard.file);
+        changed.is_empty() || !files.any(|file| changed.contains(&identity::file_key(file)))
+    };
+    let units = flows.iter().flat_map(|flow| &flow.units);
+    units
+        .filter(is_as_it_was)
+        .map(|unit| unit.key.as_str())
+        .collect()
+}
+
+/// Files of which a stopped run has loaded and that are not as they were.
+#[derive(Default)]
+struct FoundFiles {
+    changed: Vec<ChangedFile>,
+    touched: Vec<TouchedFile>,
+}
+
+struct ChangedFile {
+    key: String,
+    target: String,
+    file: Arc<SourceFile>,
+    before: ShardRecord,
+}
+
+/// Holds the plan's files against what a stopped run has loaded of them.
+async fn look_at_files(
+    flows: &[FlowPlan],
+    shards: &[ShardRecord],
+    options: &PlanOptions<'_>,
+) -> Result<FoundFiles, PlanError> {
+    let mut before: BTreeMap<&str, Vec<&ShardRecord>> = BTreeMap::new();
+    for shard in shards {
+        before.entry(&shard.file_key).or_default().push(shard);
+    }
+    let mut found = FoundFiles::default();
+    for flow in flows {
+        let own: BTreeSet<&str> = flow.units.iter().map(|unit| unit.key.as_str()).collect();
+        for file in files(flow).filter(|file| !file.is_pipe()) {
+            let key = identity::file_key(file);
+            let Some(shards) = before.get(key.as_str()) else {
+                continue;
+            };
+            // Of units that the plan does not have nothing is kept.
+            let kept: Vec<&ShardRecord> = shards
+                .iter()
+                .copied()
+                .filter(|shard| own.contains(shard.unit_key.as_str()))
+                .collect();
+            let stop = options.pipes.stop();
+            let contents = if kept.is_empty() {
+                match shards
+                    .iter()
+                    .all(|shard| shard.file_bytes == file.size_bytes)
+                {
+                    true => Contents::Untouched,
+                    false => Contents::Changed,
+                }
+            } else {
+                let looked = options.contents.look(file, &flow.dialect, &kept, stop);
+                looked.await?
+            };
+            match contents {
+                Contents::Untouched => {}
+                Contents::Same => found.touched.push(TouchedFile {
+                    file_key: key,
+                    modified_ns: file.modified_ns,
+                    state: file.state.to_string(),
+                }),
+                Contents::Changed => found.changed.push(ChangedFile {
+                    key,
+                    target: flow.target(),
+                    file: Arc::clone(file),
+                    before: (*shards[0]).clone(),
+                }),
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Refuses files that a stopped run has loaded in part and that are not what they were: rows of
 /// both would come together. What nothing is loaded of may change.
-fn refuse_changed(
-    run: &RunRecord,
-    flows: &[FlowPlan],
-    shards: &[ShardRecord],
-) -> Result<(), PlanError> {
-    let before: BTreeMap<&str, &ShardRecord> = shards
-        .iter()
-        .map(|shard| (shard.file_key.as_str(), shard))
-        .collect();
-    let mut changed = Vec::new();
-    for (flow, file) in flows
-        .iter()
-        .flat_map(|flow| files(flow).map(move |file| (flow, file)))
-    {
-        let Some(before) = before.get(identity::file_key(file).as_str()).copied() else {
-            continue;
-        };
-        let is_same =
-            before.file_bytes == file.size_bytes && before.file_modified_ns == file.modified_ns;
-        if !is_same && !file.is_pipe() {
-            changed.push((flow, file, before));
-        }
-    }
-    let Some((flow, file, before)) = changed.first() else {
+fn refuse_changed(run: &RunRecord, changed: &[ChangedFile]) -> Result<(), PlanError> {
+    let Some(first) = changed.first() else {
         return Ok(());
     };
+    let ChangedFile {
+        target,
+        file,
+        before,
+        ..
+    } = first;
     let others = match changed.len() {
         1 => String::new(),
         count => format!(", and {} more files changed", count - 1),
     };
+    let was = (before.file_bytes, before.file_modified_ns);
+    let how = match was == (file.size_bytes, file.modified_ns) {
+        true => format!(
+            "it has the size and the time that it had ({} bytes of {}), and other text",
+            was.0,
+            time_words(was.1)
+        ),
+        false => format!(
+            "it had {} bytes of {}, and has {} of {}",
+            was.0,
+            time_words(was.1),
+            file.size_bytes,
+            time_words(file.modified_ns)
+        ),
+    };
     Err(PlanError::Target {
-        target: flow.target(),
+        target: target.clone(),
         what: format!(
-            "has rows staged by the run {}, which stopped, and {} changed since: it had {} bytes of \
-             {}, and has {} of {}{others}",
+            "has rows staged by the run {}, which stopped, and {} changed since: {how}{others}",
             run.name,
             file.path.display(),
-            before.file_bytes,
-            time_words(before.file_modified_ns),
-            file.size_bytes,
-            time_words(file.modified_ns),
         ),
         hint: "put the file back as it was; or load what changed anew and keep the rest with \
                --again; or begin from nothing after `inrush cleanup`"
@@ -151,39 +226,75 @@ fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<SourceFile>> {
 }
 
 /// Refuses to go on where a stopped run has put rows straight into a target, and the plan does not
-/// have their files as they were: nothing can take those rows out again.
-async fn refuse_lost_rows(
-    book: &Ledger,
-    session: &Session,
+/// have their files as they were, or the target is another table: nothing can take those rows out
+/// again, or bring them in once more.
+fn refuse_lost_rows<'a>(
     run: &RunRecord,
-    units: impl Iterator<Item = &UnitRecord>,
+    units: impl Iterator<Item = &'a UnitRecord>,
+    shards: &[ShardRecord],
 ) -> Result<(), PlanError> {
-    let straight: Vec<&UnitRecord> = units.filter(|unit| unit.straight).collect();
-    if straight.is_empty() {
-        return Ok(());
-    }
-    let shards = book.shards(session, run.run_id).await?;
-    for unit in straight {
-        let account = Account::of_unit(&shards, &unit.unit_key);
+    for unit in units {
+        let account = Account::of_unit(shards, &unit.unit_key);
         let shard = shards.iter().find(|shard| shard.unit_key == unit.unit_key);
-        if let (Some(shard), true) = (shard, account.rows_loaded > 0) {
+        let (Some(shard), true) = (shard, account.rows_loaded > 0) else {
+            continue;
+        };
+        let (rows, file, name) = (account.rows_loaded, &shard.file, &run.name);
+        if !unit.stands {
             return Err(PlanError::Target {
                 target: unit.target.clone(),
                 what: format!(
-                    "has {} rows of {} by run {}, which was stopped; the file is not asked for any \
-                     more, or it or the flow's settings changed since, and rows that went straight \
-                     into the target (atomic = false) are not taken out again",
-                    account.rows_loaded, shard.file, run.name
+                    "is not the table that run {name}, which was stopped, put rows into ({rows} of \
+                     {file}, atomic = false): that one was dropped since, or renamed, and this one \
+                     lacks them"
                 ),
                 hint: format!(
-                    "give the command of then, with files and settings as they were, to load the \
-                     rest; or delete these rows and give the run up: inrush cleanup --run {}",
-                    run.name
+                    "give that table its name back to load the rest; or give the run up, and the \
+                     same command then loads all of it into this one: inrush cleanup --run {name}"
                 ),
             });
         }
+        return Err(PlanError::Target {
+            target: unit.target.clone(),
+            what: format!(
+                "has {rows} rows of {file} by run {name}, which was stopped; the file is not asked \
+                 for any more, or it or the flow's settings changed since, and rows that went \
+                 straight into the target (atomic = false) are not taken out again"
+            ),
+            hint: format!(
+                "give the command of then, with files and settings as they were, to load the rest; \
+                 or delete these rows and give the run up: inrush cleanup --run {name}"
+            ),
+        });
     }
     Ok(())
+}
+
+/// Says where somebody has emptied a target since a stopped run put rows straight into it: they are
+/// loaded, so they do not come again.
+fn emptied(
+    run: &RunRecord,
+    flows: &[FlowPlan],
+    straight: &[&UnitRecord],
+    shards: &[ShardRecord],
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    for flow in flows {
+        let target = flow.target();
+        let of_target = straight.iter().filter(|unit| unit.target == target);
+        let rows: u64 = of_target
+            .map(|unit| Account::of_unit(shards, &unit.unit_key).rows_loaded)
+            .sum();
+        if rows > 0 && flow.facts.as_ref().is_some_and(|facts| !facts.has_rows) {
+            notes.push(format!(
+                "{target} is empty, and run {name}, which was stopped, had put {rows} rows into it \
+                 (atomic = false): somebody took them out since, and the same command loads only \
+                 the rest; to load all of it give that run up: inrush cleanup --run {name}",
+                name = run.name
+            ));
+        }
+    }
+    notes
 }
 
 /// The run that has loaded all of the plan's files, as they are now. Some of them loaded and

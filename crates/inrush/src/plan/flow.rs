@@ -73,6 +73,10 @@ impl FlowPlanner<'_> {
         let is_routed =
             can_be_routed && routing::is_wanted(self.flow.routing, facts.as_ref(), tree.as_ref());
         let asked = Asked {
+            copied_into_partitions: self.options.is_replay
+                && facts
+                    .as_ref()
+                    .is_some_and(|facts| facts.partitioning.is_some()),
             routed: is_routed,
             schema: self.schema,
             table: self.table,

@@ -43,13 +43,13 @@ pub fn shard_key(shard: &Shard) -> String {
     digest(texts.iter().map(String::as_str))
 }
 
-/// Names a unit by its files as they are now and by everything that shapes its rows.
+/// Names a unit by its files, their sizes, and everything that shapes its rows. A file's time is no
+/// part of it: whether the file has the text that it had is asked of its contents.
 pub fn unit_key(run_key: &str, shape: &str, shards: &[Shard]) -> String {
     let mut texts = vec![run_key.to_owned(), shape.to_owned()];
     for shard in shards {
         texts.push(shard_key(shard));
         texts.push(shard.file.size_bytes.to_string());
-        texts.push(shard.file.modified_ns.to_string());
     }
     digest(texts.iter().map(String::as_str))
 }

@@ -7,6 +7,7 @@ mod bounds;
 mod build;
 mod column_words;
 mod columns;
+pub mod contents;
 mod disk;
 mod earlier;
 mod error;
@@ -41,14 +42,16 @@ use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::default_grants::DefaultGrant;
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::staging::{Model, NewColumn, UnitBounds};
-use crate::ledger::RunRecord;
+use crate::ledger::{RunRecord, TouchedFile};
 use crate::package::{Format, IndexPolicy, Mode, RejectLimit, RunSettings};
 use crate::source::Shard;
 use crate::verify::VerifyPlan;
 
 pub use bounds::key_text;
 pub use build::{PlanOptions, build};
+pub use contents::ContentChecks;
 pub use disk::DiskFacts;
+pub use earlier::keepable;
 pub use error::PlanError;
 pub use expect::ExpectPlan;
 pub use limits::MemoryBound;
@@ -108,6 +111,12 @@ pub enum Earlier {
         kept: BTreeSet<String>,
         /// Units of the run that the plan has no use for: their files or settings changed.
         dropped: usize,
+        /// Files, by their keys, of which it has loaded, and that have other text now.
+        changed: BTreeSet<String>,
+        /// Files that have the text that they had, and another time.
+        touched: Vec<TouchedFile>,
+        /// The staging tables that it left.
+        tables: BTreeSet<String>,
     },
 }
 

@@ -155,7 +155,9 @@ impl fmt::Display for Plan {
                 run.name,
                 run.switched_at.as_deref().unwrap_or("?")
             )?,
-            Earlier::Stopped { run, kept, dropped } => writeln!(
+            Earlier::Stopped {
+                run, kept, dropped, ..
+            } => writeln!(
                 f,
                 "Earlier      run {} stopped (begun {}): {} kept{}",
                 run.name,

@@ -21,6 +21,8 @@ pub struct Asked<'a> {
     pub partition_by: Option<&'a str>,
     /// Rows are routed to their partitions, whatever the key is.
     pub routed: bool,
+    /// It is partitioned, and the rows are copied into it all the same: the server routes them.
+    pub copied_into_partitions: bool,
     /// Whether its triggers must fire.
     pub triggers: TriggerPolicy,
     /// What becomes of its indexes.
@@ -137,7 +139,7 @@ pub fn check(asked: &Asked<'_>, facts: Option<&TargetFacts>) -> Result<Vec<Strin
         return Ok(Vec::new());
     }
     check_triggers(asked, facts, &target)?;
-    Ok(notes(asked.mode, facts, &target))
+    Ok(notes(asked, facts, &target))
 }
 
 /// Refuses a target whose rows cannot be taken out.
@@ -283,7 +285,8 @@ fn straight_notes(facts: &TargetFacts, target: &str) -> Vec<String> {
     notes
 }
 
-fn notes(mode: Mode, facts: &TargetFacts, target: &str) -> Vec<String> {
+fn notes(asked: &Asked<'_>, facts: &TargetFacts, target: &str) -> Vec<String> {
+    let mode = asked.mode;
     let mut notes = Vec::new();
     if mode == Mode::Upsert {
         notes.push(format!(
@@ -293,13 +296,13 @@ fn notes(mode: Mode, facts: &TargetFacts, target: &str) -> Vec<String> {
         ));
         return notes;
     }
-    if !facts.insert_triggers.is_empty() {
+    let partitioned = facts.partitioning.as_ref();
+    if !facts.insert_triggers.is_empty() && partitioned.is_some() {
         notes.push(format!(
             "{target} has INSERT triggers ({}): rows that are attached do not fire them",
             facts.insert_triggers.join(", ")
         ));
     }
-    let partitioned = facts.partitioning.as_ref();
     if partitioned.is_some() && facts.replica_identity == 'i' {
         notes.push(format!(
             "{target} has an index as REPLICA IDENTITY: new partitions have their primary key"
@@ -326,8 +329,12 @@ fn notes(mode: Mode, facts: &TargetFacts, target: &str) -> Vec<String> {
     }
     if partitioned.is_none() && mode != Mode::Replace {
         notes.push(format!(
-            "{target} is a plain table that exists: the switch copies the rows from staging in \
-             one statement, so it takes time and writes each row twice"
+            "{target} is {}: the switch copies the rows from staging in one statement, so it takes \
+             time and writes each row twice",
+            match asked.copied_into_partitions {
+                true => "partitioned, and the server routes each row into its partition",
+                false => "a plain table that exists",
+            }
         ));
     }
     notes

@@ -7,6 +7,7 @@
 //! that goes on behind its name chooses among them (`orders.zip/part*.csv`).
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -35,6 +36,9 @@ pub struct SourceFile {
     pub size_bytes: u64,
     /// When it, or its archive, was last written, in nanoseconds since 1970.
     pub modified_ns: i64,
+    /// What tells that it, or its archive, was not written to since, even where its time was put
+    /// back.
+    pub state: FileState,
     /// How it is compressed.
     pub compression: Compression,
     /// Whether the first bytes may tell another compression: of a pipe for which none is
@@ -46,6 +50,31 @@ pub struct SourceFile {
     pub origin: Origin,
     /// The line ends that were counted in it.
     pub(super) lines: Arc<LineCounts>,
+}
+
+/// What the system says of a file beside its size and its time of change: whoever writes to it, or
+/// puts another in its place, changes one of these, and nobody can put them back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileState {
+    /// The file's number on its disk.
+    pub inode: u64,
+    /// When its inode was changed last, in nanoseconds since 1970.
+    pub changed_ns: i64,
+}
+
+impl FileState {
+    fn of(metadata: &Metadata) -> FileState {
+        FileState {
+            inode: metadata.ino(),
+            changed_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+impl fmt::Display for FileState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.inode, self.changed_ns)
+    }
 }
 
 /// Where the bytes of a file come from.
@@ -90,6 +119,7 @@ impl SourceFile {
             path: Arc::new(path),
             size_bytes: metadata.len(),
             modified_ns: modified_ns(metadata),
+            state: FileState::of(metadata),
             compression,
             compression_by_signature: false,
             encoding,
@@ -98,17 +128,33 @@ impl SourceFile {
         }
     }
 
-    fn of_member(member: Arc<ZipMember>, encoding: Option<TextEncoding>) -> SourceFile {
+    fn of_member(
+        member: Arc<ZipMember>,
+        metadata: &Metadata,
+        encoding: Option<TextEncoding>,
+    ) -> SourceFile {
         SourceFile {
             path: Arc::new(member.path()),
             size_bytes: member.stored_bytes,
             modified_ns: member.modified_ns,
+            state: FileState::of(metadata),
             compression: Compression::Zip,
             compression_by_signature: false,
             encoding,
             origin: Origin::ZipMember(member),
             lines: Arc::default(),
         }
+    }
+
+    /// What the system says of it now, where that can be asked, with its size and its time.
+    pub fn state_now(&self) -> Option<(FileState, i64)> {
+        let path = match &self.origin {
+            Origin::File => self.path.as_path(),
+            Origin::ZipMember(member) => member.archive.as_path(),
+            Origin::Pipe(_) => return None,
+        };
+        let metadata = fs::metadata(path).ok()?;
+        Some((FileState::of(&metadata), modified_ns(&metadata)))
     }
 
     /// Whether it can be read only once, and has neither size nor time.
@@ -187,10 +233,11 @@ impl SourceFile {
 
 /// When a file was last written, in nanoseconds since 1970.
 pub(super) fn modified_ns(metadata: &Metadata) -> i64 {
-    metadata
-        .mtime()
-        .saturating_mul(1_000_000_000)
-        .saturating_add(metadata.mtime_nsec())
+    nanoseconds(metadata.mtime(), metadata.mtime_nsec())
+}
+
+fn nanoseconds(seconds: i64, rest: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
 }
 
 /// How files are to be found, beside their patterns.
@@ -273,6 +320,7 @@ fn files_of(
             path: Arc::new(path),
             size_bytes: 0,
             modified_ns: 0,
+            state: FileState::default(),
             compression,
             compression_by_signature: options.compression.is_none(),
             encoding: options.encoding,
@@ -293,7 +341,10 @@ fn files_of(
         .into_iter()
         .map(|member| {
             let identity = (metadata.dev(), metadata.ino(), Some(member.name.clone()));
-            (identity, SourceFile::of_member(member, options.encoding))
+            (
+                identity,
+                SourceFile::of_member(member, &metadata, options.encoding),
+            )
         })
         .collect();
     files.sort_by(|(_, left), (_, right)| compare_paths(&left.path, &right.path));

@@ -46,7 +46,7 @@ pub use chunks::Chunks;
 pub use compression::compression_of;
 pub use error::SourceError;
 pub use feed::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Feed, FeedRange, FeedSettings};
-pub use files::{Origin, ResolveOptions, SourceFile, names_a_pipe, resolve, resolve_as};
+pub use files::{FileState, Origin, ResolveOptions, SourceFile, names_a_pipe, resolve, resolve_as};
 pub use last_record::last_field;
 pub use meter::SourceMeter;
 pub use pieces::pieces;

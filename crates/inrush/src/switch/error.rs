@@ -2,6 +2,7 @@
 
 use crate::destination::postgres::DestinationError;
 use crate::ledger::LedgerError;
+use crate::verify::VerifyError;
 
 /// An error of the switch.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,9 @@ pub enum SwitchError {
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// What was verified is not there any more.
+    #[error(transparent)]
+    Verify(VerifyError),
     /// Two partitions would hold the same keys.
     #[error("{target}: the keys of {first} and {second} overlap ({overlap}); nothing was attached")]
     Overlap {
@@ -135,6 +139,7 @@ impl SwitchError {
             SwitchError::Refused { source, .. } => source.hint(),
             SwitchError::Careful(error) => error.hint(),
             SwitchError::Ledger(error) => error.hint(),
+            SwitchError::Verify(error) => Some(error.hint()),
             SwitchError::Overlap { .. } => Some(
                 "sort and cut the files by the key, or declare `bounds` and let each file lie \
                  within one partition; `inrush cleanup` removes what is staged"

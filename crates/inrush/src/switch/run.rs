@@ -11,12 +11,13 @@ use super::tasks::TargetTask;
 use crate::destination::postgres::quote::{literal, qualified};
 use crate::destination::postgres::{DestinationError, Session, catalog};
 use crate::fault::{self, Fault, FaultPoint};
-use crate::ledger::{Fence, Ledger, SwitchedTable, What};
+use crate::ledger::{Fence, Ledger, SwitchedTable, UnitRecord, What};
 use crate::package::Mode;
 use crate::plan::index_rebuild;
 use crate::plan::switch_statements::{self, SwitchStep};
 use crate::plan::units::PartitionNames;
 use crate::plan::{FlowPlan, Plan, Publish};
+use crate::verify::VerifyError;
 
 /// How often a switch that is blocked by somebody's lock is tried.
 pub const TRIES: u32 = 5;
@@ -29,6 +30,8 @@ pub struct SwitchTask<'a> {
     pub plan: &'a Plan,
     /// What is to be done to each target.
     pub targets: &'a [TargetTask],
+    /// Their units, as they were when their rows were verified.
+    pub verified: &'a [UnitRecord],
     /// The ledger.
     pub ledger: &'a Ledger,
     /// The run's fence.
@@ -89,6 +92,7 @@ async fn attempt(
         )
         .await?;
     task.ledger.hold_fence_alone(session, task.fence).await?;
+    hold_staging(session, task).await?;
     // A fixed order of locks, so that two switches cannot wait for each other.
     let mut order: Vec<&TargetTask> = task.targets.iter().collect();
     order.sort_by_key(|target| task.plan.flows[target.flow].target());
@@ -126,6 +130,36 @@ async fn attempt(
     session.execute("COMMIT", "committing the switch").await?;
     fault::reach(task.fault, FaultPoint::AfterSwitchCommit);
     Ok(done)
+}
+
+/// Keeps whoever would write to the staging tables out, and makes sure that they are those whose
+/// rows were verified: a table that was dropped, emptied or written anew since has other files.
+async fn hold_staging(session: &Session, task: &SwitchTask<'_>) -> Result<(), SwitchError> {
+    let staged = task.verified.iter().filter(|unit| !unit.straight);
+    let tables: Vec<String> = staged
+        .map(|unit| qualified(&unit.staging_schema, &unit.staging_table))
+        .collect();
+    if !tables.is_empty() {
+        let lock = format!("LOCK TABLE {} IN SHARE MODE", tables.join(", "));
+        session.execute(&lock, "holding the staging tables").await?;
+    }
+    let found = task.ledger.units(session, task.fence.run_id).await?;
+    for unit in task.verified {
+        let is_same = |now: &UnitRecord| {
+            now.unit_key == unit.unit_key && now.stands && now.files == unit.files
+        };
+        if !found.iter().any(is_same) {
+            return Err(SwitchError::Verify(match unit.straight {
+                true => VerifyError::TargetReplaced {
+                    target: unit.target.clone(),
+                },
+                false => VerifyError::Rewritten {
+                    table: qualified(&unit.staging_schema, &unit.staging_table),
+                },
+            }));
+        }
+    }
+    Ok(())
 }
 
 async fn publish(

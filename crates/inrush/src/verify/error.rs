@@ -173,6 +173,47 @@ pub enum VerifyError {
         /// The field.
         field: String,
     },
+    /// Rows that a target refused are not found in the files again.
+    #[error(
+        "{target} refused {} of {table}, and the files do not have {} where they were loaded from; \
+         nothing was switched", crate::plural::counted(*rows, "row"),
+        if *rows == 1 { "it" } else { "them" }
+    )]
+    RefusedRows {
+        /// The target.
+        target: String,
+        /// How many rows it refused.
+        rows: u64,
+        /// The staging table.
+        table: String,
+    },
+    /// The table that rows went straight into is not there any more.
+    #[error(
+        "{target}: the table that rows of this run went into has not that name any more: it was \
+         dropped, or renamed, and what has its name now is another one"
+    )]
+    TargetReplaced {
+        /// The target.
+        target: String,
+    },
+    /// A staging table is not there any more.
+    #[error(
+        "staging table {table} is not the one that a unit was committed into: somebody dropped that \
+         one, or gave its name to another table; nothing was switched"
+    )]
+    StagingGone {
+        /// The staging table.
+        table: String,
+    },
+    /// A staging table was emptied or written anew while the switch began.
+    #[error(
+        "staging table {table} was emptied, or written anew, after its rows were verified; nothing \
+         was switched"
+    )]
+    Rewritten {
+        /// The staging table.
+        table: String,
+    },
     /// A shard in the ledger has no sums to compare, or those of other columns.
     #[error(
         "{table}: the ledger has no sums of all of its shards to compare; nothing was switched"
@@ -209,6 +250,23 @@ impl VerifyError {
             | VerifyError::NoTally { .. } => {
                 "the ledger does not tell of one whole reading of the file: somebody changed it, \
                  or this is a fault of Inrush; `inrush cleanup`, then load again"
+                    .to_owned()
+            }
+            VerifyError::RefusedRows { .. } => {
+                "a file was changed, or the staging table: `inrush cleanup`, then load again"
+                    .to_owned()
+            }
+            VerifyError::TargetReplaced { .. } => {
+                "give the table its name back, and the same command goes on; or give the run up with \
+                 `inrush cleanup --run`, and the same command loads all of it into the new table"
+                    .to_owned()
+            }
+            VerifyError::StagingGone { .. } => {
+                "the same command loads that unit anew".to_owned()
+            }
+            VerifyError::Rewritten { .. } => {
+                "the same command counts its rows again; where some are missing, `inrush cleanup`, \
+                 then load again"
                     .to_owned()
             }
             VerifyError::Promise { .. }

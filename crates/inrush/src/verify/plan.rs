@@ -4,6 +4,7 @@ use super::error::Difference;
 use super::exact::ExactSum;
 use super::form::ColumnForm;
 use super::statements;
+use crate::column::Column;
 use crate::package::Verify;
 
 /// What a flow verifies of each unit before its COMMIT.
@@ -35,6 +36,23 @@ impl VerifyPlan {
     /// The query that gives the server's side of a table; none where rows are only counted.
     pub fn statement(&self, table: &str) -> Option<String> {
         statements::compared(self, table)
+    }
+
+    /// The same columns by the hash of each row, whatever is verified of the whole. What the columns
+    /// of `columns` have of a file's name or of its lines is left out: a file can be named in
+    /// several ways.
+    pub fn of_rows(&self, columns: &[Column]) -> VerifyPlan {
+        let mut plan = VerifyPlan {
+            level: Verify::Rows,
+            columns: self.columns.clone(),
+            summed: Vec::new(),
+        };
+        for (own, column) in plan.columns.iter_mut().zip(columns) {
+            if column.source.field_index().is_none() {
+                own.form = ColumnForm::Opaque;
+            }
+        }
+        plan
     }
 
     /// The query for the hashes of each column, asked where rows differ.

@@ -87,6 +87,7 @@ pub async fn inspect(
         });
     }
     refuse_transaction_pooler(session, address).await?;
+    refuse_replica_role(session).await?;
     let names: Vec<&str> = SETTINGS_OF_INTEREST.to_vec();
     let settings = session
         .query(
@@ -151,6 +152,33 @@ async fn refuse_transaction_pooler(
             address.server()
         ),
         hint: "connect to the server itself, or to a pool with pool_mode = session".to_owned(),
+    })
+}
+
+/// Where a session plays a replica, the server checks no foreign key and fires no trigger. Every
+/// session of ours leaves that role where it may; this one may not.
+async fn refuse_replica_role(session: &Session) -> Result<(), DestinationError> {
+    let rows = session
+        .query(
+            "SELECT current_setting('session_replication_role'), current_user::text",
+            &[],
+            "asking whether foreign keys are checked",
+        )
+        .await?;
+    let role: String = rows[0].get(1);
+    if rows[0].get::<_, String>(0) != "replica" {
+        return Ok(());
+    }
+    Err(DestinationError::Unsuitable {
+        what: format!(
+            "the sessions of role {role} have session_replication_role = replica: the server would \
+             check no foreign key and fire no trigger, and the role may not set it back"
+        ),
+        hint: format!(
+            "as a superuser: ALTER ROLE {role} RESET session_replication_role; (or where the \
+             database sets it, ALTER DATABASE ... RESET), or GRANT SET ON PARAMETER \
+             session_replication_role TO {role};"
+        ),
     })
 }
 

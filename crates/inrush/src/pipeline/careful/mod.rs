@@ -17,5 +17,4 @@ mod switch_rows;
 mod unit;
 
 pub use copy::{CarefulCopy, Origin};
-pub use source_rows::RowPlace;
 pub use switch_rows::SwitchRows;

@@ -2,20 +2,24 @@
 //!
 //! One stream has filled the table in the order of the files, in one transaction that made or
 //! emptied it, so its rows stand in that order: the one with number N is the N-th that went in.
-//! The files are read once more, and rows that were rejected before are passed over.
+//! The files are read once more. Rows that cannot be converted are found again by that; those that the
+//! server refused when the unit was loaded are known by the ledger, and passed over. What is found is
+//! summed up, to be held against the rows of the staging table that it is taken for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use inrush_scan::Records;
 
 use super::cause::Cause;
 use crate::convert::Converter;
 use crate::error::Error;
+use crate::ledger::ShardRecord;
 use crate::package::RunSettings;
+use crate::pipeline::trailer::TrailerCatch;
 use crate::plan::{FlowPlan, UnitPlan, identity};
 use crate::reject::Reject;
 use crate::source::{BufferPool, Shard, ShardReader};
+use crate::verify::Tally;
 
 /// A row of a staging table that the target's server refuses.
 #[derive(Clone, Debug)]
@@ -35,19 +39,17 @@ pub struct ShardRejects {
     pub rejects: Vec<Reject>,
 }
 
-/// Where a row is in the files: file and byte.
-pub type RowPlace = (PathBuf, u64);
-
-/// Finds refused rows, in the order of their numbers, in the files of a unit. `rejected_before` are
-/// the rows that never got into the staging table. Nothing comes back where the files have fewer
-/// rows than that.
+/// Finds refused rows, in the order of their numbers, in the files of a unit, and adds them to the
+/// tally. `records` are the unit's shards in the ledger. Nothing comes back where the files do not
+/// have these rows.
 pub fn find(
     flow: &FlowPlan,
     unit: &UnitPlan,
     mut converter: Converter,
     settings: &RunSettings,
-    rejected_before: &BTreeSet<RowPlace>,
+    records: &[ShardRecord],
     refused: &[RefusedStagingRow],
+    tally: &mut Tally,
 ) -> Result<Option<Vec<ShardRejects>>, Error> {
     let shards = match unit.shared {
         true => unit.whole_shards(),
@@ -60,30 +62,42 @@ pub fn find(
     let batch_rows = settings.batch_rows as usize;
     let mut buffers = BufferPool::default();
     for (index, shard) in shards.iter().enumerate() {
+        let shard_key = identity::shard_key(shard);
+        let record = records
+            .iter()
+            .find(|record| record.unit_key == unit.key && record.shard_key == shard_key);
+        let Some(record) = record else {
+            return Ok(None);
+        };
+        let mut refused_before: BTreeSet<u64> = record.refused.iter().copied().collect();
         let mut reader = ShardReader::open(shard.clone(), &flow.dialect, chunk_bytes, buffers)?;
-        let mut records = Records::default();
+        let mut trailer = flow.expect.trailer.as_ref().map(TrailerCatch::new);
+        let mut scanned = Records::default();
         let mut rejects = Vec::new();
         while left.peek().is_some()
-            && let Some(chunk) = reader.next_chunk(&mut records)?
+            && let Some(mut chunk) = reader.next_chunk(&mut scanned)?
         {
+            if let Some(trailer) = &mut trailer {
+                trailer.take_from(&mut chunk, &mut scanned)?;
+            }
             let mut at = 0;
-            while at < records.len() {
-                let end = records.len().min(at + batch_rows);
-                let batch = converter.convert(&chunk, &records, at..end, &mut rejects);
+            while at < scanned.len() {
+                let end = scanned.len().min(at + batch_rows);
+                let batch = converter.convert(&chunk, &scanned, at..end, &mut rejects);
                 rejects.clear();
                 for row in 0..batch.num_rows() {
-                    if !rejected_before.is_empty() {
-                        let location = converter.row_location(&chunk, &records, row);
-                        let place = (location.file.to_path_buf(), location.byte_offset);
-                        if rejected_before.contains(&place) {
+                    if !refused_before.is_empty() {
+                        let place = converter.row_location(&chunk, &scanned, row);
+                        if refused_before.remove(&place.byte_offset) {
                             continue;
                         }
                     }
                     if let Some(refused) = left.next_if(|refused| refused.number == number) {
                         let cause = refused.cause.clone();
+                        tally.add(&batch.slice(row, 1));
                         found.entry(index).or_default().push(converter.reject_row(
                             &chunk,
-                            &records,
+                            &scanned,
                             row,
                             cause.column.as_deref(),
                             cause.code,
@@ -97,6 +111,10 @@ pub fn find(
             reader.recycle(chunk);
         }
         buffers = reader.close();
+        if left.peek().is_some() && !refused_before.is_empty() {
+            // Read to its end without them: it is not the file that was loaded.
+            return Ok(None);
+        }
     }
     if left.peek().is_some() {
         return Ok(None);

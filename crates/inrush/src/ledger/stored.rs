@@ -1,0 +1,31 @@
+//! SQL for which table holds a unit's rows, and which files of the server hold that table.
+//!
+//! Names can be given to other tables, so a unit is known again by its table's OID; and a table can
+//! be emptied or written anew under its OID, which gives it other files. Rows that are changed one
+//! by one leave no such trace.
+
+/// The OID of the table that has the name of a unit's table now; NULL where none has. The catalog is
+/// asked and not `to_regclass`, which fails where the role may not enter the schema.
+pub fn table(straight: &str, target: &str, schema: &str, name: &str) -> String {
+    let part = |index: u8, otherwise: &str| {
+        format!("(CASE WHEN {straight} THEN (parse_ident({target}))[{index}] ELSE {otherwise} END)")
+    };
+    format!(
+        "(SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+          WHERE n.nspname = {}::name AND c.relname = {}::name)",
+        part(1, schema),
+        part(2, name)
+    )
+}
+
+/// A digest of the files of a staging table and of its partitions; NULL where rows go straight into
+/// a target, whose files are its own matter.
+pub fn filenodes(straight: &str, table: &str) -> String {
+    format!(
+        "CASE WHEN NOT {straight} THEN \
+           (SELECT md5(string_agg(part || ':' || coalesce(pg_relation_filenode(part), 0), ',' \
+                                  ORDER BY part)) \
+            FROM (SELECT {table} AS part \
+                  UNION SELECT relid::oid FROM pg_partition_tree({table})) parts) END"
+    )
+}
