@@ -419,14 +419,11 @@ impl FlowPlanner<'_> {
         resolved: &columns::ResolvedColumns,
     ) -> Result<VerifyPlan, PlanError> {
         let level = self.flow.verify.unwrap_or(self.package.run.verify);
-        let mut is_utf8 = true;
-        if level != Verify::Count {
-            let sql = "SELECT current_setting('server_encoding') = 'UTF8'";
-            let rows = self
-                .session
-                .query(sql, &[], "asking for the database's encoding");
-            is_utf8 = rows.await?[0].get(0);
-        }
+        let sql = "SELECT current_setting('server_encoding') = 'UTF8'";
+        let rows = self
+            .session
+            .query(sql, &[], "asking for the database's encoding");
+        let is_utf8 = rows.await?[0].get(0);
         if level == Verify::Rows {
             let (statement, expected) = verify::self_test(is_utf8);
             let rows = self

@@ -44,6 +44,7 @@ impl VerifyPlan {
     pub fn of_rows(&self, columns: &[Column]) -> VerifyPlan {
         let mut plan = VerifyPlan {
             level: Verify::Rows,
+            is_utf8: self.is_utf8,
             columns: self.columns.clone(),
             summed: Vec::new(),
         };
