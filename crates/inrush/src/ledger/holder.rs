@@ -15,6 +15,16 @@ pub struct Holder {
     pub since: String,
 }
 
+impl From<Holder> for LedgerError {
+    fn from(holder: Holder) -> LedgerError {
+        LedgerError::Busy {
+            run: holder.run,
+            holder: holder.who,
+            since: holder.since,
+        }
+    }
+}
+
 impl Ledger {
     /// Who holds the lock of this run key now; nobody where it was given back meanwhile.
     pub async fn holder(

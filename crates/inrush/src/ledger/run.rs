@@ -230,11 +230,7 @@ impl Ledger {
                 if code == tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE =>
             {
                 Err(match self.holder(session, run_key).await? {
-                    Some(holder) => LedgerError::Busy {
-                        run: holder.run,
-                        holder: holder.who,
-                        since: holder.since,
-                    },
+                    Some(holder) => holder.into(),
                     None => LedgerError::Busy {
                         run: None,
                         holder: "a session that has just ended".to_owned(),

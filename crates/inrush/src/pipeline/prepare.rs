@@ -15,13 +15,13 @@ use crate::destination::postgres::{Address, DestinationError, Session};
 use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
 use crate::ledger::{
-    Account, Fence, Ledger, Replaced, RunRecord, RunState, ShardRecord, UnitRecord,
+    Account, Fence, Ledger, LedgerError, Replaced, RunRecord, RunState, ShardRecord, UnitRecord,
 };
 use crate::mending;
 use crate::pace::Pace;
 use crate::package::Package;
 use crate::plan::routing::KeyScans;
-use crate::plan::{self, ContentChecks, Earlier, Plan, identity};
+use crate::plan::{self, ContentChecks, Earlier, Plan, PlanError, identity};
 use crate::plural::counted;
 use crate::report::RunFolder;
 use crate::source::Pipes;
@@ -67,7 +67,11 @@ pub async fn prepare(
         package,
         &plan_options(options, &pipes, &key_scans, &contents, true),
     )
-    .await?;
+    .await;
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(error) => return Err(held(&control, package, error).await),
+    };
     if is_loaded(&plan) {
         return nothing_to_do(control, plan).await;
     }
@@ -97,6 +101,22 @@ pub async fn prepare(
     tag(&control, &entered.record).await?;
     let folder = RunFolder::open(&options.runs_folder, &entered.record.name)?;
     finish_preparing(package, plan, ledger, control, folder, entered, options).await
+}
+
+/// A lock that could not be had for planning may be that of another run of the package, at its
+/// switch: then that run is named.
+async fn held(control: &Session, package: &Package, error: PlanError) -> Error {
+    if !matches!(&error, PlanError::Destination(refused) if refused.is_blocked()) {
+        return error.into();
+    }
+    let Ok(run_key) = plan::run_key(control, package).await else {
+        return error.into();
+    };
+    let ledger = Ledger::new(&package.run.ledger_schema);
+    match ledger.holder(control, &run_key).await {
+        Ok(Some(holder)) => LedgerError::from(holder).into(),
+        _ => error.into(),
+    }
 }
 
 /// Rejects of a run that switched nothing in are no leftovers: its command loads all of it. Nor are

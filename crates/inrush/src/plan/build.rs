@@ -41,6 +41,36 @@ pub struct PlanOptions<'a> {
     pub unlocked: bool,
 }
 
+/// Names the package and its targets in this database, as its plan does.
+pub async fn run_key(session: &Session, package: &Package) -> Result<String, PlanError> {
+    Ok(run_key_of(package, &target_names(session, package).await?))
+}
+
+/// Schema and name of each flow's target.
+async fn target_names(
+    session: &Session,
+    package: &Package,
+) -> Result<Vec<(String, String)>, PlanError> {
+    let mut names = Vec::new();
+    for flow in &package.flows {
+        let name = flow.parsed_table()?;
+        let schema = match name.schema {
+            Some(schema) => schema,
+            None => catalog::default_schema(session, &name.name).await?,
+        };
+        names.push((schema, name.name));
+    }
+    Ok(names)
+}
+
+fn run_key_of(package: &Package, names: &[(String, String)]) -> String {
+    let targets: Vec<String> = names
+        .iter()
+        .map(|(schema, name)| qualified(schema, name))
+        .collect();
+    identity::run_key(&package.name, &targets)
+}
+
 /// Makes the plan of a resolved package. The session is left with no transaction open.
 pub async fn build(
     session: &Session,
@@ -54,20 +84,8 @@ pub async fn build(
     session
         .execute(&format!("SET lock_timeout = {lock_timeout}"), "planning")
         .await?;
-    let mut names = Vec::new();
-    for flow in &package.flows {
-        let name = flow.parsed_table()?;
-        let schema = match name.schema {
-            Some(schema) => schema,
-            None => catalog::default_schema(session, &name.name).await?,
-        };
-        names.push((schema, name.name));
-    }
-    let targets: Vec<String> = names
-        .iter()
-        .map(|(schema, name)| qualified(schema, name))
-        .collect();
-    let run_key = identity::run_key(&package.name, &targets);
+    let names = target_names(session, package).await?;
+    let run_key = run_key_of(package, &names);
 
     let mut flows = Vec::new();
     let mut notes = Vec::new();

@@ -48,7 +48,7 @@ use crate::source::Shard;
 use crate::verify::VerifyPlan;
 
 pub use bounds::key_text;
-pub use build::{PlanOptions, build};
+pub use build::{PlanOptions, build, run_key};
 pub use contents::ContentChecks;
 pub use disk::DiskFacts;
 pub use earlier::keepable;
