@@ -2,14 +2,15 @@
 
 use super::error::SwitchError;
 use crate::destination::postgres::Session;
+use crate::plan::switch_statements::CopyRows;
 
 /// What became of a staging table's rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopiedRows {
     /// Rows that the target has.
     pub copied: u64,
-    /// Rows that the server refused; they are rejects.
-    pub refused: u64,
+    /// Where in the staging table the rows stand (`ctid`) that the server refused; they are rejects.
+    pub refused: Vec<String>,
 }
 
 /// Copies rows so that the server may refuse some.
@@ -21,13 +22,12 @@ pub trait CarefulRows {
     /// Whether the rows of this flow are copied so.
     fn wants(&self, flow: usize) -> bool;
 
-    /// Copies the rows of a staging table, inside the switch's transaction. `insert` is the statement
-    /// that copies all of them; it ends with the staging table's name.
+    /// Copies the rows of a staging table, inside the switch's transaction.
     async fn copy(
         &mut self,
         session: &Session,
         flow: usize,
         staging_table: &str,
-        insert: &str,
+        statement: &CopyRows,
     ) -> Result<CopiedRows, SwitchError>;
 }

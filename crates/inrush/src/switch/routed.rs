@@ -2,7 +2,7 @@
 //! into the partitions that the target has.
 
 use super::error::SwitchError;
-use super::run::SwitchTask;
+use super::run::{SwitchTask, metadata, refused};
 use super::search_path;
 use super::tasks::TargetTask;
 use crate::destination::postgres::quote::qualified;
@@ -33,14 +33,21 @@ pub async fn publish(
     for unit in &target.units {
         for step in statements::switch(flow, route, schema, &unit.staging_table) {
             match step {
-                SwitchStep::Metadata(sql) => session.execute(&sql, &doing).await?,
-                SwitchStep::CopyRows(sql) => {
+                SwitchStep::Metadata(sql) => metadata(session, target.flow, &sql, &doing).await?,
+                SwitchStep::CopyRows(statement) => {
                     let expected = if route.new_partitions().next().is_none() {
                         target.rows
                     } else {
                         count(session, schema, &unit.staging_table, &doing).await?
                     };
-                    copy_rows(session, &name, &sql, expected, &doing).await?;
+                    let counted = copy_rows(session, target.flow, &statement.all(), &doing).await?;
+                    if counted != expected {
+                        return Err(SwitchError::Count {
+                            target: name,
+                            counted,
+                            expected,
+                        });
+                    }
                 }
             }
         }
@@ -115,26 +122,18 @@ async fn count(
 
 async fn copy_rows(
     session: &Session,
-    target: &str,
+    flow: usize,
     sql: &str,
-    expected: u64,
     doing: &str,
-) -> Result<(), SwitchError> {
+) -> Result<u64, SwitchError> {
     search_path::of_users(session, doing).await?;
     let counted = session
         .client
         .execute(sql, &[])
         .await
-        .map_err(|error| DestinationError::from_driver(error, doing))?;
-    if counted != expected {
-        return Err(SwitchError::Count {
-            target: target.to_owned(),
-            counted,
-            expected,
-        });
-    }
+        .map_err(|error| refused(flow, DestinationError::from_driver(error, doing)))?;
     search_path::our_own(session, doing).await?;
-    Ok(())
+    Ok(counted)
 }
 
 /// The partitions that were made, for the report.

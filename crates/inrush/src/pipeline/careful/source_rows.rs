@@ -49,10 +49,7 @@ pub fn find(
     rejected_before: &BTreeSet<RowPlace>,
     refused: &[RefusedStagingRow],
 ) -> Result<Option<Vec<ShardRejects>>, Error> {
-    let shards = match unit.shared {
-        true => unit.whole_shards(),
-        false => unit.shards.clone(),
-    };
+    let shards = unit.whole_shards();
     let mut found: BTreeMap<usize, Vec<Reject>> = BTreeMap::new();
     let mut left = refused.iter().peekable();
     let mut number = 0_u64;

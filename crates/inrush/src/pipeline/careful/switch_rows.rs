@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::pipeline::context::Context;
 use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::{reject_files, rows};
+use crate::plan::switch_statements::CopyRows;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::reject::Reject;
 use crate::report::RejectFile;
@@ -67,7 +68,7 @@ impl<'a> SwitchRows<'a> {
         session: &Session,
         flow_index: usize,
         staging_table: &str,
-        insert: &str,
+        statement: &CopyRows,
     ) -> Result<CopiedRows, Error> {
         let run = self.context.run;
         let flow = &run.plan.flows[flow_index];
@@ -100,11 +101,11 @@ impl<'a> SwitchRows<'a> {
         let limit = kept.left().saturating_add(1);
         let schema = &run.plan.settings.staging_schema;
         let staging = qualified(schema, staging_table);
-        let copied = copy_windows(session, &staging, insert, &doing, limit).await?;
+        let copied = copy_windows(session, &staging, statement, &doing, limit).await?;
         if copied.refused.is_empty() {
             return Ok(CopiedRows {
                 copied: copied.rows,
-                refused: 0,
+                refused: Vec::new(),
             });
         }
         let refused = told(session, flow, &copied.refused).await?;
@@ -133,7 +134,7 @@ impl<'a> SwitchRows<'a> {
         kept.finish()?;
         Ok(CopiedRows {
             copied: copied.rows,
-            refused: refused.len() as u64,
+            refused: copied.places,
         })
     }
 }
@@ -148,9 +149,11 @@ impl CarefulRows for SwitchRows<'_> {
         session: &Session,
         flow: usize,
         staging_table: &str,
-        insert: &str,
+        statement: &CopyRows,
     ) -> Result<CopiedRows, SwitchError> {
-        let copied = self.copy_rows(session, flow, staging_table, insert).await;
+        let copied = self
+            .copy_rows(session, flow, staging_table, statement)
+            .await;
         copied.map_err(|error| match error {
             // Such as a lock that cannot be had: the switch tries again.
             Error::Destination(error) => SwitchError::Destination(error),
@@ -164,6 +167,8 @@ struct Copied {
     rows: u64,
     /// Numbers of rows, counted over the whole staging table.
     refused: Vec<(u64, RefusedRow)>,
+    /// Where they stand in it.
+    places: Vec<String>,
 }
 
 /// Copies a staging table window by window, in the order of its rows; up to so many rows are
@@ -171,7 +176,7 @@ struct Copied {
 async fn copy_windows(
     session: &Session,
     staging: &str,
-    insert: &str,
+    statement: &CopyRows,
     doing: &str,
     refused_max: u64,
 ) -> Result<Copied, Error> {
@@ -183,6 +188,7 @@ async fn copy_windows(
     let mut copied = Copied {
         rows: 0,
         refused: Vec::new(),
+        places: Vec::new(),
     };
     // All rows of a window, where none is refused.
     let mut isolator = Isolator::new(usize::MAX / 4);
@@ -198,7 +204,7 @@ async fn copy_windows(
         let places: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
         let mut window = Window {
             session,
-            insert,
+            statement,
             doing,
             places: &places,
             savepoint: &mut savepoint,
@@ -209,6 +215,8 @@ async fn copy_windows(
         let left = usize::try_from(left).unwrap_or(usize::MAX);
         let (refused, end) = isolator.run(&mut window, 0..places.len(), left).await?;
         copied.rows += (end - refused.len()) as u64;
+        let own = refused.iter().map(|row| places[row.row].clone());
+        copied.places.extend(own);
         let numbered = refused
             .into_iter()
             .map(|row| (before + row.row as u64, row));
@@ -226,7 +234,7 @@ async fn copy_windows(
 /// Rows of some pages of a staging table.
 struct Window<'a> {
     session: &'a Session,
-    insert: &'a str,
+    statement: &'a CopyRows,
     doing: &'a str,
     places: &'a [String],
     savepoint: &'a mut Savepoint,
@@ -236,12 +244,11 @@ impl RowSink for Window<'_> {
     async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), Refusal>, Error> {
         self.savepoint.set(self.session, self.doing).await?;
         let count = rows.len() as u64;
-        let sql = format!(
-            "{} WHERE ctid >= '{}'::tid AND ctid <= '{}'::tid",
-            self.insert,
+        let sql = self.statement.only(&format!(
+            "ctid >= '{}'::tid AND ctid <= '{}'::tid",
             self.places[rows.start],
             self.places[rows.end - 1]
-        );
+        ));
         let counted = self.session.client.execute(sql.as_str(), &[]).await;
         let error = match counted {
             Ok(counted) if counted == count => return Ok(Ok(())),
@@ -278,7 +285,11 @@ async fn told(
     let mut told = Vec::with_capacity(refused.len());
     for (number, row) in refused {
         let definition = match &row.facts.constraint {
-            Some(name) => definitions.of(session, &flow.target(), name).await?,
+            Some(name) => {
+                let target = flow.target();
+                let table = row.facts.table.as_deref().unwrap_or(&target);
+                definitions.of(session, table, name).await?
+            }
             None => None,
         };
         let place = Place {
