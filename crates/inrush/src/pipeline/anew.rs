@@ -1,7 +1,6 @@
 //! Units whose rows are committed and have to be loaded anew: a target has refused one of them at the
 //! switch.
 
-use super::careful::ForeignKey;
 use super::context::Context;
 use super::load::Loader;
 use super::results::StreamResult;
@@ -13,13 +12,13 @@ use crate::plan::UnitPlan;
 use crate::plan::units::WorkItem;
 use crate::source::Shard;
 
-/// Loads a unit once more: in the order of its files, and without rows that break one of these
-/// foreign keys.
+/// Loads a unit once more, in the order of its files. These statements give its staging table what it
+/// does not have else.
 pub async fn load_in_file_order(
     context: &Context<'_>,
     session: &Session,
     item: &WorkItem,
-    foreign_keys: &[ForeignKey],
+    additions: &[String],
     result: &mut StreamResult,
 ) -> Result<(), Error> {
     let run = context.run;
@@ -30,12 +29,12 @@ pub async fn load_in_file_order(
     if let Some(sharing) = run.sharing.get(&(item.flow, item.unit)) {
         sharing.take_back();
     }
-    if !foreign_keys.is_empty() {
+    if !additions.is_empty() {
         forget(context, session, unit).await?;
     }
     let bytes = unit.shards.iter().map(Shard::size_bytes).sum();
     Loader::after_streams(context, session, item)
-        .careful_unit(committed.into(), bytes, foreign_keys, result)
+        .careful_unit(committed.into(), bytes, additions, result)
         .await
 }
 

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::careful::ForeignKey;
 use super::context::Context;
 use super::feeding::Taken;
 use super::kept_rejects::KeptRejects;
@@ -217,7 +216,7 @@ impl<'a> Loader<'a> {
         &self,
         committed: RowTally,
         committed_bytes: u64,
-        foreign_keys: &[ForeignKey],
+        additions: &[String],
         result: &mut StreamResult,
     ) -> Result<(), Error> {
         let run = self.context.run;
@@ -229,7 +228,7 @@ impl<'a> Loader<'a> {
             unit: unit.number,
             bytes: committed_bytes,
         });
-        let way = Way::Careful(foreign_keys);
+        let way = Way::Careful(additions);
         self.transaction(Work::Shards(&shards), "", None, way, result)
             .await?;
         reject_files::forget_shards(&run.rejects_folder(), flow, unit)

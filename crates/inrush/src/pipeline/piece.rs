@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::careful::ForeignKey;
 use super::context::Context;
 use super::expected_keys::ExpectedKeys;
 use super::kept_rejects::KeptRejects;
@@ -45,9 +44,9 @@ pub struct Piece<'a> {
 pub enum Way<'a> {
     /// By one COPY for each file: a row that the server refuses undoes the transaction.
     Quick,
-    /// So that the server may refuse rows. Not even one that breaks one of these foreign keys of the
-    /// target gets into the staging table.
-    Careful(&'a [ForeignKey]),
+    /// So that the server may refuse rows. These statements give the staging table what it does not
+    /// have else before its rows come.
+    Careful(&'a [String]),
 }
 
 impl Way<'_> {
@@ -80,8 +79,8 @@ impl Piece<'_> {
             run.plan.settings.lock_timeout_ms
         );
         session.execute(&local_settings, &doing).await?;
-        if let Way::Careful(foreign_keys) = self.way {
-            self.begin_carefully(foreign_keys, &doing).await?;
+        if let Way::Careful(additions) = self.way {
+            self.begin_carefully(additions, &doing).await?;
         } else if !self.unit.shared {
             for statement in &self.unit.create {
                 session.execute(statement, &doing).await?;

@@ -9,8 +9,24 @@ use crate::plan::switch_statements::CopyRows;
 pub struct CopiedRows {
     /// Rows that the target has.
     pub copied: u64,
-    /// Where in the staging table the rows stand (`ctid`) that the server refused; they are rejects.
+    /// The rows that the server refused; they are rejects. Where they stand in the staging table
+    /// (`ctid`), or where that tells nothing their numbers.
     pub refused: Vec<String>,
+}
+
+impl CopiedRows {
+    /// Fails unless these are so many rows in all.
+    pub fn hold_against(&self, target: &str, expected: u64) -> Result<(), SwitchError> {
+        let refused = self.refused.len() as u64;
+        if self.copied + refused == expected {
+            return Ok(());
+        }
+        Err(SwitchError::Count {
+            target: target.to_owned(),
+            counted: self.copied,
+            expected: expected - refused.min(expected),
+        })
+    }
 }
 
 /// Copies rows so that the server may refuse some.

@@ -1,13 +1,14 @@
 //! The switch of a routed unit: its new partitions are attached, and its other rows are copied
 //! into the partitions that the target has.
 
+use super::careful::CarefulRows;
 use super::error::SwitchError;
-use super::run::{SwitchTask, metadata, refused};
+use super::run::{SwitchTask, copy_rows, metadata};
 use super::search_path;
 use super::tasks::TargetTask;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::staging::Upper;
-use crate::destination::postgres::{DestinationError, Session, catalog};
+use crate::destination::postgres::{Session, catalog};
 use crate::package::Mode;
 use crate::plan::routing::{Becomes, RoutePlan, statements};
 use crate::plan::switch_statements::{SwitchStep, UnitTask, expression};
@@ -19,6 +20,7 @@ pub async fn publish(
     task: &SwitchTask<'_>,
     target: &TargetTask,
     route: &RoutePlan,
+    careful: &mut impl CarefulRows,
 ) -> Result<TargetTask, SwitchError> {
     let flow = &task.plan.flows[target.flow];
     let name = flow.target();
@@ -40,14 +42,16 @@ pub async fn publish(
                     } else {
                         count(session, schema, &unit.staging_table, &doing).await?
                     };
-                    let counted = copy_rows(session, target.flow, &statement.all(), &doing).await?;
-                    if counted != expected {
-                        return Err(SwitchError::Count {
-                            target: name,
-                            counted,
-                            expected,
-                        });
-                    }
+                    search_path::of_users(session, &doing).await?;
+                    let rows = if careful.wants(target.flow) && route.only_copies_rows() {
+                        careful
+                            .copy(session, target.flow, &unit.staging_table, &statement)
+                            .await?
+                    } else {
+                        copy_rows(session, target.flow, &statement.all(), &doing).await?
+                    };
+                    rows.hold_against(&name, expected)?;
+                    search_path::our_own(session, &doing).await?;
                 }
             }
         }
@@ -118,22 +122,6 @@ async fn count(
     let sql = format!("SELECT count(*) FROM {}", qualified(schema, table));
     let rows = session.query(&sql, &[], doing).await?;
     Ok(rows[0].get::<_, i64>(0) as u64)
-}
-
-async fn copy_rows(
-    session: &Session,
-    flow: usize,
-    sql: &str,
-    doing: &str,
-) -> Result<u64, SwitchError> {
-    search_path::of_users(session, doing).await?;
-    let counted = session
-        .client
-        .execute(sql, &[])
-        .await
-        .map_err(|error| refused(flow, DestinationError::from_driver(error, doing)))?;
-    search_path::our_own(session, doing).await?;
-    Ok(counted)
 }
 
 /// The partitions that were made, for the report.

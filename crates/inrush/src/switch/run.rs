@@ -100,7 +100,7 @@ async fn attempt(
     if let [target] = task.targets
         && matches!(
             task.plan.flows[target.flow].publish,
-            Publish::Insert | Publish::Upsert { .. }
+            Publish::Insert | Publish::Upsert { .. } | Publish::Route(_)
         )
     {
         // What is checked at COMMIT else; by then nothing could be done any more for a row at fault.
@@ -145,7 +145,7 @@ async fn publish(
     let doing = format!("switching {name}");
     if let Publish::Route(route) = &flow.publish {
         user_statements(session, flow, "pre_sql", &flow.pre_sql).await?;
-        let done = routed::publish(session, task, target, route).await?;
+        let done = routed::publish(session, task, target, route, careful).await?;
         tables.extend(brought_in(session, flow, target).await?);
         user_statements(session, flow, "post_sql", &flow.post_sql).await?;
         return Ok(done);
@@ -225,16 +225,9 @@ async fn publish(
                     } else {
                         copy_rows(session, target.flow, &statement.all(), &doing).await?
                     };
-                    let refused = rows.refused.len() as u64;
-                    if rows.copied + refused != target.rows {
-                        return Err(SwitchError::Count {
-                            target: name,
-                            counted: rows.copied,
-                            expected: target.rows - refused.min(target.rows),
-                        });
-                    }
+                    rows.hold_against(&name, target.rows)?;
                     search_path::our_own(session, &doing).await?;
-                    if let (Some(count), true) = (count, refused > 0) {
+                    if let (Some(count), false) = (count, rows.refused.is_empty()) {
                         // Of one key there is one row, so those of refused rows are as before.
                         let count = format!("{count} AND s.ctid = ANY ($1::text[]::tid[])");
                         let rows = session.query(&count, &[&rows.refused], &doing).await?;
@@ -351,7 +344,7 @@ pub(super) async fn metadata(
 }
 
 /// Copies all rows of a staging table by one statement.
-async fn copy_rows(
+pub(super) async fn copy_rows(
     session: &Session,
     flow: usize,
     sql: &str,
@@ -369,7 +362,7 @@ async fn copy_rows(
 }
 
 /// An error of a statement that brings rows in: one of them may be at fault.
-pub(super) fn refused(flow: usize, source: DestinationError) -> SwitchError {
+fn refused(flow: usize, source: DestinationError) -> SwitchError {
     match source.row_refusal() {
         Some(_) => SwitchError::Refused { flow, source },
         None => source.into(),

@@ -16,12 +16,14 @@ mod copy;
 mod definitions;
 mod foreign_keys;
 mod isolate;
+mod need;
+mod row_numbers;
 mod savepoint;
 mod source_rows;
 mod switch_rows;
 mod unit;
 
 pub use copy::{CarefulCopy, Origin};
-pub use foreign_keys::ForeignKey;
+pub use need::Need;
 pub use source_rows::RowPlace;
 pub use switch_rows::SwitchRows;

@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::cause::{Place, cause};
 use super::definitions::Definitions;
 use super::isolate::{Isolator, Refusal, RefusedRow, RowSink};
+use super::row_numbers;
 use super::savepoint::Savepoint;
 use super::source_rows::{self, RefusedStagingRow};
 use crate::convert::RunStamp;
@@ -17,13 +18,15 @@ use crate::pipeline::context::Context;
 use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::{reject_files, rows};
 use crate::plan::switch_statements::CopyRows;
-use crate::plan::{FlowPlan, UnitPlan};
+use crate::plan::{FlowPlan, Publish, UnitPlan};
 use crate::reject::Reject;
 use crate::report::RejectFile;
 use crate::switch::{CarefulRows, CopiedRows, SwitchError};
 
 /// Pages of a staging table whose rows are copied by one statement, where none is refused.
 const PAGES_PER_WINDOW: i64 = 64;
+/// Rows of one that is partitioned.
+const NUMBERS_PER_WINDOW: i64 = 8192;
 
 /// Copies rows carefully for those flows that had a row refused.
 pub struct SwitchRows<'a> {
@@ -101,7 +104,11 @@ impl<'a> SwitchRows<'a> {
         let limit = kept.left().saturating_add(1);
         let schema = &run.plan.settings.staging_schema;
         let staging = qualified(schema, staging_table);
-        let copied = copy_windows(session, &staging, statement, &doing, limit).await?;
+        let order = match flow.publish {
+            Publish::Route(_) => Order::Numbers,
+            _ => Order::Places,
+        };
+        let copied = copy_windows(session, order, &staging, statement, &doing, limit).await?;
         if copied.refused.is_empty() {
             return Ok(CopiedRows {
                 copied: copied.rows,
@@ -162,6 +169,89 @@ impl CarefulRows for SwitchRows<'_> {
     }
 }
 
+/// What tells the order in which rows came into a staging table.
+#[derive(Clone, Copy)]
+enum Order {
+    /// Their places (`ctid`).
+    Places,
+    /// A column.
+    Numbers,
+}
+
+impl Order {
+    /// A condition for some of the rows.
+    fn between(self, first: &str, last: &str) -> String {
+        match self {
+            Order::Places => format!("ctid >= '{first}'::tid AND ctid <= '{last}'::tid"),
+            Order::Numbers => {
+                let number = row_numbers::COLUMN;
+                format!("{number} BETWEEN {first} AND {last} ORDER BY {number}")
+            }
+        }
+    }
+}
+
+/// The rows of a staging table in their order, so many at a time.
+struct Windows<'a> {
+    session: &'a Session,
+    order: Order,
+    staging: &'a str,
+    doing: &'a str,
+    /// The first page, or the last number, that is not passed yet.
+    at: i64,
+    /// The pages of the table.
+    pages: i64,
+}
+
+impl<'a> Windows<'a> {
+    async fn new(
+        session: &'a Session,
+        order: Order,
+        staging: &'a str,
+        doing: &'a str,
+    ) -> Result<Windows<'a>, Error> {
+        let sql = format!(
+            "SELECT pg_relation_size({}::regclass) / current_setting('block_size')::int8",
+            literal(staging).trim_start()
+        );
+        let pages = session.query(&sql, &[], doing).await?[0].get(0);
+        Ok(Windows {
+            session,
+            order,
+            staging,
+            doing,
+            at: 0,
+            pages,
+        })
+    }
+
+    /// Where the next ones stand, or their numbers.
+    async fn next(&mut self) -> Result<Option<Vec<String>>, Error> {
+        let (at, staging) = (self.at, self.staging);
+        let sql = match self.order {
+            Order::Places if at >= self.pages => return Ok(None),
+            Order::Places => format!(
+                "SELECT ctid::text AS place FROM ONLY {staging} \
+                 WHERE ctid >= '({at},0)'::tid AND ctid < '({},0)'::tid ORDER BY ctid",
+                at + PAGES_PER_WINDOW
+            ),
+            Order::Numbers => format!(
+                "SELECT {0}::text AS place FROM {staging} WHERE {0} > {at} ORDER BY {0} \
+                 LIMIT {NUMBERS_PER_WINDOW}",
+                row_numbers::COLUMN
+            ),
+        };
+        let rows = self.session.query(&sql, &[], self.doing).await?;
+        let found: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        self.at = match (self.order, found.last()) {
+            (Order::Places, _) => at + PAGES_PER_WINDOW,
+            (Order::Numbers, None) => return Ok(None),
+            (Order::Numbers, Some(last)) => last.parse().expect("the server writes an int8"),
+        };
+        Ok(Some(found))
+    }
+}
+
 /// What the windows of a staging table came to.
 struct Copied {
     rows: u64,
@@ -175,16 +265,13 @@ struct Copied {
 /// refused.
 async fn copy_windows(
     session: &Session,
+    order: Order,
     staging: &str,
     statement: &CopyRows,
     doing: &str,
     refused_max: u64,
 ) -> Result<Copied, Error> {
-    let sql = format!(
-        "SELECT pg_relation_size({}::regclass) / current_setting('block_size')::int8",
-        literal(staging).trim_start()
-    );
-    let pages: i64 = session.query(&sql, &[], doing).await?[0].get(0);
+    let mut windows = Windows::new(session, order, staging, doing).await?;
     let mut copied = Copied {
         rows: 0,
         refused: Vec::new(),
@@ -194,16 +281,10 @@ async fn copy_windows(
     let mut isolator = Isolator::new(usize::MAX / 4);
     let mut before = 0_u64;
     let mut savepoint = Savepoint::default();
-    for first in (0..pages).step_by(PAGES_PER_WINDOW as usize) {
-        let sql = format!(
-            "SELECT ctid::text AS place FROM ONLY {staging} \
-             WHERE ctid >= '({first},0)'::tid AND ctid < '({},0)'::tid ORDER BY ctid",
-            first + PAGES_PER_WINDOW
-        );
-        let rows = session.query(&sql, &[], doing).await?;
-        let places: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    while let Some(places) = windows.next().await? {
         let mut window = Window {
             session,
+            order,
             statement,
             doing,
             places: &places,
@@ -234,6 +315,7 @@ async fn copy_windows(
 /// Rows of some pages of a staging table.
 struct Window<'a> {
     session: &'a Session,
+    order: Order,
     statement: &'a CopyRows,
     doing: &'a str,
     places: &'a [String],
@@ -244,11 +326,8 @@ impl RowSink for Window<'_> {
     async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), Refusal>, Error> {
         self.savepoint.set(self.session, self.doing).await?;
         let count = rows.len() as u64;
-        let sql = self.statement.only(&format!(
-            "ctid >= '{}'::tid AND ctid <= '{}'::tid",
-            self.places[rows.start],
-            self.places[rows.end - 1]
-        ));
+        let (first, last) = (&self.places[rows.start], &self.places[rows.end - 1]);
+        let sql = self.statement.only(&self.order.between(first, last));
         let counted = self.session.client.execute(sql.as_str(), &[]).await;
         let error = match counted {
             Ok(counted) if counted == count => return Ok(Ok(())),

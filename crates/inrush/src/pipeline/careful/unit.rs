@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::ForeignKey;
 use crate::destination::postgres::quote::qualified;
 use crate::error::Error;
 use crate::pipeline::piece::Piece;
@@ -15,7 +14,7 @@ impl Piece<'_> {
     /// nothing had been. A target that rows go straight into is as it is.
     pub(in crate::pipeline) async fn begin_carefully(
         &self,
-        foreign_keys: &[ForeignKey],
+        additions: &[String],
         doing: &str,
     ) -> Result<(), Error> {
         let run = self.context.run;
@@ -28,10 +27,8 @@ impl Piece<'_> {
             run.ledger
                 .forget_shards(self.session, &run.fence, &self.unit.key)
                 .await?;
-            let foreign_keys = foreign_keys.iter().map(|key| key.add_to(&table));
-            let foreign_keys: Vec<String> = foreign_keys.collect();
             let create = self.unit.create.iter().chain(&self.unit.ready);
-            for statement in create.chain(&foreign_keys) {
+            for statement in create.chain(additions) {
                 self.session.execute(statement, doing).await?;
             }
         }
