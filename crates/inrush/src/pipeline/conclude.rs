@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use super::careful::SwitchRows;
+use super::anew::load_in_file_order;
+use super::careful::{Need, SwitchRows};
 use super::context::Context;
 use super::coverage;
 use super::expectations;
-use super::load::load_in_file_order;
 use super::recheck;
 use super::results::StreamResult;
 use super::summary::Summary;
 use crate::cancel::StopReason;
+use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{DestinationError, Session};
 use crate::error::Error;
 use crate::event::Event;
@@ -94,7 +95,8 @@ pub async fn conclude(
 
 /// After a target has refused a row of a flow: its units must hold their rows in the order of the
 /// files, so that each row is known again and of duplicates the first one stays. A unit that
-/// several streams have filled does not, and is loaded anew by one.
+/// several streams have filled does not, and is loaded anew by one. So are all units where more is
+/// needed than that order.
 async fn in_file_order(
     context: &Context<'_>,
     control: &Session,
@@ -111,6 +113,10 @@ async fn in_file_order(
             source: refusal,
         });
     }
+    let need = Need::of(control, &run.plan, flow, &refusal).await?;
+    let Some(need) = need else {
+        return Err(SwitchError::from(refusal).into());
+    };
     let records = run.ledger.units(control, run.fence.run_id).await?;
     for (unit_index, unit) in flow.units.iter().enumerate() {
         context.notice(Event::UnitRefused {
@@ -121,7 +127,7 @@ async fn in_file_order(
         let is_in_order = records
             .iter()
             .any(|record| record.unit_key == unit.key && (record.careful || !record.shared));
-        if is_in_order {
+        if is_in_order && need.is_order() {
             continue;
         }
         let item = WorkItem {
@@ -130,8 +136,11 @@ async fn in_file_order(
             shards: 0..unit.shards.len(),
             bytes_count: unit.bytes_count,
         };
+        let schema = &run.plan.settings.staging_schema;
+        let table = qualified(schema, &unit.staging_table);
+        let additions = need.additions(&table);
         let mut result = StreamResult::default();
-        let loaded = load_in_file_order(context, control, &item, &mut result).await;
+        let loaded = load_in_file_order(context, control, &item, &additions, &mut result).await;
         if let Err(error) = loaded {
             control.execute("ROLLBACK", "undoing a unit").await?;
             return Err(error);

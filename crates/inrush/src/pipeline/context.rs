@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::feeding::FedFile;
 use super::reject_count::RejectCount;
 use super::sharing::Sharing;
+use super::turns::Turns;
 use crate::cancel::Stop;
 use crate::destination::postgres::{Address, Session};
 use crate::event::{Event, Observer};
@@ -42,6 +43,8 @@ pub struct PreparedRun {
     pub fed_files: BTreeMap<(usize, usize, usize), FedFile>,
     /// How far each shared unit is, by flow and unit.
     pub sharing: BTreeMap<(usize, usize), Sharing>,
+    /// Which transactions go straight into targets at the same time.
+    pub turns: Turns,
     /// What all streams pass before they send.
     pub pace: Arc<Pace>,
 }

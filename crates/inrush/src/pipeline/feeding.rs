@@ -9,6 +9,15 @@ use crate::source::{
     FED_RANGE_BYTES, Feed, FeedRange, FeedSettings, Shard, SourceError, SourceMeter,
 };
 
+/// What a stream has taken from a feed for one transaction.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// The ranges, in their order.
+    pub ranges: Vec<Range<u64>>,
+    /// Bytes of the file that were told as progress.
+    pub stored_bytes: u64,
+}
+
 /// A file that is fed. The feed begins with the first stream that asks.
 pub struct FedFile {
     settings: FeedSettings,
@@ -23,6 +32,8 @@ pub struct FedFile {
     end: AtomicU64,
     /// What the feed had cost when a stream looked last.
     noted: Mutex<SourceMeter>,
+    /// The server has refused a row of it.
+    is_suspect: AtomicBool,
 }
 
 impl FedFile {
@@ -42,6 +53,7 @@ impl FedFile {
             told: AtomicBool::new(false),
             end: AtomicU64::new(end),
             noted: Mutex::default(),
+            is_suspect: AtomicBool::new(false),
         }
     }
 
@@ -55,6 +67,25 @@ impl FedFile {
         let begun = Arc::new(begun);
         *feed = Some(Arc::clone(&begun));
         Ok(begun)
+    }
+
+    /// A feed of its own, of the whole file once more.
+    pub fn again(&self, flow: &FlowPlan, shard: &Shard) -> Result<Feed, SourceError> {
+        let settings = FeedSettings {
+            streams: 1,
+            ..self.settings
+        };
+        Feed::start(&shard.file, &flow.dialect, settings, &[])
+    }
+
+    /// The server has refused a row of it.
+    pub fn suspect(&self) {
+        self.is_suspect.store(true, Ordering::Release);
+    }
+
+    /// Whether the server has refused a row of it.
+    pub fn is_suspect(&self) -> bool {
+        self.is_suspect.load(Ordering::Acquire)
     }
 
     /// The next range, for a stream that will [commit](FedFile::committed) it.

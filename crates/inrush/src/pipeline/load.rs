@@ -10,13 +10,16 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::context::Context;
+use super::feeding::Taken;
 use super::kept_rejects::KeptRejects;
-use super::piece::Piece;
+use super::piece::{Piece, Way};
 use super::proof::Proof;
+use super::reject_count::RowTally;
 use super::reject_files;
 use super::results::{Loaded, StreamResult};
 use super::shared_unit;
 use super::sharing::Sharing;
+use super::straight::Part;
 use super::work::{Work, check_header};
 use crate::destination::postgres::copy::BlockPool;
 use crate::destination::postgres::{DestinationError, Session};
@@ -53,12 +56,8 @@ pub async fn load(
         return Ok(());
     }
     loader.tell_start();
-    let loaded = loader.shards(sharing, result).await;
-    let refused = match loaded {
-        Err(error) => Some(loader.refusal(error)?),
-        Ok(()) => None,
-    };
-    if let Some(error) = refused {
+    if let Err(error) = loader.shards(sharing, result).await {
+        let error = loader.refusal_of_unit(error)?;
         if sharing.refuse() {
             loader.tell_refusal(&error);
         }
@@ -79,35 +78,23 @@ pub async fn load_carefully(
     result: &mut StreamResult,
 ) -> Result<(), Error> {
     let loader = Loader::after_streams(context, session, item);
-    let error = loader.refusal(error)?;
+    let error = loader.refusal_of_unit(error)?;
     loader.tell_refusal(&error);
     session.execute("ROLLBACK", "undoing a unit").await?;
-    load_in_file_order(context, session, item, result).await
-}
-
-/// Loads a shared unit, all of whose streams have ended, once more, its rows in the order of its
-/// files.
-pub async fn load_in_file_order(
-    context: &Context<'_>,
-    session: &Session,
-    item: &WorkItem,
-    result: &mut StreamResult,
-) -> Result<(), Error> {
-    let loader = Loader::after_streams(context, session, item);
     let sharing = &context.run.sharing[&(item.flow, item.unit)];
     loader.careful_shared_unit(sharing, result).await
 }
 
 /// A stream with a piece of work.
-struct Loader<'a> {
-    context: &'a Context<'a>,
-    session: &'a Session,
+pub(super) struct Loader<'a> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) session: &'a Session,
     stream: usize,
     item: &'a WorkItem,
 }
 
 /// What came of a transaction.
-enum Ended {
+pub(super) enum Ended {
     /// So many file ranges are committed.
     Committed(usize),
     /// The server refused a row that another stream sent: all of it is undone, or forgotten soon.
@@ -116,7 +103,7 @@ enum Ended {
 
 impl<'a> Loader<'a> {
     /// Once all streams have ended: the first one goes on.
-    fn after_streams(
+    pub(super) fn after_streams(
         context: &'a Context<'a>,
         session: &'a Session,
         item: &'a WorkItem,
@@ -133,13 +120,15 @@ impl<'a> Loader<'a> {
     async fn private_unit(&self, result: &mut StreamResult) -> Result<(), Error> {
         let (_, unit) = self.context.run.unit(self.item.flow, self.item.unit);
         let work = || Work::Shards(&unit.shards);
-        let error = match self.transaction(work(), "", None, false, result).await {
+        let tried = self.transaction(work(), "", None, Way::Quick, result);
+        let error = match tried.await {
             Ok(_) => return Ok(()),
             Err(error) => self.refusal(error)?,
         };
         self.tell_refusal(&error);
         self.session.execute("ROLLBACK", "undoing a unit").await?;
-        self.transaction(work(), "", None, true, result).await?;
+        self.transaction(work(), "", None, Way::Careful(&[]), result)
+            .await?;
         Ok(())
     }
 
@@ -157,10 +146,8 @@ impl<'a> Loader<'a> {
         let place = (item.flow, item.unit, item.shards.start);
         let Some(file) = context.run.fed_files.get(&place) else {
             let name = reject_files::of_shard(number);
-            let work = Work::Shards(shards);
-            let ended = self
-                .transaction(work, &name, Some(sharing), false, result)
-                .await?;
+            let mut part = Part::Shards(shards);
+            let ended = self.part(&mut part, &name, sharing, result).await?;
             if matches!(ended, Ended::Committed(_)) && sharing.shard_done() {
                 shared_unit::finish(context, session, item.flow, item.unit).await?;
             }
@@ -179,16 +166,14 @@ impl<'a> Loader<'a> {
                 break;
             };
             let name = reject_files::of_range(number, first.text_range.start);
-            let work = Work::Fed {
+            let mut part = Part::Fed {
                 file,
                 feed: &feed,
                 shard,
-                first: Box::new(first),
+                first: Some(Box::new(first)),
+                taken: Taken::default(),
             };
-            let ended = self
-                .transaction(work, &name, Some(sharing), false, result)
-                .await?;
-            match ended {
+            match self.part(&mut part, &name, sharing, result).await? {
                 Ended::Committed(ranges) => file.committed(ranges),
                 Ended::GivenUp => return Ok(()),
             }
@@ -199,46 +184,98 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
+    /// A part of a shared unit.
+    async fn part(
+        &self,
+        part: &mut Part<'_>,
+        name: &str,
+        sharing: &Sharing,
+        result: &mut StreamResult,
+    ) -> Result<Ended, Error> {
+        if self.is_straight() {
+            return self.straight(part, name, result).await;
+        }
+        self.transaction(part.work(), name, Some(sharing), Way::Quick, result)
+            .await
+    }
+
     /// All of a shared unit, once nobody else loads a piece of it any more.
     async fn careful_shared_unit(
         &self,
         sharing: &Sharing,
         result: &mut StreamResult,
     ) -> Result<(), Error> {
+        let bytes = sharing.committed_bytes.swap(0, Ordering::AcqRel);
+        self.careful_unit(sharing.take_back(), bytes, &[], result)
+            .await
+    }
+
+    /// All of a unit, of which nothing counts that was committed before: neither its rows nor the
+    /// rejects that were met.
+    pub(super) async fn careful_unit(
+        &self,
+        committed: RowTally,
+        committed_bytes: u64,
+        additions: &[String],
+        result: &mut StreamResult,
+    ) -> Result<(), Error> {
         let run = self.context.run;
         let (flow, unit) = run.unit(self.item.flow, self.item.unit);
         let shards = unit.whole_shards();
-        // What its streams have loaded is forgotten, and so are the rejects that they met.
-        run.rejects[self.item.flow].take_back(sharing.take_back());
+        run.rejects[self.item.flow].take_back(committed);
         self.context.notice(Event::UnitAborted {
             flow: flow.name.clone(),
             unit: unit.number,
-            bytes: sharing.committed_bytes.swap(0, Ordering::AcqRel),
+            bytes: committed_bytes,
         });
-        self.transaction(Work::Shards(&shards), "", None, true, result)
+        let way = Way::Careful(additions);
+        self.transaction(Work::Shards(&shards), "", None, way, result)
             .await?;
         reject_files::forget_shards(&run.rejects_folder(), flow, unit)
     }
 
-    /// An error that is a row's fault; others come back as errors.
-    fn refusal(&self, error: Error) -> Result<DestinationError, Error> {
-        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+    fn is_straight(&self) -> bool {
+        let (flow, _) = self.context.run.unit(self.item.flow, self.item.unit);
+        flow.publish == Publish::Straight
+    }
+
+    /// Whether another try may end better: one in which the server may refuse rows, or one that
+    /// waits for nobody.
+    pub(super) fn may_be_mended(&self, error: &Error) -> bool {
         match error {
-            // A careful load begins with an empty table, and this one holds the rows of others.
-            Error::Destination(refused) if flow.publish == Publish::Straight => {
-                Err(Error::Destination(refused))
+            Error::Destination(error) => {
+                error.row_refusal().is_some() || (self.is_straight() && error.is_blocked())
             }
-            Error::Destination(refused) if refused.row_refusal().is_some() => {
-                let pipe = unit.shards.iter().find(|shard| shard.file.is_pipe());
-                match pipe {
-                    Some(shard) => Err(Error::RefusedFromPipe {
-                        pipe: shard.file.path.display().to_string(),
-                        source: refused,
-                    }),
-                    None => Ok(refused),
-                }
+            _ => false,
+        }
+    }
+
+    /// An error for which all of the unit is loaded once more. Not one that goes straight into its
+    /// target: the table holds the rows of others.
+    fn refusal_of_unit(&self, error: Error) -> Result<DestinationError, Error> {
+        match self.is_straight() {
+            true => Err(error),
+            false => self.refusal(error),
+        }
+    }
+
+    /// An error that another try may mend; others come back as errors, and so do all where nothing
+    /// can be read again.
+    pub(super) fn refusal(&self, error: Error) -> Result<DestinationError, Error> {
+        let (_, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+        let pipe = unit.shards.iter().find(|shard| shard.file.is_pipe());
+        match (error, pipe) {
+            (Error::Destination(refused), Some(shard)) if refused.row_refusal().is_some() => {
+                Err(Error::RefusedFromPipe {
+                    pipe: shard.file.path.display().to_string(),
+                    source: refused,
+                })
             }
-            other => Err(other),
+            (error, None) if self.may_be_mended(&error) => match error {
+                Error::Destination(refused) => Ok(refused),
+                other => Err(other),
+            },
+            (other, _) => Err(other),
         }
     }
 
@@ -255,7 +292,7 @@ impl<'a> Loader<'a> {
         });
     }
 
-    fn tell_refusal(&self, error: &DestinationError) {
+    pub(super) fn tell_refusal(&self, error: &DestinationError) {
         let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
         self.context.notice(Event::UnitRefused {
             flow: flow.name.clone(),
@@ -265,12 +302,12 @@ impl<'a> Loader<'a> {
     }
 
     /// Loads and commits.
-    async fn transaction(
+    pub(super) async fn transaction(
         &self,
         work: Work<'_>,
         name: &str,
         sharing: Option<&Sharing>,
-        is_careful: bool,
+        way: Way<'_>,
         result: &mut StreamResult,
     ) -> Result<Ended, Error> {
         let Loader {
@@ -292,7 +329,7 @@ impl<'a> Loader<'a> {
             session,
             flow,
             unit,
-            is_careful,
+            way,
             expected: None,
             rejects: KeptRejects::new(context, flow, item.flow, sharing, file),
             pool: BlockPool::default(),
@@ -309,6 +346,7 @@ impl<'a> Loader<'a> {
                 outcome = piece.transaction(work) => outcome.map(Some),
             },
         };
+        let is_whole = piece.is_whole();
         let Piece {
             mut rejects,
             mut meter,
@@ -317,7 +355,7 @@ impl<'a> Loader<'a> {
         } = piece;
         let told = match outcome {
             // Those that led here are the ones to show.
-            Err(ref error) if error_is_final(error) => rejects.told(),
+            Err(ref error) if !self.may_be_mended(error) => rejects.told(),
             Ok(Some(_)) => rejects.told(),
             _ => {
                 rejects.take_back()?;
@@ -355,16 +393,12 @@ impl<'a> Loader<'a> {
         result.loaded.push(Loaded {
             flow: item.flow,
             unit: item.unit,
-            is_careful,
+            is_whole,
+            is_careful: way.is_careful(),
             meter,
             changes,
             rejects: told,
         });
         Ok(Ended::Committed(ranges))
     }
-}
-
-/// Whether an error ends the run, and is not one that a careful load may mend.
-fn error_is_final(error: &Error) -> bool {
-    !matches!(error, Error::Destination(refused) if refused.row_refusal().is_some())
 }

@@ -5,6 +5,7 @@
 //! transactions of [`piece`]; [`conclude`] checks the account, switches and analyzes; [`summary`]
 //! writes it all down.
 
+mod anew;
 mod careful;
 mod conclude;
 mod context;
@@ -30,9 +31,11 @@ mod rows;
 mod shared_unit;
 mod sharing;
 mod splitting;
+mod straight;
 mod streams;
 mod summary;
 mod trailer;
+mod turns;
 mod verifying;
 mod work;
 

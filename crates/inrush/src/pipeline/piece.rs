@@ -29,8 +29,8 @@ pub struct Piece<'a> {
     pub(super) session: &'a Session,
     pub(super) flow: &'a FlowPlan,
     pub(super) unit: &'a UnitPlan,
-    /// All of the unit, by this stream alone, so that the server may refuse rows.
-    pub(super) is_careful: bool,
+    /// How its rows are sent.
+    pub(super) way: Way<'a>,
     /// The keys that the unit's CHECK allows while its rows come.
     pub(super) expected: Option<ExpectedKeys>,
     pub(super) rejects: KeptRejects<'a>,
@@ -42,7 +42,31 @@ pub struct Piece<'a> {
     pub(super) refused: Vec<u64>,
 }
 
+/// How rows are sent.
+#[derive(Clone, Copy)]
+pub enum Way<'a> {
+    /// By one COPY for each file: a row that the server refuses undoes the transaction.
+    Quick,
+    /// So that the server may refuse rows. These statements give the staging table what it does not
+    /// have else before its rows come.
+    Careful(&'a [String]),
+}
+
+impl Way<'_> {
+    /// Whether the server may refuse rows.
+    pub fn is_careful(self) -> bool {
+        matches!(self, Way::Careful(_))
+    }
+}
+
 impl Piece<'_> {
+    /// Whether it is all of its unit: one that nobody else loads, or one that is loaded carefully
+    /// and not straight into the target, where what is committed stays.
+    pub fn is_whole(&self) -> bool {
+        let is_straight = self.flow.publish == Publish::Straight;
+        !is_straight && (self.way.is_careful() || !self.unit.shared)
+    }
+
     /// All of it, from BEGIN to COMMIT.
     pub async fn transaction(&mut self, work: Work<'_>) -> Result<(Account, usize), Error> {
         let run = self.context.run;
@@ -58,8 +82,8 @@ impl Piece<'_> {
             run.plan.settings.lock_timeout_ms
         );
         session.execute(&local_settings, &doing).await?;
-        if self.is_careful {
-            self.begin_carefully(&doing).await?;
+        if let Way::Careful(additions) = self.way {
+            self.begin_carefully(additions, &doing).await?;
         } else if !self.unit.shared {
             for statement in &self.unit.create {
                 session.execute(statement, &doing).await?;
@@ -73,21 +97,21 @@ impl Piece<'_> {
             account.add(&record.account);
         }
         let waiting = Instant::now();
-        if self.is_careful || !self.unit.shared {
+        if self.is_whole() {
             let (measured, is_checked) = self.measure().await?;
             self.verify(&measured, &account)?;
             let asked = verifying::check(session, &run.plan, self.flow, self.unit, records.iter());
             self.meter.verify_wait_ns += asked.await?;
             let standing = Standing {
                 is_checked,
-                is_indexed: self.is_careful,
+                is_indexed: self.way.is_careful(),
             };
             make_ready(
                 session, &run.plan, self.flow, self.unit, &measured, standing,
             )
             .await?;
             let mut record = record(&run.plan, self.flow, self.unit, Some(&measured), true);
-            record.careful = self.is_careful;
+            record.careful = self.way.is_careful();
             run.ledger.record_unit(session, &run.fence, &record).await?;
         }
         if self.flow.publish == Publish::Straight {

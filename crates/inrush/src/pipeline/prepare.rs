@@ -9,6 +9,7 @@ use super::feeding::FedFile;
 use super::reject_count::{RejectCount, RowTally};
 use super::reject_files;
 use super::sharing::Sharing;
+use super::turns::Turns;
 use super::{RunOptions, is_loaded, plan_options, shared_unit};
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Address, DestinationError, Session};
@@ -336,6 +337,7 @@ async fn finish_preparing(
         resumed: entered.resumed,
         rejects,
         sharing,
+        turns: Turns::default(),
     };
     let started = Event::Started {
         run: run.record.name.clone(),
@@ -417,12 +419,7 @@ async fn forget_lost_rejects(
 
 /// What an earlier attempt has read of a unit and committed.
 fn tally(kept: &BTreeMap<(String, String), ShardRecord>, unit_key: &str) -> RowTally {
-    let account = Account::of_unit_in(kept.values(), unit_key);
-    RowTally {
-        rejects: account.rows_rejected,
-        rows: account.rows_loaded + account.rows_rejected,
-        bytes: account.bytes_read,
-    }
+    RowTally::from(Account::of_unit_in(kept.values(), unit_key))
 }
 
 /// The files that streams take from feeds, with the ranges of them that are committed already.

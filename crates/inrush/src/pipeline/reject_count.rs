@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use inrush_scan::MissingFields;
 
 use crate::error::Error;
+use crate::ledger::Account;
 use crate::package::RejectLimit;
 use crate::plan::FlowPlan;
 use crate::reject::Reject;
@@ -26,6 +27,16 @@ impl RowTally {
         self.rejects += other.rejects;
         self.rows += other.rows;
         self.bytes += other.bytes;
+    }
+}
+
+impl From<Account> for RowTally {
+    fn from(account: Account) -> RowTally {
+        RowTally {
+            rejects: account.rows_rejected,
+            rows: account.rows_loaded + account.rows_rejected,
+            bytes: account.bytes_read,
+        }
     }
 }
 

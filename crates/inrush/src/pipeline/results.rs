@@ -29,8 +29,9 @@ pub struct Loaded {
     pub flow: usize,
     /// Index of the unit in it.
     pub unit: usize,
-    /// All of the unit, so that the server could refuse rows; what was loaded of it before does
-    /// not count.
+    /// All of the unit: what was loaded of it before does not count.
+    pub is_whole: bool,
+    /// The server could refuse rows of it.
     pub is_careful: bool,
     /// Where the time went.
     pub meter: Meter,

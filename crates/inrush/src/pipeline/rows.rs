@@ -54,7 +54,7 @@ impl<'a> Piece<'a> {
     pub(super) async fn begin_copy(&self, file: &str) -> Result<Copier<'a>, Error> {
         let doing = format!("loading {file} into {}", self.flow.target());
         let stop = self.context.stop.clone();
-        if self.is_careful {
+        if self.way.is_careful() {
             let settings = &self.context.run.plan.settings;
             let copy = CarefulCopy::new(
                 self.session,

@@ -1,6 +1,6 @@
 //! Gathers what happened, and writes the report of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::RunOptions;
@@ -112,18 +112,22 @@ impl Summary {
         self.loaded.extend(loaded);
     }
 
-    /// Pieces whose rows count: of a unit that was loaded carefully not those that several streams
-    /// had committed before.
+    /// Pieces whose rows count: of a unit that was loaded as a whole only the last time, and nothing
+    /// that several streams had committed before.
     fn pieces(&self) -> impl Iterator<Item = &Loaded> {
-        let careful: BTreeSet<(usize, usize)> = self
+        let whole: BTreeMap<(usize, usize), usize> = self
             .loaded
             .iter()
-            .filter(|loaded| loaded.is_careful)
-            .map(|loaded| (loaded.flow, loaded.unit))
+            .enumerate()
+            .filter(|(_, loaded)| loaded.is_whole)
+            .map(|(index, loaded)| ((loaded.flow, loaded.unit), index))
             .collect();
-        self.loaded.iter().filter(move |loaded| {
-            loaded.is_careful || !careful.contains(&(loaded.flow, loaded.unit))
-        })
+        let counts = move |index, loaded: &Loaded| {
+            let last = whole.get(&(loaded.flow, loaded.unit));
+            last.is_none_or(|last| *last == index)
+        };
+        let pieces = self.loaded.iter().enumerate();
+        pieces.filter_map(move |(index, loaded)| counts(index, loaded).then_some(loaded))
     }
 
     fn rejects_shown(&self) -> Vec<RejectReport> {
@@ -297,6 +301,9 @@ impl Summary {
         for (flow_index, flow) in run.plan.flows.iter().enumerate() {
             for (unit_index, unit) in flow.units.iter().enumerate() {
                 let record = units.iter().find(|record| record.unit_key == unit.key);
+                let is_careful = |loaded: &Loaded| {
+                    (loaded.flow, loaded.unit) == (flow_index, unit_index) && loaded.is_careful
+                };
                 reports.push(UnitReport {
                     flow: flow.name.clone(),
                     unit: unit.number,
@@ -313,7 +320,9 @@ impl Summary {
                         .get(&unit.key)
                         .is_some_and(|kept| kept.finished),
                     finished: record.is_some_and(|record| record.finished),
-                    careful: record.is_some_and(|record| record.careful),
+                    // The ledger says it of units that one stream has loaded as a whole.
+                    careful: record.is_some_and(|record| record.careful)
+                        || self.loaded.iter().any(is_careful),
                     account: Account::of_unit(shards, &unit.key),
                     rows_counted: record
                         .and_then(|record| record.rows_counted)

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use super::feeding::FedFile;
+use super::feeding::{FedFile, Taken};
 use super::piece::Piece;
 use crate::error::Error;
 use crate::event::Event;
 use crate::ledger::{Account, ShardRecord};
 use crate::plan::FlowPlan;
-use crate::source::{BufferPool, Feed, FeedRange, Shard, ShardReader, SourceMeter};
+use crate::source::{BufferPool, Feed, FeedRange, Shard, ShardReader, SourceError, SourceMeter};
 
 /// Text that a stream loads from a feed in one transaction: what a stop throws away.
 const FED_TRANSACTION_BYTES: u64 = 64 << 20;
@@ -24,6 +24,15 @@ pub enum Work<'a> {
         feed: &'a Feed,
         shard: &'a Shard,
         first: Box<FeedRange>,
+        /// What was taken, for another try.
+        taken: &'a mut Taken,
+    },
+    /// Ranges that an earlier try has taken from the feed: the file is read anew, from its beginning
+    /// to the last of them.
+    FedAgain {
+        file: &'a FedFile,
+        shard: &'a Shard,
+        taken: &'a Taken,
     },
 }
 
@@ -37,7 +46,9 @@ impl Piece<'_> {
                 feed,
                 shard,
                 first,
-            } => self.copy_fed(file, feed, shard, *first).await,
+                taken,
+            } => self.copy_fed(file, feed, shard, *first, taken).await,
+            Work::FedAgain { file, shard, taken } => self.copy_fed_again(file, shard, taken).await,
         }
     }
 
@@ -59,6 +70,7 @@ impl Piece<'_> {
         feed: &Feed,
         shard: &Shard,
         first: FeedRange,
+        taken: &mut Taken,
     ) -> Result<Vec<ShardRecord>, Error> {
         let path = shard.file.path.display().to_string();
         let mut converter = self.converter()?;
@@ -67,11 +79,13 @@ impl Piece<'_> {
         let mut text_bytes = 0;
         let mut next = Some(first);
         while let Some(mut range) = next {
+            taken.ranges.push(range.text_range.clone());
             let account;
             (account, copier) = self
                 .send_rows(&mut range, &path, &mut converter, copier)
                 .await?;
             self.note_cost(&file.new_cost(feed));
+            taken.stored_bytes = self.meter.stored_bytes;
             text_bytes += account.bytes_read;
             let part = Shard::range(Arc::clone(&shard.file), range.text_range.clone(), None);
             records.push(self.shard_record(&part, account));
@@ -82,6 +96,48 @@ impl Piece<'_> {
         }
         copier.end(&mut self.meter).await?;
         self.note_changes(&converter);
+        Ok(records)
+    }
+
+    /// Ranges that were taken before, once more.
+    async fn copy_fed_again(
+        &mut self,
+        file: &FedFile,
+        shard: &Shard,
+        taken: &Taken,
+    ) -> Result<Vec<ShardRecord>, Error> {
+        let path = shard.file.path.display().to_string();
+        let feed = file.again(self.flow, shard)?;
+        let mut converter = self.converter()?;
+        let mut copier = self.begin_copy(&path).await?;
+        let mut records = Vec::new();
+        for wanted in &taken.ranges {
+            let mut range = loop {
+                match feed.next_range().await? {
+                    Some(range) if range.text_range == *wanted => break range,
+                    Some(_) => {}
+                    None => {
+                        return Err(Error::Source(SourceError::RangesDiffer {
+                            path: shard.file.path.to_path_buf(),
+                            range: wanted.clone(),
+                        }));
+                    }
+                }
+            };
+            let account;
+            (account, copier) = self
+                .send_rows(&mut range, &path, &mut converter, copier)
+                .await?;
+            let part = Shard::range(Arc::clone(&shard.file), range.text_range.clone(), None);
+            records.push(self.shard_record(&part, account));
+        }
+        copier.end(&mut self.meter).await?;
+        self.note_changes(&converter);
+        // What the first try had told as progress was taken back.
+        self.note_cost(&SourceMeter {
+            stored_bytes: taken.stored_bytes,
+            ..feed.meter()
+        });
         Ok(records)
     }
 

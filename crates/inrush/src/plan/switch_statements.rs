@@ -28,14 +28,36 @@ pub enum SwitchStep {
     /// A statement about tables alone.
     Metadata(String),
     /// A statement that copies rows, whose count must be that of the rows loaded.
-    CopyRows(String),
+    CopyRows(CopyRows),
+}
+
+/// A statement that copies rows of a staging table into a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyRows {
+    /// It ends with the staging table's name.
+    pub insert: String,
+    /// What stands behind the choice of rows: what becomes of those whose key is there.
+    pub conflict: String,
+}
+
+impl CopyRows {
+    /// The statement for all rows.
+    pub fn all(&self) -> String {
+        format!("{}{}", self.insert, self.conflict)
+    }
+
+    /// The statement for those rows of which a condition holds.
+    pub fn only(&self, condition: &str) -> String {
+        format!("{} WHERE {condition}{}", self.insert, self.conflict)
+    }
 }
 
 impl SwitchStep {
     /// The statement.
-    pub fn sql(&self) -> &str {
+    pub fn sql(&self) -> String {
         match self {
-            SwitchStep::Metadata(sql) | SwitchStep::CopyRows(sql) => sql,
+            SwitchStep::Metadata(sql) => sql.clone(),
+            SwitchStep::CopyRows(copy) => copy.all(),
         }
     }
 }
@@ -54,7 +76,7 @@ pub fn create_target(flow: &FlowPlan) -> Option<String> {
 
 /// The steps that make one unit part of its target.
 pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> Vec<SwitchStep> {
-    use SwitchStep::{CopyRows, Metadata};
+    use SwitchStep::Metadata;
     let staging = qualified(staging_schema, &unit.staging_table);
     let target = flow.target();
     let (schema, table) = (&flow.schema, &flow.table);
@@ -94,7 +116,7 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
         Publish::Upsert { key } => {
             let columns: Vec<String> = flow.columns.iter().map(|c| c.name.clone()).collect();
             vec![
-                CopyRows(merge(&target, &staging, &columns, key)),
+                SwitchStep::CopyRows(merge(&target, &staging, &columns, key)),
                 Metadata(format!("DROP TABLE {staging}")),
             ]
         }
@@ -112,10 +134,13 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
             let columns = columns.join(", ");
             vec![
                 // Without an identity column the clause says nothing.
-                CopyRows(format!(
-                    "INSERT INTO {target} ({columns}) OVERRIDING SYSTEM VALUE \
-                     SELECT {columns} FROM {staging}"
-                )),
+                SwitchStep::CopyRows(CopyRows {
+                    insert: format!(
+                        "INSERT INTO {target} ({columns}) OVERRIDING SYSTEM VALUE \
+                         SELECT {columns} FROM {staging}"
+                    ),
+                    conflict: String::new(),
+                }),
                 Metadata(format!("DROP TABLE {staging}")),
             ]
         }
@@ -148,7 +173,7 @@ pub fn furnished(flow: &FlowPlan, name: &str) -> Vec<SwitchStep> {
 }
 
 /// Merges rows into a target by a key.
-pub fn merge(target: &str, source: &str, columns: &[String], key: &[String]) -> String {
+pub fn merge(target: &str, source: &str, columns: &[String], key: &[String]) -> CopyRows {
     let list = |names: &[String]| {
         let names: Vec<String> = names.iter().map(|name| identifier(name)).collect();
         names.join(", ")
@@ -163,13 +188,17 @@ pub fn merge(target: &str, source: &str, columns: &[String], key: &[String]) -> 
         .into_iter()
         .map(|name| format!("{0} = excluded.{0}", identifier(name)))
         .collect();
-    format!(
-        "INSERT INTO {target} ({0}) OVERRIDING SYSTEM VALUE SELECT {0} FROM {source} \
-         ON CONFLICT ({1}) DO UPDATE SET {2}",
-        list(columns),
-        list(key),
-        set.join(", ")
-    )
+    let columns = list(columns);
+    CopyRows {
+        insert: format!(
+            "INSERT INTO {target} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM {source}"
+        ),
+        conflict: format!(
+            " ON CONFLICT ({}) DO UPDATE SET {}",
+            list(key),
+            set.join(", ")
+        ),
+    }
 }
 
 /// Counts the rows of a unit that will update one of the target. NULL is no key.
@@ -246,7 +275,7 @@ pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
             attached: true,
         };
         let steps = publish_unit(flow, staging_schema, &task);
-        statements.extend(steps.iter().map(|step| step.sql().to_owned()));
+        statements.extend(steps.iter().map(SwitchStep::sql));
     }
     statements.extend(index_rebuild::after_rows(flow));
     statements.extend(flow.post_sql.iter().cloned());

@@ -24,7 +24,7 @@ pub async fn check(
             hint: "`key` names columns that the files fill".to_owned(),
         });
     }
-    let sql = format!("EXPLAIN {}", merge(&target, &target, columns, key));
+    let sql = format!("EXPLAIN {}", merge(&target, &target, columns, key).all());
     let Err(error) = session
         .query(&sql, &[], "asking the server for the merge on the key")
         .await

@@ -2,14 +2,31 @@
 
 use super::error::SwitchError;
 use crate::destination::postgres::Session;
+use crate::plan::switch_statements::CopyRows;
 
 /// What became of a staging table's rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopiedRows {
     /// Rows that the target has.
     pub copied: u64,
-    /// Rows that the server refused; they are rejects.
-    pub refused: u64,
+    /// The rows that the server refused; they are rejects. Where they stand in the staging table
+    /// (`ctid`), or where that tells nothing their numbers.
+    pub refused: Vec<String>,
+}
+
+impl CopiedRows {
+    /// Fails unless these are so many rows in all.
+    pub fn hold_against(&self, target: &str, expected: u64) -> Result<(), SwitchError> {
+        let refused = self.refused.len() as u64;
+        if self.copied + refused == expected {
+            return Ok(());
+        }
+        Err(SwitchError::Count {
+            target: target.to_owned(),
+            counted: self.copied,
+            expected: expected - refused.min(expected),
+        })
+    }
 }
 
 /// Copies rows so that the server may refuse some.
@@ -21,13 +38,12 @@ pub trait CarefulRows {
     /// Whether the rows of this flow are copied so.
     fn wants(&self, flow: usize) -> bool;
 
-    /// Copies the rows of a staging table, inside the switch's transaction. `insert` is the statement
-    /// that copies all of them; it ends with the staging table's name.
+    /// Copies the rows of a staging table, inside the switch's transaction.
     async fn copy(
         &mut self,
         session: &Session,
         flow: usize,
         staging_table: &str,
-        insert: &str,
+        statement: &CopyRows,
     ) -> Result<CopiedRows, SwitchError>;
 }

@@ -1,13 +1,14 @@
 //! The switch of a routed unit: its new partitions are attached, and its other rows are copied
 //! into the partitions that the target has.
 
+use super::careful::CarefulRows;
 use super::error::SwitchError;
-use super::run::SwitchTask;
+use super::run::{SwitchTask, copy_rows, metadata};
 use super::search_path;
 use super::tasks::TargetTask;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::staging::Upper;
-use crate::destination::postgres::{DestinationError, Session, catalog};
+use crate::destination::postgres::{Session, catalog};
 use crate::package::Mode;
 use crate::plan::routing::{Becomes, RoutePlan, statements};
 use crate::plan::switch_statements::{SwitchStep, UnitTask, expression};
@@ -19,6 +20,7 @@ pub async fn publish(
     task: &SwitchTask<'_>,
     target: &TargetTask,
     route: &RoutePlan,
+    careful: &mut impl CarefulRows,
 ) -> Result<TargetTask, SwitchError> {
     let flow = &task.plan.flows[target.flow];
     let name = flow.target();
@@ -33,14 +35,23 @@ pub async fn publish(
     for unit in &target.units {
         for step in statements::switch(flow, route, schema, &unit.staging_table) {
             match step {
-                SwitchStep::Metadata(sql) => session.execute(&sql, &doing).await?,
-                SwitchStep::CopyRows(sql) => {
+                SwitchStep::Metadata(sql) => metadata(session, target.flow, &sql, &doing).await?,
+                SwitchStep::CopyRows(statement) => {
                     let expected = if route.new_partitions().next().is_none() {
                         target.rows
                     } else {
                         count(session, schema, &unit.staging_table, &doing).await?
                     };
-                    copy_rows(session, &name, &sql, expected, &doing).await?;
+                    search_path::of_users(session, &doing).await?;
+                    let rows = if careful.wants(target.flow) && route.only_copies_rows() {
+                        careful
+                            .copy(session, target.flow, &unit.staging_table, &statement)
+                            .await?
+                    } else {
+                        copy_rows(session, target.flow, &statement.all(), &doing).await?
+                    };
+                    rows.hold_against(&name, expected)?;
+                    search_path::our_own(session, &doing).await?;
                 }
             }
         }
@@ -111,30 +122,6 @@ async fn count(
     let sql = format!("SELECT count(*) FROM {}", qualified(schema, table));
     let rows = session.query(&sql, &[], doing).await?;
     Ok(rows[0].get::<_, i64>(0) as u64)
-}
-
-async fn copy_rows(
-    session: &Session,
-    target: &str,
-    sql: &str,
-    expected: u64,
-    doing: &str,
-) -> Result<(), SwitchError> {
-    search_path::of_users(session, doing).await?;
-    let counted = session
-        .client
-        .execute(sql, &[])
-        .await
-        .map_err(|error| DestinationError::from_driver(error, doing))?;
-    if counted != expected {
-        return Err(SwitchError::Count {
-            target: target.to_owned(),
-            counted,
-            expected,
-        });
-    }
-    search_path::our_own(session, doing).await?;
-    Ok(())
 }
 
 /// The partitions that were made, for the report.

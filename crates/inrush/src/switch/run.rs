@@ -102,15 +102,19 @@ async fn attempt(
         done.push(publish(session, task, target, &mut tables, careful).await?);
     }
     if let [target] = task.targets
-        && task.plan.flows[target.flow].publish == Publish::Insert
+        && matches!(
+            task.plan.flows[target.flow].publish,
+            Publish::Insert | Publish::Upsert { .. } | Publish::Route(_)
+        )
     {
         // What is checked at COMMIT else; by then nothing could be done any more for a row at fault.
         let checked = session
             .client
             .batch_execute("SET CONSTRAINTS ALL IMMEDIATE");
-        checked
-            .await
-            .map_err(|error| refused(target.flow, error, doing))?;
+        checked.await.map_err(|error| {
+            let error = DestinationError::from_driver(error, doing);
+            refused(target.flow, error)
+        })?;
     }
     fault::reach(task.fault, FaultPoint::InSwitch);
     let oids = target_oids(session, task).await?;
@@ -175,7 +179,7 @@ async fn publish(
     let doing = format!("switching {name}");
     if let Publish::Route(route) = &flow.publish {
         user_statements(session, flow, "pre_sql", &flow.pre_sql).await?;
-        let done = routed::publish(session, task, target, route).await?;
+        let done = routed::publish(session, task, target, route, careful).await?;
         tables.extend(brought_in(session, flow, target).await?);
         user_statements(session, flow, "post_sql", &flow.post_sql).await?;
         return Ok(done);
@@ -234,30 +238,35 @@ async fn publish(
         }
         for step in switch_statements::publish_unit(flow, staging_schema, unit) {
             match step {
-                SwitchStep::Metadata(sql) => session.execute(&sql, &doing).await?,
-                SwitchStep::CopyRows(sql) => {
-                    if let Publish::Upsert { key } = &flow.publish {
-                        let staging = qualified(staging_schema, &unit.staging_table);
-                        let count = switch_statements::count_updates(&name, &staging, key);
-                        let rows = session.query(&count, &[], &doing).await?;
-                        updated = Some(rows[0].get::<_, i64>(0) as u64);
+                SwitchStep::Metadata(sql) => metadata(session, target.flow, &sql, &doing).await?,
+                SwitchStep::CopyRows(statement) => {
+                    let staging = qualified(staging_schema, &unit.staging_table);
+                    let count = match &flow.publish {
+                        Publish::Upsert { key } => {
+                            Some(switch_statements::count_updates(&name, &staging, key))
+                        }
+                        _ => None,
+                    };
+                    if let Some(count) = &count {
+                        let rows = session.query(count, &[], &doing).await?;
+                        updated = Some(rows[0].get::<_, i64>(0));
                     }
                     search_path::of_users(session, &doing).await?;
                     let rows = if careful.wants(target.flow) {
                         careful
-                            .copy(session, target.flow, &unit.staging_table, &sql)
+                            .copy(session, target.flow, &unit.staging_table, &statement)
                             .await?
                     } else {
-                        copy_rows(session, flow, target.flow, &sql, &doing).await?
+                        copy_rows(session, target.flow, &statement.all(), &doing).await?
                     };
-                    if rows.copied + rows.refused != target.rows {
-                        return Err(SwitchError::Count {
-                            target: name,
-                            counted: rows.copied,
-                            expected: target.rows - rows.refused.min(target.rows),
-                        });
-                    }
+                    rows.hold_against(&name, target.rows)?;
                     search_path::our_own(session, &doing).await?;
+                    if let (Some(count), false) = (count, rows.refused.is_empty()) {
+                        // Of one key there is one row, so those of refused rows are as before.
+                        let count = format!("{count} AND s.ctid = ANY ($1::text[]::tid[])");
+                        let rows = session.query(&count, &[&rows.refused], &doing).await?;
+                        updated = updated.map(|all| all - rows[0].get::<_, i64>(0));
+                    }
                 }
             }
         }
@@ -270,7 +279,7 @@ async fn publish(
     }
     tables.extend(brought_in(session, flow, &target).await?);
     user_statements(session, flow, "post_sql", &flow.post_sql).await?;
-    target.rows_updated = updated;
+    target.rows_updated = updated.map(|count| count as u64);
     Ok(target)
 }
 
@@ -356,29 +365,38 @@ async fn brought_in(
     Ok(tables)
 }
 
-/// Copies all rows of a staging table by one statement.
-async fn copy_rows(
+/// Runs a statement about tables alone. Attaching a partition holds its rows against the foreign
+/// keys of the target.
+pub(super) async fn metadata(
     session: &Session,
-    flow: &FlowPlan,
-    flow_index: usize,
+    flow: usize,
+    sql: &str,
+    doing: &str,
+) -> Result<(), SwitchError> {
+    let done = session.execute(sql, doing).await;
+    done.map_err(|error| refused(flow, error))
+}
+
+/// Copies all rows of a staging table by one statement.
+pub(super) async fn copy_rows(
+    session: &Session,
+    flow: usize,
     sql: &str,
     doing: &str,
 ) -> Result<CopiedRows, SwitchError> {
     let counted = session.client.execute(sql, &[]).await;
-    let counted = counted.map_err(|error| match flow.publish {
-        Publish::Insert => refused(flow_index, error, doing),
-        // A merge takes all rows of a unit or none.
-        _ => DestinationError::from_driver(error, doing).into(),
+    let counted = counted.map_err(|error| {
+        let error = DestinationError::from_driver(error, doing);
+        refused(flow, error)
     })?;
     Ok(CopiedRows {
         copied: counted,
-        refused: 0,
+        refused: Vec::new(),
     })
 }
 
-/// An error of a statement that copies rows: one of them may be at fault.
-fn refused(flow: usize, error: tokio_postgres::Error, doing: &str) -> SwitchError {
-    let source = DestinationError::from_driver(error, doing);
+/// An error of a statement that brings rows in: one of them may be at fault.
+fn refused(flow: usize, source: DestinationError) -> SwitchError {
     match source.row_refusal() {
         Some(_) => SwitchError::Refused { flow, source },
         None => source.into(),

@@ -2,6 +2,8 @@
 
 use tokio_postgres::error::{DbError, SqlState};
 
+use super::quote::qualified;
+
 /// A refusal as the server tells it, field by field, so that the row at fault can be found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusalFacts {
@@ -13,6 +15,8 @@ pub struct RefusalFacts {
     pub detail: Option<String>,
     /// The server's own hint.
     pub hint: Option<String>,
+    /// The table at fault, as SQL names it: a partition of the one that the row was sent to.
+    pub table: Option<String>,
     /// The constraint that the row breaks.
     pub constraint: Option<String>,
     /// The column at fault.
@@ -31,6 +35,10 @@ impl From<&DbError> for RefusalFacts {
             message: error.message().to_owned(),
             detail: owned(error.detail()),
             hint: owned(error.hint()),
+            table: error
+                .schema()
+                .zip(error.table())
+                .map(|(schema, table)| qualified(schema, table)),
             constraint: owned(error.constraint()),
             column: owned(error.column()),
             data_type: owned(error.datatype()),

@@ -19,7 +19,7 @@ use crate::destination::postgres::{RefusalFacts, Session};
 use crate::error::Error;
 use crate::meter::{Meter, nanoseconds};
 use crate::pipeline::encoder::Encoder;
-use crate::plan::{FlowPlan, UnitPlan};
+use crate::plan::{FlowPlan, Publish, UnitPlan};
 use crate::reject::Reject;
 
 /// Rows that are refused before they are counted with those of other streams.
@@ -32,7 +32,8 @@ pub struct CarefulCopy<'a> {
     session: &'a Session,
     flow: &'a FlowPlan,
     unit: &'a UnitPlan,
-    staging_schema: &'a str,
+    /// The table that takes the rows, and its schema.
+    table: (&'a str, &'a str),
     columns: Vec<String>,
     encoder: Encoder,
     pool: BlockPool,
@@ -55,8 +56,8 @@ pub struct Origin<'a> {
 }
 
 impl<'a> CarefulCopy<'a> {
-    /// Goes into a unit's staging table, by statements of an open transaction. `doing` says whence
-    /// and whither, for errors.
+    /// Goes into a unit's staging table, or straight into its target, by statements of an open
+    /// transaction. `doing` says whence and whither, for errors.
     pub fn new(
         session: &'a Session,
         flow: &'a FlowPlan,
@@ -68,11 +69,15 @@ impl<'a> CarefulCopy<'a> {
     ) -> Result<CarefulCopy<'a>, Error> {
         let encoder = Encoder::new(&flow.wire);
         encoder.check(flow)?;
+        let table = match flow.publish {
+            Publish::Straight => (flow.schema.as_str(), flow.table.as_str()),
+            _ => (staging_schema, unit.staging_table.as_str()),
+        };
         Ok(CarefulCopy {
             session,
             flow,
             unit,
-            staging_schema,
+            table,
             columns: flow
                 .columns
                 .iter()
@@ -139,15 +144,16 @@ impl<'a> CarefulCopy<'a> {
     async fn cause(&mut self, facts: &RefusalFacts) -> Result<super::cause::Cause, Error> {
         let definition = match &facts.constraint {
             Some(name) => {
-                let table = qualified(self.staging_schema, &self.unit.staging_table);
-                self.definitions.of(self.session, &table, name).await?
+                let table = qualified(self.table.0, self.table.1);
+                let table = facts.table.as_deref().unwrap_or(&table);
+                self.definitions.of(self.session, table, name).await?
             }
             None => None,
         };
         Ok(cause(
             facts,
             &Place {
-                table: &self.unit.staging_table,
+                table: self.table.1,
                 target: &self.flow.table,
                 columns: &self.columns,
                 definition: definition.as_deref(),
@@ -229,7 +235,7 @@ impl RowSink for BatchRows<'_, '_, '_> {
         };
         let facts = Box::new(facts.clone());
         let row = facts
-            .copy_row(&self.copy.unit.staging_table)
+            .copy_row(self.copy.table.1)
             .and_then(|row| usize::try_from(row).ok()?.checked_sub(1));
         self.copy.savepoint.undo(session, &self.copy.doing).await?;
         Ok(Err(Refusal { row, facts }))

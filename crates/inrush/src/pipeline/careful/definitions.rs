@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::destination::postgres::{DestinationError, Session};
 
-/// Constraints and unique indexes of a table, looked up once each.
+/// Constraints and unique indexes of tables, looked up once each.
 #[derive(Debug, Default)]
 pub struct Definitions {
-    known: BTreeMap<String, Option<String>>,
+    known: BTreeMap<(String, String), Option<String>>,
 }
 
 impl Definitions {
@@ -18,7 +18,8 @@ impl Definitions {
         table: &str,
         name: &str,
     ) -> Result<Option<String>, DestinationError> {
-        if let Some(known) = self.known.get(name) {
+        let key = (table.to_owned(), name.to_owned());
+        if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
         let rows = session
@@ -35,7 +36,7 @@ impl Definitions {
             )
             .await?;
         let found: Option<String> = rows[0].get(0);
-        self.known.insert(name.to_owned(), found.clone());
+        self.known.insert(key, found.clone());
         Ok(found)
     }
 }

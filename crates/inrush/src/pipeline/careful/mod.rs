@@ -4,17 +4,25 @@
 //! One stream loads all of the unit in one transaction, its rows in the order of the files:
 //! without FREEZE, with indexes and constraints standing before the rows come, and a savepoint
 //! before each batch. [`isolate`] finds the rows that are refused, [`copy`] is how a batch gets
-//! to the server, [`cause`] says what a refusal means. [`switch_rows`] does the same for rows that go
-//! from staging into a target that exists.
+//! to the server, [`cause`] says what a refusal means. What a target looks at only when a partition
+//! is attached stands on its staging table before the rows come: [`foreign_keys`]. [`switch_rows`]
+//! does the same for rows that go from staging into a target that exists.
+//!
+//! Of a unit that goes straight into its target only the transaction that was refused is loaded
+//! so ([`straight`](super::straight)).
 
 mod cause;
 mod copy;
 mod definitions;
+mod foreign_keys;
 mod isolate;
+mod need;
+mod row_numbers;
 mod savepoint;
 mod source_rows;
 mod switch_rows;
 mod unit;
 
 pub use copy::{CarefulCopy, Origin};
+pub use need::Need;
 pub use switch_rows::SwitchRows;

@@ -51,10 +51,7 @@ pub fn find(
     refused: &[RefusedStagingRow],
     tally: &mut Tally,
 ) -> Result<Option<Vec<ShardRejects>>, Error> {
-    let shards = match unit.shared {
-        true => unit.whole_shards(),
-        false => unit.shards.clone(),
-    };
+    let shards = unit.whole_shards();
     let mut found: BTreeMap<usize, Vec<Reject>> = BTreeMap::new();
     let mut left = refused.iter().peekable();
     let mut number = 0_u64;

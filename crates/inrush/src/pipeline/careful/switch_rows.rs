@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::cause::{Place, cause};
 use super::definitions::Definitions;
 use super::isolate::{Isolator, Refusal, RefusedRow, RowSink};
+use super::row_numbers;
 use super::savepoint::Savepoint;
 use super::source_rows::{self, RefusedStagingRow};
 use crate::convert::RunStamp;
@@ -16,7 +17,8 @@ use crate::error::Error;
 use crate::pipeline::context::Context;
 use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::{reject_files, rows};
-use crate::plan::{FlowPlan, UnitPlan};
+use crate::plan::switch_statements::CopyRows;
+use crate::plan::{FlowPlan, Publish, UnitPlan};
 use crate::reject::Reject;
 use crate::report::RejectFile;
 use crate::switch::{CarefulRows, CopiedRows, SwitchError};
@@ -24,6 +26,8 @@ use crate::verify::{self, Tally, VerifyError, VerifyPlan};
 
 /// Pages of a staging table whose rows are copied by one statement, where none is refused.
 const PAGES_PER_WINDOW: i64 = 64;
+/// Rows of one that is partitioned.
+const NUMBERS_PER_WINDOW: i64 = 8192;
 
 /// Copies rows carefully for those flows that had a row refused.
 pub struct SwitchRows<'a> {
@@ -68,7 +72,7 @@ impl<'a> SwitchRows<'a> {
         session: &Session,
         flow_index: usize,
         staging_table: &str,
-        insert: &str,
+        statement: &CopyRows,
     ) -> Result<CopiedRows, Error> {
         let run = self.context.run;
         let flow = &run.plan.flows[flow_index];
@@ -101,11 +105,15 @@ impl<'a> SwitchRows<'a> {
         let limit = kept.left().saturating_add(1);
         let schema = &run.plan.settings.staging_schema;
         let staging = qualified(schema, staging_table);
-        let copied = copy_windows(session, &staging, insert, &doing, limit).await?;
+        let order = match flow.publish {
+            Publish::Route(_) => Order::Numbers,
+            _ => Order::Places,
+        };
+        let copied = copy_windows(session, order, &staging, statement, &doing, limit).await?;
         if copied.refused.is_empty() {
             return Ok(CopiedRows {
                 copied: copied.rows,
-                refused: 0,
+                refused: Vec::new(),
             });
         }
         let refused = told(session, flow, &copied.refused).await?;
@@ -122,7 +130,7 @@ impl<'a> SwitchRows<'a> {
         )?;
         let is_same = match found {
             None => false,
-            Some(_) => are_same(session, &rows, &staging, &copied.refused, tally).await?,
+            Some(_) => are_same(session, &rows, &staging, order, &copied.refused, tally).await?,
         };
         let Some(found) = found.filter(|_| is_same) else {
             return Err(VerifyError::RefusedRows {
@@ -143,7 +151,7 @@ impl<'a> SwitchRows<'a> {
         kept.finish()?;
         Ok(CopiedRows {
             copied: copied.rows,
-            refused: refused.len() as u64,
+            refused: copied.refused.into_iter().map(|row| row.place).collect(),
         })
     }
 }
@@ -158,9 +166,11 @@ impl CarefulRows for SwitchRows<'_> {
         session: &Session,
         flow: usize,
         staging_table: &str,
-        insert: &str,
+        statement: &CopyRows,
     ) -> Result<CopiedRows, SwitchError> {
-        let copied = self.copy_rows(session, flow, staging_table, insert).await;
+        let copied = self
+            .copy_rows(session, flow, staging_table, statement)
+            .await;
         copied.map_err(|error| match error {
             // Such as a lock that cannot be had: the switch tries again.
             Error::Destination(error) => SwitchError::Destination(error),
@@ -175,6 +185,7 @@ async fn are_same(
     session: &Session,
     rows: &VerifyPlan,
     staging: &str,
+    order: Order,
     refused: &[RefusedPlace],
     mut tally: Tally,
 ) -> Result<bool, Error> {
@@ -189,10 +200,11 @@ async fn are_same(
         .iter()
         .map(|row| format!("\"{}\"", row.place))
         .collect();
-    let table = format!(
-        "(SELECT * FROM ONLY {staging} WHERE ctid = ANY ('{{{}}}'::tid[])) refused",
-        places.join(",")
-    );
+    let chosen = order.any_of(&places.join(","));
+    let table = match order {
+        Order::Places => format!("(SELECT * FROM ONLY {staging} WHERE {chosen}) refused"),
+        Order::Numbers => format!("(SELECT * FROM {staging} WHERE {chosen}) refused"),
+    };
     let statement = rows
         .statement(&table)
         .expect("rows are asked for by a query");
@@ -200,6 +212,97 @@ async fn are_same(
     let found = tally.take();
     let found = rows.total(std::iter::once(Some(found.as_slice())));
     Ok(found.is_some_and(|found| rows.differences(&found, &answer).is_empty()))
+}
+
+/// What tells the order in which rows came into a staging table.
+#[derive(Clone, Copy)]
+enum Order {
+    /// Their places (`ctid`).
+    Places,
+    /// A column.
+    Numbers,
+}
+
+impl Order {
+    /// A condition for these rows, written as the elements of an array.
+    fn any_of(self, elements: &str) -> String {
+        match self {
+            Order::Places => format!("ctid = ANY ('{{{elements}}}'::tid[])"),
+            Order::Numbers => format!("{} = ANY ('{{{elements}}}'::int8[])", row_numbers::COLUMN),
+        }
+    }
+
+    /// A condition for some of the rows.
+    fn between(self, first: &str, last: &str) -> String {
+        match self {
+            Order::Places => format!("ctid >= '{first}'::tid AND ctid <= '{last}'::tid"),
+            Order::Numbers => {
+                let number = row_numbers::COLUMN;
+                format!("{number} BETWEEN {first} AND {last} ORDER BY {number}")
+            }
+        }
+    }
+}
+
+/// The rows of a staging table in their order, so many at a time.
+struct Windows<'a> {
+    session: &'a Session,
+    order: Order,
+    staging: &'a str,
+    doing: &'a str,
+    /// The first page, or the last number, that is not passed yet.
+    at: i64,
+    /// The pages of the table.
+    pages: i64,
+}
+
+impl<'a> Windows<'a> {
+    async fn new(
+        session: &'a Session,
+        order: Order,
+        staging: &'a str,
+        doing: &'a str,
+    ) -> Result<Windows<'a>, Error> {
+        let sql = format!(
+            "SELECT pg_relation_size({}::regclass) / current_setting('block_size')::int8",
+            literal(staging).trim_start()
+        );
+        let pages = session.query(&sql, &[], doing).await?[0].get(0);
+        Ok(Windows {
+            session,
+            order,
+            staging,
+            doing,
+            at: 0,
+            pages,
+        })
+    }
+
+    /// Where the next ones stand, or their numbers.
+    async fn next(&mut self) -> Result<Option<Vec<String>>, Error> {
+        let (at, staging) = (self.at, self.staging);
+        let sql = match self.order {
+            Order::Places if at >= self.pages => return Ok(None),
+            Order::Places => format!(
+                "SELECT ctid::text AS place FROM ONLY {staging} \
+                 WHERE ctid >= '({at},0)'::tid AND ctid < '({},0)'::tid ORDER BY ctid",
+                at + PAGES_PER_WINDOW
+            ),
+            Order::Numbers => format!(
+                "SELECT {0}::text AS place FROM {staging} WHERE {0} > {at} ORDER BY {0} \
+                 LIMIT {NUMBERS_PER_WINDOW}",
+                row_numbers::COLUMN
+            ),
+        };
+        let rows = self.session.query(&sql, &[], self.doing).await?;
+        let found: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        self.at = match (self.order, found.last()) {
+            (Order::Places, _) => at + PAGES_PER_WINDOW,
+            (Order::Numbers, None) => return Ok(None),
+            (Order::Numbers, Some(last)) => last.parse().expect("the server writes an int8"),
+        };
+        Ok(Some(found))
+    }
 }
 
 /// What the windows of a staging table came to.
@@ -212,7 +315,7 @@ struct Copied {
 struct RefusedPlace {
     /// How many rows stand before it, counted over the whole staging table.
     number: u64,
-    /// Its place there.
+    /// What tells it from others there, by its order.
     place: String,
     row: RefusedRow,
 }
@@ -221,16 +324,13 @@ struct RefusedPlace {
 /// refused.
 async fn copy_windows(
     session: &Session,
+    order: Order,
     staging: &str,
-    insert: &str,
+    statement: &CopyRows,
     doing: &str,
     refused_max: u64,
 ) -> Result<Copied, Error> {
-    let sql = format!(
-        "SELECT pg_relation_size({}::regclass) / current_setting('block_size')::int8",
-        literal(staging).trim_start()
-    );
-    let pages: i64 = session.query(&sql, &[], doing).await?[0].get(0);
+    let mut windows = Windows::new(session, order, staging, doing).await?;
     let mut copied = Copied {
         rows: 0,
         refused: Vec::new(),
@@ -239,17 +339,11 @@ async fn copy_windows(
     let mut isolator = Isolator::new(usize::MAX / 4);
     let mut before = 0_u64;
     let mut savepoint = Savepoint::default();
-    for first in (0..pages).step_by(PAGES_PER_WINDOW as usize) {
-        let sql = format!(
-            "SELECT ctid::text AS place FROM ONLY {staging} \
-             WHERE ctid >= '({first},0)'::tid AND ctid < '({},0)'::tid ORDER BY ctid",
-            first + PAGES_PER_WINDOW
-        );
-        let rows = session.query(&sql, &[], doing).await?;
-        let places: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    while let Some(places) = windows.next().await? {
         let mut window = Window {
             session,
-            insert,
+            order,
+            statement,
             doing,
             places: &places,
             savepoint: &mut savepoint,
@@ -280,7 +374,8 @@ async fn copy_windows(
 /// Rows of some pages of a staging table.
 struct Window<'a> {
     session: &'a Session,
-    insert: &'a str,
+    order: Order,
+    statement: &'a CopyRows,
     doing: &'a str,
     places: &'a [String],
     savepoint: &'a mut Savepoint,
@@ -290,12 +385,8 @@ impl RowSink for Window<'_> {
     async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), Refusal>, Error> {
         self.savepoint.set(self.session, self.doing).await?;
         let count = rows.len() as u64;
-        let sql = format!(
-            "{} WHERE ctid >= '{}'::tid AND ctid <= '{}'::tid",
-            self.insert,
-            self.places[rows.start],
-            self.places[rows.end - 1]
-        );
+        let (first, last) = (&self.places[rows.start], &self.places[rows.end - 1]);
+        let sql = self.statement.only(&self.order.between(first, last));
         let counted = self.session.client.execute(sql.as_str(), &[]).await;
         let error = match counted {
             Ok(counted) if counted == count => return Ok(Ok(())),
@@ -332,7 +423,11 @@ async fn told(
     let mut told = Vec::with_capacity(refused.len());
     for RefusedPlace { number, row, .. } in refused {
         let definition = match &row.facts.constraint {
-            Some(name) => definitions.of(session, &flow.target(), name).await?,
+            Some(name) => {
+                let target = flow.target();
+                let table = row.facts.table.as_deref().unwrap_or(&target);
+                definitions.of(session, table, name).await?
+            }
             None => None,
         };
         let place = Place {

@@ -9,27 +9,28 @@ use crate::plan::UnitPlan;
 use crate::source::Shard;
 
 impl Piece<'_> {
-    /// Inside the transaction: an empty staging table with all that may refuse a row. What several
-    /// streams have loaded of a shared unit is forgotten; if this transaction is not committed, it
-    /// is as if nothing had been.
-    pub(in crate::pipeline) async fn begin_carefully(&self, doing: &str) -> Result<(), Error> {
+    /// Inside the transaction: an empty staging table with all that may refuse a row. What was
+    /// loaded of the unit before is forgotten; if this transaction is not committed, it is as if
+    /// nothing had been. A target that rows go straight into is as it is.
+    pub(in crate::pipeline) async fn begin_carefully(
+        &self,
+        additions: &[String],
+        doing: &str,
+    ) -> Result<(), Error> {
         let run = self.context.run;
-        if self.unit.shared {
+        if self.is_whole() {
             let schema = &run.plan.settings.staging_schema;
             let table = qualified(schema, &self.unit.staging_table);
-            self.session
-                .execute(&format!("TRUNCATE {table}"), doing)
-                .await?;
+            // It may have its indexes already, and the CHECK of what it held.
+            let drop = format!("DROP TABLE IF EXISTS {table}");
+            self.session.execute(&drop, doing).await?;
             run.ledger
                 .forget_shards(self.session, &run.fence, &self.unit.key)
                 .await?;
-        } else {
-            for statement in &self.unit.create {
+            let create = self.unit.create.iter().chain(&self.unit.ready);
+            for statement in create.chain(additions) {
                 self.session.execute(statement, doing).await?;
             }
-        }
-        for statement in &self.unit.ready {
-            self.session.execute(statement, doing).await?;
         }
         // What is checked at COMMIT would refuse the unit and not the row.
         self.session
@@ -43,6 +44,9 @@ impl UnitPlan {
     /// The shards of a unit that one stream loads in the order of its files. What was cut into
     /// ranges for several streams, or was to be fed to them, is whole again.
     pub(in crate::pipeline) fn whole_shards(&self) -> Vec<Shard> {
+        if !self.shared {
+            return self.shards.clone();
+        }
         let mut found: Vec<Shard> = Vec::new();
         let mut at = 0;
         while at < self.shards.len() {

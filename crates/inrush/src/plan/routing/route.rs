@@ -99,6 +99,11 @@ impl RoutePlan {
             .any(|node| node.becomes == Becomes::Existing)
     }
 
+    /// Whether rows are copied into partitions that the target has, and nothing else is done.
+    pub fn only_copies_rows(&self) -> bool {
+        self.copies_rows() && self.new_partitions().next().is_none()
+    }
+
     /// What the plan says of it.
     pub fn words(&self) -> String {
         let count = self.new_partitions().count();

@@ -6,7 +6,7 @@ use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging::{
     self, BOUNDS_CHECK, Model, Storage, UnitBounds, Upper,
 };
-use crate::plan::switch_statements::{SwitchStep, expression};
+use crate::plan::switch_statements::{CopyRows, SwitchStep, expression};
 use crate::plan::{FlowPlan, switch_statements};
 
 /// What a partition takes, as SQL says it.
@@ -137,7 +137,7 @@ pub fn switch(
     staging_schema: &str,
     root: &str,
 ) -> Vec<SwitchStep> {
-    use SwitchStep::{CopyRows, Metadata};
+    use SwitchStep::Metadata;
     let staging = qualified(staging_schema, root);
     let target = flow.target();
     let mut steps = Vec::new();
@@ -182,10 +182,13 @@ pub fn switch(
             .map(|column| identifier(&column.name))
             .collect();
         let columns = columns.join(", ");
-        steps.push(CopyRows(format!(
-            "INSERT INTO {target} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM \
-             {staging}"
-        )));
+        steps.push(SwitchStep::CopyRows(CopyRows {
+            insert: format!(
+                "INSERT INTO {target} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM \
+                 {staging}"
+            ),
+            conflict: String::new(),
+        }));
     }
     steps.push(Metadata(format!("DROP TABLE {staging}")));
     steps
