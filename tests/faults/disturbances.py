@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -401,8 +402,8 @@ def file_changed(scene: Scene) -> Struck:
         return Struck("a file changed: too late", hit=False)
     path = scene.inrush.folder / "rows.tbl.0"
     before = path.stat()
-    number = scene.numbers.randrange(1_000)
     text = path.read_text()
+    number = int(scene.numbers.choice(re.findall(r"\|note ([0-9]+)\|", text)))
     changed = text.replace(f"|note {number}|", f"|NOTE {number}|")
     path.write_text(changed)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))
