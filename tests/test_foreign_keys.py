@@ -90,7 +90,9 @@ class Job:
         else:
             bounds: list[Value] = list(range(self.partitions + 1))
             settings |= {"partition_by": "k", "bounds": bounds}
-        text = package(self.database.url, flow("loaded", "rows.*.csv", **settings), **run)
+        text = package(
+            self.database.url, flow("loaded", "rows.*.csv", **settings), name="test", **run
+        )
         self.inrush.write("package.toml", text)
 
     def run(self, fault: str | None = None) -> Outcome:
@@ -176,7 +178,9 @@ def test_the_missing_row_comes_while_the_load_is_stopped(
     rows = [[str(k), str(n), "77" if n == 5 else "1", "1"] for k in range(2) for n in range(9)]
     for k in range(2):
         # A reject that is found before anything is sent, too.
-        inrush.write(f"rows.{k}.csv", text_of(HEADER, [*rows[k * 9 :][:9], [str(k), "x", "1", "1"]]))
+        inrush.write(
+            f"rows.{k}.csv", text_of(HEADER, [*rows[k * 9 :][:9], [str(k), "x", "1", "1"]])
+        )
     settings: dict[str, Value] = {"partition_by": "k", "bounds": [0, 1, 2], "mode": "append"}
     text = package(
         newest_database.url,

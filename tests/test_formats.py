@@ -285,7 +285,11 @@ def test_a_position_inside_a_character_is_a_reject(
     newest_database: Database, inrush: Inrush
 ) -> None:
     file = inrush.write("f.dat", "Ann Mueller DE\nJose GonzaléDE\nBob Ross    AT\n")
-    form: Value = {"fixed": [[1, 12], [13, 2]], "header": False, "extra_fields": "ignore"}
+    form: dict[str, Value] = {
+        "fixed": [[1, 12], [13, 2]],
+        "header": False,
+        "extra_fields": "ignore",
+    }
     columns: Value = ["name text", "country text"]
     limit: Value = {"rows_max": 1}
 

@@ -1,5 +1,7 @@
-"""Rows that are routed and refused: those that fit no partition, where only the server can tell,
-and those that partitions of the target refuse. It is asked row by row.
+"""Rows that are routed and refused.
+
+Those that fit no partition, where only the server can tell, and those that partitions of the target
+refuse. It is asked row by row.
 """
 
 from __future__ import annotations
@@ -135,8 +137,7 @@ class Job:
         database.execute(TARGET.format(name="loaded", later=later))
         database.execute(TARGET.format(name="expected", later=""))
         files = {
-            f"rows.{number}.csv": [self.row(chance) for _ in range(ROWS)]
-            for number in range(FILES)
+            f"rows.{number}.csv": [self.row(chance) for _ in range(ROWS)] for number in range(FILES)
         }
         for name, rows in files.items():
             inrush.write(name, text_of(HEADER, rows))

@@ -67,9 +67,7 @@ class Job:
         database.execute(SET_UP)
         for name, deferred in (("loaded", later), ("expected", "")):
             database.execute(
-                TABLE.format(
-                    name=name, later=deferred, partitioning=partitioning.format(name=name)
-                )
+                TABLE.format(name=name, later=deferred, partitioning=partitioning.format(name=name))
             )
         self.files = {
             f"rows.{number}.csv": [
@@ -116,7 +114,7 @@ class Job:
             "atomic": False,
             "rejects": {"rows_max": rows_max},
         }
-        text = package(self.database.url, flow("loaded", files, **settings), **run)
+        text = package(self.database.url, flow("loaded", files, **settings), name="test", **run)
         self.inrush.write("package.toml", text)
 
     def run(self, fault: str | None = None) -> Outcome:
@@ -224,9 +222,7 @@ def test_a_compressed_file_that_streams_share(
     newest_database: Database, inrush: Inrush, fault: str | None
 ) -> None:
     # Four ranges of the feed, and nearly each with rows that are refused.
-    job = Job(
-        newest_database, inrush, seed=7, files=1, rows=4000, filler=4000, duplicates="none"
-    )
+    job = Job(newest_database, inrush, seed=7, files=1, rows=4000, filler=4000, duplicates="none")
     job.write(compressed=True, streams=3)
     if fault:
         died = job.run(fault)

@@ -71,9 +71,7 @@ class Job:
         database.execute(SET_UP)
         for name, deferred in (("loaded", later), ("expected", "")):
             database.execute(
-                TABLE.format(
-                    name=name, later=deferred, partitioning=partitioning.format(name=name)
-                )
+                TABLE.format(name=name, later=deferred, partitioning=partitioning.format(name=name))
             )
         keys = self.chance.sample(range(1, FILES * ROWS + KEPT), FILES * ROWS)
         self.files = {
@@ -132,7 +130,9 @@ class Job:
             "key": ["id", "k"],
             "rejects": {"rows_max": rows_max},
         }
-        text = package(self.database.url, flow("loaded", "rows.*.csv", **settings), **run)
+        text = package(
+            self.database.url, flow("loaded", "rows.*.csv", **settings), name="test", **run
+        )
         self.inrush.write("package.toml", text)
 
     def run(self, fault: str | None = None) -> Outcome:
