@@ -107,7 +107,13 @@ pub async fn prepare(
 /// A lock that could not be had for planning may be that of another run of the package, at its
 /// switch: then that run is named.
 async fn held(control: &Session, package: &Package, error: PlanError) -> Error {
-    if !matches!(&error, PlanError::Destination(refused) if refused.is_blocked()) {
+    let is_blocked = match &error {
+        PlanError::Destination(refused) | PlanError::Ledger(LedgerError::Destination(refused)) => {
+            refused.is_blocked()
+        }
+        _ => false,
+    };
+    if !is_blocked {
         return error.into();
     }
     let Ok(run_key) = plan::run_key(control, package).await else {

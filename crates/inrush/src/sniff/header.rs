@@ -248,7 +248,7 @@ fn takes(facts: &ColumnFacts, decision: &Decision, field: &str) -> bool {
     );
     facts.candidates.iter().any(|candidate| {
         candidate.is_alive()
-            && (candidate.guess == decision.column_type
+            && (candidate.guess.is_kind_of(&decision.column_type)
                 || wants_number && candidate.guess == TypeGuess::Double)
             && candidate.takes(field.as_bytes())
     })

@@ -95,6 +95,15 @@ impl BooleanSpelling {
 }
 
 impl TypeGuess {
+    /// Whether both are the same, but for how booleans are spelled.
+    pub(super) fn is_kind_of(&self, other: &TypeGuess) -> bool {
+        let are_booleans = matches!(
+            (self, other),
+            (TypeGuess::Boolean { .. }, TypeGuess::Boolean { .. })
+        );
+        are_booleans || self == other
+    }
+
     /// In PostgreSQL's words.
     pub fn sql(&self) -> String {
         match self {

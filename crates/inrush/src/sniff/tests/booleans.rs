@@ -38,6 +38,16 @@ fn the_words_seen_are_the_words_taken() {
 }
 
 #[test]
+fn booleans_above_booleans_are_no_header() {
+    let guess = sniffed("a.csv", b"1,false,true\n2,true,true\n3,false,false\n");
+    assert_eq!(
+        columns(&guess),
+        "column_1 integer, column_2 boolean, column_3 boolean"
+    );
+    assert!(!guess.form.header);
+}
+
+#[test]
 fn who_wants_no_loss_told_takes_all_words() {
     let options = SniffOptions {
         format: crate::package::Format {
