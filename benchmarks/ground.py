@@ -257,6 +257,15 @@ def machine_lines(facts: dict[str, Any]) -> str:
     )
 
 
+def cells(measures: Sequence[Measure]) -> str:
+    """Return the columns of a table that tell of processors and memory."""
+    return (
+        f"{spread([one.client_cpu_s for one in measures])} "
+        f"| {spread([one.server_cpu_s for one in measures])} "
+        f"| {spread([one.client_resident_kib_max / 1024 for one in measures], 1)} |"
+    )
+
+
 def spread(values: Sequence[float], digits: int = 2) -> str:
     """Return a median with the ends of its values."""
     median, least, most = statistics.median(values), min(values), max(values)

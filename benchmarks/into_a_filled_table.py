@@ -12,13 +12,12 @@ from pathlib import Path
 
 import ground
 import ways
-from lineitem_vs_copy import expected_digest
 from ways import Way
 
 KEY = "ALTER TABLE lineitem ADD PRIMARY KEY (l_orderkey, l_linenumber)"
 
 
-def all_ways(files: Sequence[Path], stripped: Sequence[Path], *, streams: int) -> list[Way]:
+def all_ways(files: Sequence[Path], stripped: Sequence[Path], streams: int) -> list[Way]:
     """Return all ways; the first one is what the others are held against."""
     there = (
         f"CREATE TABLE lineitem ({', '.join(ground.LINEITEM)})",
@@ -37,17 +36,12 @@ def all_ways(files: Sequence[Path], stripped: Sequence[Path], *, streams: int) -
 
 def main() -> None:
     """Run it."""
-    options = ways.arguments((__doc__ or "").splitlines()[0]).parse_args()
-    with ground.ground(options) as (server, folder):
-        about = ground.machine(server)
-        files = ground.generate(folder, options.scale, options.parts)
-        stripped = ground.strip(files)
-        expected = expected_digest(server, stripped)
-        loaded = all_ways(files, stripped, streams=options.streams)
-        found = ways.measure(server, folder, loaded, expected, options.rounds)
-        title = "appended to a plain table that has rows"
-        size = sum(file.stat().st_size for file in files[1:])
-        ways.write_results(options, "into-a-filled-table", title, about, size, expected, found)
+    ways.run(
+        (__doc__ or "").splitlines()[0],
+        "into-a-filled-table",
+        "appended to a plain table that has rows",
+        all_ways,
+    )
 
 
 if __name__ == "__main__":

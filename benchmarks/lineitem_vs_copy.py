@@ -257,9 +257,7 @@ def page(
         speed = size / 1e6 / statistics.median(one.wall_s for one in found)
         lines.append(
             f"| {side} | {ground.spread([one.wall_s for one in found])} | {speed:.0f} "
-            f"| {ground.spread([one.client_cpu_s for one in found])} "
-            f"| {ground.spread([one.server_cpu_s for one in found])} "
-            f"| {ground.spread([one.client_resident_kib_max / 1024 for one in found], 1)} |"
+            f"| {ground.cells(found)}"
         )
     lines.append("")
     lines += [

@@ -12,14 +12,14 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-import ground
 import ways
-from lineitem_vs_copy import expected_digest
 from ways import PARTITIONED, Way
 
 
-def all_ways(files: Sequence[Path], one: Path, *, streams: int) -> list[Way]:
+def all_ways(files: Sequence[Path], stripped: Sequence[Path], streams: int) -> list[Way]:
     """Return all ways; the first one is what the others are held against."""
+    del stripped
+    one = join(files)
     count = len(files)
     cut = (PARTITIONED, f"bounds = {{ parts = {count} }}")
     return [
@@ -45,20 +45,12 @@ def join(files: Sequence[Path]) -> Path:
 
 def main() -> None:
     """Run it."""
-    options = ways.arguments((__doc__ or "").splitlines()[0]).parse_args()
-    with ground.ground(options) as (server, folder):
-        about = ground.machine(server)
-        files = ground.generate(folder, options.scale, options.parts)
-        stripped = ground.strip(files)
-        expected = expected_digest(server, stripped)
-        for file in stripped:
-            file.unlink()
-        one = join(files)
-        loaded = all_ways(files, one, streams=options.streams)
-        found = ways.measure(server, folder, loaded, expected, options.rounds)
-        title = f"one file and as many rows in {options.parts}"
-        size = one.stat().st_size
-        ways.write_results(options, "one-large-file", title, about, size, expected, found)
+    ways.run(
+        (__doc__ or "").splitlines()[0],
+        "one-large-file",
+        "one file and as many rows in even ones",
+        all_ways,
+    )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import ground
 import ways
-from lineitem_vs_copy import expected_digest
 from ways import PARTITIONED, Way
 
 FIRST_YEAR, YEARS = 1992, 7
@@ -33,8 +32,9 @@ def partitions() -> list[str]:
     return statements
 
 
-def all_ways(files: Sequence[Path], *, streams: int) -> list[Way]:
+def all_ways(files: Sequence[Path], stripped: Sequence[Path], streams: int) -> list[Way]:
     """Return all ways; the first one is what the others are held against."""
+    del stripped
     months = partitions()
     append = 'mode = "append"'
     return [
@@ -48,19 +48,12 @@ def all_ways(files: Sequence[Path], *, streams: int) -> list[Way]:
 
 def main() -> None:
     """Run it."""
-    options = ways.arguments((__doc__ or "").splitlines()[0]).parse_args()
-    with ground.ground(options) as (server, folder):
-        about = ground.machine(server)
-        files = ground.generate(folder, options.scale, options.parts)
-        stripped = ground.strip(files)
-        expected = expected_digest(server, stripped)
-        for file in stripped:
-            file.unlink()
-        loaded = all_ways(files, streams=options.streams)
-        found = ways.measure(server, folder, loaded, expected, options.rounds)
-        title = "verified, and routed to 84 partitions"
-        size = sum(file.stat().st_size for file in files)
-        ways.write_results(options, "verified-and-routed", title, about, size, expected, found)
+    ways.run(
+        (__doc__ or "").splitlines()[0],
+        "verified-and-routed",
+        "verified, and routed to 84 partitions",
+        all_ways,
+    )
 
 
 if __name__ == "__main__":

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import ground
 from ground import Measure
-from lineitem_vs_copy import drop, fresh
+from lineitem_vs_copy import drop, expected_digest, fresh
 from servers import Database, Server
 
 PARTITIONED = 'partition_by = "l_orderkey"'
@@ -37,6 +37,29 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--parts", type=int, default=4)
     parser.add_argument("--streams", type=int, default=2)
     return parser
+
+
+def run(
+    description: str,
+    name: str,
+    title: str,
+    ways_of: Callable[[Sequence[Path], Sequence[Path], int], list[Way]],
+) -> None:
+    """Measure ways to load lineitem and write what was found.
+
+    `ways_of` makes them of dbgen's files, of the same without their trailing delimiter, and of the
+    number of streams; all of them load the text that the first one loads.
+    """
+    options = arguments(description).parse_args()
+    with ground.ground(options) as (server, folder):
+        about = ground.machine(server)
+        files = ground.generate(folder, options.scale, options.parts)
+        stripped = ground.strip(files)
+        expected = expected_digest(server, stripped)
+        loaded = ways_of(files, stripped, options.streams)
+        text_bytes = sum(file.stat().st_size for file in loaded[0].files)
+        found = measure(server, folder, loaded, expected, options.rounds)
+        write_results(options, name, title, about, text_bytes, expected, found)
 
 
 def write_package(database: Database, way: Way, folder: Path) -> Path:
@@ -126,9 +149,7 @@ def write_results(
         lines.append(
             f"| {way} | {ground.spread([each.wall_s for each in one])} | {speed:.0f} "
             f"| {ground.spread(ratios[way])} "
-            f"| {ground.spread([each.client_cpu_s for each in one])} "
-            f"| {ground.spread([each.server_cpu_s for each in one])} "
-            f"| {ground.spread([each.client_resident_kib_max / 1024 for each in one], 1)} |"
+            f"| {ground.cells(one)}"
         )
     script = f"benchmarks/{name.replace('-', '_')}.py"
     lines += ["", f"Again: `make bench`, or `.venv/bin/python {script}`.", ""]
