@@ -28,6 +28,19 @@ CODES = {
     "P0001": "raised",
 }
 
+# What targets refer to, and the function of their triggers, which refuses some rows and changes
+# others.
+PARENTS_AND_GUARD = """
+CREATE TABLE parents (id int PRIMARY KEY);
+INSERT INTO parents SELECT generate_series(1, 50);
+CREATE FUNCTION guard() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.note = 'no' THEN RAISE EXCEPTION 'row % says no', NEW.id; END IF;
+    IF NEW.note = 'set' THEN NEW.note := 'changed'; END IF;
+    RETURN NEW;
+END $$;
+"""
+
 # By the names of the files, in the order in which they are loaded.
 Files = Mapping[str, Sequence[Sequence[str]]]
 

@@ -14,7 +14,7 @@ import pytest
 from command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
 from contents import contents, state
 from packages import flow, package
-from serial import assert_account, assert_rejects, insert, text_of
+from serial import PARENTS_AND_GUARD, assert_account, assert_rejects, insert, text_of
 from servers import Database
 from test_routing import Shape, assert_nothing_left_behind, make, month
 
@@ -96,16 +96,6 @@ def test_a_row_that_fits_no_partition_is_a_reject(
 
 HEADER = "k,id,parent,amount,note"
 INSERT = "INSERT INTO expected VALUES (%s::int, %s::int, %s::int, %s::int, %s)"
-SET_UP = """
-CREATE TABLE parents (id int PRIMARY KEY);
-INSERT INTO parents SELECT generate_series(1, 50);
-CREATE FUNCTION guard() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NEW.note = 'no' THEN RAISE EXCEPTION 'row % says no', NEW.id; END IF;
-    IF NEW.note = 'set' THEN NEW.note := 'changed'; END IF;
-    RETURN NEW;
-END $$;
-"""
 TARGET = """
 CREATE TABLE {name} (
     k int NOT NULL,
@@ -133,7 +123,7 @@ class Job:
         self.database = database
         self.inrush = inrush
         chance = random.Random(seed)  # noqa: S311
-        database.execute(SET_UP)
+        database.execute(PARENTS_AND_GUARD)
         database.execute(TARGET.format(name="loaded", later=later))
         database.execute(TARGET.format(name="expected", later=""))
         files = {

@@ -14,21 +14,11 @@ from command import LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
 from contents import Contents, contents
 from packages import Value, flow, package
 from pauses import GATE, closed_gate, wait_until
-from serial import Refused, assert_account, assert_rejects, insert, text_of
+from serial import PARENTS_AND_GUARD, Refused, assert_account, assert_rejects, insert, text_of
 from servers import Database
 
 HEADER = "id,parent,amount,note"
 INSERT = "INSERT INTO expected VALUES (%s::int, %s::int, %s::int, %s)"
-SET_UP = """
-CREATE TABLE parents (id int PRIMARY KEY);
-INSERT INTO parents SELECT generate_series(1, 50);
-CREATE FUNCTION guard() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NEW.note = 'no' THEN RAISE EXCEPTION 'row % says no', NEW.id; END IF;
-    IF NEW.note = 'set' THEN NEW.note := 'changed'; END IF;
-    RETURN NEW;
-END $$;
-"""
 TABLE = """
 CREATE TABLE {name} (
     id int PRIMARY KEY,
@@ -64,7 +54,7 @@ class Job:
         self.inrush = inrush
         self.rows = files * rows
         self.chance = random.Random(seed)  # noqa: S311
-        database.execute(SET_UP)
+        database.execute(PARENTS_AND_GUARD)
         for name, deferred in (("loaded", later), ("expected", "")):
             database.execute(
                 TABLE.format(name=name, later=deferred, partitioning=partitioning.format(name=name))
