@@ -21,9 +21,10 @@ pub fn read(path: &Path, overrides: &OverrideArguments) -> Result<Ready, Command
     for (name, url) in &overrides.connection {
         credentials::refuse_password(&format!("--connection {name}"), url)?;
     }
-    refuse_password_parameters(path, overrides)?;
-    read_trusted(
-        path,
+    let package = Package::read(path)?;
+    refuse_password_parameters(&package, overrides)?;
+    resolved(
+        &package,
         &Overrides {
             parameters: overrides.set.clone(),
             connections: overrides.connection.clone(),
@@ -33,13 +34,9 @@ pub fn read(path: &Path, overrides: &OverrideArguments) -> Result<Ready, Command
 
 /// A parameter that is given as an argument is as open as the argument.
 fn refuse_password_parameters(
-    path: &Path,
+    package: &Package,
     overrides: &OverrideArguments,
 ) -> Result<(), CommandError> {
-    if overrides.set.is_empty() {
-        return Ok(());
-    }
-    let package = Package::read(path)?;
     let given = overrides.connection.iter().map(|(_, url)| url.as_str());
     let urls = package.connections.values().map(|known| known.url.as_str());
     for url in urls.chain(given) {
@@ -66,7 +63,11 @@ fn refuse_password_parameters(
 
 /// As [`read`], for values that no other user can see.
 pub fn read_trusted(path: &Path, overrides: &Overrides) -> Result<Ready, CommandError> {
-    let package = Package::read(path)?;
+    resolved(&Package::read(path)?, overrides)
+}
+
+/// Puts the values into a package that was read from a file.
+fn resolved(package: &Package, overrides: &Overrides) -> Result<Ready, CommandError> {
     let folder = package
         .origin
         .folder()
@@ -75,7 +76,7 @@ pub fn read_trusted(path: &Path, overrides: &Overrides) -> Result<Ready, Command
     for (_, url) in &mut overrides.connections {
         *url = from_here(url);
     }
-    ready(&package, &overrides, folder)
+    ready(package, &overrides, folder)
 }
 
 /// Puts the values into a package and checks it.

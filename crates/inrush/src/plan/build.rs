@@ -92,6 +92,7 @@ pub async fn build(
     for (flow, (schema, table)) in package.flows.iter().zip(&names) {
         let planner = FlowPlanner {
             session,
+            server: &server,
             package,
             options,
             flow,

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
+use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::staging::{Model, Storage};
@@ -28,6 +29,8 @@ use crate::verify::{self, VerifyColumn, VerifyPlan};
 pub struct FlowPlanner<'a> {
     /// Asks the catalog.
     pub session: &'a Session,
+    /// What the server says of itself.
+    pub server: &'a ServerFacts,
     /// The package.
     pub package: &'a Package,
     /// What is known beside it.
@@ -419,11 +422,7 @@ impl FlowPlanner<'_> {
         resolved: &columns::ResolvedColumns,
     ) -> Result<VerifyPlan, PlanError> {
         let level = self.flow.verify.unwrap_or(self.package.run.verify);
-        let sql = "SELECT current_setting('server_encoding') = 'UTF8'";
-        let rows = self
-            .session
-            .query(sql, &[], "asking for the database's encoding");
-        let is_utf8 = rows.await?[0].get(0);
+        let is_utf8 = self.server.is_utf8;
         if level == Verify::Rows {
             let (statement, expected) = verify::self_test(is_utf8);
             let rows = self

@@ -27,6 +27,8 @@ pub struct ServerFacts {
     pub role: String,
     /// The database.
     pub database: String,
+    /// The database keeps texts in UTF-8.
+    pub is_utf8: bool,
 }
 
 const SETTINGS_OF_INTEREST: &[&str] = &[
@@ -61,7 +63,8 @@ pub async fn inspect(
                     current_setting('max_locks_per_transaction')::int8 * \
                     (current_setting('max_connections')::int8 + \
                      current_setting('max_prepared_transactions')::int8), \
-                    current_user::text, current_database()::text",
+                    current_user::text, current_database()::text, \
+                    current_setting('server_encoding') = 'UTF8'",
             &[],
             "asking the server what it is",
         )
@@ -109,6 +112,7 @@ pub async fn inspect(
         settings,
         role: row.get(7),
         database: row.get(8),
+        is_utf8: row.get(9),
     })
 }
 
