@@ -123,6 +123,16 @@ class Proxy:
             self._commits = 0
             self.trouble = trouble
 
+    def strike(self, trouble: Trouble) -> None:
+        """Go wrong now, on all connections that there are; those that come later are not hit."""
+        trouble.is_chosen = True
+        self.begin(trouble)
+        with self._lock:
+            hit = list(self._connections)
+        for one in hit:
+            one.strike(trouble)
+        trouble.struck.set()
+
     def counted(self) -> tuple[int, int]:
         """Return the bytes and the COMMITs that clients sent since it was begun."""
         with self._lock:
@@ -178,6 +188,8 @@ class Proxy:
                     self._strike(trouble, connection)
                 self._wait_while_stalled(connection)
                 connection.client.sendall(block)
+            # Trouble may have closed the server's end, of which the client is to hear nothing.
+            self._wait_while_stalled(connection)
             connection.client.shutdown(socket.SHUT_WR)
 
     def _look(self, block: bytes, tail: bytes) -> tuple[int, Trouble | None]:
