@@ -69,6 +69,34 @@ class Outcome:
         return sorted(found, key=lambda reject: (reject["file"], reject["byte_offset"]))
 
 
+class StillRunning(subprocess.TimeoutExpired):
+    """A command that does not end, with what its threads wait for."""
+
+    def __init__(self, words: list[str], seconds: float, process: int) -> None:
+        """Look at its threads while they are there."""
+        super().__init__(words, seconds)
+        self.threads = "\n".join(
+            f"{task.name} {_said(task / 'comm')}: {_state(task)}, in {_said(task / 'wchan')}"
+            for task in sorted(Path(f"/proc/{process}/task").glob("*"))
+        )
+
+    def __str__(self) -> str:
+        """Tell both."""
+        return f"{super().__str__()}\n{self.threads}"
+
+
+def _said(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return "?"
+
+
+def _state(task: Path) -> str:
+    lines = _said(task / "status").splitlines()
+    return next((line for line in lines if line.startswith("State:")), "State: ?")
+
+
 @dataclass(frozen=True)
 class Running:
     """A command that runs."""
@@ -83,7 +111,10 @@ class Running:
 
     def wait(self, seconds: float = 60) -> Outcome:
         """Wait until it ends."""
-        output, errors = self.process.communicate(timeout=seconds)
+        try:
+            output, errors = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise StillRunning(self.words, seconds, self.process.pid) from None
         return Outcome(self.words, self.process.returncode, output, errors, self.folder)
 
     def __enter__(self) -> Running:

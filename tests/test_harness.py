@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import struct
+
 import pytest
 
 from contents import assert_same_rows, differing_rows
+from faults.proxy import Proxy
 from servers import Database
 
 
@@ -45,3 +50,23 @@ def test_psql_copies_a_file(database: Database, tmp_path: object) -> None:
         file.write("1\tone\n2\t\\N\n")
     database.psql(f"\\copy copied FROM '{path}'")
     assert database.rows("SELECT * FROM copied ORDER BY id") == [(1, "one"), (2, None)]
+
+
+@pytest.mark.parametrize("resetting", ["server", "client"])
+def test_the_proxy_passes_a_reset_on(resetting: str) -> None:
+    """One end is reset while nothing is on its way: the other one is told."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        Proxy(listener.getsockname()[1]) as proxy,
+    ):
+        client = socket.create_connection(("127.0.0.1", proxy.port), timeout=30)
+        server, _ = listener.accept()
+        server.settimeout(30)
+        client.sendall(b"hello")
+        assert server.recv(5) == b"hello"
+        one, other = (server, client) if resetting == "server" else (client, server)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        one.close()
+        with contextlib.suppress(ConnectionResetError):
+            assert other.recv(1) == b""
+        other.close()

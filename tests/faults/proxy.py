@@ -6,6 +6,7 @@ import contextlib
 import socket
 import struct
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -77,6 +78,20 @@ class Connection:
         _reset(self.server)
 
 
+@contextlib.contextmanager
+def _passing_resets_on(connection: Connection) -> Iterator[None]:
+    """Tell both ends where one of them has reset its connection.
+
+    A backend that is killed while bytes for it are on their way is such an end: a client that
+    heard nothing of it would wait for an answer without an end. Only trouble keeps it from one.
+    """
+    try:
+        yield
+    except OSError:
+        if not connection.stalled.is_set():
+            connection.close()
+
+
 def _reset(one: socket.socket) -> None:
     """Close a socket so that its peer is told at once, whatever is on the way."""
     with contextlib.suppress(OSError):
@@ -107,6 +122,16 @@ class Proxy:
             self._sent_bytes = 0
             self._commits = 0
             self.trouble = trouble
+
+    def strike(self, trouble: Trouble) -> None:
+        """Go wrong now, on all connections that there are; those that come later are not hit."""
+        trouble.is_chosen = True
+        self.begin(trouble)
+        with self._lock:
+            hit = list(self._connections)
+        for one in hit:
+            one.strike(trouble)
+        trouble.struck.set()
 
     def counted(self) -> tuple[int, int]:
         """Return the bytes and the COMMITs that clients sent since it was begun."""
@@ -139,7 +164,7 @@ class Proxy:
 
     def _to_server(self, connection: Connection) -> None:
         tail = b""
-        with contextlib.suppress(OSError):
+        with _passing_resets_on(connection):
             while block := connection.client.recv(BLOCK_BYTES):
                 self._wait_while_stalled(connection)
                 passed, trouble = self._look(block, tail)
@@ -156,13 +181,15 @@ class Proxy:
             connection.server.shutdown(socket.SHUT_WR)
 
     def _to_client(self, connection: Connection) -> None:
-        with contextlib.suppress(OSError):
+        with _passing_resets_on(connection):
             while block := connection.server.recv(BLOCK_BYTES):
                 if connection.answer_lost is not None:
                     trouble, connection.answer_lost = connection.answer_lost, None
                     self._strike(trouble, connection)
                 self._wait_while_stalled(connection)
                 connection.client.sendall(block)
+            # Trouble may have closed the server's end, of which the client is to hear nothing.
+            self._wait_while_stalled(connection)
             connection.client.shutdown(socket.SHUT_WR)
 
     def _look(self, block: bytes, tail: bytes) -> tuple[int, Trouble | None]:

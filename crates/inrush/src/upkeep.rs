@@ -6,6 +6,10 @@ use crate::error::Error;
 use crate::ledger::{self, Account, Ledger, RunRecord, UnitRecord};
 use crate::pipeline;
 
+/// How long somebody else's lock on a staging table is waited for: whoever reads one, or holds it in the
+/// middle of a switch, may stand still.
+const PATIENCE: &str = "SET lock_timeout = '5s'";
+
 /// A run that stopped before its switch, or that is at work now.
 #[derive(Clone, Debug)]
 pub struct StoppedRun {
@@ -42,6 +46,9 @@ pub struct Which {
 pub fn status(address: &Address, which: &Which) -> Result<Vec<StoppedRun>, Error> {
     pipeline::runtime()?.block_on(async {
         let session = Session::open(address, "inrush status").await?;
+        session
+            .execute(PATIENCE, "looking for stopped runs")
+            .await?;
         let found = find(&session, which).await?;
         session.close().await;
         Ok(found)
@@ -53,6 +60,9 @@ pub fn status(address: &Address, which: &Which) -> Result<Vec<StoppedRun>, Error
 pub fn cleanup(address: &Address, which: &Which) -> Result<Vec<StoppedRun>, Error> {
     pipeline::runtime()?.block_on(async {
         let session = Session::open(address, "inrush cleanup").await?;
+        session
+            .execute(PATIENCE, "looking for stopped runs")
+            .await?;
         let mut removed = Vec::new();
         for stopped in find(&session, which).await? {
             // Forgetting what went straight in would load it twice: only who names the run may.
@@ -132,6 +142,7 @@ async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Resul
         .await?;
     let doing = "removing what a stopped run left";
     session.execute("BEGIN", doing).await?;
+    session.execute(PATIENCE, doing).await?;
     // Read anew: a backend of the run may have committed until it was ended.
     for unit in book.units(session, taken.run_id).await? {
         if unit.straight || !unit.stands {

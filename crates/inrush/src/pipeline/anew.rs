@@ -46,6 +46,10 @@ async fn forget(context: &Context<'_>, session: &Session, unit: &UnitPlan) -> Re
     let table = qualified(&run.plan.settings.staging_schema, &unit.staging_table);
     session.execute("BEGIN", doing).await?;
     run.ledger.hold_fence(session, &run.fence).await?;
+    // Somebody else may read the table, and not end.
+    let patience = run.plan.settings.lock_timeout_ms;
+    let patience = format!("SET LOCAL lock_timeout = {patience}");
+    session.execute(&patience, doing).await?;
     session
         .execute(&format!("DROP TABLE IF EXISTS {table}"), doing)
         .await?;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::anew::load_in_file_order;
 use super::careful::{Need, SwitchRows};
-use super::context::Context;
+use super::context::{Context, INTERRUPT_TIMEOUT};
 use super::coverage;
 use super::expectations;
 use super::recheck;
@@ -25,9 +25,8 @@ use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
 const SETTLE_TRIES: u32 = 30;
 const SETTLE_PAUSE: Duration = Duration::from_secs(1);
 const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
-
-/// How long a switch that is stopped may take to be undone.
-const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long the server is given to say it, with the patience and the end of backends that this takes.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Checks, switches and analyzes.
 pub async fn conclude(
@@ -37,7 +36,8 @@ pub async fn conclude(
     summary: &mut Summary,
 ) -> Result<(), Error> {
     let started = Instant::now();
-    let (mut targets, mut verified) = verify(context, control, summary).await?;
+    let verifying = verify(context, control, summary);
+    let (mut targets, mut verified) = context.unless_stopped(verifying).await?;
     let names: Vec<String> = context
         .run
         .plan
@@ -67,9 +67,11 @@ pub async fn conclude(
             Ok(done) => break done,
             Err(SwitchError::Refused { flow, source }) if careful.add(flow) => {
                 careful.take_back()?;
-                in_file_order(context, control, flow, source, summary).await?;
+                let loading = in_file_order(context, control, flow, source, summary);
+                context.unless_stopped(loading).await?;
                 // Units that were loaded anew may hold fewer rows.
-                (targets, verified) = verify(context, control, summary).await?;
+                let verifying = verify(context, control, summary);
+                (targets, verified) = context.unless_stopped(verifying).await?;
             }
             Err(SwitchError::Careful(error)) => {
                 summary.rejected(careful.told());
@@ -249,15 +251,11 @@ async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> 
         return Err(error.into());
     }
     for _ in 0..SETTLE_TRIES {
-        if let Ok(session) = Session::open(context.address, "inrush settle").await {
-            let switched = was_switched(context, &session).await;
-            session.close().await;
-            match switched {
-                Ok(true) => return Ok(()),
-                Ok(false) => return Err(error.into()),
-                // It went away again, or something holds the run still: once more.
-                Err(_) => {}
-            }
+        match tokio::time::timeout(SETTLE_TIMEOUT, was_switched(context)).await {
+            Ok(Ok(true)) => return Ok(()),
+            Ok(Ok(false)) => return Err(error.into()),
+            // It is not there yet, went away again, or something holds the run still: once more.
+            Ok(Err(_)) | Err(_) => {}
         }
         if context.stop.asked() == Some(StopReason::Interrupted) {
             break;
@@ -270,9 +268,16 @@ async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> 
     .into())
 }
 
-/// Asks the ledger. The backend of the lost connection may still be at its COMMIT, or hold the run
-/// without ever hearing from us again: it is given a while, and then ended.
-async fn was_switched(context: &Context<'_>, session: &Session) -> Result<bool, Error> {
+/// Asks the ledger over a new connection. The backend of the lost one may still be at its COMMIT, or
+/// hold the run without ever hearing from us again: it is given a while, and then ended.
+async fn was_switched(context: &Context<'_>) -> Result<bool, Error> {
+    let session = Session::open(context.address, "inrush settle").await?;
+    let switched = ask_ledger(context, &session).await;
+    session.close().await;
+    switched
+}
+
+async fn ask_ledger(context: &Context<'_>, session: &Session) -> Result<bool, Error> {
     let run = context.run;
     let patience = format!("SET lock_timeout = {}", SETTLE_PATIENCE.as_millis());
     session
@@ -289,20 +294,20 @@ async fn was_switched(context: &Context<'_>, session: &Session) -> Result<bool, 
 /// The rows are in: what ANALYZE says no longer changes that.
 async fn analyze(context: &Context<'_>, control: &Session, summary: &mut Summary) {
     for flow in &context.run.plan.flows {
-        if let Some(StopReason::Interrupted) = context.stop.asked() {
-            summary.note(format!(
-                "{} was not analyzed: the run was stopped",
-                flow.target()
-            ));
-            continue;
-        }
         let target = flow.target();
         let Some(statement) = statistics::of_target(&context.run.plan, flow) else {
             continue;
         };
-        let analyzed = control.execute(&statement, "analyzing").await;
+        let analyzing = async { Ok(control.execute(&statement, "analyzing").await?) };
+        let analyzed = match context.stop.asked() {
+            Some(_) => Err(Error::Interrupted),
+            None => context.unless_stopped(analyzing).await,
+        };
         match analyzed {
             Ok(()) => context.notice(Event::Analyzed { target }),
+            Err(Error::Interrupted) => {
+                summary.note(format!("{target} was not analyzed: the run was stopped"));
+            }
             Err(error) => {
                 let note = format!("{target} was not analyzed: {error}");
                 context.notice(Event::Note { text: note.clone() });

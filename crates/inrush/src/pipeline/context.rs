@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::feeding::FedFile;
 use super::reject_count::RejectCount;
@@ -10,12 +11,16 @@ use super::sharing::Sharing;
 use super::turns::Turns;
 use crate::cancel::Stop;
 use crate::destination::postgres::{Address, Session};
+use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::Fault;
 use crate::ledger::{Fence, Ledger, RunRecord, ShardRecord, UnitRecord};
 use crate::pace::Pace;
 use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::report::RunFolder;
+
+/// How long what is stopped may take to be undone.
+pub const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A run that is planned and entered into the ledger.
 pub struct PreparedRun {
@@ -97,5 +102,35 @@ impl Context<'_> {
     pub fn notice(&self, event: Event) {
         self.run.folder.notice(&event);
         self.observer.notice(&event);
+    }
+
+    /// Does something by the control session, no longer than until the run is asked to stop: what is
+    /// under way then is undone.
+    pub async fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            _ = self.stop.wait() => {
+                self.undo_in_time().await;
+                Err(Error::Interrupted)
+            }
+        }
+    }
+
+    /// Ends what the control session does, if the server answers in time. If it does not, the end of the
+    /// connection undoes it.
+    pub async fn undo_in_time(&self) {
+        let control = &self.run.control;
+        let undone = async {
+            // A statement may have minutes to go.
+            control.cancel(self.address).await?;
+            control
+                .execute("ROLLBACK", "undoing what was stopped")
+                .await
+        };
+        let _ = tokio::time::timeout(INTERRUPT_TIMEOUT, undone).await;
     }
 }

@@ -34,6 +34,7 @@ mod splitting;
 mod straight;
 mod streams;
 mod summary;
+mod threads;
 mod trailer;
 mod turns;
 mod verifying;
@@ -41,8 +42,6 @@ mod work;
 
 use std::path::PathBuf;
 use std::time::Instant;
-
-use tokio::runtime::Runtime;
 
 use crate::cancel::Stop;
 use crate::destination::postgres::{ConnectionDefaults, Session};
@@ -56,6 +55,7 @@ use crate::report::{EmbeddedReport, Outcome, RunReport};
 use crate::source::Pipes;
 
 use self::summary::Summary;
+pub(crate) use self::threads::runtime;
 
 /// What a run is told beside its package. The caller reads the environment; the library does not.
 pub struct RunOptions<'a> {
@@ -178,7 +178,6 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
     prepared.folder.notice(&finished);
     options.observer.notice(&finished);
     runtime.block_on(prepared.control.close());
-    runtime.shutdown_background();
     match error {
         Some(error) => Err(Failure {
             error,
@@ -239,16 +238,6 @@ fn plan_options<'a>(
         is_replay: options.replays.is_some(),
         unlocked,
     }
-}
-
-/// The connections' own threads: they copy blocks into sockets while streams convert the next.
-pub(crate) fn runtime() -> Result<Runtime, Error> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .thread_name("inrush-socket")
-        .enable_all()
-        .build()
-        .map_err(|source| Error::Threads { source })
 }
 
 /// Whether a plan has nothing left to do.

@@ -215,7 +215,8 @@ async fn enter(
             let is_planned = keepable.contains(unit.unit_key.as_str());
             is_planned && unit.is_kept(&plan.settings.staging_schema)
         });
-    drop_units(control, ledger, record.run_id, &dropped).await?;
+    let patience_ms = plan.settings.lock_timeout_ms;
+    drop_units(control, ledger, record.run_id, &dropped, patience_ms).await?;
     for file in touched {
         ledger.touch_file(control, record.run_id, file).await?;
     }
@@ -239,12 +240,16 @@ async fn drop_units(
     ledger: &Ledger,
     run_id: i64,
     units: &[UnitRecord],
+    lock_timeout_ms: u32,
 ) -> Result<(), Error> {
     if units.is_empty() {
         return Ok(());
     }
     let doing = "dropping units that the plan has no use for";
     control.execute("BEGIN", doing).await?;
+    // Somebody else may read such a table, and not end.
+    let patience = format!("SET LOCAL lock_timeout = {lock_timeout_ms}");
+    control.execute(&patience, doing).await?;
     // What has the name of a unit's table and is another one is not ours.
     for unit in units.iter().filter(|unit| unit.stands && !unit.straight) {
         let table = qualified(&unit.staging_schema, &unit.staging_table);
@@ -414,7 +419,8 @@ async fn forget_lost_rejects(
             }
         }
     }
-    drop_units(control, ledger, run.run_id, &lost).await?;
+    let patience_ms = plan.settings.lock_timeout_ms;
+    drop_units(control, ledger, run.run_id, &lost, patience_ms).await?;
     for unit in &lost {
         entered.units_kept.remove(&unit.unit_key);
         let of_others = |(key, _): &(String, String), _: &mut ShardRecord| *key != unit.unit_key;

@@ -21,6 +21,10 @@ pub async fn create_missing(run: &PreparedRun) -> Result<(), Error> {
             let doing = format!("making the staging table of {}", flow.target());
             run.control.execute("BEGIN", &doing).await?;
             run.ledger.hold_fence(&run.control, &run.fence).await?;
+            // It is made like the target, on which somebody may hold a lock.
+            let patience = run.plan.settings.lock_timeout_ms;
+            let patience = format!("SET LOCAL lock_timeout = {patience}");
+            run.control.execute(&patience, &doing).await?;
             for statement in &unit.create {
                 run.control.execute(statement, &doing).await?;
             }

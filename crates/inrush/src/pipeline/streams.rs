@@ -13,7 +13,7 @@ use super::replicas::Replicas;
 use super::results::StreamResult;
 use super::shared_unit;
 use super::summary::Summary;
-use crate::cancel::StopReason;
+use crate::cancel::{Stop, StopReason};
 use crate::destination::postgres::Session;
 use crate::error::Error;
 use crate::meter::nanoseconds;
@@ -27,20 +27,30 @@ pub fn run(runtime: &Runtime, context: &Context<'_>, summary: &mut Summary) -> R
     let queue = Mutex::new(remaining_work(context));
     let started = Instant::now();
     // The first look is before the first row.
-    let replicas = runtime.block_on(Replicas::watch(context))?;
+    let replicas = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            replicas = Replicas::watch(context) => replicas,
+            _ = context.stop.wait() => Err(Error::Interrupted),
+        }
+    })?;
     let loaded = Notify::new();
     let (results, watched) = std::thread::scope(|scope| {
         let mut threads = Vec::new();
         let mut results: Vec<StreamResult> = Vec::new();
         let watching = replicas.map(|replicas| {
             let loaded = &loaded;
-            scope.spawn(move || runtime.block_on(replicas.go_on(context, loaded)))
+            scope.spawn(move || {
+                let _fall = Fall(context.stop);
+                runtime.block_on(replicas.go_on(context, loaded))
+            })
         });
         for number in 1..=context.run.plan.streams {
             let queue = &queue;
             let spawned = std::thread::Builder::new()
                 .name(format!("inrush-stream-{number}"))
                 .spawn_scoped(scope, move || {
+                    let _fall = Fall(context.stop);
                     runtime.block_on(stream(context, number, queue, started))
                 });
             match spawned {
@@ -78,7 +88,19 @@ pub fn run(runtime: &Runtime, context: &Context<'_>, summary: &mut Summary) -> R
     }
     match first_error {
         Some(error) => Err(error),
-        None => runtime.block_on(finish_shared(context, summary)),
+        None => runtime.block_on(context.unless_stopped(finish_shared(context, summary))),
+    }
+}
+
+/// A thread that falls lets the others stop and go on from where they wait for it: what it was for,
+/// such as to end their pause, nobody does any more.
+struct Fall<'a>(&'a Stop);
+
+impl Drop for Fall<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.ask(StopReason::Failed);
+        }
     }
 }
 
@@ -214,4 +236,26 @@ async fn work_off(
     }
     session.close().await;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_falls_stops_the_others() {
+        let stop = Stop::default();
+        let fallen = std::thread::scope(|scope| {
+            let falling = || {
+                let _fall = Fall(&stop);
+                panic!("a bug");
+            };
+            let ended = || drop(Fall(&stop));
+            scope.spawn(ended).join().expect("no panic");
+            assert_eq!(stop.asked(), None);
+            scope.spawn(falling).join()
+        });
+        assert!(fallen.is_err());
+        assert_eq!(stop.asked(), Some(StopReason::Failed));
+    }
 }

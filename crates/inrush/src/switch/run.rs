@@ -112,7 +112,7 @@ async fn attempt(
             .client
             .batch_execute("SET CONSTRAINTS ALL IMMEDIATE");
         checked.await.map_err(|error| {
-            let error = DestinationError::from_driver(error, doing);
+            let error = session.error(error, doing);
             refused(target.flow, error)
         })?;
     }
@@ -308,7 +308,7 @@ async fn user_statements(
                     count => format!("statement {} of {count} of {setting}", index + 1),
                 },
                 statement: shortened(statement),
-                source: Box::new(DestinationError::from_driver(error, doing)),
+                source: Box::new(session.error(error, doing)),
             })?;
     }
     search_path::our_own(session, doing).await?;
@@ -386,7 +386,7 @@ pub(super) async fn copy_rows(
 ) -> Result<CopiedRows, SwitchError> {
     let counted = session.client.execute(sql, &[]).await;
     let counted = counted.map_err(|error| {
-        let error = DestinationError::from_driver(error, doing);
+        let error = session.error(error, doing);
         refused(flow, error)
     })?;
     Ok(CopiedRows {

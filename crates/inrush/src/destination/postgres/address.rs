@@ -69,6 +69,13 @@ pub struct Keepalive {
     pub user_timeout: Option<Duration>,
 }
 
+impl Keepalive {
+    /// After how long a silence a peer that is gone is found out; never, where none is asked.
+    pub fn patience(&self) -> Option<Duration> {
+        self.idle.map(|idle| idle + self.interval * self.count)
+    }
+}
+
 /// One of the servers that an address names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -444,7 +451,9 @@ mod tests {
         let keepalive = parse("keepalives_idle=5&keepalives_interval=2&keepalives_count=3");
         assert_eq!(keepalive.idle, Some(Duration::from_secs(5)));
         assert_eq!(keepalive.user_timeout, Some(Duration::from_secs(11)));
+        assert_eq!(keepalive.patience(), Some(Duration::from_secs(11)));
         assert_eq!(parse("keepalives=0").idle, None);
+        assert_eq!(parse("keepalives=0").patience(), None);
         assert_eq!(parse("tcp_user_timeout=0").user_timeout, None);
     }
 }

@@ -103,7 +103,7 @@ impl<'session> CopyWriter<'session> {
             .client
             .copy_in::<_, Bytes>(statement)
             .await
-            .map_err(|error| DestinationError::from_driver(error, doing.clone()))?;
+            .map_err(|error| session.error(error, doing.clone()))?;
         Ok(CopyWriter {
             session,
             sink: Box::pin(sink),
@@ -139,17 +139,13 @@ impl<'session> CopyWriter<'session> {
     /// Ends the COPY; the server's own count of its rows.
     pub async fn finish(mut self) -> Result<u64, CopyStop> {
         let finished = self.sink.as_mut().finish().await;
-        finished.map_err(|error| {
-            CopyStop::Failed(DestinationError::from_driver(error, self.doing.clone()))
-        })
+        finished.map_err(|error| CopyStop::Failed(self.session.error(error, self.doing.clone())))
     }
 
     /// The refusal that the server sent; ending the COPY is how the driver hands it out.
     async fn refusal(&mut self) -> CopyStop {
         match self.sink.as_mut().finish().await {
-            Err(error) => {
-                CopyStop::Failed(DestinationError::from_driver(error, self.doing.clone()))
-            }
+            Err(error) => CopyStop::Failed(self.session.error(error, self.doing.clone())),
             Ok(_) => CopyStop::Failed(DestinationError::Lost {
                 doing: self.doing.clone(),
                 reason: "the server ended the COPY early".to_owned(),

@@ -180,7 +180,7 @@ fn mend(code: &SqlState) -> Option<&'static str> {
         Some("name a type that the database knows, such as bigint, numeric(12,2), date or text")
     } else if *code == SqlState::LOCK_NOT_AVAILABLE {
         Some(
-            "somebody holds a lock on the target for longer than run.lock_timeout_ms; the same \
+            "somebody holds a lock for longer than it is waited for (run.lock_timeout_ms); the same \
              command tries again, and keeps what is loaded",
         )
     } else if *code == SqlState::CHECK_VIOLATION

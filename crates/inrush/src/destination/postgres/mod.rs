@@ -26,6 +26,7 @@ pub mod swap;
 pub mod tls;
 pub mod types;
 pub mod unit;
+mod vigil;
 
 pub use address::{Address, ConnectionDefaults, SslMode};
 pub use error::DestinationError;

@@ -1,5 +1,6 @@
 //! A connection that is ours: tagged, watched, with its settings made.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use super::copy::BLOCK_BYTES;
 use super::error::{DestinationError, chain};
 use super::socket::{SocketWatch, Watched, WatchedTls};
 use super::tls;
+use super::vigil::{self, Backend};
 use crate::pace::Pace;
 
 /// How long a connection may take to end.
@@ -89,55 +91,39 @@ impl Session {
     ) -> Result<Session, DestinationError> {
         let mut config = address.config_for(place);
         config.application_name(application_name);
+        let no_answer = |reason: &str, hint: &str| DestinationError::Connect {
+            server: place.describe(),
+            reason: format!("{reason} within {} s", address.connect_timeout.as_secs()),
+            hint: hint.to_owned(),
+            source: None,
+        };
         let attempt =
             tokio::time::timeout(address.connect_timeout, connect(&config, address, place)).await;
-        let (client, connection, watch) = match attempt {
+        let (client, link, watch) = match attempt {
             Ok(connected) => connected?,
             Err(_) => {
-                return Err(DestinationError::Connect {
-                    server: place.describe(),
-                    reason: format!("no answer within {} s", address.connect_timeout.as_secs()),
-                    hint: "check host and port, and whether a firewall drops the packets"
-                        .to_owned(),
-                    source: None,
-                });
+                return Err(no_answer(
+                    "no answer",
+                    "check host and port, and whether a firewall drops the packets",
+                ));
             }
         };
-        let doing = "making the session's settings";
-        client
-            .batch_execute(SETTINGS)
-            .await
-            .map_err(|error| DestinationError::from_driver(error, doing))?;
-        let row = client
-            .query_one(
-                "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery(), \
-                        pg_catalog.current_setting('session_replication_role') = 'replica'",
-                &[],
-            )
-            .await
-            .map_err(|error| DestinationError::from_driver(error, doing))?;
-        if row.get(2) {
-            // Foreign keys are not checked there and triggers do not fire. Who may not set it is
-            // told before anything is loaded.
-            let set = "SET session_replication_role = origin";
-            if let Err(error) = client.batch_execute(set).await
-                && error.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE)
-            {
-                return Err(DestinationError::from_driver(error, doing));
+        let connection = spawn(link, address, place, &watch);
+        let settling = settle_in(&client, address, place);
+        match tokio::time::timeout(address.connect_timeout, settling).await {
+            Ok(settled) => watch.served_by(settled?),
+            Err(_) => {
+                connection.abort();
+                return Err(no_answer(
+                    "it took the connection, and answered no statement",
+                    "is the server overloaded, or does a proxy stand before it?",
+                ));
             }
-        }
-        if address.places.len() > 1 && row.get(1) {
-            return Err(DestinationError::Connect {
-                server: place.describe(),
-                reason: "it is a standby (in recovery)".to_owned(),
-                hint: "name the primary among the hosts".to_owned(),
-                source: None,
-            });
         }
         Ok(Session {
             client,
+            backend_process_id: watch.backend().map_or(0, |backend| backend.process_id),
             watch,
-            backend_process_id: row.get(0),
             pace: Arc::default(),
             connection,
         })
@@ -148,7 +134,7 @@ impl Session {
         self.client
             .batch_execute(sql)
             .await
-            .map_err(|error| DestinationError::from_driver(error, doing))
+            .map_err(|error| self.error(error, doing))
     }
 
     /// Runs a query.
@@ -161,7 +147,25 @@ impl Session {
         self.client
             .query(sql, parameters)
             .await
-            .map_err(|error| DestinationError::from_driver(error, doing))
+            .map_err(|error| self.error(error, doing))
+    }
+
+    /// An error of the driver, with the reason where it was we who gave the connection up.
+    pub fn error(
+        &self,
+        error: tokio_postgres::Error,
+        doing: impl Into<String>,
+    ) -> DestinationError {
+        match (
+            DestinationError::from_driver(error, doing),
+            self.watch.given_up(),
+        ) {
+            (DestinationError::Lost { doing, .. }, Some(reason)) => DestinationError::Lost {
+                doing,
+                reason: reason.to_owned(),
+            },
+            (error, _) => error,
+        }
     }
 
     /// Cancels the statement that runs on this session, from another one.
@@ -192,7 +196,56 @@ impl Session {
     }
 }
 
-type Connected = (Client, tokio::task::JoinHandle<()>, Arc<SocketWatch>);
+/// What moves a connection's bytes: it ends with the connection.
+pub(super) type Link = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+type Connected = (Client, Link, Arc<SocketWatch>);
+
+/// Makes a session's settings, and finds out who serves it.
+async fn settle_in(
+    client: &Client,
+    address: &Address,
+    place: &Place,
+) -> Result<Backend, DestinationError> {
+    let doing = "making the session's settings";
+    client
+        .batch_execute(SETTINGS)
+        .await
+        .map_err(|error| DestinationError::from_driver(error, doing))?;
+    let row = client
+        .query_one(
+            "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery(), \
+                    pg_catalog.current_setting('session_replication_role') = 'replica', \
+                    (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::int8, \
+                    (extract(epoch FROM pg_catalog.pg_postmaster_start_time()) * 1000000)::int8",
+            &[],
+        )
+        .await
+        .map_err(|error| DestinationError::from_driver(error, doing))?;
+    if row.get(2) {
+        // Foreign keys are not checked there and triggers do not fire. Who may not set it is
+        // told before anything is loaded.
+        let set = "SET session_replication_role = origin";
+        if let Err(error) = client.batch_execute(set).await
+            && error.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE)
+        {
+            return Err(DestinationError::from_driver(error, doing));
+        }
+    }
+    if address.places.len() > 1 && row.get(1) {
+        return Err(DestinationError::Connect {
+            server: place.describe(),
+            reason: "it is a standby (in recovery)".to_owned(),
+            hint: "name the primary among the hosts".to_owned(),
+            source: None,
+        });
+    }
+    Ok(Backend {
+        process_id: row.get(0),
+        opened_at: row.get(3),
+        server_started_at: row.get(4),
+    })
+}
 
 /// Why none of an address's servers could be used: of one its own reason, of several all.
 fn all_failed(mut failures: Vec<DestinationError>) -> DestinationError {
@@ -217,7 +270,8 @@ fn all_failed(mut failures: Vec<DestinationError>) -> DestinationError {
     }
 }
 
-async fn connect(
+/// Connects and logs in. Nothing moves but while the link is polled.
+pub(super) async fn connect(
     config: &tokio_postgres::Config,
     address: &Address,
     place: &Place,
@@ -239,7 +293,7 @@ async fn connect(
                 .connect_raw(watched, NoTls)
                 .await
                 .map_err(|error| refused(&config, place, error))?;
-            Ok((client, spawn(connection), watch))
+            Ok((client, link(connection), watch))
         }
         Host::Tcp(name) => {
             let reached = place.host_address.as_deref().unwrap_or(name);
@@ -254,7 +308,7 @@ async fn connect(
                     .connect_raw(watched, NoTls)
                     .await
                     .map_err(|error| refused(config, place, error))?;
-                return Ok((client, spawn(connection), watch));
+                return Ok((client, link(connection), watch));
             }
             let mut maker =
                 tokio_postgres_rustls::MakeRustlsConnect::new(tls::client_config(address, place)?);
@@ -269,18 +323,39 @@ async fn connect(
                 .connect_raw(watched, tls)
                 .await
                 .map_err(|error| refused(config, place, error))?;
-            Ok((client, spawn(connection), watch))
+            Ok((client, link(connection), watch))
         }
     }
 }
 
-fn spawn<F>(connection: F) -> tokio::task::JoinHandle<()>
+fn link<F>(connection: F) -> Link
 where
     F: Future<Output = Result<(), tokio_postgres::Error>> + Send + 'static,
 {
-    tokio::spawn(async move {
+    Box::pin(async move {
         // A connection that breaks fails the statement that waits on it, which tells.
         let _ = connection.await;
+    })
+}
+
+/// Lets a connection go on beside whoever uses it. To give it up is to drop it: whoever waits for an
+/// answer is then told that there will be none.
+fn spawn(
+    link: Link,
+    address: &Address,
+    place: &Place,
+    watch: &Arc<SocketWatch>,
+) -> tokio::task::JoinHandle<()> {
+    let Some(patience) = address.keepalive.patience() else {
+        return tokio::spawn(link);
+    };
+    let vigil = vigil::keep(address.clone(), place.clone(), patience, Arc::clone(watch));
+    tokio::spawn(async move {
+        tokio::select! {
+            biased;
+            () = link => {}
+            () = vigil => {}
+        }
     })
 }
 

@@ -8,12 +8,14 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
+
+use super::vigil::Backend;
 
 /// What was seen on a connection.
 #[derive(Debug, Default)]
@@ -22,6 +24,8 @@ pub struct SocketWatch {
     backend_process_id: AtomicU32,
     bytes_sent: AtomicU64,
     bytes_received: AtomicU64,
+    backend: OnceLock<Backend>,
+    given_up: OnceLock<&'static str>,
 }
 
 impl SocketWatch {
@@ -48,6 +52,33 @@ impl SocketWatch {
     /// Bytes of the protocol received, after TLS.
     pub fn bytes_received(&self) -> u64 {
         self.bytes_received.load(Ordering::Relaxed)
+    }
+
+    /// Bytes in both directions: what does not grow is silent.
+    pub fn bytes_passed(&self) -> u64 {
+        self.bytes_sent() + self.bytes_received()
+    }
+
+    /// The process at the other end, once it is known.
+    pub fn backend(&self) -> Option<Backend> {
+        self.backend.get().copied()
+    }
+
+    /// Notes the process at the other end.
+    pub fn served_by(&self, backend: Backend) {
+        // A connection has one backend for its life.
+        let _ = self.backend.set(backend);
+    }
+
+    /// Why the connection was given up, though nobody had closed it.
+    pub fn given_up(&self) -> Option<&'static str> {
+        self.given_up.get().copied()
+    }
+
+    /// Notes why the connection is given up.
+    pub fn give_up(&self, reason: &'static str) {
+        // The first reason stays.
+        let _ = self.given_up.set(reason);
     }
 }
 

@@ -95,7 +95,7 @@ pub async fn resolve_name(
     session
         .execute("SET search_path = pg_catalog", "resolving a type")
         .await?;
-    let statement = prepared.map_err(|error| DestinationError::from_driver(error, doing))?;
+    let statement = prepared.map_err(|error| session.error(error, doing))?;
     if let Some(domain) = named?.first() {
         return resolve(session, domain.get(0), -1).await;
     }

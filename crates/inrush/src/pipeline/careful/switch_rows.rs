@@ -11,8 +11,8 @@ use super::row_numbers;
 use super::savepoint::Savepoint;
 use super::source_rows::{self, RefusedStagingRow};
 use crate::convert::RunStamp;
+use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::{literal, qualified};
-use crate::destination::postgres::{DestinationError, Session};
 use crate::error::Error;
 use crate::pipeline::context::Context;
 use crate::pipeline::kept_rejects::KeptRejects;
@@ -397,7 +397,7 @@ impl RowSink for Window<'_> {
                     sent: count,
                 });
             }
-            Err(error) => DestinationError::from_driver(error, self.doing),
+            Err(error) => self.session.error(error, self.doing),
         };
         let Some(facts) = error.row_refusal() else {
             return Err(error.into());

@@ -1,0 +1,192 @@
+//! Finds out that a backend is gone whose end nobody has told of.
+//!
+//! A server that is gone is found out by the system, which asks the other end of a silent connection
+//! whether it lives ([`Keepalive`](super::address::Keepalive)). That end may be a proxy, a tunnel or a
+//! balancer, and some of them keep our connection when theirs to the server is reset: they answer for it,
+//! and a statement is waited for without an end. Silence alone proves nothing, since an index may take
+//! hours. But the server knows: once a connection was silent for as long as it takes to find out a peer
+//! that is gone, the server is asked over another one whether the backend is still there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_postgres::SimpleQueryMessage;
+
+use super::address::{Address, Place};
+use super::error::DestinationError;
+use super::session::connect;
+use super::socket::SocketWatch;
+
+/// Looks in a row that came to nothing after which a connection is given up: with the usual
+/// settings a quarter of an hour in which it brought not a byte, and the server was not reached.
+const UNANSWERED_MAX: u32 = 10;
+
+/// The process that serves a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backend {
+    /// Its number.
+    pub process_id: i32,
+    /// When the session was made, in microseconds since 1970 by the server's clock: a process of this
+    /// number that began later is another one.
+    pub opened_at: i64,
+    /// When the server was started, which tells it from another one at the same address.
+    pub server_started_at: i64,
+}
+
+/// What came of a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// The backend is there.
+    Alive,
+    /// The server does not have it any more.
+    Gone,
+    /// A server is there and lets nobody in, or does not say it: all its connections may be taken.
+    Refused,
+    /// Nobody answered who knows.
+    Unanswered,
+}
+
+/// Returns once a connection is to be given up, and says why in what was seen of it.
+pub async fn keep(address: Address, place: Place, patience: Duration, watch: Arc<SocketWatch>) {
+    let mut seen = watch.bytes_passed();
+    let mut unanswered = 0;
+    loop {
+        tokio::time::sleep(patience).await;
+        if watch.bytes_passed() != seen {
+            seen = watch.bytes_passed();
+            unanswered = 0;
+            continue;
+        }
+        // Until its settings are made, a session is waited for with a limit of its own.
+        let Some(backend) = watch.backend() else {
+            continue;
+        };
+        let looked = look(&address, &place, backend).await;
+        if watch.bytes_passed() == seen
+            && let Some(reason) = judge(looked, &mut unanswered)
+        {
+            watch.give_up(reason);
+            return;
+        }
+    }
+}
+
+/// Why a connection is given up after a look, if it is.
+fn judge(looked: Look, unanswered: &mut u32) -> Option<&'static str> {
+    *unanswered = match looked {
+        Look::Gone => {
+            return Some(
+                "its backend has ended, and what stands between here and the server did not tell",
+            );
+        }
+        Look::Alive | Look::Refused => 0,
+        Look::Unanswered => *unanswered + 1,
+    };
+    (*unanswered >= UNANSWERED_MAX).then_some("it is silent, and the server cannot be reached")
+}
+
+async fn look(address: &Address, place: &Place, backend: Backend) -> Look {
+    let question = question(backend);
+    let asked = ask(address, place, &question);
+    match tokio::time::timeout(2 * address.connect_timeout, asked).await {
+        Ok(Ok(Some(answer))) => match answer.as_str() {
+            "alive" => Look::Alive,
+            "gone" => Look::Gone,
+            _ => Look::Unanswered,
+        },
+        Ok(Err(error)) if is_of_a_server(&error) => Look::Refused,
+        _ => Look::Unanswered,
+    }
+}
+
+/// What the server is asked. One that was started after the session was made is the same one anew, or
+/// has taken the place of one that failed; a standby, or another server of a balancer, cannot know.
+fn question(backend: Backend) -> String {
+    let Backend {
+        process_id,
+        opened_at,
+        server_started_at,
+    } = backend;
+    format!(
+        "SET search_path = pg_catalog; \
+         SELECT CASE WHEN started_at = {server_started_at} AND EXISTS ( \
+                         SELECT FROM pg_stat_activity WHERE pid = {process_id} \
+                         AND (backend_start IS NULL OR \
+                              (extract(epoch FROM backend_start) * 1000000)::int8 <= {opened_at})) \
+                     THEN 'alive' \
+                     WHEN started_at = {server_started_at} THEN 'gone' \
+                     WHEN started_at > {opened_at} AND NOT pg_is_in_recovery() THEN 'gone' \
+                     ELSE 'elsewhere' END \
+         FROM (SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::int8) \
+              AS server(started_at)"
+    )
+}
+
+/// Asks over a connection of its own, which nobody keeps a vigil over: it has a limit.
+async fn ask(
+    address: &Address,
+    place: &Place,
+    question: &str,
+) -> Result<Option<String>, DestinationError> {
+    let mut config = address.config_for(place);
+    config.application_name("inrush vigil");
+    let (client, mut link, _) = connect(&config, address, place).await?;
+    let doing = "asking whether a backend is there";
+    let answers = tokio::select! {
+        biased;
+        answers = client.simple_query(question) => {
+            answers.map_err(|error| DestinationError::from_driver(error, doing))?
+        }
+        () = &mut link => return Ok(None),
+    };
+    drop(client);
+    link.await;
+    Ok(answers.iter().find_map(|answer| match answer {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+        _ => None,
+    }))
+}
+
+/// Whether a PostgreSQL server said it, and not the system or what stands in between.
+fn is_of_a_server(error: &DestinationError) -> bool {
+    match error {
+        DestinationError::Connect { source, .. } => source
+            .as_ref()
+            .is_some_and(|source| source.as_db_error().is_some()),
+        DestinationError::Refused { .. } => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backend_that_is_gone_is_given_up_at_once() {
+        assert!(judge(Look::Gone, &mut 0).is_some());
+    }
+
+    #[test]
+    fn one_that_lives_is_waited_for_without_an_end() {
+        let mut unanswered = 0;
+        for _ in 0..10 * UNANSWERED_MAX {
+            assert_eq!(judge(Look::Alive, &mut unanswered), None);
+            assert_eq!(judge(Look::Refused, &mut unanswered), None);
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_not_reached_is_given_up_in_the_end() {
+        let mut unanswered = 0;
+        for _ in 1..UNANSWERED_MAX {
+            assert_eq!(judge(Look::Unanswered, &mut unanswered), None);
+        }
+        // Once it answers, all counts anew.
+        assert_eq!(judge(Look::Refused, &mut unanswered), None);
+        for _ in 1..UNANSWERED_MAX {
+            assert_eq!(judge(Look::Unanswered, &mut unanswered), None);
+        }
+        assert!(judge(Look::Unanswered, &mut unanswered).is_some());
+    }
+}

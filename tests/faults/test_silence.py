@@ -1,0 +1,188 @@
+"""Servers and networks that say nothing: no command waits for what nobody is left to answer."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+import pauses
+from command import CLEAN, FAILED, INTERRUPTED, Inrush
+from conftest import StartServer
+from faults.proxy import Proxy, Trouble
+from faults.scene import wait_until_stopped
+from faults.site import free_port
+from packages import flow, package
+from servers import FAST, VERSIONS, Database, Server
+
+# A connection that was silent for two seconds is asked about; the system alone gives none up.
+SOON = "keepalives_idle=1&keepalives_interval=1&keepalives_count=1&tcp_user_timeout=0"
+ROWS = [(-1, "held"), *((number, f"row {number}") for number in range(2_000))]
+
+
+@pytest.fixture(scope="module", params=VERSIONS, ids=lambda version: f"pg{version}")
+def tcp_server(request: pytest.FixtureRequest, start_server: StartServer) -> Server:
+    """Return a server on TCP."""
+    server = start_server(request.param)
+    server.stop()
+    server.port = free_port()
+    server.configure(FAST, addresses="127.0.0.1")
+    server.start()
+    return server
+
+
+@pytest.fixture
+def proxy(tcp_server: Server) -> Iterator[Proxy]:
+    with Proxy(tcp_server.port) as one:
+        yield one
+
+
+@pytest.fixture
+def held(
+    tcp_server: Server, proxy: Proxy, inrush: Inrush, request: pytest.FixtureRequest
+) -> Database:
+    """Return a database whose load through the proxy stands still at its first row."""
+    name = "".join(letter for letter in request.node.name if letter.isalnum())[:60].lower()
+    database = tcp_server.create_database(name)
+    database.execute(pauses.HELD_DOMAIN + "CREATE TABLE target (id held, note text)")
+    inrush.write("rows.tbl", "".join(f"{number}|{note}|\n" for number, note in ROWS))
+    place = f"127.0.0.1:{proxy.port}/{database.name}"
+    url = f"postgresql://{tcp_server.user}@{place}?sslmode=disable&{SOON}"
+    straight = flow("target", "rows.tbl", mode="append", atomic=False)
+    inrush.write("package.toml", package(url, straight, streams=1))
+    return database
+
+
+def loaded(database: Database) -> bool:
+    return database.rows("SELECT id::int, note FROM target ORDER BY id") == ROWS
+
+
+def test_a_backend_that_ended_without_a_word(held: Database, proxy: Proxy, inrush: Inrush) -> None:
+    """What stands between keeps the connection, and answers for it, when the server's is gone."""
+    with pauses.closed_gate(held), inrush.start("run", "package.toml") as running:
+        pauses.wait_until_held(held)
+        trouble = Trouble("client_gone")
+        proxy.strike(trouble)
+        ended = held.value(
+            "SELECT bool_and(pg_terminate_backend(pid, 30000)) FROM pg_stat_activity "
+            "WHERE application_name LIKE 'inrush%' AND datname = current_database()"
+        )
+        assert ended
+        running.wait().expect(FAILED, "was lost (its backend has ended")
+    inrush("run", "package.toml").expect(CLEAN)
+    assert loaded(held)
+
+
+def test_a_backend_that_is_at_work_is_waited_for(held: Database, inrush: Inrush) -> None:
+    """A statement that takes long is not given up, however often it is asked about."""
+    sessions = "SELECT sessions FROM pg_stat_database WHERE datname = current_database()"
+    with inrush.start("run", "package.toml") as running:
+        with pauses.closed_gate(held):
+            pauses.wait_until_held(held)
+            before = held.value(sessions)
+            # Nobody else connects.
+            pauses.wait_until(held, f"SELECT ({sessions}) > {before + 4}")
+        running.wait().expect(CLEAN)
+    assert loaded(held)
+
+
+def test_one_signal_ends_what_is_done_before_the_switch(
+    held: Database, proxy: Proxy, inrush: Inrush
+) -> None:
+    """The account is read from a server that does not answer any more."""
+    fault = {"INRUSH_FAULT": "stop:before_switch"}
+    with inrush.start("run", "package.toml", environment=fault) as running:
+        assert wait_until_stopped(running)
+        trouble = Trouble("stall")
+        proxy.strike(trouble)
+        running.send(signal.SIGINT)
+        running.send(signal.SIGCONT)
+        running.wait().expect(INTERRUPTED)
+    trouble.healed.set()
+    proxy.begin(None)
+    proxy.end_connections()
+    inrush("run", "package.toml").expect(CLEAN)
+    assert loaded(held)
+
+
+def _message(kind: bytes, body: bytes) -> bytes:
+    return kind + struct.pack(">i", len(body) + 4) + body
+
+
+# What a server says to whoever comes: AuthenticationOk, BackendKeyData, ReadyForQuery.
+WELCOME = (
+    _message(b"R", struct.pack(">i", 0))
+    + _message(b"K", struct.pack(">ii", 4711, 1))
+    + _message(b"Z", b"I")
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "closes", "words"),
+    [
+        (b"", False, "no answer within 2 s"),
+        (WELCOME[:9], False, "no answer within 2 s"),
+        (WELCOME[:11], True, ""),
+        (WELCOME, True, ""),
+        (WELCOME, False, "answered no statement within 2 s"),
+    ],
+    ids=["accepts", "begins", "begins_and_closes", "welcomes_and_closes", "welcomes"],
+)
+@pytest.mark.parametrize("command", ["status", "cleanup"])
+def test_a_server_that_says_no_more(
+    inrush: Inrush, command: str, said: bytes, closes: bool, words: str
+) -> None:
+    clients: list[socket.socket] = []
+
+    def serve(listener: socket.socket) -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            client.recv(1 << 10)
+            client.sendall(said)
+            if closes:
+                client.close()
+            else:
+                clients.append(client)
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        port = listener.getsockname()[1]
+        serving = threading.Thread(target=serve, args=(listener,))
+        serving.start()
+        url = f"postgresql://x@127.0.0.1:{port}/x?sslmode=disable&connect_timeout=2"
+        inrush(command, "--to", url).expect(FAILED, "error:", words)
+        listener.shutdown(socket.SHUT_RDWR)
+        serving.join()
+    for client in clients:
+        client.close()
+
+
+def test_a_lock_on_a_staging_table_is_not_waited_for_without_an_end(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    inrush.write("rows.tbl", "1|one|\n2|two|\n")
+    target = flow("loaded", "rows.tbl", columns=["id int", "note text"])
+    inrush.write("package.toml", package(newest_database.url, target))
+    inrush("run", "package.toml", environment={"INRUSH_FAULT": "before_switch"})
+    (table,) = newest_database.rows(
+        "SELECT oid::regclass::text FROM pg_class "
+        "WHERE relnamespace::regnamespace::text = 'inrush_staging' AND relkind = 'r'"
+    )[0]
+    place = ("--to", newest_database.url)
+    with newest_database.connect(autocommit=False) as reader:
+        reader.execute(f"SELECT FROM {table}".encode())
+        inrush("status", *place).expect(CLEAN)
+        inrush("cleanup", *place).expect(FAILED, "lock timeout")
+        reader.rollback()
+        reader.execute(f"LOCK TABLE {table}".encode())
+        inrush("status", *place).expect(FAILED, "lock timeout")
+        reader.rollback()
+    inrush("cleanup", *place).expect(CLEAN)
+    assert newest_database.value(f"SELECT to_regclass('{table}') IS NULL")
