@@ -64,8 +64,11 @@ fn write_arrow(path: &Path, batch: &RecordBatch, group_rows: usize) {
     writer.finish().expect("finished");
 }
 
+/// Line and byte offset of a record.
+type Place = (u64, u64);
+
 /// The text of a shard, and the place of each of its records.
-fn read(shard: Shard) -> Result<(Vec<u8>, Vec<(u64, u64)>), SourceError> {
+fn read(shard: Shard) -> Result<(Vec<u8>, Vec<Place>), SourceError> {
     let mut reader =
         ShardReader::open(shard, &TableFile::dialect(), 4 << 10, BufferPool::default())?;
     let mut text = Vec::new();
