@@ -42,6 +42,11 @@ pub trait Places: fmt::Debug + Send + Sync {
         position as u64
     }
 
+    /// Whether places are the numbers of rows, counted from 0 as bytes are: the file has no lines.
+    fn are_rows(&self) -> bool {
+        false
+    }
+
     /// Lines of the file before what the chunk's `line_offset` counts from.
     fn lines_before(&self) -> u64 {
         0
@@ -79,10 +84,15 @@ impl Chunk {
             None => u64::from(position),
             Some(places) => places.byte_distance(self.text(), position as usize),
         };
+        let byte_offset = self.byte_offset + byte_distance;
+        let are_rows = self.places.as_ref().is_some_and(|places| places.are_rows());
         Location {
             file: Arc::clone(&self.file),
-            line: self.first_line() + u64::from(line),
-            byte_offset: self.byte_offset + byte_distance,
+            line: match are_rows {
+                true => byte_offset + 1,
+                false => self.first_line() + u64::from(line),
+            },
+            byte_offset,
         }
     }
 

@@ -74,6 +74,8 @@ pub struct ColumnPolicies {
     pub round: Rounding,
     /// A number of which a part of what is written would be lost is a reject.
     pub lossless: bool,
+    /// A number that a float would change is a reject, since the file says exactly what it is.
+    pub exact: bool,
 }
 
 /// What stands for a field that is missing.

@@ -5,6 +5,7 @@
 //! each other. `pipeline` connects them. The library never prints and never reads the
 //! environment: what it needs of either, its caller hands in.
 
+mod calendar;
 pub mod cancel;
 pub mod chunk;
 pub mod column;

@@ -10,6 +10,7 @@ use inrush_scan::{Dialect, MissingFields, Records};
 use super::borders;
 use super::column_converter::{ColumnConverter, Output};
 use super::error::{ConvertError, ValueError};
+use super::exact_float::ExactFloat;
 use super::fields::{GatherInput, Gatherer};
 use super::kernel::Fault;
 use super::key::{self, KeyBounds};
@@ -49,6 +50,8 @@ struct ColumnState {
     converter: ColumnConverter,
     /// Whether numbers of which a part would be lost are rejects, and what is looked at.
     lossless: Option<Lossless>,
+    /// The same for numbers that a float would change.
+    exact: Option<ExactFloat>,
     /// Values that became others in this batch, and in all batches before it.
     changes_of_batch: ColumnChanges,
     changes: ColumnChanges,
@@ -97,6 +100,7 @@ impl ColumnState {
             source,
             converter,
             lossless: Lossless::of(column),
+            exact: ExactFloat::of(column),
             changes_of_batch: ColumnChanges::default(),
             changes: ColumnChanges::default(),
         })
@@ -150,6 +154,9 @@ impl ColumnState {
         let output = self.converter.array(&fields, faults);
         if let Some(lossless) = &self.lossless {
             lossless.check(&fields, faults);
+        }
+        if let Some(exact) = &self.exact {
+            exact.check(&fields, faults);
         }
         self.changes_of_batch.rounded += self.converter.take_rounded_count();
         output

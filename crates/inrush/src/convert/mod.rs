@@ -23,7 +23,6 @@ mod boolean;
 mod boolean_words;
 mod borders;
 mod bytea;
-mod calendar;
 mod column_converter;
 mod converter;
 mod cursor;
@@ -33,6 +32,7 @@ mod decimal_text;
 mod digits;
 mod enumeration;
 mod error;
+mod exact_float;
 mod fields;
 mod fixed_width;
 mod float;
@@ -62,6 +62,8 @@ mod timestamp;
 mod uuid;
 mod views;
 mod zone;
+
+use crate::calendar;
 
 pub use converter::Converter;
 pub use error::{ConvertError, ValueError};

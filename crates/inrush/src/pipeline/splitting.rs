@@ -26,7 +26,9 @@ pub fn resolve(run: &mut PreparedRun, options: &RunOptions<'_>) -> Result<(), Er
             };
             let kept: Vec<bool> = unit.shards.iter().map(is_kept).collect();
             for own in files(&unit.shards) {
-                if own.len() == 1 || kept[own.clone()].iter().all(|is_kept| *is_kept) {
+                // Row groups are found by their file's footer.
+                let is_found = unit.shards[own.start].file.table().is_some();
+                if is_found || own.len() == 1 || kept[own.clone()].iter().all(|is_kept| *is_kept) {
                     continue;
                 }
                 let ranges = &mut unit.shards[own];

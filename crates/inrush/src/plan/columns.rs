@@ -280,6 +280,7 @@ fn policies(detail: &ColumnDetail) -> ColumnPolicies {
         on_truncate: detail.on_truncate.unwrap_or_default(),
         round: detail.round.unwrap_or_default(),
         lossless: false,
+        exact: false,
     }
 }
 

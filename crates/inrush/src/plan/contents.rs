@@ -16,7 +16,9 @@ use inrush_scan::{Dialect, Records};
 use super::identity;
 use crate::cancel::Stop;
 use crate::ledger::ShardRecord;
-use crate::source::{FED_RANGE_BYTES, Feed, FeedSettings, SourceError, SourceFile};
+use crate::source::{
+    BufferPool, FED_RANGE_BYTES, Feed, FeedSettings, Shard, ShardReader, SourceError, SourceFile,
+};
 use crate::verify::ContentHash;
 
 /// Text that is read and hashed at a time.
@@ -72,9 +74,12 @@ impl ContentChecks {
         if let Some(known) = known {
             return Ok(known);
         }
-        let is_same = match file.reads_in_ranges()? {
-            true => ranges_are_same(file, shards, stop)?,
-            false => fed_is_same(file, dialect, shards, stop).await?,
+        let is_same = if file.table().is_some() {
+            rows_are_same(file, dialect, shards, stop)?
+        } else if file.reads_in_ranges()? {
+            ranges_are_same(file, shards, stop)?
+        } else {
+            fed_is_same(file, dialect, shards, stop).await?
         };
         let contents = match is_same {
             true => Contents::Same,
@@ -117,6 +122,33 @@ fn ranges_are_same(
                 }
             }
         }
+        if shard.content_hash.as_ref() != Some(&hash.take()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The text of a shard is that of the rows in a range of a file of typed rows.
+fn rows_are_same(
+    file: &Arc<SourceFile>,
+    dialect: &Dialect,
+    shards: &[&ShardRecord],
+    stop: &Stop,
+) -> Result<bool, SourceError> {
+    let mut records = Records::default();
+    let mut pool = BufferPool::default();
+    for shard in shards {
+        let range = shard.byte_start..shard.byte_end.unwrap_or(file.size_bytes);
+        let part = Shard::range(Arc::clone(file), range, None);
+        let mut reader = ShardReader::open(part, dialect, BLOCK_BYTES, pool)?;
+        let mut hash = ContentHash::default();
+        while let Some(chunk) = reader.next_chunk(&mut records)? {
+            refuse_stopped(file, stop)?;
+            hash.add(chunk.text());
+            reader.recycle(chunk);
+        }
+        pool = reader.close();
         if shard.content_hash.as_ref() != Some(&hash.take()) {
             return Ok(false);
         }

@@ -12,7 +12,7 @@ use super::switch_statements::expression;
 use super::target::{self, Asked};
 use super::{
     FlowPlan, KeyKind, KeyPlan, Publish, bounds, expect, header_row, headers, parts, replace,
-    routing, sniffed, units, upsert,
+    routing, sniffed, typed_rows, units, upsert,
 };
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
@@ -168,7 +168,10 @@ impl FlowPlanner<'_> {
                 .as_deref()
                 .filter(|_| !is_routed || facts.is_none()),
         };
-        let resolved = columns::resolve(self.session, &known).await?;
+        let mut resolved = columns::resolve(self.session, &known).await?;
+        if let Some(table) = files[0].table() {
+            typed_rows::check(&name, table, &mut resolved.columns)?;
+        }
         // In a file of one column an empty line is an empty field, as COPY reads it.
         dialect.blank_lines_are_records = resolved.field_count == 1 && !dialect.trailing_delimiter;
         // What cannot be converted as declared is told before anything runs.

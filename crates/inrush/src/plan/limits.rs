@@ -17,8 +17,17 @@ pub struct MemoryBound {
     /// Bytes of the one reader that feeds all streams from a file that cannot be cut; zero where
     /// there is none.
     pub feed_bytes: u64,
+    /// Bytes of the row groups that all streams decode at a time; zero where no file has typed rows.
+    pub row_group_bytes: u64,
     /// Bytes by which each stream may grow for one very long record.
     pub long_record_bytes: u64,
+}
+
+impl MemoryBound {
+    /// Bytes of all but very long records.
+    pub fn total(&self) -> u64 {
+        self.streams_bytes + self.feed_bytes + self.row_group_bytes
+    }
 }
 
 /// Blocks of a stream that are alive at once: one being filled, one in the driver's queue, one
@@ -55,6 +64,7 @@ pub fn memory(
         stream_bytes,
         streams_bytes: stream_bytes * streams as u64,
         feed_bytes: feed_bytes(flows, chunk_bytes, streams as u64),
+        row_group_bytes: row_group_bytes(flows) * streams as u64,
         // The record as text, its tail carried over, and its encoded form.
         long_record_bytes: 4 * record,
     }
@@ -75,6 +85,17 @@ fn feed_bytes(flows: &[FlowPlan], chunk_bytes: u64, streams: u64) -> u64 {
         }
     });
     of_file.max().unwrap_or(0)
+}
+
+/// The largest row group, or record batch, of all files of typed rows: no more of one is decoded at a
+/// time, and usually much less.
+fn row_group_bytes(flows: &[FlowPlan]) -> u64 {
+    let units = flows.iter().flat_map(|flow| &flow.units);
+    let tables = units
+        .flat_map(|unit| &unit.shards)
+        .filter_map(|shard| shard.file.table());
+    let sizes = tables.map(|table| table.decoded_bytes_max());
+    sizes.max().unwrap_or(0)
 }
 
 /// Refuses more streams than the server has connections for.

@@ -28,6 +28,7 @@ mod sniffed;
 pub mod statistics;
 pub mod switch_statements;
 mod target;
+mod typed_rows;
 pub mod units;
 mod upsert;
 

@@ -109,11 +109,15 @@ impl fmt::Display for Plan {
         writeln!(
             f,
             "Memory       at most {} ({} for each stream{}){}",
-            bytes(self.memory.streams_bytes + self.memory.feed_bytes),
+            bytes(self.memory.total()),
             bytes(self.memory.stream_bytes),
-            match self.memory.feed_bytes {
-                0 => String::new(),
-                feed_bytes => format!(
+            match (self.memory.feed_bytes, self.memory.row_group_bytes) {
+                (0, 0) => String::new(),
+                (0, row_group_bytes) => format!(
+                    ", {} for the row groups that they decode",
+                    bytes(row_group_bytes)
+                ),
+                (feed_bytes, _) => format!(
                     ", {} for the reader that feeds them, and what the decompressor takes",
                     bytes(feed_bytes)
                 ),

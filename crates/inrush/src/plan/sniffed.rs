@@ -7,10 +7,10 @@ use inrush_scan::Dialect;
 
 use super::error::PlanError;
 use crate::destination::postgres::catalog::TargetFacts;
-use crate::package::{ColumnDetail, Flow, Format, PackageFaultKind};
+use crate::package::{ColumnDetail, Flow, Format, PackageFaultKind, Preset};
 use crate::plural::counted;
-use crate::sniff::{Guess, SniffOptions, is_declared, sniff};
-use crate::source::{Preview, SourceFile};
+use crate::sniff::{self, Guess, SniffOptions, is_declared, sniff};
+use crate::source::{Preview, SourceFile, TableFile};
 
 /// Points that are told before a run; `inrush init` tells all of them.
 const UNSURE_TOLD_MAX: usize = 10;
@@ -45,6 +45,12 @@ pub fn of(
             reject_hint: None,
         })
     };
+    if sniff::tables::common(files, &flow.format)?.is_some() {
+        return match flow.columns.is_empty() && facts.is_none() {
+            true => guessed(&sniff(files, &SniffOptions::default())?),
+            false => Ok(of_table()),
+        };
+    }
     if !flow.columns.is_empty() {
         return told();
     }
@@ -83,14 +89,31 @@ pub fn of(
     })
 }
 
+/// The form of files of typed rows: what their rejects are written in, too.
+fn of_table() -> Sniffed {
+    Sniffed {
+        dialect: TableFile::dialect(),
+        format: Format {
+            preset: Some(Preset::Csv),
+            header: Some(true),
+            ..Format::default()
+        },
+        columns: Vec::new(),
+        notes: Vec::new(),
+        reject_hint: None,
+    }
+}
+
 /// Columns and form of a guess.
 fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
     let columns = guess
         .columns()
         .iter()
-        .zip(&guess.columns)
-        .map(|(column, guessed)| {
-            let is_lossless = guess.is_lossless() && guessed.column_type.is_number();
+        .enumerate()
+        .map(|(index, column)| {
+            let guessed = guess.columns.get(index);
+            let is_number = guessed.is_some_and(|guessed| guessed.column_type.is_number());
+            let is_lossless = guess.is_lossless() && is_number;
             Ok(ColumnDetail {
                 lossless: is_lossless.then_some(true),
                 ..column.detail()?
@@ -102,6 +125,21 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
             what: format!("the header cannot name the columns of a table: {fault}"),
             hint: "declare header = false and the columns, or mend the header".to_owned(),
         })?;
+    if guess.is_told {
+        let unsure = guess
+            .unsure
+            .iter()
+            .map(|unsure| format!("unsure: {unsure}"));
+        let told = std::iter::once(format!(
+            "the columns are those of the files: {}",
+            guess.extent()
+        ));
+        return Ok(Sniffed {
+            columns,
+            notes: told.chain(unsure).collect(),
+            ..of_table()
+        });
+    }
     let mut notes = vec![
         format!("the columns were guessed: {}", guess.extent()),
         format!("the files are written so: {}", guess.seen.join("; ")),

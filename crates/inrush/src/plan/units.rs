@@ -216,7 +216,7 @@ fn straight_unit(
 /// quarter.
 fn work_bytes(shard: &Shard) -> u64 {
     match shard.file.compression {
-        Compression::None => shard.size_bytes(),
+        Compression::None if shard.file.table().is_none() => shard.size_bytes(),
         _ => shard.size_bytes().saturating_mul(4),
     }
 }

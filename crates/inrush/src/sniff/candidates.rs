@@ -126,6 +126,7 @@ fn has_shape(guess: &TypeGuess, value: &[u8]) -> bool {
         | TypeGuess::Integer
         | TypeGuess::Double
         | TypeGuess::Numeric { .. }
+        | TypeGuess::Told { .. }
         | TypeGuess::Date { .. }
         | TypeGuess::Timestamp { .. }
         | TypeGuess::TimestampTz { .. }

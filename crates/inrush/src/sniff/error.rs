@@ -23,6 +23,16 @@ pub enum SniffError {
         /// The first of the files.
         path: PathBuf,
     },
+    /// Files of typed rows that do not go together, or with what is declared.
+    #[error("{}: {what}; {mend}", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        mend: &'static str,
+    },
     /// The bytes are not those of text.
     #[error(
         "{}: not text: {what}; name the files that hold delimited text, or let the export write \

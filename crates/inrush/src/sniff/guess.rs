@@ -30,6 +30,10 @@ pub struct Guess {
     pub files: Vec<PathBuf>,
     /// All rows of all files were looked at: the guess is no guess.
     pub is_everything: bool,
+    /// Fields that no column can take, by their names.
+    pub left_out: Vec<String>,
+    /// The files say themselves what their columns are.
+    pub is_told: bool,
     /// What was seen of the form.
     pub seen: Vec<String>,
     /// What is unsure, most important first, columns left out.
@@ -61,6 +65,9 @@ impl Guess {
 
     /// The format of a package.
     pub fn format(&self) -> Format {
+        if self.is_told {
+            return Format::default();
+        }
         let has_numbers = self
             .columns
             .iter()
@@ -74,12 +81,14 @@ impl Guess {
     /// Whether numbers of which a part would be lost are rejects, and booleans in other words than
     /// those seen: so it is where nobody declared another thing, since the types were only guessed.
     pub fn is_lossless(&self) -> bool {
-        self.declared.lossless != Some(false)
+        !self.is_told && self.declared.lossless != Some(false)
     }
 
     /// The columns of a package.
     pub fn columns(&self) -> Vec<ColumnSpec> {
-        mapping::column_specs(&self.columns, self.is_lossless())
+        let mut specs = mapping::column_specs(&self.columns, self.is_lossless());
+        specs.extend(self.left_out.iter().map(|field| mapping::skipped(field)));
+        specs
     }
 
     /// The columns as the converters are given them.
@@ -111,6 +120,11 @@ impl Guess {
             count => format!("{count} files"),
         };
         match self.is_everything {
+            _ if self.is_told => format!(
+                "{files} {} what the columns are, {}",
+                if self.files.len() == 1 { "says" } else { "say" },
+                counted(self.rows, "row")
+            ),
             true => format!(
                 "all of {files} was looked at, {}",
                 counted(self.rows, "row")

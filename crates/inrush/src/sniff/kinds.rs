@@ -47,6 +47,13 @@ pub enum TypeGuess {
     Json,
     /// Anything.
     Text,
+    /// What a file of typed rows says itself.
+    Told {
+        /// In PostgreSQL's words.
+        sql: String,
+        /// The same in the converters'.
+        column_type: Box<ColumnType>,
+    },
 }
 
 /// How the values of a boolean are spelled, in any case.
@@ -119,6 +126,7 @@ impl TypeGuess {
             TypeGuess::Uuid => "uuid".to_owned(),
             TypeGuess::Json => "json".to_owned(),
             TypeGuess::Text => "text".to_owned(),
+            TypeGuess::Told { sql, .. } => sql.clone(),
         }
     }
 
@@ -173,6 +181,7 @@ impl TypeGuess {
                 characters_max: None,
                 blank_padded: false,
             },
+            TypeGuess::Told { column_type, .. } => ColumnType::clone(column_type),
         }
     }
 }

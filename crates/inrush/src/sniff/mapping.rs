@@ -161,6 +161,15 @@ pub(super) fn column_specs(columns: &[ColumnGuess], is_lossless: bool) -> Vec<Co
         .collect()
 }
 
+/// A field that no column takes.
+pub(super) fn skipped(field: &str) -> ColumnSpec {
+    let detail = ColumnDetail {
+        skip: true,
+        ..ColumnDetail::named(field)
+    };
+    ColumnSpec::short(&detail).unwrap_or_else(|| ColumnSpec::Long(Box::new(detail)))
+}
+
 /// The field of a column, where its name does not tell it: by the header's name, or by its place
 /// where that name is not there once only, or cannot be written as it is.
 fn field_choice(columns: &[ColumnGuess], index: usize) -> Option<FieldChoice> {

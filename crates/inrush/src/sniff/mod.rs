@@ -29,6 +29,7 @@ mod names;
 mod numbers;
 mod place;
 mod sample;
+pub mod tables;
 mod tally;
 mod text;
 mod titles;
@@ -78,6 +79,9 @@ fn sniff_within(
     options: &SniffOptions,
     extent: &Extent,
 ) -> Result<Guess, SniffError> {
+    if let Some(told) = tables::told(files, &options.format)? {
+        return Ok(told);
+    }
     let mut samples = sample::take(files, extent)?;
     text::check(files, &samples, options.format.terminator.is_some())?;
     let name = files
@@ -162,6 +166,8 @@ fn sniff_within(
         places: evidence.places - evidence.places_unused,
         files: files.iter().map(|file| file.path.to_path_buf()).collect(),
         is_everything,
+        left_out: Vec::new(),
+        is_told: false,
         seen: verdict.seen,
         unsure,
     })

@@ -213,6 +213,16 @@ pub enum SourceError {
         #[source]
         cause: io::Error,
     },
+    /// A file of typed rows that cannot be read.
+    #[error("{}: the {kind} file cannot be read: {reason}; it is likely not written or copied to its end, or is no {kind} file: make it again", path.display())]
+    Table {
+        /// The path.
+        path: PathBuf,
+        /// Parquet or Arrow IPC.
+        kind: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
     /// The first bytes are those of another kind of file.
     #[error("{}: expected {expected}, but the file begins like {found}; {mend}", path.display())]
     KindMismatch {

@@ -23,6 +23,7 @@ use super::nearest;
 use super::pipe::{Pipe, Pipes, STANDARD_INPUT};
 use super::signature::{Beginning, SIGNATURE_BYTES, beginning};
 use super::stored::{Purpose, StoredFile};
+use super::table::{TableFile, TableKind};
 use crate::encoding::TextEncoding;
 use crate::package::Compression;
 
@@ -86,6 +87,8 @@ pub enum Origin {
     ZipMember(Arc<ZipMember>),
     /// Standard input, a named pipe or a process substitution.
     Pipe(Arc<Pipe>),
+    /// The rows of a file by itself, which are no text there.
+    Table(Arc<TableFile>),
 }
 
 impl PartialEq for Origin {
@@ -94,6 +97,7 @@ impl PartialEq for Origin {
             (Origin::File, Origin::File) => true,
             (Origin::ZipMember(left), Origin::ZipMember(right)) => left == right,
             (Origin::Pipe(left), Origin::Pipe(right)) => left.identity() == right.identity(),
+            (Origin::Table(left), Origin::Table(right)) => left == right,
             _ => false,
         }
     }
@@ -149,7 +153,7 @@ impl SourceFile {
     /// What the system says of it now, where that can be asked, with its size and its time.
     pub fn state_now(&self) -> Option<(FileState, i64)> {
         let path = match &self.origin {
-            Origin::File => self.path.as_path(),
+            Origin::File | Origin::Table(_) => self.path.as_path(),
             Origin::ZipMember(member) => member.archive.as_path(),
             Origin::Pipe(_) => return None,
         };
@@ -162,11 +166,19 @@ impl SourceFile {
         matches!(self.origin, Origin::Pipe(_))
     }
 
+    /// The file's typed rows, where it has such.
+    pub fn table(&self) -> Option<&Arc<TableFile>> {
+        match &self.origin {
+            Origin::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
     /// Bytes of the file that holds it: of the archive, where it is a member of one.
     pub(super) fn container_bytes(&self) -> u64 {
         match &self.origin {
             Origin::ZipMember(member) => member.archive_bytes,
-            Origin::File | Origin::Pipe(_) => self.size_bytes,
+            Origin::File | Origin::Table(_) | Origin::Pipe(_) => self.size_bytes,
         }
     }
 
@@ -178,7 +190,7 @@ impl SourceFile {
             path.to_string_lossy().into_owned()
         };
         match &self.origin {
-            Origin::File => vec![canonical(&self.path)],
+            Origin::File | Origin::Table(_) => vec![canonical(&self.path)],
             Origin::ZipMember(member) => vec![
                 canonical(&member.archive),
                 member.archive_bytes.to_string(),
@@ -204,6 +216,10 @@ impl SourceFile {
         Ok(match (&self.origin, self.compression) {
             _ if self.reads_in_ranges()? => None,
             (Origin::Pipe(_), _) => Some("a pipe"),
+            (Origin::Table(table), _) => Some(match table.kind {
+                TableKind::Parquet => "a Parquet file",
+                TableKind::Arrow => "an Arrow IPC file",
+            }),
             (Origin::ZipMember(_), _) => Some("a member of an archive"),
             (_, Compression::None) => Some("not in UTF-8"),
             _ => Some("compressed"),
@@ -334,7 +350,17 @@ fn files_of(
     let compression = options.compression.unwrap_or_else(|| compression_of(&path));
     if members.is_none() && compression != Compression::Zip {
         let identity = (metadata.dev(), metadata.ino(), None);
-        let file = SourceFile::new(path, &metadata, compression, options.encoding);
+        let table = match options.compression {
+            None => TableFile::open(&path)?,
+            Some(_) => None,
+        };
+        let file = match table {
+            None => SourceFile::new(path, &metadata, compression, options.encoding),
+            Some(table) => SourceFile {
+                origin: Origin::Table(Arc::new(table)),
+                ..SourceFile::new(path, &metadata, Compression::None, None)
+            },
+        };
         return Ok(vec![(identity, file)]);
     }
     let mut files: Vec<_> = archive::select(&path, &metadata, members.as_deref())?

@@ -14,6 +14,7 @@ mod cut;
 mod error;
 mod expand;
 mod feed;
+mod file_text;
 mod files;
 mod gzip;
 mod header;
@@ -33,6 +34,7 @@ mod skip_lines;
 mod split;
 mod split_check;
 mod stored;
+mod table;
 mod text;
 mod threads;
 mod transcode;
@@ -56,6 +58,7 @@ pub use reader::ShardReader;
 pub use shard::{RecordStart, Shard};
 pub use split::{first_records, needs_place};
 pub use split_check::{SplitCheck, SplitCheckSettings, SplitDifference, SplitMethod, check_split};
+pub use table::{TableField, TableFile, TableKind};
 pub(crate) use threads::on_threads;
 
 #[cfg(test)]

@@ -13,6 +13,9 @@ const RANGE_BYTES_MAX: u64 = 256 << 20;
 /// Ranges of a file of middle size: enough for many streams, and for an even end.
 const RANGES_WANTED: u64 = 64;
 
+/// Bytes of text for each byte of a file of typed rows, about.
+const TABLE_FACTOR: u64 = 4;
+
 /// The pieces of a whole file that several streams can load at the same time; one where it is too
 /// small to be worth it. They depend on the file alone, not on the streams, so that a stopped run
 /// goes on with those that are missing.
@@ -20,6 +23,14 @@ pub fn pieces(shard: &Shard) -> Result<Vec<Shard>, SourceError> {
     let file = &shard.file;
     if !shard.is_whole() {
         return Ok(vec![shard.clone()]);
+    }
+    if let Some(table) = file.table() {
+        let wanted_bytes = wanted_bytes(file.size_bytes * TABLE_FACTOR) / TABLE_FACTOR;
+        let ranges = table.ranges(file.size_bytes, wanted_bytes);
+        let shards = ranges.into_iter();
+        return Ok(shards
+            .map(|range| Shard::range(Arc::clone(file), range, None))
+            .collect());
     }
     if !file.reads_in_ranges()? {
         let is_worth_it = file.is_pipe() || file.size_bytes >= RANGE_BYTES_MIN / 4;
@@ -34,10 +45,14 @@ pub fn pieces(shard: &Shard) -> Result<Vec<Shard>, SourceError> {
         .collect())
 }
 
+/// Bytes of text that a range should have.
+fn wanted_bytes(size_bytes: u64) -> u64 {
+    (size_bytes / RANGES_WANTED).clamp(RANGE_BYTES_MIN, RANGE_BYTES_MAX)
+}
+
 /// Ranges of about the same size, one after the other, over all bytes of a file.
 fn nominal_ranges(size_bytes: u64) -> Vec<Range<u64>> {
-    let wanted_bytes = (size_bytes / RANGES_WANTED).clamp(RANGE_BYTES_MIN, RANGE_BYTES_MAX);
-    let count = (size_bytes / wanted_bytes).max(1);
+    let count = (size_bytes / wanted_bytes(size_bytes)).max(1);
     let start = |index: u64| {
         // Multiplied in 128 bits: sizes are beyond any 64 bits can hold when multiplied.
         (u128::from(size_bytes) * u128::from(index) / u128::from(count)) as u64

@@ -87,10 +87,10 @@ impl ShardReader {
         })?;
         let is_whole = shard.is_whole();
         if !is_whole {
-            let can_be_cut = shard.file.reads_in_ranges()?;
+            let can_be_cut = shard.file.table().is_some() || shard.file.reads_in_ranges()?;
             assert!(can_be_cut, "what cannot be read in ranges is read whole");
         }
-        if shard.byte_range.start == 0 {
+        if shard.byte_range.start == 0 || shard.file.table().is_some() {
             ShardReader::open_beginning(purpose, shard, dialect, chunk_bytes, pool, is_whole)
         } else {
             ShardReader::open_middle(shard, dialect, chunk_bytes, pool)
@@ -105,7 +105,9 @@ impl ShardReader {
         mut pool: BufferPool,
         is_whole: bool,
     ) -> Result<ShardReader, SourceError> {
-        let text = Text::open(&shard.file, purpose)?;
+        // The text of typed rows is that of their range: it ends where that does.
+        let is_table = shard.file.table().is_some();
+        let text = Text::open_range(&shard.file, purpose, &shard.byte_range)?;
         // A small file needs no whole chunk, but one byte more to see its end.
         let is_plain =
             shard.file.origin == Origin::File && shard.file.compression == Compression::None;
@@ -122,11 +124,11 @@ impl ShardReader {
         let mut scanner = Scanner::new(dialect);
         let mut meter = SourceMeter::default();
         skip_lines::pass_over(&mut window, dialect, &mut meter.skipped_line_count)?;
-        let header = match dialect.header {
+        let header = match dialect.header && shard.byte_range.start == 0 {
             true => window.read_header(dialect, &mut scanner, &mut meter.skipped_line_count)?,
             false => None,
         };
-        let end = (!is_whole).then_some(shard.byte_range.end);
+        let end = (!is_whole && !is_table).then_some(shard.byte_range.end);
         let is_done = end.is_some_and(|end| window.byte_offset >= end);
         Ok(ShardReader {
             shard,

@@ -62,6 +62,7 @@ pub(super) fn binary_kind(bytes: &[u8]) -> Option<&'static str> {
         [0xfd, b'7', b'z', b'X', ..] => Some("xz"),
         [b'P', b'K', 3, 4, ..] => Some("zip (or an Excel workbook)"),
         [b'P', b'A', b'R', b'1', 0x15, ..] => Some("Parquet"),
+        [b'A', b'R', b'R', b'O', b'W', b'1', 0, 0, ..] => Some("Arrow IPC"),
         _ => None,
     }
 }

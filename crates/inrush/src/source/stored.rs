@@ -76,6 +76,7 @@ impl StoredFile {
                     left: member.stored_bytes,
                 }
             }
+            Origin::Table(_) => unreachable!("typed rows are read by their own reader"),
             Origin::Pipe(pipe) => Bytes::Pipe(match purpose {
                 Purpose::Look => PipeReader::look(pipe)?,
                 Purpose::Load => PipeReader::load(pipe)?,
@@ -171,7 +172,7 @@ impl Read for StoredFile {
 }
 
 /// Holds an open file, or archive, against the plan.
-fn check_unchanged(file: &File, planned: &SourceFile) -> Result<(), SourceError> {
+pub(super) fn check_unchanged(file: &File, planned: &SourceFile) -> Result<(), SourceError> {
     let metadata = file
         .metadata()
         .map_err(|cause| SourceError::read(&planned.path, 0, cause))?;

@@ -136,10 +136,14 @@ impl Window {
             .range_places
             .as_ref()
             .map_or(0, |places| places.lines_before());
+        let byte_offset = self.byte_offset + self.text.distance(self.bytes(), position as usize);
         Location {
             file: Arc::clone(&self.file.path),
-            line: lines_before + self.line_offset + u64::from(line) + 1,
-            byte_offset: self.byte_offset + self.text.distance(self.bytes(), position as usize),
+            line: match self.text.counts_rows() {
+                true => byte_offset + 1,
+                false => lines_before + self.line_offset + u64::from(line) + 1,
+            },
+            byte_offset,
         }
     }
 

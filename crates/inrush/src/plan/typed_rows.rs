@@ -1,0 +1,155 @@
+//! Whether the columns of files of typed rows (Parquet, Arrow IPC) can go into those of the target.
+//!
+//! Values go there as text ([`TableFile`]), which says each of them exactly, and the converters refuse what
+//! does not fit. What is left for the plan are the pairs of types where a text would fit and be another
+//! thing: bytes as the text of their digits, the words of a boolean. Numbers that a float cannot hold are
+//! rejects.
+
+use arrow_schema::DataType;
+
+use super::error::PlanError;
+use crate::column::{Column, ColumnType};
+use crate::source::{TableField, TableFile};
+
+/// Refuses columns that cannot take their field, and lets others lose nothing of theirs.
+pub fn check(flow: &str, table: &TableFile, columns: &mut [Column]) -> Result<(), PlanError> {
+    for column in columns {
+        let Some(field) = column
+            .source
+            .field_index()
+            .and_then(|index| table.fields.get(index))
+        else {
+            continue;
+        };
+        match fit(field, &column.column_type) {
+            Ok(Fit::AsWritten) => {}
+            Ok(Fit::Exact) => column.policies.exact = true,
+            Err(Misfit { holds, mend }) => {
+                return Err(PlanError::Mismatch {
+                    flow: flow.to_owned(),
+                    what: format!(
+                        "column `{}` cannot take `{}` of the {} files, which holds {holds} ({})",
+                        column.name,
+                        field.name,
+                        table.kind.name(),
+                        field.data_type
+                    ),
+                    hint: mend.to_owned(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How values get into a column.
+#[derive(Debug, PartialEq, Eq)]
+enum Fit {
+    /// Their text is all that there is to it.
+    AsWritten,
+    /// Those that a float would change are rejects.
+    Exact,
+}
+
+/// Why a column cannot take a field, and which could.
+#[derive(Debug)]
+struct Misfit {
+    holds: &'static str,
+    mend: &'static str,
+}
+
+fn fit(field: &TableField, column: &ColumnType) -> Result<Fit, Misfit> {
+    let misfit = |holds, mend| Err(Misfit { holds, mend });
+    if !field.is_readable() {
+        return misfit(
+            "values that have no text",
+            "leave it out: \"NAME skip\" in `columns`",
+        );
+    }
+    let is_text = matches!(column, ColumnType::Text { .. } | ColumnType::Opaque);
+    match &field.data_type {
+        DataType::Boolean if *column != ColumnType::Bool => {
+            misfit("booleans", "make the column boolean")
+        }
+        DataType::FixedSizeBinary(_) if field.is_uuid => match column {
+            ColumnType::Uuid | ColumnType::Text { .. } => Ok(Fit::AsWritten),
+            _ => misfit("UUIDs", "make the column uuid or text"),
+        },
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_)
+            if *column != ColumnType::Binary =>
+        {
+            misfit("bytes", "make the column bytea")
+        }
+        number if number.is_numeric() => match column {
+            ColumnType::Float32 if !is_single(number) => Ok(Fit::Exact),
+            ColumnType::Float64 if !is_float(number) => Ok(Fit::Exact),
+            _ if column.is_number() || is_text => Ok(Fit::AsWritten),
+            _ => misfit("numbers", "make the column a number, or text"),
+        },
+        _ => Ok(Fit::AsWritten),
+    }
+}
+
+fn is_single(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Float16 | DataType::Float32)
+}
+
+fn is_float(data_type: &DataType) -> bool {
+    is_single(data_type) || *data_type == DataType::Float64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: ColumnType = ColumnType::Text {
+        characters_max: None,
+        blank_padded: false,
+    };
+
+    fn of(data_type: DataType, column: &ColumnType) -> Option<Fit> {
+        let field = TableField {
+            name: "x".to_owned(),
+            data_type,
+            nullable: true,
+            is_uuid: false,
+        };
+        fit(&field, column).ok()
+    }
+
+    #[test]
+    fn what_would_be_another_thing_is_refused() {
+        let numeric = ColumnType::Decimal {
+            precision: 10,
+            scale: 2,
+        };
+        for (data_type, column, expected) in [
+            (DataType::Boolean, &ColumnType::Bool, Some(Fit::AsWritten)),
+            (DataType::Boolean, &TEXT, None),
+            (DataType::Boolean, &ColumnType::Int32, None),
+            (DataType::Binary, &ColumnType::Binary, Some(Fit::AsWritten)),
+            (DataType::Binary, &TEXT, None),
+            (DataType::Int64, &ColumnType::Int16, Some(Fit::AsWritten)),
+            (DataType::Int64, &ColumnType::Float64, Some(Fit::Exact)),
+            (DataType::Int64, &ColumnType::Bool, None),
+            (DataType::Int64, &ColumnType::Date, None),
+            (DataType::Float64, &ColumnType::Float32, Some(Fit::Exact)),
+            (
+                DataType::Float32,
+                &ColumnType::Float64,
+                Some(Fit::AsWritten),
+            ),
+            (DataType::Float64, &numeric, Some(Fit::AsWritten)),
+            (DataType::Utf8, &ColumnType::Date, Some(Fit::AsWritten)),
+        ] {
+            assert_eq!(
+                of(data_type.clone(), column),
+                expected,
+                "{data_type} {column:?}"
+            );
+        }
+    }
+}

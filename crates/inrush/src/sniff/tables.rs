@@ -1,0 +1,241 @@
+//! Files of typed rows (Parquet, Arrow IPC) say themselves what their columns are: nothing is guessed.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+
+use super::error::SniffError;
+use super::guess::{ColumnGuess, Guess};
+use super::kinds::TypeGuess;
+use super::{mapping, names};
+use crate::column::ColumnType;
+use crate::package::Format;
+use crate::source::{SourceFile, TableField, TableFile};
+
+/// Digits of a second's fraction that timestamps keep.
+const FRACTION_DIGITS: u8 = 6;
+
+/// What files of typed rows tell; nothing where there are none. They must all have the same columns, and
+/// no file of text may be among them.
+pub fn told(files: &[Arc<SourceFile>], declared: &Format) -> Result<Option<Guess>, SniffError> {
+    let Some(table) = common(files, declared)? else {
+        return Ok(None);
+    };
+    let fields: Vec<String> = table
+        .fields
+        .iter()
+        .map(|field| field.name.clone())
+        .collect();
+    let (names, mut unsure) = names::of_header(&fields);
+    let mut columns = Vec::new();
+    let mut left_out = Vec::new();
+    for (field, name) in table.fields.iter().zip(names) {
+        let Some(column_type) = type_of(field) else {
+            unsure.push(format!(
+                "column {} is left out: it holds {}, which no column can take",
+                field.name, field.data_type
+            ));
+            left_out.push(field.name.clone());
+            continue;
+        };
+        columns.push(ColumnGuess {
+            name,
+            field: Some(field.name.clone()),
+            column_type,
+            seen: format!("the file says {}", field.data_type),
+            why: String::new(),
+            unsure: Vec::new(),
+        });
+    }
+    let mut form = mapping::form_of(&TableFile::dialect());
+    form.is_single_column = table.fields.len() == 1;
+    let tables = files.iter().filter_map(|file| file.table());
+    let rows = tables.map(|table| table.row_count()).sum();
+    let bytes = files.iter().map(|file| file.size_bytes).sum();
+    Ok(Some(Guess {
+        form,
+        declared: declared.clone(),
+        columns,
+        rows,
+        bytes_read: bytes,
+        bytes_stored: bytes,
+        places: files.len() as u64,
+        files: files.iter().map(|file| file.path.to_path_buf()).collect(),
+        is_everything: true,
+        left_out,
+        is_told: true,
+        seen: vec![format!(
+            "{} with {} columns",
+            table.kind.name(),
+            fields.len()
+        )],
+        unsure,
+    }))
+}
+
+/// The one form that all of the files have, where they are files of typed rows.
+pub fn common<'a>(
+    files: &'a [Arc<SourceFile>],
+    declared: &Format,
+) -> Result<Option<&'a Arc<TableFile>>, SniffError> {
+    let Some(first) = files.first() else {
+        return Ok(None);
+    };
+    let refused = |file: &SourceFile, what: String, mend| SniffError::Table {
+        path: file.path.to_path_buf(),
+        what,
+        mend,
+    };
+    const APART: &str = "load them in flows of their own";
+    let Some(table) = first.table() else {
+        return match files.iter().find_map(|file| Some((file, file.table()?))) {
+            None => Ok(None),
+            Some((file, table)) => Err(refused(
+                file,
+                format!(
+                    "a {} file, and {} is text",
+                    table.kind.name(),
+                    first.path.display()
+                ),
+                APART,
+            )),
+        };
+    };
+    for file in files {
+        let Some(other) = file.table() else {
+            let what = format!(
+                "text, and {} is {}",
+                first.path.display(),
+                table.kind.name()
+            );
+            return Err(refused(file, what, APART));
+        };
+        if other.fields.len() != table.fields.len() {
+            let what = format!(
+                "it has {} columns, and {} has {}",
+                other.fields.len(),
+                first.path.display(),
+                table.fields.len()
+            );
+            return Err(refused(file, what, APART));
+        }
+        for (own, expected) in other.fields.iter().zip(&table.fields) {
+            if (&own.name, &own.data_type, own.is_uuid)
+                != (&expected.name, &expected.data_type, expected.is_uuid)
+            {
+                let what = format!(
+                    "it has the column `{}` ({}) where {} has `{}` ({})",
+                    own.name,
+                    own.data_type,
+                    first.path.display(),
+                    expected.name,
+                    expected.data_type
+                );
+                return Err(refused(file, what, APART));
+            }
+        }
+    }
+    let allowed = Format {
+        record_bytes_max: declared.record_bytes_max,
+        header: declared.header.filter(|has_header| *has_header),
+        ..Format::default()
+    };
+    if *declared != allowed {
+        let what = format!(
+            "the format says how text is written, and this is a {} file",
+            table.kind.name()
+        );
+        return Err(refused(first, what, "leave `format` away"));
+    }
+    Ok(Some(table))
+}
+
+/// The type of a column for a field; nothing where none can take it.
+fn type_of(field: &TableField) -> Option<TypeGuess> {
+    let numeric = |precision: u8, scale: u8| {
+        (
+            format!("numeric({precision},{scale})"),
+            ColumnType::Decimal { precision, scale },
+        )
+    };
+    let text = ColumnType::Text {
+        characters_max: None,
+        blank_padded: false,
+    };
+    let (sql, column_type) = match &field.data_type {
+        DataType::Boolean => ("boolean".to_owned(), ColumnType::Bool),
+        DataType::Int8 | DataType::UInt8 | DataType::Int16 => {
+            ("smallint".to_owned(), ColumnType::Int16)
+        }
+        DataType::UInt16 | DataType::Int32 => ("integer".to_owned(), ColumnType::Int32),
+        DataType::UInt32 | DataType::Int64 => ("bigint".to_owned(), ColumnType::Int64),
+        DataType::UInt64 => numeric(20, 0),
+        DataType::Float16 | DataType::Float32 => ("real".to_owned(), ColumnType::Float32),
+        DataType::Float64 => ("double precision".to_owned(), ColumnType::Float64),
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+        | DataType::Decimal256(precision, scale) => decimal(*precision, *scale),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
+            ("text".to_owned(), text)
+        }
+        DataType::FixedSizeBinary(_) if field.is_uuid => ("uuid".to_owned(), ColumnType::Uuid),
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => ("bytea".to_owned(), ColumnType::Binary),
+        DataType::Date32 | DataType::Date64 => ("date".to_owned(), ColumnType::Date),
+        DataType::Time32(_) | DataType::Time64(_) => (
+            "time".to_owned(),
+            ColumnType::Time {
+                fraction_digits: FRACTION_DIGITS,
+            },
+        ),
+        DataType::Timestamp(_, None) => (
+            "timestamp".to_owned(),
+            ColumnType::Timestamp {
+                fraction_digits: FRACTION_DIGITS,
+            },
+        ),
+        DataType::Timestamp(_, Some(_)) => (
+            "timestamptz".to_owned(),
+            ColumnType::TimestampTz {
+                fraction_digits: FRACTION_DIGITS,
+            },
+        ),
+        DataType::Duration(_) | DataType::Interval(_) => (
+            "interval".to_owned(),
+            ColumnType::Interval {
+                fraction_digits: FRACTION_DIGITS,
+            },
+        ),
+        _ => return None,
+    };
+    Some(TypeGuess::Told {
+        sql,
+        column_type: Box::new(column_type),
+    })
+}
+
+/// A decimal's type: what the converters carry in 128 bits, else any number of digits.
+fn decimal(precision: u8, scale: i8) -> (String, ColumnType) {
+    match u8::try_from(scale) {
+        Ok(scale) if precision <= 38 && scale <= precision => (
+            format!("numeric({precision},{scale})"),
+            ColumnType::Decimal { precision, scale },
+        ),
+        _ => (
+            format!(
+                "numeric({},{})",
+                i16::from(precision) + i16::from((-scale).max(0)),
+                scale.max(0)
+            ),
+            ColumnType::DecimalText {
+                limit: Some((
+                    u16::from(precision) + u16::from((-scale).max(0).unsigned_abs()),
+                    i16::from(scale.max(0)),
+                )),
+            },
+        ),
+    }
+}

@@ -1,0 +1,223 @@
+//! The text of a file of text: decompressed, its first bytes looked at, and made UTF-8.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use encoding_rs::{GB18030, GBK, UTF_16BE, UTF_16LE};
+
+use super::error::SourceError;
+use super::files::SourceFile;
+use super::input::Input;
+use super::meter::{SourceMeter, nanoseconds_since};
+use super::signature::{Beginning, SIGNATURE_BYTES, beginning, binary_kind};
+use super::stored::Purpose;
+use super::transcode::Transcoder;
+use crate::chunk::Places;
+use crate::encoding::TextEncoding;
+use crate::package::Compression;
+
+/// The text of a file of text, in UTF-8.
+pub(super) struct FileText {
+    input: Input,
+    /// First bytes that were looked at and not handed out yet.
+    first: Vec<u8>,
+    first_at: usize,
+    transcoder: Option<Transcoder>,
+    /// The encoding that a byte order mark told where none was declared.
+    found: Option<TextEncoding>,
+    /// Bytes of the file before the text: its byte order mark.
+    start: u64,
+    transcode_ns: u64,
+}
+
+impl FileText {
+    /// Opens a file from its beginning.
+    pub(super) fn open(file: &Arc<SourceFile>, purpose: Purpose) -> Result<FileText, SourceError> {
+        let mut input = Input::open(file, purpose, 0)?;
+        let mut first = vec![0; SIGNATURE_BYTES];
+        let mut filled = 0;
+        while filled < first.len() {
+            match input.read(&mut first[filled..])? {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        first.truncate(filled);
+        let (encoding, mark_bytes, found) = encoding_of(&first, file)?;
+        check_kind(&first, file, input.compression())?;
+        let transcoder = match encoding {
+            TextEncoding::Utf8 => None,
+            encoding => {
+                let transcoder = Transcoder::new(encoding, mark_bytes as u64, &first[mark_bytes..]);
+                first.clear();
+                Some(transcoder)
+            }
+        };
+        Ok(FileText {
+            input,
+            first_at: mark_bytes.min(first.len()),
+            first,
+            transcoder,
+            found,
+            start: mark_bytes as u64,
+            transcode_ns: 0,
+        })
+    }
+
+    /// Opens a plain file in its middle.
+    pub(super) fn open_at(file: &Arc<SourceFile>, start: u64) -> Result<FileText, SourceError> {
+        Ok(FileText {
+            input: Input::open(file, Purpose::Load, start)?,
+            first: Vec::new(),
+            first_at: 0,
+            transcoder: None,
+            found: None,
+            start,
+            transcode_ns: 0,
+        })
+    }
+
+    /// Bytes of the file before the text.
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// The encoding that a byte order mark told, where none was declared and it is not UTF-8.
+    pub(super) fn encoding_found(&self) -> Option<TextEncoding> {
+        self.found
+    }
+
+    /// Reads some text; 0 bytes at the end only.
+    pub(super) fn read(&mut self, bytes: &mut [u8]) -> Result<usize, SourceError> {
+        if let Some(transcoder) = &mut self.transcoder {
+            let start = Instant::now();
+            let before = self.input.reading_ns();
+            let count = transcoder.read(&mut self.input, bytes)?;
+            let reading_ns = self.input.reading_ns() - before;
+            self.transcode_ns += nanoseconds_since(start).saturating_sub(reading_ns);
+            return Ok(count);
+        }
+        let left = &self.first[self.first_at..];
+        if left.is_empty() {
+            return self.input.read(bytes);
+        }
+        let count = left.len().min(bytes.len());
+        bytes[..count].copy_from_slice(&left[..count]);
+        self.first_at += count;
+        Ok(count)
+    }
+
+    /// Takes `text`, the next that was read, for a chunk: how many bytes of the file it is, and
+    /// how its places are found where that is not plain.
+    pub(super) fn take(&mut self, text: &[u8]) -> (u64, Option<Arc<dyn Places>>) {
+        match &mut self.transcoder {
+            None => (text.len() as u64, None),
+            Some(transcoder) => {
+                let (bytes, places) = transcoder.take(text);
+                (bytes, Some(Arc::new(places)))
+            }
+        }
+    }
+
+    /// Bytes of the file between the beginning of `text`, the next that was read, and `position`.
+    pub(super) fn distance(&self, text: &[u8], position: usize) -> u64 {
+        match &self.transcoder {
+            None => position as u64,
+            Some(transcoder) => transcoder.distance(text, position),
+        }
+    }
+
+    /// Whether the file is still as it was planned.
+    pub(super) fn check_unchanged(&self) -> Result<(), SourceError> {
+        self.input.check_unchanged()
+    }
+
+    /// Adds what reading has cost so far.
+    pub(super) fn add_to(&self, meter: &mut SourceMeter) {
+        meter.stored_bytes = self.input.stored_bytes();
+        meter.text_bytes = self.input.text_bytes();
+        meter.read_ns = self.input.read_ns();
+        meter.decompress_ns = self.input.decompress_ns() + self.transcode_ns;
+    }
+}
+
+/// The encoding of a text, the bytes of its mark, and whether only the mark told it.
+fn encoding_of(
+    first: &[u8],
+    file: &SourceFile,
+) -> Result<(TextEncoding, usize, Option<TextEncoding>), SourceError> {
+    let path = || file.path.to_path_buf();
+    let declared = file.encoding;
+    let little = TextEncoding::Table(UTF_16LE);
+    match beginning(first) {
+        Beginning::Utf32(encoding) => Err(SourceError::EncodingUnread {
+            path: path(),
+            encoding,
+        }),
+        Beginning::LikeUtf16(encoding) if declared.is_none() => {
+            Err(SourceError::EncodingUndeclared {
+                path: path(),
+                encoding: encoding.name(),
+            })
+        }
+        Beginning::Unmarked | Beginning::LikeUtf16(_) => Ok(match declared {
+            None => (TextEncoding::Utf8, 0, None),
+            Some(TextEncoding::Utf16) => (little, 0, None),
+            Some(declared) => (declared, 0, None),
+        }),
+        Beginning::Marked(mark, bytes) => {
+            let is_utf16 = mark == little || mark == TextEncoding::Table(UTF_16BE);
+            match declared {
+                None if mark == TextEncoding::Utf8 => Ok((mark, bytes, None)),
+                None => Ok((mark, bytes, Some(mark))),
+                Some(TextEncoding::Utf16) if is_utf16 => Ok((mark, bytes, None)),
+                Some(declared) if declared == mark => Ok((mark, bytes, None)),
+                // GBK is read as GB18030, and may have its mark.
+                Some(TextEncoding::Table(table))
+                    if table == GBK && mark == TextEncoding::Table(GB18030) =>
+                {
+                    Ok((mark, bytes, None))
+                }
+                // These four bytes are text in many encodings; the other marks are hardly.
+                Some(declared) if mark == TextEncoding::Table(GB18030) => Ok((declared, 0, None)),
+                Some(declared) => Err(SourceError::EncodingContradicted {
+                    path: path(),
+                    declared: declared.name(),
+                    found: mark.name(),
+                }),
+            }
+        }
+    }
+}
+
+/// Makes sure that the first bytes are not those of a file that is no text.
+fn check_kind(
+    first: &[u8],
+    file: &SourceFile,
+    compression: Compression,
+) -> Result<(), SourceError> {
+    let Some(found) = binary_kind(first) else {
+        return Ok(());
+    };
+    Err(SourceError::KindMismatch {
+        path: file.path.to_path_buf(),
+        expected: "text",
+        found,
+        mend: match (compression, found) {
+            (Compression::None, "gzip" | "zstd" | "bzip2" | "xz") => {
+                format!("declare it: format.compression = {found:?}")
+            }
+            (Compression::None, "zip (or an Excel workbook)") => {
+                "if it is an archive of texts, declare it: format.compression = \"zip\"; else \
+                 make it again as text"
+                    .to_owned()
+            }
+            (_, "Parquet" | "Arrow IPC") => {
+                "its rows are found from its end, so it is read as a file by itself only: unpack it, or \
+                 write it to a file first; if it is one, it is likely not written to its end"
+                    .to_owned()
+            }
+            _ => "make it again as text".to_owned(),
+        },
+    })
+}

@@ -1,0 +1,326 @@
+//! A file of typed rows (Parquet, Arrow IPC), which is read as the CSV text of its rows.
+//!
+//! Rows then go the way of all others: the converters of the target's types take their text and change
+//! nothing unseen, and a row that does not fit is kept as a line of CSV, to be mended and loaded again.
+//! Every value's text is exact ([`cells`]). Which pairs of types would still change a value on the way is
+//! the plan's matter; here the fields tell what they are.
+//!
+//! Such a file is cut at its row groups, or record batches, each of which is found through the file's
+//! footer. A place in it is the number of a row: it has neither lines nor bytes of text.
+
+mod cells;
+mod ipc;
+mod parquet;
+mod places;
+mod text;
+mod times;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, DataType};
+use inrush_scan::Dialect;
+
+use super::error::SourceError;
+
+pub(super) use text::TableText;
+
+/// What Parquet files begin and end with.
+const PARQUET_MAGIC: &[u8] = b"PAR1";
+/// What Arrow IPC files begin and end with.
+const ARROW_MAGIC: &[u8] = b"ARROW1";
+
+/// A file of typed rows.
+#[derive(Debug)]
+pub struct TableFile {
+    /// Its form.
+    pub kind: TableKind,
+    /// Its columns, in order.
+    pub fields: Vec<TableField>,
+    /// Its row groups, or record batches, in order.
+    groups: Vec<RowGroup>,
+    footer: Footer,
+}
+
+/// The forms of files of typed rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableKind {
+    /// Apache Parquet.
+    Parquet,
+    /// Arrow's IPC file format, which is Feather's second version too.
+    Arrow,
+}
+
+/// A column of a file of typed rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableField {
+    /// Its name.
+    pub name: String,
+    /// Its type, a dictionary's values' in place of the dictionary.
+    pub data_type: DataType,
+    /// Whether it may hold NULL.
+    pub nullable: bool,
+    /// 16 bytes that are marked as a UUID.
+    pub is_uuid: bool,
+}
+
+/// Rows that can be read by themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct RowGroup {
+    /// Where it begins in the file.
+    start: u64,
+    /// Rows of the file before it.
+    first_row: u64,
+    row_count: u64,
+    /// Bytes that it takes in memory, as far as the footer tells.
+    decoded_bytes: u64,
+}
+
+/// What was read of the file's end.
+#[derive(Debug)]
+enum Footer {
+    Parquet(parquet::Footer),
+    Arrow(ipc::Footer),
+}
+
+/// Batches of rows of some groups.
+type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+
+impl TableKind {
+    /// As a person calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            TableKind::Parquet => "Parquet",
+            TableKind::Arrow => "Arrow IPC",
+        }
+    }
+
+    /// The kind that a file's name tells.
+    fn of_name(path: &Path) -> Option<TableKind> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "parquet" | "pq" => Some(TableKind::Parquet),
+            "arrow" | "feather" => Some(TableKind::Arrow),
+            _ => None,
+        }
+    }
+
+    /// The kind that a file's first and last bytes tell.
+    fn of_bytes(first: &[u8], last: &[u8]) -> Option<TableKind> {
+        let both = |magic: &[u8]| first.starts_with(magic) && last.ends_with(magic);
+        if both(PARQUET_MAGIC) {
+            Some(TableKind::Parquet)
+        } else if both(ARROW_MAGIC) {
+            Some(TableKind::Arrow)
+        } else {
+            None
+        }
+    }
+}
+
+impl TableField {
+    /// Whether its values can be written as text.
+    pub fn is_readable(&self) -> bool {
+        cells::is_readable(&self.data_type)
+    }
+}
+
+impl TableFile {
+    /// Reads the end of a file of typed rows; nothing where it is another kind of file. One whose name
+    /// says that it is one, and whose bytes do not, is refused.
+    pub(super) fn open(path: &Path) -> Result<Option<TableFile>, SourceError> {
+        let unreadable = |cause| SourceError::Unreadable {
+            path: path.to_path_buf(),
+            cause,
+        };
+        let mut file = File::open(path).map_err(unreadable)?;
+        let (first, last) = ends(&mut file).map_err(unreadable)?;
+        let named = TableKind::of_name(path);
+        let Some(kind) = TableKind::of_bytes(&first, &last) else {
+            return match named {
+                None => Ok(None),
+                Some(named) => Err(damaged(
+                    path,
+                    named,
+                    format!("its {} are not those of one", wrong_end(named, &first)),
+                )),
+            };
+        };
+        let read = || match kind {
+            TableKind::Parquet => parquet::open(&file).map_err(|error| error.to_string()),
+            TableKind::Arrow => ipc::open(&file).map_err(|error| error.to_string()),
+        };
+        let opened = guarded(read).map_err(|reason| damaged(path, kind, reason))?;
+        if opened.fields.is_empty() {
+            return Err(damaged(path, kind, "it has no columns".to_owned()));
+        }
+        Ok(Some(TableFile {
+            kind,
+            fields: opened.fields,
+            groups: opened.groups,
+            footer: opened.footer,
+        }))
+    }
+
+    /// How its rows are written: as CSV with a header.
+    pub fn dialect() -> Dialect {
+        Dialect {
+            header: true,
+            ..Dialect::csv()
+        }
+    }
+
+    /// Rows in all.
+    pub fn row_count(&self) -> u64 {
+        self.groups.iter().map(|group| group.row_count).sum()
+    }
+
+    /// The most memory that reading one of its groups takes.
+    pub fn decoded_bytes_max(&self) -> u64 {
+        let sizes = self.groups.iter().map(|group| group.decoded_bytes);
+        sizes.max().unwrap_or(0)
+    }
+
+    /// Ranges of the file's bytes that follow each other from 0 to `size_bytes`, each of which holds
+    /// whole groups and has `wanted_bytes` at least, but for the last. What stands before the first group
+    /// belongs to it, what stands behind the last one to that.
+    pub(super) fn ranges(&self, size_bytes: u64, wanted_bytes: u64) -> Vec<Range<u64>> {
+        let mut ranges = Vec::new();
+        let mut start = 0;
+        for group in self.groups.iter().skip(1) {
+            if group.start >= start + wanted_bytes {
+                ranges.push(start..group.start);
+                start = group.start;
+            }
+        }
+        ranges.push(start..size_bytes);
+        ranges
+    }
+
+    /// Which groups begin in a range of [`ranges`](TableFile::ranges).
+    fn groups_in(&self, range: &Range<u64>) -> Range<usize> {
+        let index = |place: u64| match place {
+            0 => 0,
+            place => self.groups.partition_point(|group| group.start < place),
+        };
+        index(range.start)..index(range.end)
+    }
+
+    /// The rows of groups, a few at a time.
+    fn batches(
+        &self,
+        file: File,
+        groups: Range<usize>,
+        batch_rows: usize,
+    ) -> Result<Batches, String> {
+        guarded(|| match &self.footer {
+            Footer::Parquet(footer) => footer.batches(file, groups, batch_rows),
+            Footer::Arrow(footer) => footer.batches(file, groups, batch_rows),
+        })
+    }
+}
+
+impl PartialEq for TableFile {
+    fn eq(&self, other: &TableFile) -> bool {
+        (self.kind, &self.fields, &self.groups) == (other.kind, &other.fields, &other.groups)
+    }
+}
+
+/// What the end of a file told.
+struct Opened {
+    fields: Vec<TableField>,
+    groups: Vec<RowGroup>,
+    footer: Footer,
+}
+
+/// The first bytes of a file and its last ones.
+fn ends(file: &mut File) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
+    let most = ARROW_MAGIC.len() as u64;
+    let mut first = Vec::new();
+    (&mut *file).take(most).read_to_end(&mut first)?;
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(most)))?;
+    let mut last = Vec::new();
+    (&mut *file).take(most).read_to_end(&mut last)?;
+    file.rewind()?;
+    Ok((first, last))
+}
+
+fn wrong_end(named: TableKind, first: &[u8]) -> &'static str {
+    let magic = match named {
+        TableKind::Parquet => PARQUET_MAGIC,
+        TableKind::Arrow => ARROW_MAGIC,
+    };
+    match first.starts_with(magic) {
+        true => "last bytes",
+        false => "first bytes",
+    }
+}
+
+fn damaged(path: &Path, kind: TableKind, reason: String) -> SourceError {
+    SourceError::Table {
+        path: path.to_path_buf(),
+        kind: kind.name(),
+        reason,
+    }
+}
+
+/// Runs a decoder of somebody else on bytes that nobody has checked: where it falls over them, that is
+/// the file's fault and an error, not the end of this process.
+fn guarded<T, E: ToString>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(Ok(decoded)) => Ok(decoded),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(panic) => Err(panic_text(panic.as_ref())),
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("its decoder fell: {}", text.unwrap_or("without a word"))
+}
+
+/// The fields of a schema. Marks of types are found in their metadata.
+fn field_of(field: &arrow_schema::Field, is_uuid: bool) -> TableField {
+    let data_type = match field.data_type() {
+        DataType::Dictionary(_, values) => values.as_ref().clone(),
+        other => other.clone(),
+    };
+    let marked = field
+        .metadata()
+        .get("ARROW:extension:name")
+        .is_some_and(|name| name == "arrow.uuid");
+    TableField {
+        name: field.name().clone(),
+        is_uuid: (is_uuid || marked) && data_type == DataType::FixedSizeBinary(16),
+        data_type,
+        nullable: field.is_nullable(),
+    }
+}
+
+/// Numbers groups by their rows. Where they do not follow each other in the file, it is all one group.
+fn in_order(mut groups: Vec<RowGroup>) -> Vec<RowGroup> {
+    let mut row = 0;
+    for group in &mut groups {
+        group.first_row = row;
+        row += group.row_count;
+    }
+    groups
+}
+
+/// Whether each group begins behind the one before.
+fn is_in_order(groups: &[RowGroup]) -> bool {
+    groups.windows(2).all(|pair| pair[0].start < pair[1].start)
+}
+
+/// The file, for whoever reads a range of it.
+pub(super) type SharedTable = Arc<TableFile>;
