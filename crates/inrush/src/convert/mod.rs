@@ -65,7 +65,7 @@ mod zone;
 
 pub use converter::Converter;
 pub use error::{ConvertError, ValueError};
-pub use key::{KeyBounds, KeyValue, convert_first, convert_one};
+pub use key::{KeyBounds, KeyType, KeyValue, convert_first, convert_one};
 pub use key_set::{KeySet, KeyValues};
 pub(crate) use policies::is_separator;
 pub use probe::{Probe, Values};
