@@ -66,6 +66,33 @@ KEYS = [
     Key("smallint", (("-32768",), ("32767",))),
     Key("date", (("2023-12-31", "2023-01-01"), ("2024-02-29", "2024-01-01"))),
     Key("timestamp", (("2024-01-01 00:00:00", "2024-01-01 23:59:59.999999"), ("2024-01-02",))),
+    # Microseconds since 1970 end with the first of the two at 04:00:54.
+    Key(
+        "timestamp",
+        (
+            ("2024-01-01", "294247-01-10 04:00:54.775807"),
+            ("294247-01-10 04:00:54.775808", "294276-12-31 23:59:59.999999"),
+        ),
+    ),
+    Key(
+        "timestamptz",
+        (
+            ("4714-11-24 00:00:00Z BC", "-infinity"),
+            ("294247-01-10 05:00:54.775808+01", "2024-01-01T00:00Z", "294276-12-31 23:59:59Z"),
+            ("infinity",),
+        ),
+    ),
+    # Each is right behind the one before.
+    *(
+        Key(type_name, tuple((value,) for value in ("-infinity", first, last, "infinity")))
+        for type_name, first, last in (
+            ("date", "4714-11-24 BC", "5874897-12-31"),
+            ("timestamp", "4714-11-24 00:00:00 BC", "294276-12-31 23:59:59.999999"),
+            ("timestamptz", "4714-11-24 00:00:00Z BC", "294276-12-31 23:59:59.999999Z"),
+        )
+    ),
+    Key("timestamp(0)", (("2024-01-01 00:00:00", "2024-01-01 23:59:59"), ("2024-01-02",))),
+    Key("timestamptz(3)", (("2024-01-01 00:00:00Z", "294276-12-31 23:59:59.998Z"), ("infinity",))),
     Key("timestamptz", (("2024-01-01 00:00:00Z", "2024-01-01 23:59:59Z"), ("2024-01-02T00:00Z",))),
     Key("text", (("a", "b"), ("c", "z"), ("ä", "😀"))),
     Key("varchar(10)", (("Ann", "Bob's"), ("Cy", "Dora"))),
@@ -160,6 +187,39 @@ def test_bounds_as_a_list(newest_database: Database, inrush: Inrush) -> None:
         (1, 1), (2, 9), (3, 19), (4, 10), (5, 0), (6, 5),
     ]  # fmt: skip
     newest_database.execute("INSERT INTO loaded VALUES (7, 29)")
+
+
+@pytest.mark.parametrize("routing", [False, True], ids=["files", "rows"])
+def test_bounds_of_timestamps_past_64_bits(
+    newest_database: Database, inrush: Inrush, routing: bool
+) -> None:
+    """They lie behind all others, though the count since 1970 begins anew with them."""
+    inside = [
+        "2024-01-01 00:00:00",
+        "294247-01-10 04:00:54.775807",
+        "294247-01-10 04:00:54.775808",
+        "294270-06-30 23:59:59.999999",
+    ]
+    outside = [
+        "294270-07-01 00:00:00",
+        "294276-12-31 23:59:59.999999",
+        "infinity",
+        "2023-12-31 23:59:59.999999",
+        "4714-11-24 00:00:00 BC",
+        "-infinity",
+    ]
+    write_parts(inrush, "rows", [inside + outside])
+    settings = declared(["2024-01-01", "294270-07-01"], "timestamp")
+    settings |= {"rejects": {"rows_max": len(outside)}, "routing": routing}
+    text = package(newest_database.url, flow("loaded", "rows.tbl.*", **settings))
+    outcome = inrush("run", inrush.write("package.toml", text)).expect(LOADED_WITH_REJECTS)
+    assert newest_database.rows("SELECT k::text FROM loaded ORDER BY id") == [
+        (value,) for value in inside
+    ]
+    rejects = outcome.rejects()
+    first = len(inside) + 1
+    assert [reject["line"] for reject in rejects] == list(range(first, first + len(outside)))
+    assert {reject["code"] for reject in rejects} == {"outside_partition"}
 
 
 @pytest.mark.parametrize("key_type", ["date", "timestamp", "timestamptz"])

@@ -328,6 +328,18 @@ STRAYS = {
         ),
         {3: ["2023-12-31 23:59:59.999999", "infinity"]},
     ),
+    # Microseconds since 1970 end at 294247-01-10 04:00:54.775807.
+    "late timestamps": (
+        Shape(
+            "RANGE (at)",
+            "CREATE TABLE t_a PARTITION OF t FOR VALUES FROM ('2024-01-01') TO ('294260-01-01');",
+        ),
+        {3: ["294260-01-01 00:00:00", "294276-12-31 23:59:59.999999", "infinity", "-infinity"]},
+    ),
+    "a list of timestamps": (
+        Shape("LIST (at)", lists("t", {"a": "'2024-02-29 12:00:00', '294260-01-01', 'infinity'"})),
+        {3: ["-infinity", "294260-01-01 00:00:00.000001", "294276-12-31 23:59:59.999999"]},
+    ),
 }  # fmt: skip
 
 
@@ -362,6 +374,39 @@ def test_a_row_that_fits_no_partition_is_a_reject(
     written = package(database.url, flow("loaded", "rows.csv", **settings), name="again")
     inrush("run", inrush.write("package.toml", written)).expect(REJECT_LIMIT, "rows.csv:")
     assert database.value("SELECT count(*) FROM loaded") == 0
+
+
+@pytest.mark.parametrize("key", ["RANGE (at)", "LIST (at)"])
+def test_timestamps_past_64_bits_find_their_partition(
+    database: Database, inrush: Inrush, key: str
+) -> None:
+    """Counted from 1970 they begin anew at the other end; the server sorts them last."""
+    values = [
+        "-infinity",
+        "4714-11-24 00:00:00 BC",
+        "2024-01-01 00:00:00",
+        "294247-01-10 04:00:54.775807",
+        "294247-01-10 04:00:54.775808",
+        "294276-12-31 23:59:59.999999",
+        "infinity",
+    ]
+    if key == "LIST (at)":
+        partitions = lists("t", {f"p{n}": f"'{value}'" for n, value in enumerate(values)})
+    else:
+        ends = [f"('{value}')" for value in values[1:]] + ["(MAXVALUE)"]
+        starts = ["(MINVALUE)", *ends]
+        partitions = "".join(
+            f"CREATE TABLE t_p{n} PARTITION OF t FOR VALUES FROM {start} TO {end}; "
+            for n, (start, end) in enumerate(zip(starts, ends, strict=False))
+        )
+    rows = [f"{n},1,2024-01-01,{value},north,1.00,t,x" for n, value in enumerate(values[::-1])]
+    files = write_files(inrush, rows, 1)
+    for name in ("loaded", "expected"):
+        make(database, name, Shape(key, partitions))
+    copy(database, inrush, "expected", rows)
+    written = package(database.url, flow("loaded", files, routing=True, verify="rows"))
+    inrush("run", inrush.write("package.toml", written)).expect(CLEAN)
+    assert_same_partitions(database, "loaded", "expected")
 
 
 def test_rows_without_a_partition_go_to_the_default_one(

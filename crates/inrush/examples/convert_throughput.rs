@@ -9,6 +9,7 @@
 //! - `nulls`: all may, and one field of ten is
 //! - `text quoted`: commas, and quotes around the fields of text
 //! - `quoted`: commas, and quotes around all fields
+//! - `timestamp`, `timestamptz`: a day and the time of day, alone, the latter in UTC
 //! - the name of a column: it alone
 //!
 //! ```console
@@ -50,6 +51,8 @@ fn main() {
     let nulls = chunks_of(&mut |text| lines.with_nulls(text));
     let text_quoted = chunks_of(&mut |text| quoted(text, |field| TEXT_FIELDS.contains(&field)));
     let all_quoted = chunks_of(&mut |text| quoted(text, |_| true));
+    let times = chunks_of(&mut |text| with_times(text, ""));
+    let times_utc = chunks_of(&mut |text| with_times(text, "Z"));
     let tbl = Dialect::tbl();
     let csv = Dialect {
         header: false,
@@ -70,6 +73,18 @@ fn main() {
         Case::new("text quoted", &columns, &csv, &text_quoted),
         Case::new("quoted", &columns, &csv, &all_quoted),
     ];
+    let timestamp = [Column::new(
+        "l_shipped",
+        ColumnType::Timestamp { fraction_digits: 6 },
+        SHIP_DATE_FIELD,
+    )];
+    let timestamptz = [Column::new(
+        "l_shipped",
+        ColumnType::TimestampTz { fraction_digits: 6 },
+        SHIP_DATE_FIELD,
+    )];
+    cases.push(Case::new("timestamp", &timestamp, &tbl, &times));
+    cases.push(Case::new("timestamptz", &timestamptz, &tbl, &times_utc));
     for column in columns.chunks(1) {
         cases.push(Case::new(&column[0].name, column, &tbl, &plain));
     }
@@ -179,6 +194,29 @@ fn quoted(text: &str, is_quoted: impl Fn(usize) -> bool) -> String {
                 })
                 .collect();
             fields.join(",") + "\n"
+        })
+        .collect()
+}
+
+/// The field of the day of shipping.
+const SHIP_DATE_FIELD: usize = 10;
+
+/// The same lines with a time of day, and what stands behind it, at the day of shipping.
+fn with_times(text: &str, zone: &str) -> String {
+    let mut minutes = 0;
+    text.lines()
+        .map(|line| {
+            let fields = line.trim_end_matches('|').split('|').enumerate();
+            let fields: Vec<String> = fields
+                .map(|(index, field)| match index {
+                    SHIP_DATE_FIELD => {
+                        minutes = (minutes + 7) % 1_440;
+                        format!("{field} {:02}:{:02}:15{zone}", minutes / 60, minutes % 60)
+                    }
+                    _ => field.to_owned(),
+                })
+                .collect();
+            fields.join("|") + "|\n"
         })
         .collect()
 }

@@ -48,13 +48,14 @@ pub enum ColumnType {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
     },
-    /// Microseconds since 1970-01-01T00:00:00 of an unnamed zone; `i64::MIN` and `i64::MAX`
-    /// stand for the infinities.
+    /// Microseconds since 1970-01-01T00:00:00 of an unnamed zone. Which numbers stand for the
+    /// infinities and for what is past the end of 64 bits says
+    /// [`timestamp`](inrush_wire::timestamp).
     Timestamp {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
     },
-    /// Microseconds since 1970-01-01T00:00:00Z; infinities as above.
+    /// Microseconds since 1970-01-01T00:00:00Z; the rest as above.
     TimestampTz {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
@@ -63,6 +64,9 @@ pub enum ColumnType {
     Interval {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
+        /// Whether the destination has infinite ones; which parts stand for them says
+        /// [`interval`](inrush_wire::interval).
+        has_infinity: bool,
     },
     /// 16 bytes.
     Uuid,

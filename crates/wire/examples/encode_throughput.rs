@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use arrow_array::{
     ArrayRef, Date32Array, Decimal128Array, Int32Array, Int64Array, RecordBatch, StringViewArray,
-    builder::StringViewBuilder,
+    TimestampMicrosecondArray, builder::StringViewBuilder,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use inrush_wire::{BinaryEncoder, Kernel, PgType, TextEncoder};
@@ -42,6 +42,24 @@ fn main() {
             encoder.encode(&batch, out).expect("the batch fits");
         });
     }
+    // Lineitem has none.
+    let mut random = Random(9);
+    let day = 86_400_000_000;
+    let moments: TimestampMicrosecondArray = (0..ROWS)
+        .map(|_| Some(random.between(8036 * day, 10_561 * day)))
+        .collect();
+    let moments: ArrayRef = Arc::new(moments);
+    let batch = RecordBatch::try_from_iter([("moment", moments)]).expect("one column");
+    for kernel in Kernel::available() {
+        let mut encoder = BinaryEncoder::with_kernel(vec![PgType::Timestamp], kernel);
+        measure(&format!("Timestamp, {kernel:?}"), |out| {
+            encoder.encode(&batch, out).expect("the batch fits");
+        });
+    }
+    let mut encoder = TextEncoder::new();
+    measure("text, Timestamp", |out| {
+        encoder.encode(&batch, out).expect("the batch fits");
+    });
 }
 
 /// Runs `encode` on a recycled buffer, and prints the best of many rounds.

@@ -8,6 +8,8 @@
 //! ```sh
 //! psql -v ON_ERROR_STOP=1 -v directory=DIRECTORY -f DIRECTORY/check.sql
 //! ```
+//!
+//! The server is one of version 17 or later: intervals before had no infinity.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,10 +21,8 @@ use arrow_array::{
     StructArray, Time64MicrosecondArray, TimestampMicrosecondArray,
 };
 use arrow_schema::{DataType, Field, Fields};
-use inrush_wire::limits::{
-    DATE_DAYS_MAX, DATE_DAYS_MIN, TIMESTAMP_MICROSECONDS_MAX, TIMESTAMP_MICROSECONDS_MIN,
-};
-use inrush_wire::{BinaryEncoder, PgType, TextEncoder};
+use inrush_wire::limits::{DATE_DAYS_MAX, DATE_DAYS_MIN};
+use inrush_wire::{BinaryEncoder, PgType, TextEncoder, interval, timestamp};
 
 /// Rows of the table: the values of the longest sample, and NULL for all.
 const ROWS: usize = 12;
@@ -166,22 +166,17 @@ fn timestamps(values: Vec<Option<i64>>) -> TimestampMicrosecondArray {
 fn samples() -> Vec<Sample> {
     let long_number = format!("-{}.{}", "1234567890".repeat(300), "0987654321".repeat(200));
     let widest_number = format!("{}.{}", "9".repeat(131_072), "9".repeat(16_383));
-    let infinity_and = |first: &'static str, last: &'static str| {
-        [
-            (i64::MIN, "-infinity"),
-            (i64::MAX, "infinity"),
-            (0, "1970-01-01 00:00:00"),
-        ]
-        .into_iter()
-        .chain([
-            (TIMESTAMP_MICROSECONDS_MIN, first),
-            (TIMESTAMP_MICROSECONDS_MAX, last),
-            (-1, "1969-12-31 23:59:59.999999"),
-            (-63_517_780_500_000_000, "0044-03-15 12:05:00 BC"),
-        ])
-        .collect::<Vec<(i64, &str)>>()
-    };
-    let local = infinity_and("4714-11-24 00:00:00 BC", "294247-01-10 04:00:54.775806");
+    let local = [
+        (timestamp::MINUS_INFINITY, "-infinity"),
+        (timestamp::INFINITY, "infinity"),
+        (0, "1970-01-01 00:00:00"),
+        (timestamp::MIN, "4714-11-24 00:00:00 BC"),
+        (i64::MAX, "294247-01-10 04:00:54.775807"),
+        (i64::MIN, "294247-01-10 04:00:54.775808"),
+        (timestamp::MAX, "294276-12-31 23:59:59.999999"),
+        (-1, "1969-12-31 23:59:59.999999"),
+        (-63_517_780_500_000_000, "0044-03-15 12:05:00 BC"),
+    ];
     let zoned: Vec<(i64, String)> = local
         .iter()
         .map(|(value, meant)| match meant.strip_suffix(" BC") {
@@ -403,6 +398,8 @@ fn samples() -> Vec<Sample> {
                     (i32::MIN, i32::MIN, i64::MIN + 1),
                     "-2147483648 mons -2147483648 days -2562047788 hours -54.775807 secs",
                 ),
+                (interval::INFINITY, "infinity"),
+                (interval::MINUS_INFINITY, "-infinity"),
             ],
             intervals,
         ),

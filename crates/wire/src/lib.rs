@@ -8,9 +8,12 @@
 //!
 //! What goes in has been checked by `convert` before. Values that PostgreSQL could not take
 //! are refused here all the same ([`EncodeError`]), and never changed: [`limits`] names the
-//! ends of each type.
+//! ends of each type. [`timestamp`] and [`interval`] tell which numbers of a batch stand for
+//! values that Arrow itself cannot mean.
 
+pub mod interval;
 pub mod limits;
+pub mod timestamp;
 
 mod error;
 mod pgcopy;

@@ -1,24 +1,14 @@
-//! The ends of PostgreSQL's types, in the units that batches carry.
+//! The ends of PostgreSQL's types, in the units that batches carry; those of timestamps stand in
+//! [`timestamp`](crate::timestamp).
 
 /// Days from 1970-01-01 to PostgreSQL's own epoch, 2000-01-01.
 pub const POSTGRES_EPOCH_DAYS: i32 = 10_957;
-
-/// Microseconds from 1970-01-01 to PostgreSQL's own epoch, 2000-01-01.
-pub const POSTGRES_EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
 
 /// The first date, 4714-11-24 BC (Julian day 0), in days since 1970-01-01.
 pub const DATE_DAYS_MIN: i32 = -2_451_545 + POSTGRES_EPOCH_DAYS;
 
 /// The last date, 5874897-12-31, in days since 1970-01-01.
 pub const DATE_DAYS_MAX: i32 = 2_147_483_493 - 2_451_545 + POSTGRES_EPOCH_DAYS;
-
-/// The first timestamp, 4714-11-24 00:00:00 BC, in microseconds since 1970-01-01.
-pub const TIMESTAMP_MICROSECONDS_MIN: i64 = -211_813_488_000_000_000 + POSTGRES_EPOCH_MICROSECONDS;
-
-/// The last timestamp that a batch can carry, in microseconds since 1970-01-01. PostgreSQL's
-/// own last one, 294276-12-31 23:59:59.999999, is 30 years later: counted from 1970 it does
-/// not fit into 64 bits.
-pub const TIMESTAMP_MICROSECONDS_MAX: i64 = i64::MAX - 1;
 
 /// The last time of day, 24:00:00, in microseconds since midnight.
 pub const TIME_MICROSECONDS_MAX: i64 = 86_400_000_000;

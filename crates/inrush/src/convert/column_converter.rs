@@ -121,9 +121,10 @@ impl ColumnConverter {
             ColumnType::TimestampTz { fraction_digits } => {
                 ColumnConverter::TimestampTz(TimestampTz::new(column, *fraction_digits)?)
             }
-            ColumnType::Interval { fraction_digits } => {
-                ColumnConverter::Interval(Interval::new(*fraction_digits))
-            }
+            ColumnType::Interval {
+                fraction_digits,
+                has_infinity,
+            } => ColumnConverter::Interval(Interval::new(*fraction_digits, *has_infinity)),
             ColumnType::Uuid => ColumnConverter::Uuid(Uuid),
             ColumnType::Binary => ColumnConverter::Binary,
             ColumnType::Json => ColumnConverter::Json(Json),

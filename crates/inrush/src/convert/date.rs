@@ -120,6 +120,17 @@ pub(super) enum Era {
 impl CivilDate {
     /// Days since 1970-01-01, inside of PostgreSQL's range.
     pub fn days(&self, era: Era) -> Result<i64, ValueError> {
+        let days = self.calendar_days(era)?;
+        if !(DAYS_MIN..=DAYS_MAX).contains(&days) {
+            return Err(ValueError::out_of_range(
+                "past the ends of date (4714-11-24 BC to 5874897-12-31)",
+            ));
+        }
+        Ok(days)
+    }
+
+    /// Days since 1970-01-01 of any year.
+    pub fn calendar_days(&self, era: Era) -> Result<i64, ValueError> {
         if self.year == 0 {
             return Err(ValueError::out_of_range(
                 "there is no year 0; the year before 1 is written 0001-01-01 BC, and where \
@@ -144,13 +155,7 @@ impl CivilDate {
                 self.day, self.month, self.year
             )));
         }
-        let days = calendar::days_from_civil(year, self.month, self.day);
-        if !(DAYS_MIN..=DAYS_MAX).contains(&days) {
-            return Err(ValueError::out_of_range(
-                "past the ends of date (4714-11-24 BC to 5874897-12-31)",
-            ));
-        }
-        Ok(days)
+        Ok(calendar::days_from_civil(year, self.month, self.day))
     }
 }
 

@@ -1,12 +1,17 @@
 //! Intervals: months, days and microseconds, which no arithmetic turns into each other.
 //!
+//! The two of which all parts are the largest, or the smallest, are the infinite ones from version
+//! 17 of PostgreSQL on (`inrush_wire::interval`). What is written in parts never becomes one of them.
+//!
 //! Fractions of larger units become smaller ones as in PostgreSQL (half a month is 15 days, half
 //! a day 12 hours), but only where nothing has to be rounded; PostgreSQL rounds.
 
+use inrush_wire::interval::{INFINITY, MINUS_INFINITY};
+
+use super::date::infinity;
 use super::error::ValueError;
 use super::interval_text::{self, Unit};
 use super::kernel::{Kernel, Window, trim};
-use super::number::is_any_word;
 use super::time::fraction_lost;
 
 /// Days of a month and microseconds of a day where a fraction is split up, as in PostgreSQL.
@@ -21,14 +26,33 @@ pub(super) struct IntervalValue {
     pub microseconds: i64,
 }
 
+impl IntervalValue {
+    const fn new((months, days, microseconds): (i32, i32, i64)) -> IntervalValue {
+        IntervalValue {
+            months,
+            days,
+            microseconds,
+        }
+    }
+
+    /// Whether it stands for an infinity where there are infinite intervals.
+    fn is_infinite(self) -> bool {
+        self == IntervalValue::new(INFINITY) || self == IntervalValue::new(MINUS_INFINITY)
+    }
+}
+
 /// Converts intervals.
 pub(super) struct Interval {
     fraction_digits: u8,
+    has_infinity: bool,
 }
 
 impl Interval {
-    pub fn new(fraction_digits: u8) -> Interval {
-        Interval { fraction_digits }
+    pub fn new(fraction_digits: u8, has_infinity: bool) -> Interval {
+        Interval {
+            fraction_digits,
+            has_infinity,
+        }
     }
 }
 
@@ -42,12 +66,26 @@ impl Kernel for Interval {
 
     fn exact(&self, field: &[u8]) -> Result<IntervalValue, ValueError> {
         let text = trim(field);
-        if is_any_word(text, &["infinity", "+infinity", "-infinity"]) {
-            return Err(ValueError::out_of_range(
-                "infinite intervals are not carried: only PostgreSQL 17 and later have them",
-            ));
+        if let Some(is_negative) = infinity(text) {
+            if !self.has_infinity {
+                return Err(ValueError::out_of_range(
+                    "PostgreSQL has infinite intervals from version 17 on, and the server is older",
+                ));
+            }
+            let value = if is_negative {
+                MINUS_INFINITY
+            } else {
+                INFINITY
+            };
+            return Ok(IntervalValue::new(value));
         }
         let value = interval_text::parse(text)?.value()?;
+        if self.has_infinity && value.is_infinite() {
+            return Err(ValueError::out_of_range(
+                "past the ends of interval: from version 17 on, PostgreSQL keeps infinity as this \
+                 very interval; where that is meant, write infinity or -infinity",
+            ));
+        }
         let digits = u32::from(self.fraction_digits.min(6));
         let lost = value.microseconds % 10i64.pow(6 - digits);
         if lost != 0 {
@@ -129,26 +167,12 @@ impl Sum {
         let past = |what: &str| {
             ValueError::out_of_range(format!("past the ends of interval: too many {what}"))
         };
-        let value = IntervalValue {
+        Ok(IntervalValue {
             months: i32::try_from(self.months).map_err(|_| past("years or months"))?,
             days: i32::try_from(self.days).map_err(|_| past("days"))?,
             microseconds: i64::try_from(self.microseconds)
                 .map_err(|_| past("hours, minutes or seconds"))?,
-        };
-        let is_infinite = |months, days, microseconds| {
-            value
-                == IntervalValue {
-                    months,
-                    days,
-                    microseconds,
-                }
-        };
-        if is_infinite(i32::MAX, i32::MAX, i64::MAX) || is_infinite(i32::MIN, i32::MIN, i64::MIN) {
-            return Err(ValueError::out_of_range(
-                "this very interval is how PostgreSQL 17 writes infinity",
-            ));
-        }
-        Ok(value)
+        })
     }
 }
 
@@ -168,13 +192,35 @@ mod tests {
     use crate::reject::RejectCode;
 
     fn interval(fraction_digits: u8, text: &str) -> Result<(i32, i32, i64), RejectCode> {
-        both_paths(&Interval::new(fraction_digits), text)
+        of_server(true, fraction_digits, text)
+    }
+
+    fn of_server(
+        has_infinity: bool,
+        fraction_digits: u8,
+        text: &str,
+    ) -> Result<(i32, i32, i64), RejectCode> {
+        both_paths(&Interval::new(fraction_digits, has_infinity), text)
             .map(|value| (value.months, value.days, value.microseconds))
             .map_err(|error| error.code)
     }
 
     const SECOND: i64 = 1_000_000;
     const HOUR: i64 = 3_600 * SECOND;
+
+    const LARGEST: &str = "2147483647 mons 2147483647 days 2562047788:00:54.775807";
+    const SMALLEST: &str = "-2147483648 mons -2147483648 days -2562047788:00:54.775808";
+
+    #[test]
+    fn before_version_17_nothing_is_infinite() {
+        assert_eq!(of_server(false, 6, LARGEST), Ok(INFINITY));
+        assert_eq!(of_server(false, 6, SMALLEST), Ok(MINUS_INFINITY));
+        for text in ["infinity", "-infinity"] {
+            assert_eq!(of_server(false, 6, text), Err(RejectCode::OutOfRange));
+            // Digits of the second's fraction are none of its matter.
+            assert_eq!(of_server(true, 0, text), interval(6, text));
+        }
+    }
 
     macro_rules! intervals {
         ($($name:ident: $text:expr => $expected:expr;)*) => {
@@ -202,9 +248,15 @@ mod tests {
         largest_time: "2562047788:00:54.775807" => Ok((0, 0, i64::MAX));
         past_largest_time: "2562047788:00:54.775808" => Err(RejectCode::OutOfRange);
         far_past: "99999999999999999999999999 years" => Err(RejectCode::OutOfRange);
-        infinite: "infinity" => Err(RejectCode::OutOfRange);
-        infinite_in_parts: "2147483647 mons 2147483647 days 2562047788:00:54.775807"
-            => Err(RejectCode::OutOfRange);
+        infinite: "infinity" => Ok(INFINITY);
+        plus_infinite: "+Infinity" => Ok(INFINITY);
+        minus_infinite: "-INFINITY" => Ok(MINUS_INFINITY);
+        short_infinite: "inf" => Err(RejectCode::Syntax);
+        infinite_ago: "infinity ago" => Err(RejectCode::Syntax);
+        infinite_in_parts: LARGEST => Err(RejectCode::OutOfRange);
+        minus_infinite_in_parts: SMALLEST => Err(RejectCode::OutOfRange);
+        next_to_largest: "2147483647 mons 2147483647 days 2562047788:00:54.775806"
+            => Ok((i32::MAX, i32::MAX, i64::MAX - 1));
         // PostgreSQL's verbose style and other units.
         verbose: "@ 1 year 2 mons 3 days 4 hours 5 mins 6.5 secs" => Ok((14, 3, 4 * HOUR + 306_500_000));
         verbose_ago: "@ 1 day 2 hours ago" => Ok((0, -1, -2 * HOUR));

@@ -7,6 +7,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 use inrush_scan::{Dialect, MissingFields};
+use inrush_wire::timestamp;
 
 use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
@@ -23,7 +24,7 @@ pub enum KeyValue {
     Integer(i64),
     /// Days since 1970-01-01.
     Date(i32),
-    /// Microseconds since 1970-01-01T00:00:00, with or without a zone.
+    /// A [timestamp] as batches carry it, with or without a zone.
     Timestamp(i64),
     /// Text. How texts are ordered is the server's matter (its collation): they are never
     /// compared here.
@@ -34,10 +35,37 @@ impl KeyValue {
     /// The key as a number that sorts as the server does; texts sort by its collation alone.
     pub fn number(&self) -> Option<i64> {
         match self {
-            KeyValue::Integer(value) | KeyValue::Timestamp(value) => Some(*value),
+            KeyValue::Integer(value) => Some(*value),
+            KeyValue::Timestamp(value) => Some(TimestampMicrosecondType::number(*value)),
             KeyValue::Date(days) => Some(i64::from(*days)),
             KeyValue::Text(_) => None,
         }
+    }
+}
+
+/// Arrow's types of keys that are numbers.
+pub trait KeyType: ArrowPrimitiveType {
+    /// A value of an array as [`KeyValue::number`] has it: it sorts as the server does.
+    fn number(value: Self::Native) -> i64;
+}
+
+macro_rules! sorted_as_they_are {
+    ($($arrow:ty),*) => {$(
+        impl KeyType for $arrow {
+            #[inline(always)]
+            fn number(value: Self::Native) -> i64 {
+                value.into()
+            }
+        }
+    )*};
+}
+
+sorted_as_they_are!(Int16Type, Int32Type, Int64Type, Date32Type);
+
+impl KeyType for TimestampMicrosecondType {
+    #[inline(always)]
+    fn number(value: i64) -> i64 {
+        timestamp::to_postgres(value)
     }
 }
 
@@ -99,10 +127,7 @@ pub(super) fn check_bounds(bounds: &KeyBounds, array: &ArrayRef, faults: &mut Ve
     }
 }
 
-fn check<T: ArrowPrimitiveType>(bounds: &KeyBounds, array: &ArrayRef, faults: &mut Vec<Fault>)
-where
-    T::Native: Into<i64>,
-{
+fn check<T: KeyType>(bounds: &KeyBounds, array: &ArrayRef, faults: &mut Vec<Fault>) {
     let (lower, upper) = bounds.range();
     let array = array.as_primitive::<T>();
     let is_outside = |value: i64| value < lower || upper.is_some_and(|upper| value >= upper);
@@ -122,7 +147,7 @@ where
                 row,
                 error: error("is NULL, which no range takes, not even"),
             });
-        } else if is_outside((*value).into()) {
+        } else if is_outside(T::number(*value)) {
             faults.push(Fault {
                 row,
                 error: error("lies outside of"),

@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-};
+use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::error::ValueError;
 use super::kernel::Fault;
+use super::key::KeyType;
 use crate::reject::RejectCode;
 
 /// The values of a key that have a partition.
@@ -30,8 +29,8 @@ pub struct KeySet {
 /// Values of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyValues {
-    /// Integers, days or microseconds as arrays hold them: ranges in ascending order that do not
-    /// overlap.
+    /// Integers, days or microseconds as [`KeyType::number`] has them: ranges in ascending order
+    /// that do not overlap.
     Numbers(Vec<RangeInclusive<i64>>),
     /// Texts, each compared byte by byte.
     Texts(BTreeSet<String>),
@@ -79,14 +78,12 @@ pub(super) fn check_set(set: &KeySet, array: &ArrayRef, faults: &mut Vec<Fault>)
     }
 }
 
-fn check<T: ArrowPrimitiveType>(
+fn check<T: KeyType>(
     set: &KeySet,
     ranges: &[RangeInclusive<i64>],
     array: &ArrayRef,
     faults: &mut Vec<Fault>,
-) where
-    T::Native: Into<i64>,
-{
+) {
     let array = array.as_primitive::<T>();
     // Rows of one partition usually follow each other.
     let mut last: Option<&RangeInclusive<i64>> = None;
@@ -95,7 +92,7 @@ fn check<T: ArrowPrimitiveType>(
             refuse_null(set, row, faults);
             continue;
         }
-        let value: i64 = (*value).into();
+        let value = T::number(*value);
         if last.is_some_and(|range| range.contains(&value)) {
             continue;
         }
@@ -131,7 +128,8 @@ fn fault(set: &KeySet, row: usize, what: &str) -> Fault {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{Date32Array, Int64Array, StringViewArray};
+    use arrow_array::{Date32Array, Int64Array, StringViewArray, TimestampMicrosecondArray};
+    use inrush_wire::timestamp;
 
     use super::*;
 
@@ -165,6 +163,25 @@ mod tests {
         assert_eq!(refused(values(), true, array), [2]);
         let array: ArrayRef = Arc::new(Int64Array::from(vec![1]));
         assert_eq!(refused(KeyValues::numbers(Vec::new()), false, array), [0]);
+    }
+
+    /// Past the end of 64 bits timestamps are smaller numbers in arrays than all others.
+    #[test]
+    fn timestamps_lie_in_ranges_as_the_server_sorts_them() {
+        let [last, infinity] = [timestamp::POSTGRES_MAX, i64::MAX];
+        let values = || KeyValues::numbers(vec![infinity..=infinity, 0..=last]);
+        let keys = [
+            timestamp::MINUS_INFINITY,
+            timestamp::MIN,
+            timestamp::from_postgres(-1),
+            timestamp::from_postgres(0),
+            i64::MAX,
+            i64::MIN,
+            timestamp::MAX,
+            timestamp::INFINITY,
+        ];
+        let array: ArrayRef = Arc::new(TimestampMicrosecondArray::from(keys.to_vec()));
+        assert_eq!(refused(values(), false, array), [0, 1, 2]);
     }
 
     #[test]

@@ -67,7 +67,7 @@ use crate::calendar;
 
 pub use converter::Converter;
 pub use error::{ConvertError, ValueError};
-pub use key::{KeyBounds, KeyValue, convert_first, convert_one};
+pub use key::{KeyBounds, KeyType, KeyValue, convert_first, convert_one};
 pub use key_set::{KeySet, KeyValues};
 pub(crate) use policies::is_separator;
 pub use probe::{Probe, Values};

@@ -4,7 +4,11 @@
 //! An offset in a timestamp without time zone is refused. PostgreSQL passes over it silently,
 //! which changes what the value means.
 
-use super::calendar::{DAY_MICROSECONDS, DAYS_MIN};
+use inrush_wire::timestamp::{
+    INFINITY, MINUS_INFINITY, POSTGRES_EPOCH_MICROSECONDS, POSTGRES_MAX, POSTGRES_MIN,
+};
+
+use super::calendar::DAY_MICROSECONDS;
 use super::cursor::Cursor;
 use super::date::{civil_date, infinity, quick_date, split_era};
 use super::error::{ConvertError, ValueError};
@@ -19,11 +23,11 @@ use super::zone::Zone;
 use crate::column::Column;
 use crate::reject::RejectCode;
 
-/// The first timestamp, 4714-11-24 00:00:00 BC, as in PostgreSQL.
-const MICROSECONDS_MIN: i128 = DAYS_MIN as i128 * DAY_MICROSECONDS as i128;
+/// The first timestamp of PostgreSQL, 4714-11-24 00:00:00 BC, in microseconds since 1970.
+const MICROSECONDS_MIN: i128 = POSTGRES_MIN as i128 + POSTGRES_EPOCH_MICROSECONDS as i128;
 
-/// The last one that 64 bits of microseconds since 1970 hold; one more stands for infinity.
-const MICROSECONDS_MAX: i128 = i64::MAX as i128 - 1;
+/// The last one, 294276-12-31 23:59:59.999999: past 64 bits.
+const MICROSECONDS_MAX: i128 = POSTGRES_MAX as i128 + POSTGRES_EPOCH_MICROSECONDS as i128;
 
 /// Converts timestamps without time zone.
 pub(super) struct Timestamp {
@@ -161,7 +165,7 @@ impl Kernel for TimestampTz {
     }
 }
 
-/// Microseconds inside of the range that is carried.
+/// Microseconds since 1970 as batches carry them, where PostgreSQL has such a timestamp.
 pub(super) fn in_range(microseconds: i128) -> Result<i64, ValueError> {
     if microseconds < MICROSECONDS_MIN {
         return Err(ValueError::out_of_range(
@@ -170,11 +174,11 @@ pub(super) fn in_range(microseconds: i128) -> Result<i64, ValueError> {
     }
     if microseconds > MICROSECONDS_MAX {
         return Err(ValueError::out_of_range(
-            "after 294247-01-10 04:00:54.775806, the last timestamp that 64 bits of microseconds \
-             since 1970 (Arrow's timestamps) can carry; where it stands for no end, write infinity",
+            "after the last timestamp (294276-12-31 23:59:59.999999); where it stands for no end, \
+             write infinity",
         ));
     }
-    // Between the two.
+    // What is past the end of 64 bits goes on at their other end (`inrush_wire::timestamp`).
     Ok(microseconds as i64)
 }
 
@@ -235,8 +239,8 @@ enum Parsed {
 
 fn parse(text: &[u8], seconds: &SecondDigits) -> Result<Parsed, ValueError> {
     match infinity(text) {
-        Some(true) => return Ok(Parsed::Infinity(i64::MIN)),
-        Some(false) => return Ok(Parsed::Infinity(i64::MAX)),
+        Some(true) => return Ok(Parsed::Infinity(MINUS_INFINITY)),
+        Some(false) => return Ok(Parsed::Infinity(INFINITY)),
         None => {}
     }
     let fault = || not_written_as(Wanted::Timestamp, text);
@@ -255,9 +259,13 @@ fn parse(text: &[u8], seconds: &SecondDigits) -> Result<Parsed, ValueError> {
             offset = Some(offset_seconds(zone, text)?);
         }
     }
-    // Days of PostgreSQL's dates in microseconds are past 64 bits.
-    let microseconds =
-        i128::from(date.days(era)?) * i128::from(DAY_MICROSECONDS) + i128::from(time);
+    // Far years in microseconds are past 64 bits.
+    let day = i128::from(DAY_MICROSECONDS);
+    let microseconds = i128::from(date.calendar_days(era)?) * day + i128::from(time);
+    // Clocks are less than a day off UTC: what is farther past the ends is so everywhere.
+    if !(MICROSECONDS_MIN - day..=MICROSECONDS_MAX + day).contains(&microseconds) {
+        in_range(microseconds)?;
+    }
     Ok(Parsed::Local {
         microseconds,
         offset,
@@ -313,6 +321,8 @@ fn offset_seconds(zone: &[u8], whole: &[u8]) -> Result<i32, ValueError> {
 mod tests {
     use proptest::prelude::*;
 
+    use inrush_wire::timestamp;
+
     use super::super::kernel::both_paths;
     use super::*;
     use crate::column::ColumnType;
@@ -360,12 +370,14 @@ mod tests {
         basic_date: "19700101 00:00:01" => Ok(SECOND);
         smallest: "4714-11-24 00:00:00 BC" => Ok(-210_866_803_200_000_000);
         past_smallest: "4714-11-23 23:59:59 BC" => Err(RejectCode::OutOfRange);
-        largest: "294247-01-10 04:00:54.775806" => Ok(i64::MAX - 1);
-        past_largest: "294247-01-10 04:00:54.775807" => Err(RejectCode::OutOfRange);
-        largest_of_postgresql: "294276-12-31 23:59:59.999999" => Err(RejectCode::OutOfRange);
+        largest_of_arrow: "294247-01-10 04:00:54.775807" => Ok(i64::MAX);
+        past_arrow: "294247-01-10 04:00:54.775808" => Ok(i64::MIN);
+        largest: "294276-12-31 23:59:59.999999" => Ok(timestamp::MAX);
+        past_largest: "294276-12-31 24:00:00" => Err(RejectCode::OutOfRange);
+        past_largest_year: "294277-01-01" => Err(RejectCode::OutOfRange);
         far_past: "5000000-01-01 00:00:00" => Err(RejectCode::OutOfRange);
-        infinite: "infinity" => Ok(i64::MAX);
-        minus_infinite: "-INFINITY" => Ok(i64::MIN);
+        infinite: "infinity" => Ok(INFINITY);
+        minus_infinite: "-INFINITY" => Ok(MINUS_INFINITY);
         offset: "2024-01-01 12:00:00+01" => Err(RejectCode::Syntax);
         zulu: "2024-01-01T12:00:00Z" => Err(RejectCode::Syntax);
         too_fine: "2024-01-01 12:00:00.0000001" => Err(RejectCode::FractionLost);
@@ -405,7 +417,7 @@ mod tests {
         utc_past_largest_offset: None, "1970-01-01 00:00:00+16" => Err(RejectCode::OutOfRange);
         utc_six_digits: None, "1970-01-01 00:00:00+013015" => Err(RejectCode::Syntax);
         utc_before_christ: None, "0044-03-15 12:00:00+00 BC" => Ok(-63_517_780_800 * SECOND);
-        utc_infinite: None, "infinity" => Ok(i64::MAX);
+        utc_infinite: None, "infinity" => Ok(INFINITY);
         utc_abbreviation: None, "1970-01-01 00:00:00 EST" => Err(RejectCode::Syntax);
         utc_name: None, "1970-01-01 00:00:00 Europe/Vienna" => Err(RejectCode::Syntax);
         utc_half_of_day: None, "1970-01-01 00:00:00 AM" => Err(RejectCode::Syntax);
@@ -421,7 +433,22 @@ mod tests {
         utc_zone: Some("UTC"), "1970-01-01 00:00:01" => Ok(SECOND);
         utc_first: None, "4714-11-24 00:00:00+00 BC" => Ok(-210_866_803_200_000_000);
         utc_before_first: None, "4714-11-24 00:00:00+01 BC" => Err(RejectCode::OutOfRange);
-        utc_last: None, "294247-01-10 05:00:54.775806+01" => Ok(i64::MAX - 1);
+        utc_last_of_arrow: None, "294247-01-10 05:00:54.775807+01" => Ok(i64::MAX);
+        utc_past_arrow: None, "294247-01-10 03:00:54.775808-01" => Ok(i64::MIN);
+        utc_last: None, "294276-12-31 23:59:59.999999Z" => Ok(timestamp::MAX);
+        utc_past_last: None, "294276-12-31 23:59:59.999999-00:00:01"
+            => Err(RejectCode::OutOfRange);
+        // The year after the last one, where clocks are ahead of UTC, is still in range.
+        utc_last_ahead: None, "294277-01-01 15:59:58.999999+15:59:59" => Ok(timestamp::MAX);
+        utc_past_last_ahead: None, "294277-01-01 15:59:59+15:59:59" => Err(RejectCode::OutOfRange);
+        vienna_last: VIENNA, "294277-01-01 00:59:59.999999" => Ok(timestamp::MAX);
+        vienna_far_past: VIENNA, "4000000000-01-01 00:00:00" => Err(RejectCode::OutOfRange);
+        vienna_far_before: VIENNA, "4000000000-01-01 00:00:00 BC" => Err(RejectCode::OutOfRange);
+        vienna_past_last: VIENNA, "294277-01-01 01:00:00" => Err(RejectCode::OutOfRange);
+        // The same at the other end, with clocks behind UTC.
+        utc_first_behind: None, "4714-11-23 23:00:00-01 BC" => Ok(timestamp::MIN);
+        utc_before_first_behind: None, "4714-11-23 22:59:59.999999-01 BC"
+            => Err(RejectCode::OutOfRange);
     }
 
     #[test]
@@ -482,6 +509,29 @@ mod tests {
         );
     }
 
+    /// Microseconds since 1970 from the year 1 on, to an hour past the last timestamp; many of
+    /// them in years of four digits.
+    fn any_moment() -> impl Strategy<Value = i128> {
+        const FIRST: i128 = -62_135_596_800_000_000;
+        let hour = i128::from(HOUR);
+        let around = move |middle: i128| middle - 2 * hour..middle + hour;
+        prop_oneof![
+            FIRST..253_402_300_800_000_000,
+            FIRST..MICROSECONDS_MAX + hour,
+            around(i128::from(i64::MAX)),
+            around(MICROSECONDS_MAX),
+        ]
+    }
+
+    /// What a batch has for microseconds since 1970.
+    fn carried(microseconds: i128) -> Result<i64, RejectCode> {
+        i64::try_from(microseconds - i128::from(POSTGRES_EPOCH_MICROSECONDS))
+            .ok()
+            .filter(|number| *number <= POSTGRES_MAX)
+            .map(timestamp::from_postgres)
+            .ok_or(RejectCode::OutOfRange)
+    }
+
     proptest! {
         #[test]
         fn nothing_panics(text in "[-+0-9:. TZ/a-zA-Z\u{e4}]{0,30}", format in "([%]-?[YmdHMSIpfzsjbBaAyCDFRTN.%]|[-/ :.])+") {
@@ -498,18 +548,21 @@ mod tests {
         }
 
         #[test]
-        fn every_timestamp_survives(expected in -62_135_596_800_000_000i64..253_402_300_800_000_000) {
+        fn every_timestamp_survives(expected in any_moment()) {
+            let day = i128::from(DAY_MICROSECONDS);
             let (days, time) = (
-                expected.div_euclid(DAY_MICROSECONDS),
-                expected.rem_euclid(DAY_MICROSECONDS),
+                expected.div_euclid(day) as i64,
+                expected.rem_euclid(day) as i64,
             );
+            let hour = i128::from(HOUR);
             let (year, month, day) = super::super::calendar::civil_from_days(days);
             let seconds = time / SECOND;
             let text = format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}.{:06}",
                 seconds / 3600, seconds / 60 % 60, seconds % 60, time % SECOND);
-            prop_assert_eq!(local(6, None, &text), Ok(expected));
-            prop_assert_eq!(utc(None, None, &format!("{text}Z")), Ok(expected));
-            prop_assert_eq!(utc(None, None, &format!("{text}-01:00")), Ok(expected + HOUR));
+            prop_assert_eq!(local(6, None, &text), carried(expected));
+            prop_assert_eq!(utc(None, None, &format!("{text}Z")), carried(expected));
+            prop_assert_eq!(utc(None, None, &format!("{text}-01:00")), carried(expected + hour));
+            prop_assert_eq!(utc(None, None, &format!("{text}+01:00")), carried(expected - hour));
         }
 
         #[test]

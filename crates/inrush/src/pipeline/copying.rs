@@ -37,7 +37,7 @@ impl<'a> Copying<'a> {
         stop: Stop,
         doing: String,
     ) -> Result<Copying<'a>, Error> {
-        let encoder = Encoder::new(&flow.wire);
+        let encoder = Encoder::new(flow);
         encoder.check(flow)?;
         let (writer, block) = open(session, statement, &encoder, &pool, &stop, &doing).await?;
         Ok(Copying {

@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use inrush_wire::{BinaryEncoder, EncodeError, TextEncoder};
 
-use crate::column;
+use crate::column::{self, Column, ColumnType};
 use crate::destination::postgres::DestinationError;
 use crate::plan::{FlowPlan, WireForm};
 
@@ -16,11 +16,17 @@ pub enum Encoder {
 }
 
 impl Encoder {
-    /// The encoder of a wire form.
-    pub fn new(wire: &WireForm) -> Encoder {
-        match wire {
+    /// The encoder of a flow's wire form.
+    pub fn new(flow: &FlowPlan) -> Encoder {
+        match &flow.wire {
             WireForm::Binary(types) => Encoder::Binary(BinaryEncoder::new(types.clone())),
-            WireForm::Text { .. } => Encoder::Text(TextEncoder::new()),
+            WireForm::Text { .. } => {
+                let encoder = TextEncoder::new();
+                Encoder::Text(match flow.columns.iter().any(has_finite_intervals) {
+                    true => encoder.with_finite_intervals(),
+                    false => encoder,
+                })
+            }
         }
     }
 
@@ -62,4 +68,15 @@ impl Encoder {
             Encoder::Text(encoder) => encoder.end(block),
         }
     }
+}
+
+/// Whether its intervals are those of a server that has no infinite ones.
+fn has_finite_intervals(column: &Column) -> bool {
+    matches!(
+        column.column_type,
+        ColumnType::Interval {
+            has_infinity: false,
+            ..
+        }
+    )
 }

@@ -8,13 +8,11 @@
 //! in, as without the guess.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-};
+use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 
-use crate::convert::{KeyValue, convert_one};
+use crate::convert::{KeyType, KeyValue, convert_one};
 use crate::destination::postgres::staging::{UnitBounds, Upper};
 use crate::destination::postgres::unit::Measured;
 use crate::plan::{FlowPlan, KeyPlan, UnitPlan, key_text};
@@ -125,24 +123,21 @@ fn ends(keys: &ArrayRef) -> Option<(i64, i64)> {
     }
 }
 
-fn ends_of<T: ArrowPrimitiveType>(keys: &ArrayRef) -> Option<(i64, i64)>
-where
-    T::Native: Into<i64> + Ord,
-{
+fn ends_of<T: KeyType>(keys: &ArrayRef) -> Option<(i64, i64)> {
     if keys.null_count() > 0 {
         return None;
     }
-    let values = keys.as_primitive::<T>().values();
-    let smallest = *values.iter().min()?;
-    let largest = *values.iter().max()?;
-    Some((smallest.into(), largest.into()))
+    let values = keys.as_primitive::<T>().values().iter();
+    let numbers = values.map(|value| T::number(*value));
+    Some((numbers.clone().min()?, numbers.max()?))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::Int32Array;
+    use arrow_array::{Int32Array, TimestampMicrosecondArray};
+    use inrush_wire::timestamp;
 
     use super::*;
     use crate::plan::KeyKind;
@@ -185,7 +180,27 @@ mod tests {
         // Infinity and years before 1 are written otherwise than they are counted.
         assert!(expected(KeyValue::Date(i32::MIN), KeyValue::Date(0)).is_none());
         assert!(expected(KeyValue::Date(-800_000), KeyValue::Date(0)).is_none());
-        assert!(expected(KeyValue::Timestamp(0), KeyValue::Timestamp(i64::MAX)).is_none());
+        let late = [timestamp::INFINITY, timestamp::MAX, i64::MAX];
+        for late in late.map(KeyValue::Timestamp) {
+            assert!(expected(KeyValue::Timestamp(0), late).is_none());
+        }
+    }
+
+    /// Past the end of 64 bits timestamps are smaller numbers in arrays than all others.
+    #[test]
+    fn late_timestamps_are_not_as_expected() {
+        for late in [timestamp::INFINITY, timestamp::MAX, i64::MIN] {
+            let mut expected =
+                expected(KeyValue::Timestamp(0), KeyValue::Timestamp(9)).expect("ordered");
+            let batch = |keys: Vec<i64>| {
+                let array: ArrayRef = Arc::new(TimestampMicrosecondArray::from(keys));
+                RecordBatch::try_from_iter([("k", array)]).expect("one column")
+            };
+            assert!(expected.hold(&batch(vec![9, 0])));
+            assert!(expected.is_exact());
+            assert!(!expected.hold(&batch(vec![5, late])));
+            assert!(!expected.is_exact());
+        }
     }
 
     #[test]

@@ -382,6 +382,8 @@ pub fn key_text(value: &KeyValue) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use inrush_wire::timestamp;
+
     use super::*;
 
     fn day(text: &str) -> KeyValue {
@@ -426,7 +428,16 @@ mod tests {
         for step in [Step::Days(u32::MAX), Step::Months(u32::MAX)] {
             assert_eq!(step_around(step, &day("2024-01-01"), KeyKind::Date), None);
         }
-        for key in [i64::MIN, i64::MAX] {
+        let ends = [
+            timestamp::MINUS_INFINITY,
+            timestamp::MIN,
+            i64::MAX,
+            i64::MIN,
+        ];
+        for key in ends
+            .into_iter()
+            .chain([timestamp::MAX, timestamp::INFINITY])
+        {
             let key = KeyValue::Timestamp(key);
             assert_eq!(step_around(Step::Hours(6), &key, KeyKind::Timestamp), None);
             assert_eq!(step_around(Step::Days(1), &key, KeyKind::Timestamp), None);

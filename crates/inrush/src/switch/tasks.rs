@@ -162,12 +162,21 @@ fn successor(key: &KeyPlan) -> String {
                  ELSE (largest::int8 + 1)::{comparable} END"
             )
         }
-        KeyKind::Date => format!(
-            "CASE WHEN largest >= '5874897-12-31' THEN NULL ELSE (largest + 1)::{comparable} END"
+        KeyKind::Date => between_infinities(
+            &comparable,
+            ["4714-11-24 BC", "5874897-12-31"],
+            &format!("(largest + 1)::{comparable}"),
         ),
-        KeyKind::Timestamp => format!(
-            "CASE WHEN largest >= '294276-12-31 23:59:59.999999' THEN NULL \
-             ELSE (largest + interval '1 microsecond')::{comparable} END"
+        KeyKind::Timestamp => between_infinities(
+            &comparable,
+            // A second before the end there is nothing that the longest step can be added to.
+            ["4714-11-24 00:00:00 BC", "294276-12-31 23:59:59"],
+            // What is less than the type's last digit is rounded away.
+            &format!(
+                "(SELECT min(s) FROM (SELECT (largest + step)::{comparable} AS s \
+                 FROM unnest('{{1us,10us,100us,1ms,10ms,100ms,1s}}'::interval[]) step) later \
+                 WHERE s > largest)"
+            ),
         ),
         KeyKind::Text { characters_max } => {
             let full = match characters_max {
@@ -181,6 +190,17 @@ fn successor(key: &KeyPlan) -> String {
             )
         }
     }
+}
+
+/// The successor where what is finite, from `first` on, lies between two infinities, to which
+/// nothing can be added. From `last` on nothing is looked for between it and infinity.
+fn between_infinities(comparable: &str, [first, last]: [&str; 2], next: &str) -> String {
+    format!(
+        "CASE WHEN largest = 'infinity' THEN NULL \
+         WHEN largest >= '{last}' THEN 'infinity'::{comparable} \
+         WHEN largest = '-infinity' THEN '{first}'::{comparable} \
+         ELSE {next} END"
+    )
 }
 
 fn files(flow: &FlowPlan, unit: &LoadedUnit) -> String {

@@ -7,6 +7,7 @@ use arrow_array::types::{
     Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef};
+use inrush_wire::timestamp;
 
 use super::form::ColumnForm;
 use super::hash::{of_bytes, of_row, of_u32};
@@ -15,8 +16,6 @@ use super::numeric;
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from.
 const DAYS_1970_TO_2000: i32 = 10_957;
-/// The same in microseconds.
-const MICROSECONDS_1970_TO_2000: i64 = 946_684_800_000_000;
 
 /// Adds a column to the hashes of a batch's rows. Returns the sum of its own hashes.
 pub(super) fn add(
@@ -107,11 +106,7 @@ pub(super) fn add(
         ColumnForm::Timestamp | ColumnForm::TimestampTz => {
             let values = array.as_primitive::<TimestampMicrosecondType>().values();
             each(array, rows, |row| {
-                let microseconds = match values[row] {
-                    infinite @ (i64::MIN | i64::MAX) => infinite,
-                    microseconds => microseconds.wrapping_sub(MICROSECONDS_1970_TO_2000),
-                };
-                of_bytes(&microseconds.to_be_bytes())
+                of_bytes(&timestamp::to_postgres(values[row]).to_be_bytes())
             })
         }
         ColumnForm::Interval => {

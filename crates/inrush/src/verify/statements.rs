@@ -56,7 +56,8 @@ fn number_of(bytes: &str, bits: u32) -> String {
 fn sums_of(column: &VerifyColumn, is_utf8: bool) -> Vec<String> {
     let name = identifier(&column.name);
     let sum = |what: String| format!("coalesce(sum({what}), 0)");
-    // Infinities are what we carry them as: the ends of the integers.
+    // Infinities are what our side has for them: the ends of the integers, which for timestamps are
+    // counted from 2000.
     let finite = |value: &str, type_sql: &str, largest: &str, smallest: &str| {
         sum(format!(
             "CASE WHEN isfinite({name}) THEN {value} \
@@ -101,11 +102,17 @@ fn sums_of(column: &VerifyColumn, is_utf8: bool) -> Vec<String> {
                 ColumnForm::Timestamp => "timestamp",
                 _ => "timestamptz",
             };
+            // In the server's last thirty years, from where microseconds since 1970 are past 64 bits,
+            // extract() divides with fewer digits than there are: they are counted from elsewhere.
+            let seconds = format!(
+                "CASE WHEN {name} < {type_sql} '294247-01-01' THEN extract(epoch FROM {name}) \
+                 ELSE extract(epoch FROM {name} - interval '36500000 days') + 3153600000000 END"
+            );
             vec![finite(
-                &format!("extract(epoch FROM {name})"),
+                &seconds,
                 type_sql,
-                "9223372036854.775807",
-                "-9223372036854.775808",
+                "9224318721654.775807",
+                "-9222425352054.775808",
             )]
         }
         ColumnForm::Interval => {

@@ -6,6 +6,7 @@ use arrow_array::types::{
     Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use inrush_wire::timestamp;
 
 use super::exact::ExactSum;
 use super::form::ColumnForm;
@@ -75,8 +76,14 @@ pub(super) fn add(form: ColumnForm, array: &ArrayRef, sums: &mut [ExactSum]) {
             sums[0].add_at(MICROSECOND_EXPONENT, sum);
         }
         ColumnForm::Timestamp | ColumnForm::TimestampTz => {
-            let sum = whole(array.as_primitive::<TimestampMicrosecondType>(), i128::from);
-            sums[0].add_at(MICROSECOND_EXPONENT, sum);
+            let array = array.as_primitive::<TimestampMicrosecondType>();
+            // From 1970 on again, where 128 bits have no end. The infinities, being the ends of 64
+            // bits counted from 2000, come out as numbers that no other timestamp has.
+            let since_1970 = |number| {
+                i128::from(timestamp::to_postgres(number))
+                    + i128::from(timestamp::POSTGRES_EPOCH_MICROSECONDS)
+            };
+            sums[0].add_at(MICROSECOND_EXPONENT, whole(array, since_1970));
         }
         ColumnForm::Interval => {
             let array = array.as_struct();

@@ -1,10 +1,8 @@
 //! Dates and times: PostgreSQL counts from 2000-01-01, Arrow from 1970-01-01.
 
 use crate::error::ValueFault;
-use crate::limits::{
-    DATE_DAYS_MAX, DATE_DAYS_MIN, POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_MICROSECONDS,
-    TIME_MICROSECONDS_MAX, TIMESTAMP_MICROSECONDS_MAX, TIMESTAMP_MICROSECONDS_MIN,
-};
+use crate::limits::{DATE_DAYS_MAX, DATE_DAYS_MIN, POSTGRES_EPOCH_DAYS, TIME_MICROSECONDS_MAX};
+use crate::timestamp::{self, POSTGRES_MAX, POSTGRES_MIN};
 
 /// Days since 2000-01-01; the infinities are the same numbers on both sides.
 #[inline(always)]
@@ -28,11 +26,12 @@ fn infinite_date(days: i32) -> Result<i32, ValueFault> {
     })
 }
 
-/// Microseconds since 2000-01-01; the infinities are the same numbers on both sides.
+/// Microseconds since 2000-01-01; the infinities are the ends of 64 bits.
 #[inline(always)]
-pub(crate) fn postgres_timestamp(microseconds: i64) -> Result<i64, ValueFault> {
-    if (TIMESTAMP_MICROSECONDS_MIN..=TIMESTAMP_MICROSECONDS_MAX).contains(&microseconds) {
-        return Ok(microseconds - POSTGRES_EPOCH_MICROSECONDS);
+pub(crate) fn postgres_timestamp(number: i64) -> Result<i64, ValueFault> {
+    let microseconds = timestamp::to_postgres(number);
+    if (POSTGRES_MIN..=POSTGRES_MAX).contains(&microseconds) {
+        return Ok(microseconds);
     }
     infinite_timestamp(microseconds)
 }
@@ -43,10 +42,10 @@ fn infinite_timestamp(microseconds: i64) -> Result<i64, ValueFault> {
         return Ok(microseconds);
     }
     Err(ValueFault::OutOfRange {
-        value: microseconds,
+        value: timestamp::from_postgres(microseconds),
         unit: "microseconds since 1970-01-01",
         type_name: "timestamp",
-        range: "4714-11-24 00:00:00 BC to the end of 64 bits in the year 294247",
+        range: "4714-11-24 00:00:00 BC to 294276-12-31 23:59:59.999999",
     })
 }
 

@@ -2,6 +2,8 @@
 
 use super::format::{append_infinity, append_integer, append_unsigned};
 use crate::error::ValueFault;
+use crate::interval;
+use crate::limits::POSTGRES_EPOCH_DAYS;
 use crate::pgcopy::temporal::{postgres_date, postgres_time, postgres_timestamp};
 
 const DAY_MICROSECONDS: i64 = 86_400_000_000;
@@ -28,18 +30,19 @@ pub(super) fn append_time(microseconds: i64, out: &mut Vec<u8>) -> Result<(), Va
     Ok(())
 }
 
-/// Appends microseconds since 1970-01-01 00:00:00 with the offset, `+00` or nothing.
+/// Appends a [timestamp](crate::timestamp) with the offset, `+00` or nothing.
 pub(super) fn append_timestamp(
-    microseconds: i64,
+    number: i64,
     offset: &str,
     out: &mut Vec<u8>,
 ) -> Result<(), ValueFault> {
-    postgres_timestamp(microseconds)?;
+    let microseconds = postgres_timestamp(number)?;
     if microseconds == i64::MIN || microseconds == i64::MAX {
         append_infinity(microseconds > 0, "infinity", out);
         return Ok(());
     }
-    let before_christ = append_year_month_day(microseconds.div_euclid(DAY_MICROSECONDS), out);
+    let days = microseconds.div_euclid(DAY_MICROSECONDS) + i64::from(POSTGRES_EPOCH_DAYS);
+    let before_christ = append_year_month_day(days, out);
     out.push(b' ');
     append_clock(microseconds.rem_euclid(DAY_MICROSECONDS), out);
     out.extend_from_slice(offset.as_bytes());
@@ -47,11 +50,17 @@ pub(super) fn append_timestamp(
     Ok(())
 }
 
-/// Appends an interval as `+1 mons -2 days +3 hours +4.500000 secs`.
+/// Appends months, days and microseconds as `+1 mons -2 days +3 hours +4.500000 secs`, or
+/// `infinity` where they [stand for it](interval).
 ///
 /// Each part has its sign: with IntervalStyle sql_standard a single leading minus would count
 /// for all of them. Seconds stay below an hour, so that no part is too large to be read.
-pub(super) fn append_interval(months: i32, days: i32, microseconds: i64, out: &mut Vec<u8>) {
+pub(super) fn append_interval(value: (i32, i32, i64), is_finite: bool, out: &mut Vec<u8>) {
+    if !is_finite && (value == interval::INFINITY || value == interval::MINUS_INFINITY) {
+        append_infinity(value == interval::INFINITY, "infinity", out);
+        return;
+    }
+    let (months, days, microseconds) = value;
     let parts = [
         (i64::from(months), &b" mons "[..]),
         (i64::from(days), b" days "),
@@ -132,9 +141,8 @@ fn civil_date(days: i64) -> (i64, u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::{
-        DATE_DAYS_MAX, DATE_DAYS_MIN, TIMESTAMP_MICROSECONDS_MAX, TIMESTAMP_MICROSECONDS_MIN,
-    };
+    use crate::limits::{DATE_DAYS_MAX, DATE_DAYS_MIN};
+    use crate::timestamp;
 
     fn text(append: impl FnOnce(&mut Vec<u8>) -> Result<(), ValueFault>) -> String {
         let mut out = Vec::new();
@@ -178,20 +186,35 @@ mod tests {
         unix_epoch: |out| append_timestamp(0, "", out) => "1970-01-01 00:00:00";
         just_before_it: |out| append_timestamp(-1, "+00", out) =>
             "1969-12-31 23:59:59.999999+00";
-        first_timestamp: |out| append_timestamp(TIMESTAMP_MICROSECONDS_MIN, "+00", out) =>
+        first_timestamp: |out| append_timestamp(timestamp::MIN, "+00", out) =>
             "4714-11-24 00:00:00+00 BC";
-        last_timestamp: |out| append_timestamp(TIMESTAMP_MICROSECONDS_MAX, "", out) =>
-            "294247-01-10 04:00:54.775806";
-        infinite_timestamp: |out| append_timestamp(i64::MAX, "+00", out) => "infinity";
-        minus_infinite_timestamp: |out| append_timestamp(i64::MIN, "", out) => "-infinity";
+        last_of_arrow: |out| append_timestamp(i64::MAX, "", out) =>
+            "294247-01-10 04:00:54.775807";
+        first_past_arrow: |out| append_timestamp(i64::MIN, "", out) =>
+            "294247-01-10 04:00:54.775808";
+        last_timestamp: |out| append_timestamp(timestamp::MAX, "+00", out) =>
+            "294276-12-31 23:59:59.999999+00";
+        no_timestamp_behind: |out| append_timestamp(timestamp::MAX + 1, "", out) =>
+            "column \"c\", row 3 of the batch: -9222426057709551616 microseconds since 1970-01-01 \
+             lie past the ends of timestamp \
+             (4714-11-24 00:00:00 BC to 294276-12-31 23:59:59.999999)";
+        infinite_timestamp: |out| append_timestamp(timestamp::INFINITY, "+00", out) => "infinity";
+        minus_infinite_timestamp: |out| append_timestamp(timestamp::MINUS_INFINITY, "", out) =>
+            "-infinity";
 
-        no_time_at_all: |out| { append_interval(0, 0, 0, out); Ok(()) } =>
+        no_time_at_all: |out| { append_interval((0, 0, 0), false, out); Ok(()) } =>
             "+0 mons +0 days +0 hours +0 secs";
-        mixed_signs: |out| { append_interval(-14, 3, -5_400_000_001, out); Ok(()) } =>
+        mixed_signs: |out| { append_interval((-14, 3, -5_400_000_001), false, out); Ok(()) } =>
             "-14 mons +3 days -1 hours -1800.000001 secs";
-        less_than_a_second: |out| { append_interval(0, 0, -500_000, out); Ok(()) } =>
+        less_than_a_second: |out| { append_interval((0, 0, -500_000), false, out); Ok(()) } =>
             "+0 mons +0 days +0 hours -0.500000 secs";
-        smallest_interval: |out| { append_interval(i32::MIN, i32::MIN, i64::MIN, out); Ok(()) } =>
+        infinite_interval: |out| { append_interval(interval::INFINITY, false, out); Ok(()) } =>
+            "infinity";
+        minus_infinite_interval:
+            |out| { append_interval(interval::MINUS_INFINITY, false, out); Ok(()) } => "-infinity";
+        largest_interval: |out| { append_interval(interval::INFINITY, true, out); Ok(()) } =>
+            "+2147483647 mons +2147483647 days +2562047788 hours +54.775807 secs";
+        smallest_interval: |out| { append_interval(interval::MINUS_INFINITY, true, out); Ok(()) } =>
             "-2147483648 mons -2147483648 days -2562047788 hours -54.775808 secs";
     }
 

@@ -60,12 +60,14 @@ enum Values<'a> {
         months: &'a PrimitiveArray<Int32Type>,
         days: &'a PrimitiveArray<Int32Type>,
         microseconds: &'a PrimitiveArray<Int64Type>,
+        are_finite: bool,
     },
 }
 
 impl<'a> Column<'a> {
-    /// The column of an array whose type [`has_text_form`].
-    pub(super) fn new(array: &'a dyn Array) -> Column<'a> {
+    /// The column of an array whose type [`has_text_form`]. Where intervals are finite, none of
+    /// them stands for infinity.
+    pub(super) fn new(array: &'a dyn Array, intervals_are_finite: bool) -> Column<'a> {
         let values = match array.data_type() {
             DataType::Boolean => Values::Bool(array.as_boolean()),
             DataType::Int16 => Values::Int16(array.as_primitive()),
@@ -92,6 +94,7 @@ impl<'a> Column<'a> {
                     months: fields[0].as_primitive(),
                     days: fields[1].as_primitive(),
                     microseconds: fields[2].as_primitive(),
+                    are_finite: intervals_are_finite,
                 }
             }
             other => unreachable!("the schema has been checked, but {other} is in it"),
@@ -138,12 +141,11 @@ impl<'a> Column<'a> {
                 months,
                 days,
                 microseconds,
-            } => calendar::append_interval(
-                months.value(row),
-                days.value(row),
-                microseconds.value(row),
-                out,
-            ),
+                are_finite,
+            } => {
+                let parts = (months.value(row), days.value(row), microseconds.value(row));
+                calendar::append_interval(parts, *are_finite, out);
+            }
         }
         Ok(())
     }

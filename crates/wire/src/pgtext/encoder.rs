@@ -13,12 +13,22 @@ use crate::limits::COLUMNS_MAX;
 /// [`end`](Self::end) once; each appends to `out`. Each value is written by the Arrow type of
 /// its column; columns of a type that has no encoder come as Utf8View.
 #[derive(Clone, Debug, Default)]
-pub struct TextEncoder {}
+pub struct TextEncoder {
+    intervals_are_finite: bool,
+}
 
 impl TextEncoder {
     /// An encoder for any columns.
     pub fn new() -> Self {
-        TextEncoder {}
+        TextEncoder::default()
+    }
+
+    /// For a server before version 17, which takes no infinite interval: what stands for
+    /// [one](crate::interval) is written by its parts.
+    pub fn with_finite_intervals(self) -> Self {
+        TextEncoder {
+            intervals_are_finite: true,
+        }
     }
 
     /// Checks that batches of this schema can be encoded.
@@ -50,7 +60,7 @@ impl TextEncoder {
         let columns: Vec<Column<'_>> = batch
             .columns()
             .iter()
-            .map(|array| Column::new(array))
+            .map(|array| Column::new(array, self.intervals_are_finite))
             .collect();
         let start = out.len();
         for row in 0..batch.num_rows() {

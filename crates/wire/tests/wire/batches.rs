@@ -11,11 +11,8 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema};
-use inrush_wire::PgType;
-use inrush_wire::limits::{
-    DATE_DAYS_MAX, DATE_DAYS_MIN, TIME_MICROSECONDS_MAX, TIMESTAMP_MICROSECONDS_MAX,
-    TIMESTAMP_MICROSECONDS_MIN,
-};
+use inrush_wire::limits::{DATE_DAYS_MAX, DATE_DAYS_MIN, TIME_MICROSECONDS_MAX};
+use inrush_wire::{PgType, timestamp};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -164,13 +161,16 @@ fn any_date() -> impl Strategy<Value = i32> {
 
 fn any_timestamp() -> impl Strategy<Value = i64> {
     prop_oneof![
-        5 => TIMESTAMP_MICROSECONDS_MIN..=TIMESTAMP_MICROSECONDS_MAX,
+        5 => timestamp::MIN..=i64::MAX,
+        2 => i64::MIN..=timestamp::MAX,
         5 => -1_000_000_000_000_000..1_000_000_000_000_000i64,
         1 => prop::sample::select(vec![
-            i64::MIN,
-            TIMESTAMP_MICROSECONDS_MIN,
-            TIMESTAMP_MICROSECONDS_MAX,
+            timestamp::MINUS_INFINITY,
+            timestamp::MIN,
             i64::MAX,
+            i64::MIN,
+            timestamp::MAX,
+            timestamp::INFINITY,
         ]),
     ]
 }

@@ -8,7 +8,7 @@ use arrow_array::{
     Float64Array, Int16Array, Int32Array, Int64Array, StringViewArray, Time64MicrosecondArray,
     TimestampMicrosecondArray,
 };
-use inrush_wire::{BinaryEncoder, PgType};
+use inrush_wire::{BinaryEncoder, PgType, timestamp};
 
 use crate::batches::{batch, intervals, uuids};
 
@@ -71,9 +71,18 @@ golden! {
         [0, 0, 0, 0x14, 0x1d, 0xd7, 0x60, 0];
     timestamp: Timestamp, TimestampMicrosecondArray::from(vec![946_684_800_000_001]) =>
         [0, 0, 0, 0, 0, 0, 0, 1];
-    timestamp_infinite: Timestamp, TimestampMicrosecondArray::from(vec![i64::MAX]) =>
+    // 2^63 - 1 less the microseconds from 1970 to 2000, and one more.
+    timestamp_last_of_arrow: Timestamp, TimestampMicrosecondArray::from(vec![i64::MAX]) =>
+        [0x7f, 0xfc, 0xa2, 0xfe, 0xc4, 0xc8, 0x1f, 0xff];
+    timestamp_first_past_arrow: Timestamp, TimestampMicrosecondArray::from(vec![i64::MIN]) =>
+        [0x7f, 0xfc, 0xa2, 0xfe, 0xc4, 0xc8, 0x20, 0];
+    // END_TIMESTAMP, 9223371331200000000, less one.
+    timestamp_last: Timestamp, TimestampMicrosecondArray::from(vec![timestamp::MAX]) =>
+        [0x7f, 0xff, 0xff, 0x5b, 0xb3, 0xb2, 0x9f, 0xff];
+    timestamp_infinite: Timestamp, TimestampMicrosecondArray::from(vec![timestamp::INFINITY]) =>
         [0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
-    timestamp_minus_infinite: Timestamp, TimestampMicrosecondArray::from(vec![i64::MIN]) =>
+    timestamp_minus_infinite:
+        Timestamp, TimestampMicrosecondArray::from(vec![timestamp::MINUS_INFINITY]) =>
         [0x80, 0, 0, 0, 0, 0, 0, 0];
     bytea: Bytea, BinaryViewArray::from(vec![&b"\0\xff"[..]]) => [0, 0xff];
 }

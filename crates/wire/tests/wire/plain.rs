@@ -8,7 +8,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use inrush_wire::PgType;
+use inrush_wire::{PgType, timestamp};
 
 use crate::decoder::Value;
 
@@ -39,10 +39,20 @@ pub fn value(pg_type: PgType, array: &dyn Array, row: usize) -> Value {
             days => i64::from(days) - 10_957,
         }),
         PgType::Time => Value::Integer(array.as_primitive::<Time64MicrosecondType>().value(row)),
-        PgType::Timestamp => match array.as_primitive::<TimestampMicrosecondType>().value(row) {
-            infinite @ (i64::MIN | i64::MAX) => Value::Integer(infinite),
-            microseconds => Value::Integer(microseconds - 946_684_800_000_000),
-        },
+        PgType::Timestamp => {
+            let number = array.as_primitive::<TimestampMicrosecondType>().value(row);
+            Value::Integer(match number {
+                timestamp::INFINITY => i64::MAX,
+                timestamp::MINUS_INFINITY => i64::MIN,
+                _ => {
+                    // Past the end of 64 bits the count goes on at their other end.
+                    let is_past_end = number < timestamp::MINUS_INFINITY;
+                    let since_1970 = i128::from(number) + (i128::from(is_past_end) << 64);
+                    let since_2000 = since_1970 - 946_684_800_000_000;
+                    since_2000.try_into().expect("a timestamp of PostgreSQL")
+                }
+            })
+        }
         PgType::Interval => {
             let fields = array.as_struct().columns();
             Value::Interval(

@@ -9,10 +9,8 @@ use arrow_array::{
 };
 use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use inrush_wire::limits::{
-    DATE_DAYS_MAX, DATE_DAYS_MIN, FIELD_BYTES_MAX, TIMESTAMP_MICROSECONDS_MIN,
-};
-use inrush_wire::{BinaryEncoder, EncodeError, PgType, TextEncoder};
+use inrush_wire::limits::{DATE_DAYS_MAX, DATE_DAYS_MIN, FIELD_BYTES_MAX};
+use inrush_wire::{BinaryEncoder, EncodeError, PgType, TextEncoder, timestamp};
 
 use crate::batches::{batch, interval_fields};
 
@@ -202,9 +200,14 @@ out_of_range! {
     times: Time, Time64MicrosecondArray, 0, [i64::MIN, -1, 86_400_000_001, i64::MAX]
         => "microseconds since midnight lie past the ends of time (00:00:00 to 24:00:00)";
     timestamps: Timestamp, TimestampMicrosecondArray, 0,
-        [i64::MIN + 1, TIMESTAMP_MICROSECONDS_MIN - 1]
+        [
+            timestamp::MAX + 1,
+            timestamp::INFINITY - 1,
+            timestamp::MINUS_INFINITY + 1,
+            timestamp::MIN - 1,
+        ]
         => "microseconds since 1970-01-01 lie past the ends of timestamp \
-            (4714-11-24 00:00:00 BC to the end of 64 bits in the year 294247)";
+            (4714-11-24 00:00:00 BC to 294276-12-31 23:59:59.999999)";
 }
 
 /// One byte more than a field may have, of memory that is never touched.

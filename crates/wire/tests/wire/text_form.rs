@@ -7,7 +7,7 @@ use arrow_array::{
     Float64Array, Int16Array, Int32Array, Int64Array, StringViewArray, Time64MicrosecondArray,
     TimestampMicrosecondArray, new_null_array,
 };
-use inrush_wire::TextEncoder;
+use inrush_wire::{TextEncoder, interval};
 use proptest::prelude::*;
 
 use crate::batches::{any_batch, any_text, batch, intervals, uuids};
@@ -55,6 +55,24 @@ fn every_type() {
          \\\\x5c78\t0044-03-15 BC\t24:00:00\t2000-02-29 12:04:05.000001\t\
          2000-02-29 12:04:05.000001+00\t+1 mons -2 days +1 hours +0 secs\t\
          30313233-3435-3637-3839-616263646566\n"
+    );
+}
+
+/// What a server of version 17 takes for infinity is an interval like others before.
+#[test]
+fn infinite_intervals() {
+    let values = [interval::INFINITY, interval::MINUS_INFINITY];
+    let batch = batch(vec![intervals(&values, None)], 2);
+    let text = |mut encoder: TextEncoder| {
+        let mut out = Vec::new();
+        encoder.encode(&batch, &mut out).expect("all values fit");
+        String::from_utf8(out).expect("UTF-8")
+    };
+    assert_eq!(text(TextEncoder::new()), "infinity\n-infinity\n");
+    assert_eq!(
+        text(TextEncoder::new().with_finite_intervals()),
+        "+2147483647 mons +2147483647 days +2562047788 hours +54.775807 secs\n\
+         -2147483648 mons -2147483648 days -2562047788 hours -54.775808 secs\n"
     );
 }
 

@@ -46,7 +46,10 @@ fn every_type_has_the_type_of_its_column() {
         ),
         (
             "iv",
-            ColumnType::Interval { fraction_digits: 6 },
+            ColumnType::Interval {
+                fraction_digits: 6,
+                has_infinity: true,
+            },
             "1 mon 2 days 00:00:03",
         ),
         (

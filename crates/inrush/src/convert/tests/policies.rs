@@ -414,7 +414,7 @@ refused! {
     round_a_date: ColumnType::Date, half_even => "round", "dates";
     round_a_float: ColumnType::Float64, half_even => "round", "floats";
     round_any_numeric: ColumnType::DecimalText { limit: None }, half_even => "round";
-    round_an_interval: ColumnType::Interval { fraction_digits: 6 }, half_even => "intervals";
+    round_an_interval: ColumnType::Interval { fraction_digits: 6, has_infinity: true }, half_even => "intervals";
     marker_with_delimiter: TEXT, |c| c.policies.null = nulls(&["N,A"]) => "null", "a delimiter";
     marker_with_quote: TEXT, |c| c.policies.null = nulls(&["\"NA\""]) => "null", "quote";
     marker_trimmed_away: TEXT,

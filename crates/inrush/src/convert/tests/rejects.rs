@@ -124,13 +124,13 @@ rejects! {
         => UnknownLabel, Some("third"), Some("\"\""), "empty", "null = \"\"";
     empty_date: csv(), DATE, "1,a,\"\"\n"
         => Syntax, Some("third"), Some("\"\""), "empty", "null = \"\"";
-    empty_interval: csv(), ColumnType::Interval { fraction_digits: 6 }, "1,a,\"\"\n"
+    empty_interval: csv(), ColumnType::Interval { fraction_digits: 6, has_infinity: true }, "1,a,\"\"\n"
         => Syntax, Some("third"), Some("\"\""), "empty", "null = \"\"";
     not_a_uuid: csv(), ColumnType::Uuid, "1,a,123\n"
         => Syntax, Some("third"), Some("123"), "32 hex digits";
     not_bytes: csv(), ColumnType::Binary, "1,a,\\x4g\n"
         => Syntax, Some("third"), Some("\\x4g"), "character 4";
-    not_an_interval: csv(), ColumnType::Interval { fraction_digits: 6 }, "1,a,5\n"
+    not_an_interval: csv(), ColumnType::Interval { fraction_digits: 6, has_infinity: true }, "1,a,5\n"
         => Syntax, Some("third"), Some("5"), "no unit";
     not_a_boolean: csv(), ColumnType::Bool, "1,a,ja\n"
         => Syntax, Some("third"), Some("ja"), "true or false";

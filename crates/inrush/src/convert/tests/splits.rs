@@ -36,7 +36,10 @@ fn columns() -> Vec<Column> {
         ColumnType::Time { fraction_digits: 3 },
         ColumnType::Timestamp { fraction_digits: 6 },
         ColumnType::TimestampTz { fraction_digits: 6 },
-        ColumnType::Interval { fraction_digits: 6 },
+        ColumnType::Interval {
+            fraction_digits: 6,
+            has_infinity: true,
+        },
         ColumnType::Uuid,
         ColumnType::Binary,
         ColumnType::Json,

@@ -21,6 +21,9 @@ pub struct ResolvedType {
 
 const SECOND_FRACTION_DIGITS: u8 = 6;
 
+/// The first version that has infinite intervals.
+const INFINITE_INTERVALS_VERSION: i32 = 170_000;
+
 /// Resolves a type by its OID and modifier. Domains are what they stand on: the server checks
 /// their constraints.
 pub async fn resolve(
@@ -41,7 +44,8 @@ pub async fn resolve(
              ) \
              SELECT format_type($1, $2), oid, typtype::text, modifier, typnotnull, \
                     ARRAY(SELECT enumlabel::text FROM pg_enum \
-                          WHERE enumtypid = chain.oid ORDER BY enumsortorder) \
+                          WHERE enumtypid = chain.oid ORDER BY enumsortorder), \
+                    current_setting('server_version_num')::int4 \
              FROM chain ORDER BY depth DESC LIMIT 1",
             &[&oid, &modifier],
             "resolving a type",
@@ -57,7 +61,7 @@ pub async fn resolve(
     let (column_type, wire) = if kind == "e" {
         (ColumnType::Enum { labels }, Some(PgType::Text))
     } else {
-        base_type(base, row.get(3))
+        base_type(base, row.get(3), row.get(6))
     };
     Ok(ResolvedType {
         sql: row.get(0),
@@ -104,7 +108,7 @@ pub async fn resolve_name(
 }
 
 /// The columns and encodings of the built-in types, by OID (they are fixed in `pg_type.dat`).
-fn base_type(oid: u32, modifier: i32) -> (ColumnType, Option<PgType>) {
+fn base_type(oid: u32, modifier: i32, server_version: i32) -> (ColumnType, Option<PgType>) {
     let fraction_digits = if (0..=6).contains(&modifier) {
         modifier as u8
     } else {
@@ -152,7 +156,7 @@ fn base_type(oid: u32, modifier: i32) -> (ColumnType, Option<PgType>) {
             ColumnType::TimestampTz { fraction_digits },
             Some(PgType::Timestamp),
         ),
-        1186 => interval(modifier),
+        1186 => interval(modifier, server_version),
         1700 => (decimal(modifier), Some(PgType::Numeric)),
         2950 => (ColumnType::Uuid, Some(PgType::Uuid)),
         3802 => (ColumnType::Json, Some(PgType::Jsonb)),
@@ -183,7 +187,7 @@ fn decimal(modifier: i32) -> ColumnType {
 /// `interval`: the modifier holds the fields in its upper half and the precision in its lower,
 /// both all ones where they are not bounded. An interval of some fields only (`year to month`)
 /// drops the others without a word, so its text goes to the server as it is.
-fn interval(modifier: i32) -> (ColumnType, Option<PgType>) {
+fn interval(modifier: i32, server_version: i32) -> (ColumnType, Option<PgType>) {
     let fraction_digits = match modifier & 0xffff {
         digits @ 0..=6 if modifier >= 0 => digits as u8,
         _ => SECOND_FRACTION_DIGITS,
@@ -193,7 +197,10 @@ fn interval(modifier: i32) -> (ColumnType, Option<PgType>) {
         return (ColumnType::Opaque, None);
     }
     (
-        ColumnType::Interval { fraction_digits },
+        ColumnType::Interval {
+            fraction_digits,
+            has_infinity: server_version >= INFINITE_INTERVALS_VERSION,
+        },
         Some(PgType::Interval),
     )
 }

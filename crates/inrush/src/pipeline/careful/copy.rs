@@ -67,7 +67,7 @@ impl<'a> CarefulCopy<'a> {
         stop: Stop,
         doing: String,
     ) -> Result<CarefulCopy<'a>, Error> {
-        let encoder = Encoder::new(&flow.wire);
+        let encoder = Encoder::new(flow);
         encoder.check(flow)?;
         let table = match flow.publish {
             Publish::Straight => (flow.schema.as_str(), flow.table.as_str()),

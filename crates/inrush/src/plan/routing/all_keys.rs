@@ -8,16 +8,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-};
+use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 use inrush_scan::{Dialect, Records};
+use inrush_wire::timestamp;
 
 use crate::cancel::Stop;
 use crate::column::Column;
-use crate::convert::{Converter, KeyValue};
+use crate::convert::{Converter, KeyType, KeyValue};
 use crate::package::Step;
 use crate::plan::bounds::{self, Interval};
 use crate::plan::error::PlanError;
@@ -78,7 +77,8 @@ impl KeyScans {
     }
 }
 
-/// Partitions that were found, by their first key: one past their last key, and how SQL says it.
+/// Partitions that were found, by their first key as [`KeyType::number`] has it: one past their
+/// last key, and how SQL says it.
 type Found = BTreeMap<i64, (i64, Interval)>;
 
 impl Scan<'_> {
@@ -217,19 +217,12 @@ impl Scan<'_> {
         }
     }
 
-    fn note_values<T: ArrowPrimitiveType>(
-        &self,
-        keys: &ArrayRef,
-        found: &mut Found,
-    ) -> Result<(), PlanError>
-    where
-        T::Native: Into<i64>,
-    {
+    fn note_values<T: KeyType>(&self, keys: &ArrayRef, found: &mut Found) -> Result<(), PlanError> {
         let keys = keys.as_primitive::<T>();
         // Rows of one partition often follow each other.
         let mut last = 0..0;
         for (row, value) in keys.values().iter().enumerate() {
-            let value: i64 = (*value).into();
+            let value = T::number(*value);
             if last.contains(&value) || keys.is_null(row) {
                 continue;
             }
@@ -250,7 +243,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// The partition around a key.
+    /// The partition around a key, given as [`KeyType::number`] has it.
     fn around(&self, value: i64) -> Result<Option<(i64, i64, Interval)>, PlanError> {
         let key_value = match self.key.kind {
             KeyKind::Integer => KeyValue::Integer(value),
@@ -258,7 +251,7 @@ impl Scan<'_> {
                 Ok(days) => KeyValue::Date(days),
                 Err(_) => return Ok(None),
             },
-            _ => KeyValue::Timestamp(value),
+            _ => KeyValue::Timestamp(timestamp::from_postgres(value)),
         };
         let Some((lower, upper)) = bounds::step_around(self.step, &key_value, self.key.kind) else {
             return Ok(None);

@@ -60,7 +60,7 @@ pub async fn key_set(
     }))
 }
 
-/// SQL for a value as arrays hold it.
+/// SQL for a value as `KeyType::number` has it.
 fn number(column_type: &ColumnType, value: &str) -> Option<String> {
     match column_type {
         ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 => {
@@ -76,10 +76,9 @@ fn number(column_type: &ColumnType, value: &str) -> Option<String> {
                 ColumnType::Timestamp { .. } => "timestamp",
                 _ => "timestamptz",
             };
+            // The server's own number, infinities included, which its binary form is.
             Some(format!(
-                "(CASE ({value})::{type_sql} WHEN 'infinity' THEN 9223372036854775807 \
-                 WHEN '-infinity' THEN (-9223372036854775808)::int8 \
-                 ELSE (extract(epoch FROM ({value})::{type_sql}) * 1000000)::int8 END)"
+                "('x' || encode({type_sql}_send(({value})::{type_sql}), 'hex'))::bit(64)::int8"
             ))
         }
         _ => None,
