@@ -207,6 +207,7 @@ fn type_of(field: &TableField) -> Option<TypeGuess> {
             "interval".to_owned(),
             ColumnType::Interval {
                 fraction_digits: FRACTION_DIGITS,
+                has_infinity: false,
             },
         ),
         _ => return None,
