@@ -32,6 +32,7 @@ mod signature;
 mod skip_lines;
 mod split;
 mod split_check;
+mod spool;
 mod stored;
 mod text;
 mod threads;
