@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
+from command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
 from contents import contents, state
 from packages import Value, flow, package
 from serial import assert_account, assert_rejects, insert, text_of
@@ -211,23 +211,3 @@ def test_the_limit_holds(newest_database: Database, inrush: Inrush) -> None:
     assert state(newest_database) == before
     job.package(rows_max=len(job.expected))
     job.assert_done(job.run())
-
-
-def test_parents_of_the_same_package_fail_whole(newest_database: Database, inrush: Inrush) -> None:
-    # The one that is switched in first.
-    for statement in (PARENTS.format(partitioning=""), TABLE.format(name="loaded", later="")):
-        newest_database.execute(statement.replace("parents", "a_parents"))
-    before = state(newest_database)
-    inrush.write("parents.csv", "id\n51\n")
-    inrush.write("rows.csv", text_of(HEADER, [["1", "1", "51", "1"], ["1", "2", "52", "1"]]))
-    text = package(
-        newest_database.url,
-        flow("a_parents", "parents.csv", mode="append"),
-        flow("loaded", "rows.csv", mode="append", rejects={"rows_max": 1}),
-    )
-    outcome = inrush("run", inrush.write("package.toml", text))
-    outcome.expect(FAILED, "to its parent", "(parent)=(52)")
-    assert state(newest_database) == before
-    newest_database.execute("INSERT INTO a_parents VALUES (52)")
-    inrush("run", "package.toml").expect(CLEAN)
-    assert newest_database.rows("SELECT parent FROM loaded ORDER BY 1") == [(51,), (52,)]

@@ -218,7 +218,8 @@ impl Error {
             Error::Convert { .. } => None,
             Error::Destination(error) => error.hint(),
             Error::RefusedFromPipe { .. } => Some(
-                "load it from a file: there the rows that the server refuses become rejects"
+                "let the flow accept rejects (`rejects`, --max-rejects), so that what comes through \
+                 the pipe is kept until the load is done, or load it from a file"
                     .to_owned(),
             ),
             Error::Ledger(error) => error.hint(),

@@ -1,6 +1,7 @@
 //! Units whose rows are committed and have to be loaded anew: a target has refused one of them at the
 //! switch.
 
+use super::careful::Additions;
 use super::context::Context;
 use super::load::Loader;
 use super::results::StreamResult;
@@ -12,13 +13,13 @@ use crate::plan::UnitPlan;
 use crate::plan::units::WorkItem;
 use crate::source::Shard;
 
-/// Loads a unit once more, in the order of its files. These statements give its staging table what it
-/// does not have else.
+/// Loads a unit once more, in the order of its files, into a staging table that is given what it does
+/// not have else.
 pub async fn load_in_file_order(
     context: &Context<'_>,
     session: &Session,
     item: &WorkItem,
-    additions: &[String],
+    additions: &Additions,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
     let run = context.run;

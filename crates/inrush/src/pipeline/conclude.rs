@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::anew::load_in_file_order;
-use super::careful::{Need, SwitchRows};
+use super::careful::{Need, RefusedStaged, SwitchRows};
 use super::context::{Context, INTERRUPT_TIMEOUT};
 use super::coverage;
 use super::expectations;
@@ -11,7 +11,6 @@ use super::recheck;
 use super::results::StreamResult;
 use super::summary::Summary;
 use crate::cancel::StopReason;
-use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{DestinationError, Session};
 use crate::error::Error;
 use crate::event::Event;
@@ -65,9 +64,18 @@ pub async fn conclude(
         };
         match switched {
             Ok(done) => break done,
-            Err(SwitchError::Refused { flow, source }) if careful.add(flow) => {
+            Err(SwitchError::Refused {
+                flow,
+                is_copied,
+                source,
+            }) if careful.add(flow) => {
                 careful.take_back()?;
-                let loading = in_file_order(context, control, flow, source, summary);
+                let refusal = Refusal {
+                    flow,
+                    is_copied,
+                    source,
+                };
+                let loading = in_file_order(context, control, refusal, careful.refused(), summary);
                 context.unless_stopped(loading).await?;
                 // Units that were loaded anew may hold fewer rows.
                 let verifying = verify(context, control, summary);
@@ -95,6 +103,14 @@ pub async fn conclude(
     Ok(())
 }
 
+/// What a target says of a row at the switch.
+struct Refusal {
+    flow: usize,
+    /// The row was copied; else it stands in a table that was to be attached.
+    is_copied: bool,
+    source: DestinationError,
+}
+
 /// After a target has refused a row of a flow: its units must hold their rows in the order of the
 /// files, so that each row is known again and of duplicates the first one stays. A unit that
 /// several streams have filled does not, and is loaded anew by one. So are all units where more is
@@ -102,23 +118,32 @@ pub async fn conclude(
 async fn in_file_order(
     context: &Context<'_>,
     control: &Session,
-    flow_index: usize,
-    refusal: DestinationError,
+    refusal: Refusal,
+    refused: &RefusedStaged,
     summary: &mut Summary,
 ) -> Result<(), Error> {
     let run = context.run;
+    let Refusal {
+        flow: flow_index,
+        is_copied,
+        source: refusal,
+    } = refusal;
     let flow = &run.plan.flows[flow_index];
-    let shards = || flow.units.iter().flat_map(|unit| &unit.shards);
-    if let Some(pipe) = shards().find(|shard| shard.file.is_pipe()) {
+    let mut shards = flow.units.iter().flat_map(|unit| &unit.shards);
+    if let Some(pipe) = shards.find(|shard| !shard.file.is_read_again()) {
         return Err(Error::RefusedFromPipe {
             pipe: pipe.file.path.display().to_string(),
             source: refusal,
         });
     }
-    let need = Need::of(control, &run.plan, flow, &refusal).await?;
+    let need = Need::of(control, &run.plan, flow, &refusal, is_copied).await?;
     let Some(need) = need else {
         return Err(SwitchError::from(refusal).into());
     };
+    need.prepare(control, &run.plan).await?;
+    for unit_index in 0..flow.units.len() {
+        run.close_feeds(flow_index, unit_index);
+    }
     let records = run.ledger.units(control, run.fence.run_id).await?;
     for (unit_index, unit) in flow.units.iter().enumerate() {
         context.notice(Event::UnitRefused {
@@ -138,9 +163,7 @@ async fn in_file_order(
             shards: 0..unit.shards.len(),
             bytes_count: unit.bytes_count,
         };
-        let schema = &run.plan.settings.staging_schema;
-        let table = qualified(schema, &unit.staging_table);
-        let additions = need.additions(&table);
+        let additions = need.additions(&run.plan, flow, unit, refused);
         let mut result = StreamResult::default();
         let loaded = load_in_file_order(context, control, &item, &additions, &mut result).await;
         if let Err(error) = loaded {

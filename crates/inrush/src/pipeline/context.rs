@@ -91,6 +91,15 @@ impl PreparedRun {
         (flow, &flow.units[unit])
     }
 
+    /// Ends the feeds of a unit's files, which are read once more by one stream.
+    pub fn close_feeds(&self, flow: usize, unit: usize) {
+        let first = (flow, unit, 0);
+        let last = (flow, unit, usize::MAX);
+        for file in self.fed_files.range(first..=last).map(|(_, file)| file) {
+            file.close();
+        }
+    }
+
     /// Where rejects are kept.
     pub fn rejects_folder(&self) -> PathBuf {
         self.folder.rejects()

@@ -69,6 +69,12 @@ impl FedFile {
         Ok(begun)
     }
 
+    /// Ends the feed, so that the file can be read by somebody else. No stream may have it still.
+    pub fn close(&self) {
+        let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
+        *feed = None;
+    }
+
     /// A feed of its own, of the whole file once more.
     pub fn again(&self, flow: &FlowPlan, shard: &Shard) -> Result<Feed, SourceError> {
         let settings = FeedSettings {

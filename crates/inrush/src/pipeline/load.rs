@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use super::careful::Additions;
 use super::context::Context;
 use super::feeding::Taken;
 use super::kept_rejects::KeptRejects;
@@ -30,6 +31,7 @@ use crate::meter::{Meter, nanoseconds};
 use crate::plan::Publish;
 use crate::plan::units::WorkItem;
 use crate::report::RejectFile;
+use crate::source::Shard;
 
 /// Loads a piece of work and commits it; one that is fed in as many transactions as it takes.
 /// Dropped before its end, or after an error, it leaves an open transaction behind: the session
@@ -127,7 +129,7 @@ impl<'a> Loader<'a> {
         };
         self.tell_refusal(&error);
         self.session.execute("ROLLBACK", "undoing a unit").await?;
-        self.transaction(work(), "", None, Way::Careful(&[]), result)
+        self.transaction(work(), "", None, Way::Careful(Additions::NONE), result)
             .await?;
         Ok(())
     }
@@ -206,7 +208,7 @@ impl<'a> Loader<'a> {
         result: &mut StreamResult,
     ) -> Result<(), Error> {
         let bytes = sharing.committed_bytes.swap(0, Ordering::AcqRel);
-        self.careful_unit(sharing.take_back(), bytes, &[], result)
+        self.careful_unit(sharing.take_back(), bytes, Additions::NONE, result)
             .await
     }
 
@@ -216,12 +218,13 @@ impl<'a> Loader<'a> {
         &self,
         committed: RowTally,
         committed_bytes: u64,
-        additions: &[String],
+        additions: &Additions,
         result: &mut StreamResult,
     ) -> Result<(), Error> {
         let run = self.context.run;
         let (flow, unit) = run.unit(self.item.flow, self.item.unit);
         let shards = unit.whole_shards();
+        run.close_feeds(self.item.flow, self.item.unit);
         run.rejects[self.item.flow].take_back(committed);
         self.context.notice(Event::UnitAborted {
             flow: flow.name.clone(),
@@ -263,7 +266,11 @@ impl<'a> Loader<'a> {
     /// can be read again.
     pub(super) fn refusal(&self, error: Error) -> Result<DestinationError, Error> {
         let (_, unit) = self.context.run.unit(self.item.flow, self.item.unit);
-        let pipe = unit.shards.iter().find(|shard| shard.file.is_pipe());
+        let is_lost = |shard: &&Shard| {
+            let is_fed_again = self.is_straight() && shard.file.is_pipe();
+            is_fed_again || !shard.file.is_read_again()
+        };
+        let pipe = unit.shards.iter().find(is_lost);
         match (error, pipe) {
             (Error::Destination(refused), Some(shard)) if refused.row_refusal().is_some() => {
                 Err(Error::RefusedFromPipe {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use super::careful::Additions;
 use super::context::Context;
 use super::expected_keys::ExpectedKeys;
 use super::kept_rejects::KeptRejects;
@@ -47,9 +48,9 @@ pub struct Piece<'a> {
 pub enum Way<'a> {
     /// By one COPY for each file: a row that the server refuses undoes the transaction.
     Quick,
-    /// So that the server may refuse rows. These statements give the staging table what it does not
-    /// have else before its rows come.
-    Careful(&'a [String]),
+    /// So that the server may refuse rows, into a staging table that is given what it does not have
+    /// else.
+    Careful(&'a Additions),
 }
 
 impl Way<'_> {
@@ -97,6 +98,11 @@ impl Piece<'_> {
             account.add(&record.account);
         }
         let waiting = Instant::now();
+        if let Way::Careful(additions) = self.way {
+            for statement in &additions.after_rows {
+                session.execute(statement, &doing).await?;
+            }
+        }
         if self.is_whole() {
             let (measured, is_checked) = self.measure().await?;
             self.verify(&measured, &account)?;

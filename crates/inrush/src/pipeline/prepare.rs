@@ -333,6 +333,7 @@ async fn finish_preparing(
             sharing.insert((flow_index, unit_index), Sharing::new(left, kept));
         }
     }
+    keep_pipes(&plan, &folder)?;
     let fed_files = fed_files(&plan, &entered.shards_kept);
     let run = PreparedRun {
         fed_files,
@@ -432,6 +433,21 @@ async fn forget_lost_rejects(
 /// What an earlier attempt has read of a unit and committed.
 fn tally(kept: &BTreeMap<(String, String), ShardRecord>, unit_key: &str) -> RowTally {
     RowTally::from(Account::of_unit_in(kept.values(), unit_key))
+}
+
+/// Keeps what comes through pipes, so that rows which a server refuses can be told and all others
+/// loaded once more.
+fn keep_pipes(plan: &Plan, folder: &RunFolder) -> Result<(), Error> {
+    for flow in plan.flows.iter().filter(|flow| flow.keeps_pipes()) {
+        for shard in flow.units.iter().flat_map(|unit| &unit.shards) {
+            let kept = shard.file.keep_in(folder.path());
+            kept.map_err(|source| Error::Folder {
+                path: folder.path().display().to_string(),
+                source,
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// The files that streams take from feeds, with the ranges of them that are committed already.

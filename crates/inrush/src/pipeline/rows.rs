@@ -10,7 +10,7 @@ use inrush_scan::Records;
 use super::careful::{CarefulCopy, Origin};
 use super::copying::Copying;
 use super::damage;
-use super::piece::Piece;
+use super::piece::{Piece, Way};
 use crate::convert::{Converter, RunStamp};
 use crate::error::Error;
 use crate::event::Event;
@@ -54,14 +54,14 @@ impl<'a> Piece<'a> {
     pub(super) async fn begin_copy(&self, file: &str) -> Result<Copier<'a>, Error> {
         let doing = format!("loading {file} into {}", self.flow.target());
         let stop = self.context.stop.clone();
-        if self.way.is_careful() {
+        if let Way::Careful(additions) = self.way {
             let settings = &self.context.run.plan.settings;
             let copy = CarefulCopy::new(
                 self.session,
                 self.flow,
                 self.unit,
-                &settings.staging_schema,
-                settings.batch_rows as usize,
+                settings,
+                additions,
                 stop,
                 doing,
             )?;

@@ -6,6 +6,7 @@
 //! each other, or longer than a lock is waited for. The one that gives way is loaded once more
 //! while no other piece of the run is on its way, so that it waits for none of them.
 
+use super::careful::Additions;
 use super::feeding::{FedFile, Taken};
 use super::load::{Ended, Loader};
 use super::piece::Way;
@@ -89,7 +90,7 @@ impl Loader<'_> {
         loop {
             let _turn = self.context.run.turns.take(attempt.is_alone).await;
             let way = match attempt.is_careful {
-                true => Way::Careful(&[]),
+                true => Way::Careful(Additions::NONE),
                 false => Way::Quick,
             };
             let tried = self.transaction(part.work(), name, None, way, result).await;

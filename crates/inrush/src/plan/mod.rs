@@ -183,6 +183,19 @@ impl FlowPlan {
     pub fn target(&self) -> String {
         crate::destination::postgres::quote::qualified(&self.schema, &self.table)
     }
+
+    /// Whether what comes through pipes is kept until the load is done, so that rows which the server
+    /// refuses can be told. Whoever accepts none needs no disk for them, and rows that went straight
+    /// into the target are not loaded once more.
+    pub fn keeps_pipes(&self) -> bool {
+        self.reject_limit.rows_accepted() > 0 && self.publish != Publish::Straight
+    }
+
+    /// Whether a pipe is among its files.
+    pub fn has_pipes(&self) -> bool {
+        let mut shards = self.units.iter().flat_map(|unit| &unit.shards);
+        shards.any(|shard| shard.file.is_pipe())
+    }
 }
 
 /// How units become part of their target.

@@ -273,6 +273,9 @@ impl Plan {
             }
         }
         writeln!(f, "  rejects: {}", reject_limit(&flow.reject_limit))?;
+        if flow.has_pipes() {
+            writeln!(f, "  pipes: {}", kept_pipes(flow))?;
+        }
         for line in flow.verify.words().into_iter().chain(flow.expect.words()) {
             writeln!(f, "  {line}")?;
         }
@@ -475,6 +478,17 @@ pub fn bytes(count: u64) -> String {
 }
 
 /// How many rejects are accepted, in words.
+/// What becomes of what was read of a pipe.
+fn kept_pipes(flow: &FlowPlan) -> &'static str {
+    match flow.keeps_pipes() {
+        true => {
+            "what they bring is kept in the run's folder until the load is done, as long as its disk \
+             has 1 GiB left, so that rows which the server refuses are rejects"
+        }
+        false => "read once: the first row that the server refuses ends the load",
+    }
+}
+
 fn reject_limit(limit: &RejectLimit) -> String {
     let share = limit
         .share_max

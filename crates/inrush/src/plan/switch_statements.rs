@@ -105,7 +105,7 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
             statements
         }
         Publish::Route(route) => {
-            routing::statements::switch(flow, route, staging_schema, &unit.staging_table)
+            routing::statements::switch(flow, route, staging_schema, &unit.staging_table, false)
         }
         Publish::Straight => Vec::new(),
         Publish::Swap { dress } => {

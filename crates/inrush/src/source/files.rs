@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::{self, File, Metadata};
+use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -171,6 +172,22 @@ impl SourceFile {
         match &self.origin {
             Origin::Table(table) => Some(table),
             _ => None,
+        }
+    }
+
+    /// Keeps what is loaded of a pipe in a folder, so that it can be read again. A file can be anyway.
+    pub fn keep_in(&self, folder: &Path) -> io::Result<()> {
+        match &self.origin {
+            Origin::Pipe(pipe) => pipe.keep_in(folder),
+            Origin::File | Origin::Table(_) | Origin::ZipMember(_) => Ok(()),
+        }
+    }
+
+    /// Whether it can be read once more after it was loaded.
+    pub fn is_read_again(&self) -> bool {
+        match &self.origin {
+            Origin::Pipe(pipe) => pipe.is_kept(),
+            Origin::File | Origin::Table(_) | Origin::ZipMember(_) => true,
         }
     }
 

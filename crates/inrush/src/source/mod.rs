@@ -33,6 +33,7 @@ mod signature;
 mod skip_lines;
 mod split;
 mod split_check;
+mod spool;
 mod stored;
 mod table;
 mod text;

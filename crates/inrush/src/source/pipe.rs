@@ -4,6 +4,9 @@
 //! memory before it goes on with the pipe. A pipe has no size and no time of change, so it is
 //! never the same as another one, or as itself in an earlier run. A writer that goes away in
 //! the middle looks like one that is done: nothing in a pipe tells them apart.
+//!
+//! Where rows of it may have to be read again, what the load reads is kept on a disk
+//! ([`Spool`]). A second reader, once the first one is gone, has that first and goes on with the pipe.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -16,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::error::SourceError;
+use super::spool::Spool;
 use crate::cancel::{Stop, StopReason};
 
 /// The word for standard input among files.
@@ -103,9 +107,11 @@ impl Pipes {
                 file: Some(file),
                 kept: Vec::new(),
                 at_end: false,
+                is_loaded: false,
+                spool: None,
             }),
             stop: self.stop.clone(),
-            abandoned: Stop::default(),
+            abandoned: Mutex::default(),
         });
         let entry = Known {
             pipe: Arc::clone(&pipe),
@@ -136,17 +142,21 @@ pub struct Pipe {
     state: Mutex<State>,
     /// Ends waiting for it: the run's.
     stop: Stop,
-    /// Ends waiting for it: its reader's owner is gone.
-    abandoned: Stop,
+    /// Ends waiting for it: its reader's owner is gone. Each reader has its own.
+    abandoned: Mutex<Stop>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Nothing once the load has it.
+    /// Nothing while the load has it.
     file: Option<File>,
     /// What was looked at, from the beginning.
     kept: Vec<u8>,
     at_end: bool,
+    /// The load has begun to read it.
+    is_loaded: bool,
+    /// What the load has read of it, where that is kept.
+    spool: Option<Spool>,
 }
 
 impl Pipe {
@@ -157,12 +167,33 @@ impl Pipe {
 
     /// Why nothing is read of it any more: a stop was asked for.
     pub(super) fn is_stopped(&self) -> bool {
-        self.stop.asked().is_some() || self.abandoned.asked().is_some()
+        self.stop.asked().is_some() || self.abandoned().asked().is_some()
     }
 
-    /// Ends a read that waits for the pipe, now or later.
+    /// Ends a read that waits for the pipe, now or later; not one of a reader that comes after it.
     pub(super) fn abandon(&self) {
-        self.abandoned.ask(StopReason::Failed);
+        self.abandoned().ask(StopReason::Failed);
+    }
+
+    fn abandoned(&self) -> Stop {
+        self.abandoned
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Keeps what the load reads of it in a folder, so that it can be read once more.
+    pub(super) fn keep_in(&self, folder: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        if !state.is_loaded && state.spool.is_none() {
+            state.spool = Some(Spool::begin(folder)?);
+        }
+        Ok(())
+    }
+
+    /// Whether all that the load has read of it can be read once more.
+    pub(super) fn is_kept(&self) -> bool {
+        self.state().spool.is_some()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -171,8 +202,9 @@ impl Pipe {
 
     /// Reads from the pipe itself, which ends early when a stop is asked for.
     fn read(&self, file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
+        let abandoned = self.abandoned();
         loop {
-            wait_readable(file.as_fd(), self.stop.bell()?, self.abandoned.bell()?)?;
+            wait_readable(file.as_fd(), self.stop.bell()?, abandoned.bell()?)?;
             match file.read(bytes) {
                 // Another reader of the same pipe was faster.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -194,18 +226,19 @@ pub(super) enum PipeReader {
         at: usize,
     },
     /// For the load: what was kept first, then the rest.
-    Load {
-        /// The pipe.
-        pipe: Arc<Pipe>,
-        /// The pipe's own descriptor.
-        file: File,
-        /// What was kept.
-        kept: Vec<u8>,
-        /// How much of it was read.
-        at: usize,
-        /// Whether the pipe's end was seen already.
-        at_end: bool,
-    },
+    Load(PipeLoad),
+}
+
+/// Reads all of a pipe.
+#[derive(Debug)]
+pub(super) struct PipeLoad {
+    pipe: Arc<Pipe>,
+    /// The pipe's own descriptor; it goes back where there may be another reader.
+    file: Option<File>,
+    /// What was looked at, where that is not in the spool.
+    kept: Vec<u8>,
+    /// How much was read of it, or of the spool.
+    at: u64,
 }
 
 impl PipeReader {
@@ -218,25 +251,35 @@ impl PipeReader {
         })
     }
 
-    /// Reads all of it, once.
+    /// Reads all of it: once, or again where it was kept and nobody reads it now.
     pub(super) fn load(pipe: &Arc<Pipe>) -> Result<PipeReader, SourceError> {
         let mut state = pipe.state();
         let Some(file) = state.file.take() else {
             drop(state);
             return Err(pipe.read_already());
         };
-        Ok(PipeReader::Load {
+        state.is_loaded = true;
+        *pipe
+            .abandoned
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Stop::default();
+        let kept = std::mem::take(&mut state.kept);
+        let kept = match state.keep(&kept) {
+            true => Vec::new(),
+            false => kept,
+        };
+        Ok(PipeReader::Load(PipeLoad {
             pipe: Arc::clone(pipe),
-            file,
-            kept: std::mem::take(&mut state.kept),
+            file: Some(file),
+            kept,
             at: 0,
-            at_end: state.at_end,
-        })
+        }))
     }
 
     pub(super) fn pipe(&self) -> &Arc<Pipe> {
         match self {
-            PipeReader::Look { pipe, .. } | PipeReader::Load { pipe, .. } => pipe,
+            PipeReader::Look { pipe, .. } => pipe,
+            PipeReader::Load(load) => &load.pipe,
         }
     }
 }
@@ -249,9 +292,9 @@ impl Pipe {
     }
 
     fn require_unread(&self) -> Result<(), SourceError> {
-        match self.state().file {
-            Some(_) => Ok(()),
-            None => Err(self.read_already()),
+        match self.state().is_loaded {
+            false => Ok(()),
+            true => Err(self.read_already()),
         }
     }
 }
@@ -273,26 +316,66 @@ impl Read for PipeReader {
                 }
                 Ok(copy_kept(&state.kept, at, bytes))
             }
-            PipeReader::Load {
-                pipe,
-                file,
-                kept,
-                at,
-                at_end,
-            } => {
-                if *at < kept.len() {
-                    return Ok(copy_kept(kept, at, bytes));
-                }
+            PipeReader::Load(load) => load.read(bytes),
+        }
+    }
+}
+
+impl State {
+    /// Keeps what was read, where that is wanted. A disk that takes no more ends the keeping.
+    fn keep(&mut self, bytes: &[u8]) -> bool {
+        let Some(spool) = &mut self.spool else {
+            return false;
+        };
+        if spool.append(bytes).is_err() {
+            self.spool = None;
+        }
+        self.spool.is_some()
+    }
+}
+
+impl PipeLoad {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if !self.kept.is_empty() {
+            let mut at = self.at as usize;
+            let count = copy_kept(&self.kept, &mut at, bytes);
+            self.at = at as u64;
+            if at == self.kept.len() {
                 // Its memory is of no more use.
-                *kept = Vec::new();
-                *at = 0;
-                if *at_end {
-                    return Ok(0);
-                }
-                let count = pipe.read(file, bytes)?;
-                *at_end = count == 0;
-                Ok(count)
+                self.kept = Vec::new();
             }
+            return Ok(count);
+        }
+        let state = self.pipe.state();
+        if let Some(spool) = &state.spool
+            && self.at < spool.bytes_count()
+        {
+            let count = spool.read_at(bytes, self.at)?;
+            self.at += count as u64;
+            return Ok(count);
+        }
+        if state.at_end {
+            return Ok(0);
+        }
+        drop(state);
+        let file = self
+            .file
+            .as_mut()
+            .expect("it goes back when this is dropped");
+        let count = self.pipe.read(file, bytes)?;
+        let mut state = self.pipe.state();
+        state.at_end = count == 0;
+        state.keep(&bytes[..count]);
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl Drop for PipeLoad {
+    fn drop(&mut self) {
+        let mut state = self.pipe.state();
+        if state.spool.is_some() {
+            state.file = self.file.take();
         }
     }
 }

@@ -10,11 +10,13 @@ pub enum SwitchError {
     /// The destination refused.
     #[error(transparent)]
     Destination(#[from] DestinationError),
-    /// The server refused a row that was copied into a target.
+    /// The server refused a row that was brought into a target.
     #[error("{source}")]
     Refused {
         /// Index of the flow.
         flow: usize,
+        /// The statement copied rows, or checked those that were copied; else it attached a table.
+        is_copied: bool,
         /// What it said.
         source: DestinationError,
     },

@@ -4,7 +4,9 @@
 //! [`tasks`] fills those in and refuses overlaps before anything is attached, [`run`] runs it.
 
 mod careful;
+mod deferred;
 mod error;
+mod order;
 mod routed;
 mod run;
 mod search_path;

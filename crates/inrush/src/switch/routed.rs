@@ -2,14 +2,16 @@
 //! into the partitions that the target has.
 
 use super::careful::CarefulRows;
+use super::deferred;
 use super::error::SwitchError;
 use super::run::{SwitchTask, copy_rows, metadata};
 use super::search_path;
 use super::tasks::TargetTask;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::staging::Upper;
-use crate::destination::postgres::{Session, catalog};
+use crate::destination::postgres::{Session, catalog, row_numbers};
 use crate::package::Mode;
+use crate::plan::FlowPlan;
 use crate::plan::routing::{Becomes, RoutePlan, statements};
 use crate::plan::switch_statements::{SwitchStep, UnitTask, expression};
 use crate::plan::units::PartitionNames;
@@ -19,21 +21,21 @@ pub async fn publish(
     session: &Session,
     task: &SwitchTask<'_>,
     target: &TargetTask,
+    later: &[usize],
     route: &RoutePlan,
     careful: &mut impl CarefulRows,
 ) -> Result<TargetTask, SwitchError> {
     let flow = &task.plan.flows[target.flow];
     let name = flow.target();
     let doing = format!("switching {name}");
-    if !route.is_new {
-        lock(session, task, target, route).await?;
-    }
     let route = &named(session, &flow.schema, &flow.table, route).await?;
     let schema = &task.plan.settings.staging_schema;
     let mut done = target.clone();
     done.units.clear();
     for unit in &target.units {
-        for step in statements::switch(flow, route, schema, &unit.staging_table) {
+        let staging = &unit.staging_table;
+        let has_numbers = has_numbers(session, schema, staging, &doing).await?;
+        for step in statements::switch(flow, route, schema, staging, has_numbers) {
             match step {
                 SwitchStep::Metadata(sql) => metadata(session, target.flow, &sql, &doing).await?,
                 SwitchStep::CopyRows(statement) => {
@@ -43,7 +45,8 @@ pub async fn publish(
                         count(session, schema, &unit.staging_table, &doing).await?
                     };
                     search_path::of_users(session, &doing).await?;
-                    let rows = if careful.wants(target.flow) && route.only_copies_rows() {
+                    let rows = if careful.wants(target.flow) {
+                        deferred::check_each_row(session, task, target.flow, later).await?;
                         careful
                             .copy(session, target.flow, &unit.staging_table, &statement)
                             .await?
@@ -60,31 +63,33 @@ pub async fn publish(
     Ok(done)
 }
 
-/// Takes the target's lock first: what ATTACH takes, or what keeps other writers out of a target
+/// The lock that the target needs: what ATTACH takes, or what keeps other writers out of a target
 /// that must be empty.
-async fn lock(
-    session: &Session,
-    task: &SwitchTask<'_>,
-    target: &TargetTask,
-    route: &RoutePlan,
-) -> Result<(), SwitchError> {
-    let name = task.plan.flows[target.flow].target();
-    let doing = format!("switching {name}");
-    let is_create = task.plan.flows[target.flow].mode == Mode::Create;
-    let mode = if is_create {
+pub fn lock_mode(flow: &FlowPlan, route: &RoutePlan) -> &'static str {
+    if flow.mode == Mode::Create {
         "SHARE ROW EXCLUSIVE"
     } else if route.new_partitions().next().is_some() {
         "SHARE UPDATE EXCLUSIVE"
     } else {
         "ROW EXCLUSIVE"
-    };
-    session
-        .execute(&format!("LOCK TABLE ONLY {name} IN {mode} MODE"), &doing)
-        .await?;
-    if is_create && catalog::has_rows(session, &name, &doing).await? {
-        return Err(SwitchError::Filled { target: name });
     }
-    Ok(())
+}
+
+/// Whether the staging table has a column of numbers: it was loaded carefully, by this attempt or by
+/// one before it.
+async fn has_numbers(
+    session: &Session,
+    schema: &str,
+    table: &str,
+    doing: &str,
+) -> Result<bool, SwitchError> {
+    let sql = "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = $1::text::regclass \
+         AND attname = $2 AND NOT attisdropped)";
+    let table = qualified(schema, table);
+    let rows = session
+        .query(sql, &[&table, &row_numbers::COLUMN], doing)
+        .await?;
+    Ok(rows[0].get(0))
 }
 
 /// Other names for partitions whose names somebody took since the plan was made.

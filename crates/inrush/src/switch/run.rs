@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::careful::{CarefulRows, CopiedRows};
+use super::deferred;
 use super::error::SwitchError;
+use super::order;
 use super::routed;
 use super::search_path;
 use super::take_out::{self, TakenOut};
@@ -93,29 +95,20 @@ async fn attempt(
         .await?;
     task.ledger.hold_fence_alone(session, task.fence).await?;
     hold_staging(session, task).await?;
-    // A fixed order of locks, so that two switches cannot wait for each other.
-    let mut order: Vec<&TargetTask> = task.targets.iter().collect();
-    order.sort_by_key(|target| task.plan.flows[target.flow].target());
+    let names: Vec<String> = task.plan.flows.iter().map(|flow| flow.target()).collect();
+    let references = order::references(session, task.plan).await?;
+    let order = order::order(&names, &references, |flow| careful.wants(flow));
+    lock_by_name(session, task, &order).await?;
     let mut done = Vec::new();
     let mut tables = Vec::new();
-    for target in order {
-        done.push(publish(session, task, target, &mut tables, careful).await?);
+    for (place, flow) in order.iter().enumerate() {
+        let of_flow = |target: &&TargetTask| target.flow == *flow;
+        let target = task.targets.iter().find(of_flow);
+        let target = target.expect("each flow of the plan has a task");
+        let later = &order[place + 1..];
+        done.push(publish(session, task, target, later, &mut tables, careful).await?);
     }
-    if let [target] = task.targets
-        && matches!(
-            task.plan.flows[target.flow].publish,
-            Publish::Insert | Publish::Upsert { .. } | Publish::Route(_)
-        )
-    {
-        // What is checked at COMMIT else; by then nothing could be done any more for a row at fault.
-        let checked = session
-            .client
-            .batch_execute("SET CONSTRAINTS ALL IMMEDIATE");
-        checked.await.map_err(|error| {
-            let error = session.error(error, doing);
-            refused(target.flow, error)
-        })?;
-    }
+    deferred::check_all(session, task, &order).await?;
     fault::reach(task.fault, FaultPoint::InSwitch);
     let oids = target_oids(session, task).await?;
     task.ledger
@@ -166,10 +159,61 @@ async fn hold_staging(session: &Session, task: &SwitchTask<'_>) -> Result<(), Sw
     Ok(())
 }
 
+/// A fixed order of locks, so that two switches cannot wait for each other: by the names of the
+/// targets. Each is locked when its rows come, unless that is in another order.
+async fn lock_by_name(
+    session: &Session,
+    task: &SwitchTask<'_>,
+    order: &[usize],
+) -> Result<(), SwitchError> {
+    let flows = &task.plan.flows;
+    if order.is_sorted_by_key(|flow| flows[*flow].target()) {
+        return Ok(());
+    }
+    let mut by_name = order.to_vec();
+    by_name.sort_by_key(|flow| flows[*flow].target());
+    for flow in by_name {
+        lock(session, &flows[flow]).await?;
+    }
+    Ok(())
+}
+
+/// Locks a target that exists.
+async fn lock(session: &Session, flow: &FlowPlan) -> Result<(), SwitchError> {
+    let name = flow.target();
+    let (only, mode) = match &flow.publish {
+        Publish::CreatePartitioned { .. } | Publish::Rename | Publish::Straight => return Ok(()),
+        // The target is made.
+        Publish::Route(route) if route.is_new => return Ok(()),
+        Publish::Route(route) => ("ONLY ", routed::lock_mode(flow, route)),
+        // What ATTACH takes on the parent, and what keeps other writers of a plain target out.
+        //
+        // Whoever reads now is waited for, and whoever comes waits, as long as it takes to
+        // take tables out and put others in.
+        _ if flow
+            .replace
+            .as_ref()
+            .is_some_and(|replace| !replace.by_rows) =>
+        {
+            ("", "ACCESS EXCLUSIVE")
+        }
+        Publish::Insert | Publish::Upsert { .. } => ("", "SHARE ROW EXCLUSIVE"),
+        _ => ("", "SHARE UPDATE EXCLUSIVE"),
+    };
+    let doing = format!("switching {name}");
+    let sql = format!("LOCK TABLE {only}{name} IN {mode} MODE");
+    session.execute(&sql, &doing).await?;
+    if flow.mode == Mode::Create && catalog::has_rows(session, &name, &doing).await? {
+        return Err(SwitchError::Filled { target: name });
+    }
+    Ok(())
+}
+
 async fn publish(
     session: &Session,
     task: &SwitchTask<'_>,
     target: &TargetTask,
+    later: &[usize],
     tables: &mut Vec<SwitchedTable>,
     careful: &mut impl CarefulRows,
 ) -> Result<TargetTask, SwitchError> {
@@ -179,7 +223,8 @@ async fn publish(
     let doing = format!("switching {name}");
     if let Publish::Route(route) = &flow.publish {
         user_statements(session, flow, "pre_sql", &flow.pre_sql).await?;
-        let done = routed::publish(session, task, target, route, careful).await?;
+        lock(session, flow).await?;
+        let done = routed::publish(session, task, target, later, route, careful).await?;
         tables.extend(brought_in(session, flow, target).await?);
         user_statements(session, flow, "post_sql", &flow.post_sql).await?;
         return Ok(done);
@@ -187,32 +232,7 @@ async fn publish(
     if let Some(create) = switch_statements::create_target(flow) {
         session.execute(&create, &doing).await?;
     }
-    let exists = !matches!(
-        flow.publish,
-        Publish::CreatePartitioned { .. } | Publish::Rename | Publish::Straight
-    );
-    if exists {
-        // What ATTACH takes on the parent, and what keeps other writers of a plain target out.
-        let mode = match flow.publish {
-            // Whoever reads now is waited for, and whoever comes waits, as long as it takes to
-            // take tables out and put others in.
-            _ if flow
-                .replace
-                .as_ref()
-                .is_some_and(|replace| !replace.by_rows) =>
-            {
-                "ACCESS EXCLUSIVE"
-            }
-            Publish::Insert | Publish::Upsert { .. } => "SHARE ROW EXCLUSIVE",
-            _ => "SHARE UPDATE EXCLUSIVE",
-        };
-        session
-            .execute(&format!("LOCK TABLE {name} IN {mode} MODE"), &doing)
-            .await?;
-        if flow.mode == Mode::Create && catalog::has_rows(session, &name, &doing).await? {
-            return Err(SwitchError::Filled { target: name });
-        }
-    }
+    lock(session, flow).await?;
     user_statements(session, flow, "pre_sql", &flow.pre_sql).await?;
     let mut taken_out = TakenOut::default();
     if let Some(replace) = &flow.replace {
@@ -253,6 +273,7 @@ async fn publish(
                     }
                     search_path::of_users(session, &doing).await?;
                     let rows = if careful.wants(target.flow) {
+                        deferred::check_each_row(session, task, target.flow, later).await?;
                         careful
                             .copy(session, target.flow, &unit.staging_table, &statement)
                             .await?
@@ -374,7 +395,7 @@ pub(super) async fn metadata(
     doing: &str,
 ) -> Result<(), SwitchError> {
     let done = session.execute(sql, doing).await;
-    done.map_err(|error| refused(flow, error))
+    done.map_err(|error| refused(flow, false, error))
 }
 
 /// Copies all rows of a staging table by one statement.
@@ -387,7 +408,7 @@ pub(super) async fn copy_rows(
     let counted = session.client.execute(sql, &[]).await;
     let counted = counted.map_err(|error| {
         let error = session.error(error, doing);
-        refused(flow, error)
+        refused(flow, true, error)
     })?;
     Ok(CopiedRows {
         copied: counted,
@@ -396,9 +417,13 @@ pub(super) async fn copy_rows(
 }
 
 /// An error of a statement that brings rows in: one of them may be at fault.
-fn refused(flow: usize, source: DestinationError) -> SwitchError {
+pub(super) fn refused(flow: usize, is_copied: bool, source: DestinationError) -> SwitchError {
     match source.row_refusal() {
-        Some(_) => SwitchError::Refused { flow, source },
+        Some(_) => SwitchError::Refused {
+            flow,
+            is_copied,
+            source,
+        },
         None => source.into(),
     }
 }

@@ -17,6 +17,7 @@ pub mod password_file;
 pub mod quote;
 pub mod ranges;
 pub mod refusal;
+pub mod row_numbers;
 pub mod service_file;
 pub mod session;
 mod settings;

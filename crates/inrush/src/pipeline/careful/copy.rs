@@ -6,6 +6,7 @@ use std::time::Instant;
 use arrow_array::RecordBatch;
 use inrush_scan::Records;
 
+use super::additions::Additions;
 use super::cause::{Place, cause};
 use super::definitions::Definitions;
 use super::isolate::{Isolator, Refusal, RowSink};
@@ -18,6 +19,7 @@ use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{RefusalFacts, Session};
 use crate::error::Error;
 use crate::meter::{Meter, nanoseconds};
+use crate::package::RunSettings;
 use crate::pipeline::encoder::Encoder;
 use crate::plan::{FlowPlan, Publish, UnitPlan};
 use crate::reject::Reject;
@@ -37,6 +39,7 @@ pub struct CarefulCopy<'a> {
     columns: Vec<String>,
     encoder: Encoder,
     pool: BlockPool,
+    additions: &'a Additions,
     stop: Stop,
     doing: String,
     savepoint: Savepoint,
@@ -57,13 +60,14 @@ pub struct Origin<'a> {
 
 impl<'a> CarefulCopy<'a> {
     /// Goes into a unit's staging table, or straight into its target, by statements of an open
-    /// transaction. `doing` says whence and whither, for errors.
+    /// transaction. `additions` are what the staging table was given; `doing` says whence and whither, for
+    /// errors.
     pub fn new(
         session: &'a Session,
         flow: &'a FlowPlan,
         unit: &'a UnitPlan,
-        staging_schema: &'a str,
-        batch_rows: usize,
+        settings: &'a RunSettings,
+        additions: &'a Additions,
         stop: Stop,
         doing: String,
     ) -> Result<CarefulCopy<'a>, Error> {
@@ -71,7 +75,10 @@ impl<'a> CarefulCopy<'a> {
         encoder.check(flow)?;
         let table = match flow.publish {
             Publish::Straight => (flow.schema.as_str(), flow.table.as_str()),
-            _ => (staging_schema, unit.staging_table.as_str()),
+            _ => (
+                settings.staging_schema.as_str(),
+                unit.staging_table.as_str(),
+            ),
         };
         Ok(CarefulCopy {
             session,
@@ -85,10 +92,11 @@ impl<'a> CarefulCopy<'a> {
                 .collect(),
             encoder,
             pool: BlockPool::default(),
+            additions,
             stop,
             doing,
             savepoint: Savepoint::default(),
-            isolator: Isolator::new(batch_rows),
+            isolator: Isolator::new(settings.batch_rows as usize),
             definitions: Definitions::default(),
         })
     }
@@ -237,7 +245,9 @@ impl RowSink for BatchRows<'_, '_, '_> {
         let row = facts
             .copy_row(self.copy.table.1)
             .and_then(|row| usize::try_from(row).ok()?.checked_sub(1));
-        self.copy.savepoint.undo(session, &self.copy.doing).await?;
+        let after = &self.copy.additions.after_undo;
+        let doing = &self.copy.doing;
+        self.copy.savepoint.undo(session, after, doing).await?;
         Ok(Err(Refusal { row, facts }))
     }
 }

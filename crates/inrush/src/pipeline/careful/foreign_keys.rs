@@ -17,7 +17,8 @@ pub struct ForeignKey {
 
 impl ForeignKey {
     /// Those of a flow's target that rows can be held against before the switch. Not among them
-    /// are those that refer to tables which the package itself loads: their rows come with the switch.
+    /// are those that refer to tables which the package itself loads, whose rows come with the switch:
+    /// [`PackageKey`](super::package_keys::PackageKey).
     pub async fn of_target(
         session: &Session,
         plan: &Plan,

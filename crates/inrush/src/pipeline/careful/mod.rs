@@ -5,24 +5,29 @@
 //! without FREEZE, with indexes and constraints standing before the rows come, and a savepoint
 //! before each batch. [`isolate`] finds the rows that are refused, [`copy`] is how a batch gets
 //! to the server, [`cause`] says what a refusal means. What a target looks at only when a partition
-//! is attached stands on its staging table before the rows come: [`foreign_keys`]. [`switch_rows`]
+//! is attached stands on its staging table before the rows come: [`foreign_keys`], and those that refer to
+//! other tables of the package: [`package_keys`]. [`switch_rows`]
 //! does the same for rows that go from staging into a target that exists.
 //!
 //! Of a unit that goes straight into its target only the transaction that was refused is loaded
 //! so ([`straight`](super::straight)).
 
+mod additions;
 mod cause;
 mod copy;
 mod definitions;
 mod foreign_keys;
 mod isolate;
 mod need;
-mod row_numbers;
+mod order;
+mod package_keys;
 mod savepoint;
 mod source_rows;
 mod switch_rows;
 mod unit;
 
+pub use additions::Additions;
 pub use copy::{CarefulCopy, Origin};
 pub use need::Need;
+pub use package_keys::RefusedStaged;
 pub use switch_rows::SwitchRows;

@@ -1,51 +1,88 @@
 //! What the staging tables of a flow lack, so that a target which has refused one row can refuse it alone.
 
+use super::additions::Additions;
 use super::foreign_keys::ForeignKey;
-use super::row_numbers;
-use crate::destination::postgres::{DestinationError, Session};
-use crate::plan::{FlowPlan, Plan, Publish};
+use super::package_keys::{PackageKey, RefusedStaged};
+use crate::destination::postgres::quote::qualified;
+use crate::destination::postgres::{DestinationError, Session, row_numbers};
+use crate::plan::{FlowPlan, Plan, Publish, UnitPlan};
 
-/// What is needed to find the rows that a target refuses.
-pub enum Need {
-    /// Rows that stand in the order of the files.
-    Order,
-    /// That, where they stand in many tables.
-    Numbers,
+/// What is needed to find the rows that a target refuses, beside rows that came in the order of the
+/// files.
+#[derive(Debug, Default)]
+pub struct Need {
+    /// Numbers, where the rows stand in many tables.
+    has_numbers: bool,
     /// The foreign keys that are held against all rows of a partition when it is attached.
-    ForeignKeys(Vec<ForeignKey>),
+    keys: Vec<ForeignKey>,
+    /// Those of them that refer to tables which the package itself loads.
+    package_keys: Vec<PackageKey>,
 }
 
 impl Need {
-    /// What helps against a refusal at the switch; nothing where all rows have to go with one.
+    /// What helps against a refusal at the switch, of rows that were copied or of a table that was
+    /// to be attached; nothing where all rows have to go with one.
     pub async fn of(
         session: &Session,
         plan: &Plan,
         flow: &FlowPlan,
         refusal: &DestinationError,
+        is_copied: bool,
     ) -> Result<Option<Need>, DestinationError> {
-        match &flow.publish {
-            Publish::Insert | Publish::Upsert { .. } => return Ok(Some(Need::Order)),
-            Publish::Route(route) if route.only_copies_rows() => return Ok(Some(Need::Numbers)),
-            _ => {}
+        let (has_numbers, is_attached) = match &flow.publish {
+            Publish::Insert | Publish::Upsert { .. } => (false, false),
+            Publish::Route(route) => (route.copies_rows(), !route.only_copies_rows()),
+            _ => (false, true),
+        };
+        let mut need = Need {
+            has_numbers,
+            ..Need::default()
+        };
+        if is_attached {
+            need.keys = ForeignKey::of_target(session, plan, flow).await?;
+            need.package_keys = PackageKey::of_target(session, plan, flow).await?;
         }
         let facts = refusal.row_refusal();
         let broken = facts.and_then(|facts| facts.constraint.as_ref());
-        let keys = ForeignKey::of_target(session, plan, flow).await?;
-        let is_among = keys.iter().any(|key| Some(&key.name) == broken);
-        Ok(is_among.then_some(Need::ForeignKeys(keys)))
+        let of_package = need.package_keys.iter().map(|key| &key.name);
+        let mut names = need.keys.iter().map(|key| &key.name).chain(of_package);
+        let is_among = names.any(|name| Some(name) == broken);
+        Ok((is_copied || is_among).then_some(need))
     }
 
     /// Whether units that one stream has loaded are what is needed.
     pub fn is_order(&self) -> bool {
-        matches!(self, Need::Order)
+        !self.has_numbers && self.keys.is_empty() && self.package_keys.is_empty()
     }
 
-    /// The statements that give it to a staging table before its rows come.
-    pub fn additions(&self, table: &str) -> Vec<String> {
-        match self {
-            Need::Order => Vec::new(),
-            Need::Numbers => row_numbers::add_to(table).into(),
-            Need::ForeignKeys(keys) => keys.iter().map(|key| key.add_to(table)).collect(),
+    /// What other tables need before units are loaded so.
+    pub async fn prepare(&self, session: &Session, plan: &Plan) -> Result<(), DestinationError> {
+        for key in &self.package_keys {
+            key.index(session, plan).await?;
         }
+        Ok(())
+    }
+
+    /// What the staging table of a unit is given. `refused` are the rows of all staging tables that
+    /// their own targets do not take.
+    pub fn additions(
+        &self,
+        plan: &Plan,
+        flow: &FlowPlan,
+        unit: &UnitPlan,
+        refused: &RefusedStaged,
+    ) -> Additions {
+        let table = qualified(&plan.settings.staging_schema, &unit.staging_table);
+        let mut additions = Additions::default();
+        if self.has_numbers {
+            additions.before_rows = row_numbers::add_to(&table);
+            additions.after_undo = vec![row_numbers::go_on(&table)];
+        }
+        let keys = self.keys.iter().map(|key| key.add_to(&table));
+        additions.before_rows.extend(keys);
+        for (number, key) in self.package_keys.iter().enumerate() {
+            additions.add(key.additions(plan, flow, unit, number + 1, refused));
+        }
+        additions
     }
 }

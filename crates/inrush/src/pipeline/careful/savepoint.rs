@@ -22,9 +22,19 @@ impl Savepoint {
         Ok(())
     }
 
-    /// Undoes what was done since it was set.
-    pub async fn undo(&self, session: &Session, doing: &str) -> Result<(), DestinationError> {
-        let statement = format!("ROLLBACK TO SAVEPOINT {NAME}");
+    /// Undoes what was done since it was set. `after` are statements that undo what a rollback leaves
+    /// as it is.
+    pub async fn undo(
+        &self,
+        session: &Session,
+        after: &[String],
+        doing: &str,
+    ) -> Result<(), DestinationError> {
+        let mut statement = format!("ROLLBACK TO SAVEPOINT {NAME}");
+        for after in after {
+            statement.push_str("; ");
+            statement.push_str(after);
+        }
         session.execute(&statement, doing).await
     }
 

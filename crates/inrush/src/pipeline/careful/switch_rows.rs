@@ -1,24 +1,25 @@
 //! Rows on their way from staging into a target that exists, so that it may refuse some: for its
 //! own rows, its triggers, its foreign keys.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::cause::{Place, cause};
 use super::definitions::Definitions;
 use super::isolate::{Isolator, Refusal, RefusedRow, RowSink};
-use super::row_numbers;
+use super::order::Order;
+use super::package_keys::RefusedStaged;
 use super::savepoint::Savepoint;
 use super::source_rows::{self, RefusedStagingRow};
 use crate::convert::RunStamp;
-use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::{literal, qualified};
+use crate::destination::postgres::{Session, row_numbers};
 use crate::error::Error;
 use crate::pipeline::context::Context;
 use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::{reject_files, rows};
 use crate::plan::switch_statements::CopyRows;
-use crate::plan::{FlowPlan, Publish, UnitPlan};
+use crate::plan::{FlowPlan, UnitPlan};
 use crate::reject::Reject;
 use crate::report::RejectFile;
 use crate::switch::{CarefulRows, CopiedRows, SwitchError};
@@ -32,9 +33,12 @@ const NUMBERS_PER_WINDOW: i64 = 8192;
 /// Copies rows carefully for those flows that had a row refused.
 pub struct SwitchRows<'a> {
     context: &'a Context<'a>,
-    flows: BTreeSet<usize>,
+    /// The flows, each with how many there were when it was added.
+    flows: BTreeMap<usize, usize>,
     /// By staging table.
     rejects: BTreeMap<String, KeptRejects<'a>>,
+    /// What was refused in the last try.
+    refused: RefusedStaged,
 }
 
 impl<'a> SwitchRows<'a> {
@@ -42,14 +46,22 @@ impl<'a> SwitchRows<'a> {
     pub fn new(context: &'a Context<'a>) -> SwitchRows<'a> {
         SwitchRows {
             context,
-            flows: BTreeSet::new(),
+            flows: BTreeMap::new(),
             rejects: BTreeMap::new(),
+            refused: RefusedStaged::new(),
         }
     }
 
-    /// From now on the rows of this flow are copied carefully. False where they were already.
+    /// From now on the rows of this flow are copied carefully. False where they were already, and no
+    /// other flow has lost rows since.
     pub fn add(&mut self, flow: usize) -> bool {
-        self.flows.insert(flow)
+        let others = self.flows.keys().filter(|other| **other != flow).count();
+        self.flows.insert(flow, others) != Some(others)
+    }
+
+    /// The rows that were refused in the last try.
+    pub fn refused(&self) -> &RefusedStaged {
+        &self.refused
     }
 
     /// The first rejects.
@@ -83,13 +95,6 @@ impl<'a> SwitchRows<'a> {
             .find(is_unit)
             .expect("the switch copies units of the plan");
         let doing = format!("copying rows into {}", flow.target());
-        if run.plan.flows.len() == 1 {
-            // What is checked at COMMIT would refuse all rows; with several flows, rows that it
-            // looks for may come later.
-            session
-                .execute("SET CONSTRAINTS ALL IMMEDIATE", &doing)
-                .await?;
-        }
         // The switch tries again where a lock could not be had.
         if let Some(mut undone) = self.rejects.remove(staging_table) {
             undone.take_back()?;
@@ -105,11 +110,10 @@ impl<'a> SwitchRows<'a> {
         let limit = kept.left().saturating_add(1);
         let schema = &run.plan.settings.staging_schema;
         let staging = qualified(schema, staging_table);
-        let order = match flow.publish {
-            Publish::Route(_) => Order::Numbers,
-            _ => Order::Places,
-        };
+        let order = Order::of(flow);
         let copied = copy_windows(session, order, &staging, statement, &doing, limit).await?;
+        let places = copied.refused.iter().map(|row| row.place.clone()).collect();
+        self.refused.insert(staging_table.to_owned(), places);
         if copied.refused.is_empty() {
             return Ok(CopiedRows {
                 copied: copied.rows,
@@ -158,7 +162,7 @@ impl<'a> SwitchRows<'a> {
 
 impl CarefulRows for SwitchRows<'_> {
     fn wants(&self, flow: usize) -> bool {
-        self.flows.contains(&flow)
+        self.flows.contains_key(&flow)
     }
 
     async fn copy(
@@ -196,11 +200,8 @@ async fn are_same(
         // A server of another kind of machine hashes otherwise.
         return Ok(true);
     }
-    let places: Vec<String> = refused
-        .iter()
-        .map(|row| format!("\"{}\"", row.place))
-        .collect();
-    let chosen = order.any_of(&places.join(","));
+    let places: Vec<String> = refused.iter().map(|row| row.place.clone()).collect();
+    let chosen = order.any_of(&places);
     let table = match order {
         Order::Places => format!("(SELECT * FROM ONLY {staging} WHERE {chosen}) refused"),
         Order::Numbers => format!("(SELECT * FROM {staging} WHERE {chosen}) refused"),
@@ -212,36 +213,6 @@ async fn are_same(
     let found = tally.take();
     let found = rows.total(std::iter::once(Some(found.as_slice())));
     Ok(found.is_some_and(|found| rows.differences(&found, &answer).is_empty()))
-}
-
-/// What tells the order in which rows came into a staging table.
-#[derive(Clone, Copy)]
-enum Order {
-    /// Their places (`ctid`).
-    Places,
-    /// A column.
-    Numbers,
-}
-
-impl Order {
-    /// A condition for these rows, written as the elements of an array.
-    fn any_of(self, elements: &str) -> String {
-        match self {
-            Order::Places => format!("ctid = ANY ('{{{elements}}}'::tid[])"),
-            Order::Numbers => format!("{} = ANY ('{{{elements}}}'::int8[])", row_numbers::COLUMN),
-        }
-    }
-
-    /// A condition for some of the rows.
-    fn between(self, first: &str, last: &str) -> String {
-        match self {
-            Order::Places => format!("ctid >= '{first}'::tid AND ctid <= '{last}'::tid"),
-            Order::Numbers => {
-                let number = row_numbers::COLUMN;
-                format!("{number} BETWEEN {first} AND {last} ORDER BY {number}")
-            }
-        }
-    }
 }
 
 /// The rows of a staging table in their order, so many at a time.
@@ -291,7 +262,7 @@ impl<'a> Windows<'a> {
             Order::Numbers => format!(
                 "SELECT {0}::text AS place FROM {staging} WHERE {0} > {at} ORDER BY {0} \
                  LIMIT {NUMBERS_PER_WINDOW}",
-                row_numbers::COLUMN
+                row_numbers::column()
             ),
         };
         let rows = self.session.query(&sql, &[], self.doing).await?;
@@ -357,7 +328,7 @@ async fn copy_windows(
         copied
             .refused
             .extend(refused.into_iter().map(|row| RefusedPlace {
-                number: before + row.row as u64,
+                number: order.rows_before(&places[row.row], before + row.row as u64),
                 place: places[row.row].clone(),
                 row,
             }));
@@ -403,7 +374,7 @@ impl RowSink for Window<'_> {
             return Err(error.into());
         };
         let facts = Box::new(facts.clone());
-        self.savepoint.undo(self.session, self.doing).await?;
+        self.savepoint.undo(self.session, &[], self.doing).await?;
         Ok(Err(Refusal { row: None, facts }))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::additions::Additions;
 use crate::destination::postgres::quote::qualified;
 use crate::error::Error;
 use crate::pipeline::piece::Piece;
@@ -14,7 +15,7 @@ impl Piece<'_> {
     /// nothing had been. A target that rows go straight into is as it is.
     pub(in crate::pipeline) async fn begin_carefully(
         &self,
-        additions: &[String],
+        additions: &Additions,
         doing: &str,
     ) -> Result<(), Error> {
         let run = self.context.run;
@@ -28,7 +29,7 @@ impl Piece<'_> {
                 .forget_shards(self.session, &run.fence, &self.unit.key)
                 .await?;
             let create = self.unit.create.iter().chain(&self.unit.ready);
-            for statement in create.chain(additions) {
+            for statement in create.chain(&additions.before_rows) {
                 self.session.execute(statement, doing).await?;
             }
         }

@@ -3,6 +3,7 @@
 use super::route::{RouteNode, RoutePlan};
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::quote::{identifier, qualified};
+use crate::destination::postgres::row_numbers;
 use crate::destination::postgres::staging::{
     self, BOUNDS_CHECK, Model, Storage, UnitBounds, Upper,
 };
@@ -130,12 +131,14 @@ pub fn ready(
         .collect()
 }
 
-/// The steps of the switch, where the staging table is `root`.
+/// The steps of the switch, where the staging table is `root`. It may have a column that numbers its
+/// rows, which no partition of the target has.
 pub fn switch(
     flow: &FlowPlan,
     route: &RoutePlan,
     staging_schema: &str,
     root: &str,
+    has_numbers: bool,
 ) -> Vec<SwitchStep> {
     use SwitchStep::Metadata;
     let staging = qualified(staging_schema, root);
@@ -164,6 +167,9 @@ pub fn switch(
         steps.push(Metadata(format!(
             "ALTER TABLE {staging} DETACH PARTITION {from}"
         )));
+        if has_numbers {
+            steps.push(Metadata(row_numbers::drop_from(&from)));
+        }
         steps.extend(switch_statements::moved(&from, &flow.schema, &own, name));
         steps.extend(switch_statements::furnished(flow, name));
         steps.push(Metadata(format!(

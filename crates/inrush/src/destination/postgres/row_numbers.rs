@@ -1,0 +1,39 @@
+//! The order of rows that are routed: they stand in the partitions of a staging table, and their
+//! places there tell it no longer. So each has its number while the unit is loaded carefully: the
+//! first row that went in has 1, and there are no gaps.
+
+use super::quote::{identifier, literal};
+
+/// The column, which no target has.
+pub const COLUMN: &str = "inrush: number of the row";
+
+/// The column as SQL names it.
+pub fn column() -> String {
+    identifier(COLUMN)
+}
+
+/// The statements that give a staging table numbers, in the order in which its rows come.
+pub fn add_to(table: &str) -> Vec<String> {
+    let column = column();
+    vec![
+        format!("ALTER TABLE {table} ADD COLUMN {column} bigserial"),
+        format!("CREATE INDEX ON {table} ({column})"),
+    ]
+}
+
+/// The statement that takes the numbers of rows into account which were rolled back: a sequence goes
+/// on behind them.
+pub fn go_on(table: &str) -> String {
+    format!(
+        "SELECT setval(pg_get_serial_sequence({}, {}), \
+         (SELECT coalesce(max({}), 0) + 1 FROM {table}), false)",
+        literal(table).trim_start(),
+        literal(COLUMN).trim_start(),
+        column()
+    )
+}
+
+/// The statement that takes the numbers out of what was a partition of a staging table.
+pub fn drop_from(table: &str) -> String {
+    format!("ALTER TABLE {table} DROP COLUMN {}", column())
+}

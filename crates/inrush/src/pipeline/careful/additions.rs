@@ -1,0 +1,33 @@
+//! What the staging table of a unit is given when it is loaded anew, beside what it has anyway.
+
+/// Statements of a careful load.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Additions {
+    /// Before the rows come.
+    pub before_rows: Vec<String>,
+    /// Each time after rows were rolled back.
+    pub after_undo: Vec<String>,
+    /// Once all rows are in.
+    pub after_rows: Vec<String>,
+}
+
+impl Additions {
+    /// None.
+    pub const NONE: &'static Additions = &Additions {
+        before_rows: Vec::new(),
+        after_undo: Vec::new(),
+        after_rows: Vec::new(),
+    };
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self == Additions::NONE
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, more: Additions) {
+        self.before_rows.extend(more.before_rows);
+        self.after_undo.extend(more.after_undo);
+        self.after_rows.extend(more.after_rows);
+    }
+}
