@@ -245,6 +245,10 @@ def test_rejects_name_rows_and_can_be_mended(
     [
         (0.123456789012, pa.float64(), "real", "form_lost"),
         (2**53, pa.int64(), "double precision", None),
+        (2**60, pa.int64(), "double precision", None),
+        (1e18, pa.float64(), "bigint", None),
+        (2e-45, pa.float64(), "real", "form_lost"),
+        (1, pa.int64(), "money", "refused"),
         (2**53 + 1, pa.int64(), "double precision", "form_lost"),
         (1.5, pa.float64(), "integer", "syntax"),
         (1.0, pa.float64(), "integer", None),
@@ -270,7 +274,9 @@ def test_nothing_is_changed_on_the_way(
     newest_database.execute(f"CREATE TABLE t (v {column})")
     text = package(newest_database.url, flow("t", "t.parquet", mode="append"))
     outcome = inrush("run", inrush.write("p.toml", text))
-    if code is None:
+    if code == "refused":
+        outcome.expect(USAGE, "cannot take")
+    elif code is None:
         outcome.expect(CLEAN)
         assert newest_database.value("SELECT v FROM t") == value
     else:
@@ -407,3 +413,152 @@ def test_reports_count_rows(newest_database: Database, inrush: Inrush, write: Wr
     inrush("load", path, "--to", newest_database.url, "--table", "t", "--verify", "rows").expect(
         CLEAN, "already"
     )
+
+
+def test_int96_timestamps_of_all_years(database: Database, inrush: Inrush) -> None:
+    moments = [
+        dt.datetime(1500, 1, 1),
+        dt.datetime(2024, 2, 29, 1, 2, 3, 4),
+        dt.datetime(9999, 12, 31),
+    ]
+    table = pa.table({"id": [1, 2, 3], "t": pa.array(moments, pa.timestamp("us"))})
+    for name, store in (("a", True), ("b", False)):
+        path = inrush.folder / f"{name}.parquet"
+        pq.write_table(table, path, use_deprecated_int96_timestamps=True, store_schema=store)
+        inrush("load", path, "--to", database.url, "--table", name).expect(CLEAN)
+        assert database.rows(f"SELECT t FROM {name} ORDER BY id") == [(one,) for one in moments]
+
+
+def test_a_damaged_page_is_found_by_its_checksum(newest_database: Database, inrush: Inrush) -> None:
+    path = inrush.folder / "t.parquet"
+    table = pa.table({"v": [f"value {n}" for n in range(5000)]})
+    pq.write_table(table, path, write_page_checksum=True, compression="none", use_dictionary=False)
+    path.write_bytes(path.read_bytes().replace(b"value 2500", b"Value 2500"))
+    outcome = inrush("load", path, "--to", newest_database.url, "--table", "t")
+    outcome.expect(FAILED, "t.parquet", "CRC")
+
+
+def varint(number: int) -> bytes:
+    """Return a number as Thrift's compact form writes it."""
+    number *= 2
+    out = b""
+    while number > 127:
+        out += bytes([number & 127 | 128])
+        number >>= 7
+    return out + bytes([number])
+
+
+def test_a_row_group_past_the_end_of_the_file_is_refused(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    path = inrush.folder / "t.parquet"
+    pq.write_table(
+        pa.table({"id": pa.array(range(30), pa.int64())}), path, row_group_size=10,
+        use_dictionary=False, compression="none", store_schema=False, write_statistics=False,
+    )  # fmt: skip
+    offset = pq.read_metadata(path).row_group(2).column(0).data_page_offset
+    data = path.read_bytes()
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    moved = data[footer:].replace(varint(offset), varint(8000))
+    assert len(moved) == len(data) - footer
+    path.write_bytes(data[:footer] + moved)
+    outcome = inrush("load", path, "--to", newest_database.url, "--table", "t")
+    outcome.expect(FAILED, "past the end of the file")
+    assert newest_database.value("SELECT to_regclass('t') IS NULL")
+
+
+def test_a_length_that_no_memory_has_is_refused(newest_database: Database, inrush: Inrush) -> None:
+    path = inrush.folder / "t.arrow"
+    write_arrow(path, pa.table({"id": pa.array(range(30_000), pa.int64())}))
+    data = bytearray(path.read_bytes())
+    at = data.find((240_000).to_bytes(8, "little"))
+    data[at + 6] = 0x10
+    path.write_bytes(data)
+    outcome = inrush("load", path, "--to", newest_database.url, "--table", "t")
+    outcome.expect(FAILED, "t.arrow", "a buffer says that it has")
+
+
+def test_values_that_stand_in_a_dictionary_are_not_copied(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    path = inrush.folder / "t.parquet"
+    table = pa.table({"id": range(600), "v": ["x" * 500_000] * 600})
+    pq.write_table(table, path)
+    assert path.stat().st_size < 100_000
+    outcome = inrush("load", path, "--to", newest_database.url, "--table", "t", "--streams", "1")
+    outcome.expect(CLEAN)
+    assert newest_database.rows("SELECT count(*), sum(length(v)) FROM t") == [(600, 300_000_000)]
+    # 600 copies would be 300 MB.
+    assert outcome.report["machine"]["loader_memory_peak_bytes"] < 150 << 20
+
+
+def test_long_values_are_taken_where_the_format_says_so(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    path = write_parquet(inrush.folder / "t.parquet", pa.table({"v": ["x" * 20_000_000]}))
+    words = ("load", path, "--to", newest_database.url, "--table", "t")
+    inrush(*words).expect(FAILED, "record_bytes_max")
+    inrush(*words, "--format", "record_bytes_max=64000000").expect(CLEAN)
+    assert newest_database.value("SELECT length(v) FROM t") == 20_000_000
+
+
+def test_places_are_the_numbers_of_rows_in_columns_too(
+    newest_database: Database, inrush: Inrush, write: Write
+) -> None:
+    path = write("t", numbered(100_000), 5_000, compression="none")
+    columns: list[Any] = ["id bigint", "amount skip", "note skip"]
+    columns += [{"name": "row", "type": "bigint", "source": "line"}]
+    columns += [{"name": "before", "type": "bigint", "source": "byte_offset"}]
+    text = package(newest_database.url, flow("t", str(path), columns=columns), streams=4)
+    inrush("run", inrush.write("p.toml", text)).expect(CLEAN)
+    query = "SELECT count(*), count(*) FILTER (WHERE row = id + 1 AND before = id) FROM t"
+    assert newest_database.rows(query) == [(100_000, 100_000)]
+
+
+def test_row_groups_are_read_as_in_one_go(inrush: Inrush, write: Write) -> None:
+    path = write("t", numbered(5000), 700)
+    inrush("verify", "--split", path).expect(
+        CLEAN, "5,000 records", "8 pieces", "row groups", "same"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "column", "setting"),
+    [
+        (pa.array([Decimal("1.500")]), 'type = "numeric", decimal_separator = ",", group_separator = "."',
+         "decimal_separator"),
+        (pa.array([dt.date(2024, 1, 2)]), 'type = "date", format = "%Y-%d-%m"', "format"),
+        (pa.array([7]), 'type = "bigint", null = "7"', "null"),
+        (pa.array([True]), 'type = "boolean", true_words = ["f"], false_words = ["t"]', "words"),
+    ],
+)  # fmt: skip
+def test_settings_of_text_are_refused_for_what_is_none(
+    newest_database: Database, inrush: Inrush, values: pa.Array, column: str, setting: str
+) -> None:
+    write_parquet(inrush.folder / "t.parquet", pa.table({"v": values}))
+    text = package(newest_database.url, flow("t", "t.parquet"))
+    text += f'columns = [{{ name = "v", {column} }}]\n'
+    outcome = inrush("run", inrush.write("p.toml", text))
+    outcome.expect(USAGE, setting, "says how text is written", "leave")
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "says"),
+    [
+        ("t.parquet", b"PARE", "encrypted"),
+        ("t.feather", b"FEA1", "version 2"),
+        ("t.arrow", b"\xff\xff\xff\xff", "stream format"),
+    ],
+)
+def test_kinds_that_are_not_read_are_named(
+    inrush: Inrush, name: str, first: bytes, says: str
+) -> None:
+    inrush.write(name, first + bytes(100))
+    inrush("init", name, "--to", "postgresql://etl@dw/x", "--save", "-").expect(FAILED, says)
+
+
+def test_a_string_that_is_none_is_told(newest_database: Database, inrush: Inrush) -> None:
+    path = write_parquet(inrush.folder / "t.parquet", pa.table({"v": ["good", "abcdefgh"]}))
+    path.write_bytes(path.read_bytes().replace(b"abcdefgh", b"abc\xffefgh"))
+    outcome = inrush("load", path, "--to", newest_database.url, "--table", "t")
+    outcome.expect(FAILED, "t.parquet", "not valid UTF-8")

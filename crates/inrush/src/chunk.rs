@@ -85,15 +85,19 @@ impl Chunk {
             Some(places) => places.byte_distance(self.text(), position as usize),
         };
         let byte_offset = self.byte_offset + byte_distance;
-        let are_rows = self.places.as_ref().is_some_and(|places| places.are_rows());
         Location {
             file: Arc::clone(&self.file),
-            line: match are_rows {
+            line: match self.counts_rows() {
                 true => byte_offset + 1,
                 false => self.first_line() + u64::from(line),
             },
             byte_offset,
         }
+    }
+
+    /// Whether its places are the numbers of rows, and there are no lines.
+    pub fn counts_rows(&self) -> bool {
+        self.places.as_ref().is_some_and(|places| places.are_rows())
     }
 
     /// The encoding that the file's text was translated from, where it was.

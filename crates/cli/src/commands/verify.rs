@@ -8,7 +8,7 @@ use inrush::package::{Flow, Format};
 use inrush::plan::PlanError;
 use inrush::sniff::{SniffOptions, is_declared, sniff};
 use inrush::source::{
-    Dialect, SourceFile, SplitCheck, SplitCheckSettings, SplitMethod, check_split,
+    Dialect, SourceFile, SplitCheck, SplitCheckSettings, SplitMethod, TableFile, check_split,
 };
 
 use super::files;
@@ -165,6 +165,9 @@ fn dialect(files: &[Arc<SourceFile>], format: Format) -> Result<Dialect, Command
 }
 
 fn declared(files: &[Arc<SourceFile>], format: &Format) -> Result<Dialect, CommandError> {
+    if files[0].table().is_some() {
+        return Ok(TableFile::dialect());
+    }
     let dialect = format
         .dialect(&files[0].path.to_string_lossy())
         .map_err(|error| inrush::Error::from(PlanError::from(error)))?;
@@ -176,6 +179,7 @@ fn told(file: &SourceFile, check: &SplitCheck) -> String {
         SplitMethod::Local => "cut at line ends",
         SplitMethod::Pass => "cut by a pass over the file",
         SplitMethod::Fed => "fed by one reader",
+        SplitMethod::RowGroups => "cut at row groups",
     };
     let read = format!(
         "{}: {}, {} passed over, in {}, {how}",
@@ -187,8 +191,12 @@ fn told(file: &SourceFile, check: &SplitCheck) -> String {
     match &check.difference {
         None => format!("{read}: the same in pieces as in one go"),
         Some(difference) => format!(
-            "{read}: NOT the same in bytes {} to {}: {} in one go, {} in pieces. Do not load this \
+            "{read}: NOT the same in {} {} to {}: {} in one go, {} in pieces. Do not load this \
              file by several streams (--streams 1 reads it in one go), and please report it",
+            match check.method {
+                SplitMethod::RowGroups => "rows",
+                _ => "bytes",
+            },
             difference.range.start,
             difference.range.end,
             counted(difference.serial_count, "record"),

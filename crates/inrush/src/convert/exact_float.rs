@@ -1,7 +1,7 @@
 //! Numbers that a float would change although it is told them exactly: of files of typed rows, whose
 //! integers, decimals and wider floats are what they say, and not texts that somebody rounded before.
 //!
-//! A number is kept if the shortest text of the float is the same number.
+//! A number is kept if the float, or the shortest text that means this float, is the same number.
 
 use super::error::ValueError;
 use super::fields::Fields;
@@ -36,7 +36,8 @@ impl ExactFloat {
             let Some(field) = fields.field(row) else {
                 continue;
             };
-            if field.len() > self.digits_kept && !self.keeps(field) {
+            let is_short = field.len() <= self.digits_kept && !field.contains(&b'e');
+            if !is_short && !self.keeps(field) {
                 let error = ValueError::new(
                     RejectCode::FormLost,
                     "a float of this width would make another number of it: make the column numeric, \
@@ -52,18 +53,20 @@ impl ExactFloat {
         let Ok(text) = std::str::from_utf8(field) else {
             return true;
         };
-        let shortest = match self.is_single {
+        let parsed = match self.is_single {
             true => text
-                .parse::<f32>()
-                .map(|value| (value.is_finite(), format!("{value:e}"))),
-            false => text
-                .parse::<f64>()
-                .map(|value| (value.is_finite(), format!("{value:e}"))),
+                .parse()
+                .map(|value: f32| (f64::from(value), format!("{value:e}"))),
+            false => text.parse().map(|value: f64| (value, format!("{value:e}"))),
         };
-        match shortest {
-            Ok((true, shortest)) => decimal(text) == decimal(&shortest),
-            _ => true,
-        }
+        let Ok((value, shortest)) = parsed else {
+            return true;
+        };
+        let is_same_whole = || {
+            text.parse::<i128>()
+                .is_ok_and(|whole| whole == value as i128)
+        };
+        !value.is_finite() || decimal(text) == decimal(&shortest) || is_same_whole()
     }
 }
 
@@ -118,6 +121,8 @@ mod tests {
             (true, "0.10000000149011612", false),
             (true, "0.123456789012", false),
             (true, "-0.0000000", true),
+            (true, "2e-45", false),
+            (false, "1152921504606846976", true),
         ] {
             assert_eq!(keeps(is_single, text), expected, "{text}");
         }
@@ -127,7 +132,9 @@ mod tests {
         #[test]
         fn integers_are_kept_where_their_text_comes_back(value: i64) {
             let text = value.to_string();
-            prop_assert_eq!(keeps(false, &text), (value as f64).to_string() == text);
+            let float = value as f64;
+            let is_kept = float as i128 == i128::from(value) || float.to_string() == text;
+            prop_assert_eq!(keeps(false, &text), is_kept);
         }
 
         #[test]

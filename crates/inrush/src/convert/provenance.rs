@@ -141,6 +141,12 @@ impl Provenance {
                 converter.array(&fields, faults)
             }
             Provenance::Line => {
+                if origin.chunk.counts_rows() {
+                    return counts(converter, input, "number", faults, |row| {
+                        let record = &input.records.records[row.record as usize];
+                        byte_offset(origin.chunk, record.start) + 1
+                    });
+                }
                 // Asked once a batch: a reader may have to find it out.
                 let first_line = origin.chunk.first_line();
                 counts(converter, input, "line", faults, |row| {

@@ -108,8 +108,12 @@ fn note_uncut(
     };
     notes.push(format!(
         "{} is one partition{others}, although `bounds` asks for {parts} parts: it is {why}, and \
-         only plain files in UTF-8 can be cut; unpack or translate it first to have it cut",
-        first.path.display()
+         only plain files in UTF-8 can be cut{}",
+        first.path.display(),
+        match first.table() {
+            Some(_) => "",
+            None => "; unpack or translate it first to have it cut",
+        }
     ));
     Ok(())
 }

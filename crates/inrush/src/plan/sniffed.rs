@@ -10,7 +10,7 @@ use crate::destination::postgres::catalog::TargetFacts;
 use crate::package::{ColumnDetail, Flow, Format, PackageFaultKind, Preset};
 use crate::plural::counted;
 use crate::sniff::{self, Guess, SniffOptions, is_declared, sniff};
-use crate::source::{Preview, SourceFile, TableFile};
+use crate::source::{Preview, SourceFile};
 
 /// Points that are told before a run; `inrush init` tells all of them.
 const UNSURE_TOLD_MAX: usize = 10;
@@ -45,19 +45,19 @@ pub fn of(
             reject_hint: None,
         })
     };
+    let options = SniffOptions {
+        format: flow.format.clone(),
+        everything: false,
+    };
     if sniff::tables::common(files, &flow.format)?.is_some() {
         return match flow.columns.is_empty() && facts.is_none() {
-            true => guessed(&sniff(files, &SniffOptions::default())?),
-            false => Ok(of_table()),
+            true => guessed(&sniff(files, &options)?),
+            false => of_table(&flow.format),
         };
     }
     if !flow.columns.is_empty() {
         return told();
     }
-    let options = SniffOptions {
-        format: flow.format.clone(),
-        everything: false,
-    };
     let Some(facts) = facts else {
         let guess = sniff(files, &options)?;
         return guessed(&guess);
@@ -90,18 +90,20 @@ pub fn of(
 }
 
 /// The form of files of typed rows: what their rejects are written in, too.
-fn of_table() -> Sniffed {
-    Sniffed {
-        dialect: TableFile::dialect(),
-        format: Format {
-            preset: Some(Preset::Csv),
-            header: Some(true),
-            ..Format::default()
-        },
+fn of_table(declared: &Format) -> Result<Sniffed, PlanError> {
+    let format = Format {
+        preset: Some(Preset::Csv),
+        header: Some(true),
+        record_bytes_max: declared.record_bytes_max,
+        ..Format::default()
+    };
+    Ok(Sniffed {
+        dialect: format.dialect("")?,
+        format,
         columns: Vec::new(),
         notes: Vec::new(),
         reject_hint: None,
-    }
+    })
 }
 
 /// Columns and form of a guess.
@@ -137,7 +139,7 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
         return Ok(Sniffed {
             columns,
             notes: told.chain(unsure).collect(),
-            ..of_table()
+            ..of_table(&guess.declared_format())?
         });
     }
     let mut notes = vec![

@@ -9,6 +9,7 @@ use arrow_schema::DataType;
 
 use super::error::PlanError;
 use crate::column::{Column, ColumnType};
+use crate::column_policy::NumberForm;
 use crate::source::{TableField, TableFile};
 
 /// Refuses columns that cannot take their field, and lets others lose nothing of theirs.
@@ -21,6 +22,21 @@ pub fn check(flow: &str, table: &TableFile, columns: &mut [Column]) -> Result<()
         else {
             continue;
         };
+        let how_written = how_text_is_written(column);
+        if let (false, Some(setting)) = (is_string(field), how_written) {
+            return Err(PlanError::Mismatch {
+                flow: flow.to_owned(),
+                what: format!(
+                    "`{setting}` of column `{}` says how text is written, and `{}` of the {} files is \
+                     no text ({})",
+                    column.name,
+                    field.name,
+                    table.kind.name(),
+                    field.data_type
+                ),
+                hint: format!("leave `{setting}` away"),
+            });
+        }
         match fit(field, &column.column_type) {
             Ok(Fit::AsWritten) => {}
             Ok(Fit::Exact) => column.policies.exact = true,
@@ -40,6 +56,29 @@ pub fn check(flow: &str, table: &TableFile, columns: &mut [Column]) -> Result<()
         }
     }
     Ok(())
+}
+
+fn is_string(field: &TableField) -> bool {
+    matches!(field.data_type, DataType::Utf8 | DataType::Null)
+}
+
+/// The first setting of a column that says how its text is written.
+fn how_text_is_written(column: &Column) -> Option<&'static str> {
+    let policies = &column.policies;
+    [
+        ("format", !column.formats.is_empty()),
+        ("null", policies.null.is_some()),
+        ("true_words, false_words", policies.words.is_some()),
+        (
+            "decimal_separator, group_separator, negative",
+            policies.numbers != NumberForm::default(),
+        ),
+        ("year_pivot", policies.year_pivot.is_some()),
+        ("trim", policies.trim.is_some()),
+        ("lossless", policies.lossless),
+    ]
+    .into_iter()
+    .find_map(|(setting, is_set)| is_set.then_some(setting))
 }
 
 /// How values get into a column.
@@ -66,7 +105,7 @@ fn fit(field: &TableField, column: &ColumnType) -> Result<Fit, Misfit> {
             "leave it out: \"NAME skip\" in `columns`",
         );
     }
-    let is_text = matches!(column, ColumnType::Text { .. } | ColumnType::Opaque);
+    let is_text = matches!(column, ColumnType::Text { .. });
     match &field.data_type {
         DataType::Boolean if *column != ColumnType::Bool => {
             misfit("booleans", "make the column boolean")

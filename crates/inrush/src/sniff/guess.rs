@@ -66,7 +66,10 @@ impl Guess {
     /// The format of a package.
     pub fn format(&self) -> Format {
         if self.is_told {
-            return Format::default();
+            return Format {
+                record_bytes_max: self.declared.record_bytes_max,
+                ..Format::default()
+            };
         }
         let has_numbers = self
             .columns
@@ -76,6 +79,11 @@ impl Guess {
             lossless: self.declared.lossless.or(has_numbers.then_some(true)),
             ..mapping::format(&self.form, &self.declared)
         }
+    }
+
+    /// What was declared of the format.
+    pub fn declared_format(&self) -> Format {
+        self.declared.clone()
     }
 
     /// Whether numbers of which a part would be lost are rejects, and booleans in other words than

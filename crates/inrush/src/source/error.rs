@@ -223,6 +223,16 @@ pub enum SourceError {
         /// What is wrong.
         reason: String,
     },
+    /// A file of typed rows of a kind that is not read.
+    #[error("{}: {what}; {mend}", path.display())]
+    TableKind {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+        /// What to do.
+        mend: &'static str,
+    },
     /// The first bytes are those of another kind of file.
     #[error("{}: expected {expected}, but the file begins like {found}; {mend}", path.display())]
     KindMismatch {

@@ -15,6 +15,7 @@ use super::files::SourceFile;
 use super::reader::ShardReader;
 use super::shard::{RecordStart, Shard};
 use super::split::{first_records, needs_pass};
+use super::table::TableFile;
 use super::threads::on_threads;
 use crate::cancel::Stop;
 use crate::chunk::Chunk;
@@ -40,6 +41,8 @@ pub enum SplitMethod {
     Pass,
     /// One reader fed all others.
     Fed,
+    /// The file's footer says where its row groups are.
+    RowGroups,
 }
 
 /// What was found.
@@ -112,11 +115,12 @@ fn index_of_fault(records: &Records, index: usize) -> Option<(u8, u32)> {
 /// The byte and the line at which a record begins.
 fn place(chunk: &Chunk, records: &Records, index: usize) -> (u64, u64) {
     let record = &records.records[index];
-    let byte_offset = match chunk.encoding() {
-        None => chunk.byte_offset + u64::from(record.start),
-        Some(_) => chunk.location(record.start, record.line).byte_offset,
-    };
-    (byte_offset, chunk.first_line() + u64::from(record.line))
+    if chunk.encoding().is_none() && !chunk.counts_rows() {
+        let byte_offset = chunk.byte_offset + u64::from(record.start);
+        return (byte_offset, chunk.first_line() + u64::from(record.line));
+    }
+    let place = chunk.location(record.start, record.line);
+    (place.byte_offset, place.line)
 }
 
 /// Reads a file in pieces and by one reader, and holds them against each other. Nothing comes back
@@ -127,6 +131,9 @@ pub fn check_split(
     settings: SplitCheckSettings,
     stop: &Stop,
 ) -> Result<Option<SplitCheck>, SourceError> {
+    if let Some(table) = file.table() {
+        return check_row_groups(file, table, dialect, stop);
+    }
     let is_cut = file.reads_in_ranges()?;
     let found = if is_cut {
         in_ranges(file, dialect, settings, stop)?
@@ -165,6 +172,43 @@ pub fn check_split(
         record_count,
         skipped_count,
         difference,
+    }))
+}
+
+/// Reads a file of typed rows group by group, and in one go. Its places are the numbers of rows.
+fn check_row_groups(
+    file: &Arc<SourceFile>,
+    table: &TableFile,
+    dialect: &Dialect,
+    stop: &Stop,
+) -> Result<Option<SplitCheck>, SourceError> {
+    let read = |shard: Shard, digest: &mut Digest| -> Result<(), SourceError> {
+        let mut reader = ShardReader::open(shard, dialect, CHUNK_BYTES, BufferPool::default())?;
+        all(&mut reader, |chunk, records, at| {
+            digest.take(chunk, records, at)
+        })
+    };
+    let ranges = table.ranges(file.size_bytes, 1);
+    let range_count = ranges.len();
+    let mut split = Digest::default();
+    for range in ranges {
+        if stop.asked().is_some() {
+            return Ok(None);
+        }
+        read(Shard::range(Arc::clone(file), range, None), &mut split)?;
+    }
+    let mut serial = Digest::default();
+    read(Shard::whole(Arc::clone(file)), &mut serial)?;
+    Ok(Some(SplitCheck {
+        method: SplitMethod::RowGroups,
+        range_count,
+        record_count: serial.count,
+        skipped_count: 0,
+        difference: (split != serial).then_some(SplitDifference {
+            range: 0..serial.count,
+            serial_count: serial.count,
+            split_count: split.count,
+        }),
     }))
 }
 

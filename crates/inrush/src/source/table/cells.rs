@@ -358,7 +358,10 @@ pub(super) fn append_integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// The shortest text that reads back as the same number; whole numbers without a point.
+/// Whole numbers below it have 128 bits.
+const WHOLE_MAX: f64 = 1e38;
+
+/// The shortest text that reads back as the same number; of a whole number all digits.
 fn append_float(value: f64, out: &mut Vec<u8>) {
     if value.is_nan() {
         out.extend_from_slice(b"NaN");
@@ -368,9 +371,11 @@ fn append_float(value: f64, out: &mut Vec<u8>) {
         } else {
             b"-Infinity"
         });
-    } else if value.abs() < 1e16 && value.trunc() == value {
+    } else if value == 0.0 {
         // Display keeps the sign of zero.
         let _ = write!(out, "{value}");
+    } else if value.abs() < WHOLE_MAX && value.trunc() == value {
+        append_integer(value as i128, out);
     } else {
         let _ = write!(out, "{value:?}");
     }

@@ -13,6 +13,8 @@ use super::{Batches, Opened, RowGroup, TableField, field_of, in_order};
 
 /// Bytes behind a footer: its length, and the mark.
 const TRAILER_BYTES: u64 = 10;
+/// A buffer of a record batch has no more bytes, decompressed: offsets of 32 bits reach no further.
+const BUFFER_BYTES_MAX: i64 = 1 << 32;
 
 /// An Arrow IPC file's footer.
 #[derive(Debug)]
@@ -20,33 +22,32 @@ pub(super) struct Footer {
     readable: Vec<usize>,
 }
 
-/// Reads the footer.
+/// What stands before a block's buffers.
+struct BlockFacts {
+    row_count: u64,
+    /// Bytes of its buffers, decompressed.
+    decoded_bytes: u64,
+}
+
+/// Reads the footer, and of each block what stands before its buffers: a decoder that is told wrong
+/// lengths takes as much memory as they say.
 pub(super) fn open(mut file: &File) -> Result<Opened, ArrowError> {
-    let reader = FileReaderBuilder::new().build(BufReader::new(file))?;
-    let schema = reader.schema();
-    let fields: Vec<TableField> = schema
-        .fields()
-        .iter()
-        .map(|field| field_of(field, false))
-        .collect();
     let size = file.metadata()?.len();
     let footer = footer_bytes(file, size)?;
-    let footer =
-        root_as_footer(&footer).map_err(|error| ArrowError::IpcError(error.to_string()))?;
-    let blocks: Vec<Block> = footer
-        .recordBatches()
-        .into_iter()
-        .flatten()
-        .copied()
-        .collect();
-    let mut groups = Vec::with_capacity(blocks.len());
-    for block in &blocks {
-        let start = in_file(block.offset())?;
+    let footer = root_as_footer(&footer).map_err(told)?;
+    let dictionaries = footer.dictionaries().into_iter().flatten();
+    let mut dictionary_bytes = 0;
+    for block in dictionaries {
+        dictionary_bytes += facts(&mut file, block, size)?.decoded_bytes;
+    }
+    let mut groups = Vec::new();
+    for block in footer.recordBatches().into_iter().flatten() {
+        let facts = facts(&mut file, block, size)?;
         groups.push(RowGroup {
-            start,
+            start: in_file(block.offset())?,
             first_row: 0,
-            row_count: row_count(&mut file, block, size)?,
-            decoded_bytes: in_file(block.bodyLength())?,
+            row_count: facts.row_count,
+            decoded_bytes: facts.decoded_bytes + dictionary_bytes,
         });
     }
     if !super::is_in_order(&groups) {
@@ -54,6 +55,13 @@ pub(super) fn open(mut file: &File) -> Result<Opened, ArrowError> {
             "its record batches do not stand in the order of its footer".to_owned(),
         ));
     }
+    let reader = FileReaderBuilder::new().build(BufReader::new(file))?;
+    let fields: Vec<TableField> = reader
+        .schema()
+        .fields()
+        .iter()
+        .map(|field| field_of(field, false))
+        .collect();
     let readable = (0..fields.len())
         .filter(|index| fields[*index].is_readable())
         .collect();
@@ -78,20 +86,24 @@ fn footer_bytes(mut file: &File, size: u64) -> Result<Vec<u8>, ArrowError> {
     Ok(bytes)
 }
 
-fn in_file(number: i64) -> Result<u64, ArrowError> {
-    u64::try_from(number)
-        .map_err(|_| ArrowError::IpcError(format!("its footer names the place {number}")))
+fn told(error: impl ToString) -> ArrowError {
+    ArrowError::IpcError(error.to_string())
 }
 
-/// The rows that a record batch says it has.
-fn row_count(file: &mut &File, block: &Block, size: u64) -> Result<u64, ArrowError> {
-    let (start, length) = (
-        in_file(block.offset())?,
-        in_file(block.metaDataLength().into())?,
-    );
-    if start.saturating_add(length) > size {
-        return Err(ArrowError::IpcError(format!(
-            "a record batch stands at byte {start}, and the file has {size}"
+fn in_file(number: i64) -> Result<u64, ArrowError> {
+    u64::try_from(number).map_err(|_| told(format!("its footer names the place {number}")))
+}
+
+/// Reads what stands before a block's buffers, and holds it against the file.
+fn facts(file: &mut &File, block: &Block, size: u64) -> Result<BlockFacts, ArrowError> {
+    let start = in_file(block.offset())?;
+    let length = in_file(block.metaDataLength().into())?;
+    let body = in_file(block.bodyLength())?;
+    let body_start = start.saturating_add(length);
+    if body_start.saturating_add(body) > size {
+        return Err(told(format!(
+            "a block stands at byte {start} with {} bytes, and the file has {size}",
+            length.saturating_add(body)
         )));
     }
     file.seek(SeekFrom::Start(start))?;
@@ -102,12 +114,42 @@ fn row_count(file: &mut &File, block: &Block, size: u64) -> Result<u64, ArrowErr
         Some([0xff, 0xff, 0xff, 0xff]) => bytes.get(8..),
         _ => bytes.get(4..),
     };
-    let message = root_as_message(message.unwrap_or_default())
-        .map_err(|error| ArrowError::IpcError(error.to_string()))?;
+    let message = root_as_message(message.unwrap_or_default()).map_err(told)?;
+    let dictionary = message.header_as_dictionary_batch();
     let batch = message
         .header_as_record_batch()
-        .ok_or_else(|| ArrowError::IpcError("a block is no record batch".to_owned()))?;
-    in_file(batch.length())
+        .or_else(|| dictionary.and_then(|dictionary| dictionary.data()))
+        .ok_or_else(|| told("a block has no rows"))?;
+    let mut decoded_bytes = 0;
+    for buffer in batch.buffers().into_iter().flatten() {
+        let (offset, length) = (in_file(buffer.offset())?, in_file(buffer.length())?);
+        if offset.saturating_add(length) > body {
+            return Err(told("a buffer lies outside of its block"));
+        }
+        decoded_bytes += match batch.compression() {
+            Some(_) if length > 0 => {
+                let mut bytes = [0; 8];
+                if length < bytes.len() as u64 {
+                    return Err(told("a compressed buffer has no room for its length"));
+                }
+                file.seek(SeekFrom::Start(body_start + offset))?;
+                file.read_exact(&mut bytes)?;
+                match i64::from_le_bytes(bytes) {
+                    // As it is, since that is shorter.
+                    -1 => length,
+                    decoded @ 0..=BUFFER_BYTES_MAX => decoded as u64,
+                    decoded => {
+                        return Err(told(format!("a buffer says that it has {decoded} bytes")));
+                    }
+                }
+            }
+            _ => length,
+        };
+    }
+    Ok(BlockFacts {
+        row_count: in_file(batch.length())?,
+        decoded_bytes,
+    })
 }
 
 impl Footer {

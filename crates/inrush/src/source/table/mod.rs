@@ -9,6 +9,7 @@
 //! footer. A place in it is the number of a row: it has neither lines nor bytes of text.
 
 mod cells;
+mod guard;
 mod ipc;
 mod parquet;
 mod places;
@@ -21,7 +22,6 @@ mod tests;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,6 +30,8 @@ use arrow_schema::{ArrowError, DataType};
 use inrush_scan::Dialect;
 
 use super::error::SourceError;
+
+use guard::guarded;
 
 pub(super) use text::TableText;
 
@@ -47,6 +49,7 @@ pub struct TableFile {
     pub fields: Vec<TableField>,
     /// Its row groups, or record batches, in order.
     groups: Vec<RowGroup>,
+    size_bytes: u64,
     footer: Footer,
 }
 
@@ -142,20 +145,17 @@ impl TableFile {
             cause,
         };
         let mut file = File::open(path).map_err(unreadable)?;
-        let (first, last) = ends(&mut file).map_err(unreadable)?;
+        let size_bytes = file.metadata().map_err(unreadable)?.len();
+        let (first, last) = ends(&mut file, size_bytes).map_err(unreadable)?;
         let named = TableKind::of_name(path);
         let Some(kind) = TableKind::of_bytes(&first, &last) else {
             return match named {
                 None => Ok(None),
-                Some(named) => Err(damaged(
-                    path,
-                    named,
-                    format!("its {} are not those of one", wrong_end(named, &first)),
-                )),
+                Some(named) => Err(not_one(path, named, &first)),
             };
         };
         let read = || match kind {
-            TableKind::Parquet => parquet::open(&file).map_err(|error| error.to_string()),
+            TableKind::Parquet => parquet::open(&file),
             TableKind::Arrow => ipc::open(&file).map_err(|error| error.to_string()),
         };
         let opened = guarded(read).map_err(|reason| damaged(path, kind, reason))?;
@@ -166,6 +166,7 @@ impl TableFile {
             kind,
             fields: opened.fields,
             groups: opened.groups,
+            size_bytes,
             footer: opened.footer,
         }))
     }
@@ -209,6 +210,7 @@ impl TableFile {
     fn groups_in(&self, range: &Range<u64>) -> Range<usize> {
         let index = |place: u64| match place {
             0 => 0,
+            place if place == self.size_bytes => self.groups.len(),
             place => self.groups.partition_point(|group| group.start < place),
         };
         index(range.start)..index(range.end)
@@ -242,30 +244,59 @@ struct Opened {
 }
 
 /// The first bytes of a file and its last ones.
-fn ends(file: &mut File) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
+fn ends(file: &mut File, size_bytes: u64) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
     let most = ARROW_MAGIC.len() as u64;
     let mut first = Vec::new();
     (&mut *file).take(most).read_to_end(&mut first)?;
-    let size = file.metadata()?.len();
-    file.seek(SeekFrom::Start(size.saturating_sub(most)))?;
+    file.seek(SeekFrom::Start(size_bytes.saturating_sub(most)))?;
     let mut last = Vec::new();
     (&mut *file).take(most).read_to_end(&mut last)?;
     file.rewind()?;
     Ok((first, last))
 }
 
-fn wrong_end(named: TableKind, first: &[u8]) -> &'static str {
-    let magic = match named {
-        TableKind::Parquet => PARQUET_MAGIC,
-        TableKind::Arrow => ARROW_MAGIC,
+/// What a file is that has the name of one and is none.
+fn not_one(path: &Path, named: TableKind, first: &[u8]) -> SourceError {
+    let other = |what, mend| SourceError::TableKind {
+        path: path.to_path_buf(),
+        what,
+        mend,
     };
-    match first.starts_with(magic) {
-        true => "last bytes",
-        false => "first bytes",
+    match first {
+        [b'P', b'A', b'R', b'E', ..] => other(
+            "an encrypted Parquet file, and there is no key",
+            "write it anew without encryption",
+        ),
+        [b'F', b'E', b'A', b'1', ..] => other(
+            "a file of Feather's first version",
+            "write it anew as version 2, which is Arrow's IPC file format",
+        ),
+        [0xff, 0xff, 0xff, 0xff, ..] if named == TableKind::Arrow => other(
+            "Arrow's stream format, which has no footer to find its rows by",
+            "write it anew in Arrow's file format",
+        ),
+        _ => {
+            let magic = match named {
+                TableKind::Parquet => PARQUET_MAGIC,
+                TableKind::Arrow => ARROW_MAGIC,
+            };
+            let end = match first.starts_with(magic) {
+                true => "last",
+                false => "first",
+            };
+            damaged(path, named, format!("its {end} bytes are not those of one"))
+        }
     }
 }
 
 fn damaged(path: &Path, kind: TableKind, reason: String) -> SourceError {
+    if reason.to_lowercase().contains("utf-8") || reason.to_lowercase().contains("utf8") {
+        return SourceError::TableKind {
+            path: path.to_path_buf(),
+            what: "a file with a string that is not valid UTF-8, and no place for it is told",
+            mend: "write it anew with valid strings, or with that column as binary",
+        };
+    }
     SourceError::Table {
         path: path.to_path_buf(),
         kind: kind.name(),
@@ -273,26 +304,16 @@ fn damaged(path: &Path, kind: TableKind, reason: String) -> SourceError {
     }
 }
 
-/// Runs a decoder of somebody else on bytes that nobody has checked: where it falls over them, that is
-/// the file's fault and an error, not the end of this process.
-fn guarded<T, E: ToString>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(decode)) {
-        Ok(Ok(decoded)) => Ok(decoded),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(panic) => Err(panic_text(panic.as_ref())),
-    }
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("its decoder fell: {}", text.unwrap_or("without a word"))
-}
-
 /// The fields of a schema. Marks of types are found in their metadata.
 fn field_of(field: &arrow_schema::Field, is_uuid: bool) -> TableField {
     let data_type = match field.data_type() {
-        DataType::Dictionary(_, values) => values.as_ref().clone(),
+        DataType::Dictionary(_, values) => values.as_ref(),
+        other => other,
+    };
+    // How values are laid out in memory is nobody's matter.
+    let data_type = match data_type {
+        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
         other => other.clone(),
     };
     let marked = field

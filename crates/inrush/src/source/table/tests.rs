@@ -142,7 +142,7 @@ fn every_type_has_an_exact_text() {
         (
             "large",
             Arc::new(Float64Array::from(vec![1e15, 1e22, 123_456.0])),
-            ["1000000000000000", "1e22", "123456"],
+            ["1000000000000000", "10000000000000000000000", "123456"],
         ),
         (
             "decimal",
@@ -343,6 +343,32 @@ fn intervals_are_those_of_postgresql() {
         String::from_utf8_lossy(&text),
         "-00:00:01.5,-13 mons,-1 days 00:00:00.001,1 mons -2 days 00:00:00.000003\n\
          100:00:00,2 mons,2 days -00:00:00.001,0 mons 0 days 00:00:00\n"
+    );
+}
+
+#[test]
+fn intervals_of_parquet_keep_all_their_parts() {
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        (
+            "months",
+            Arc::new(IntervalYearMonthArray::from(vec![Some(14), None])),
+        ),
+        (
+            "rest",
+            Arc::new(IntervalDayTimeArray::from(vec![
+                IntervalDayTime::new(2, 3_001),
+                IntervalDayTime::new(0, 0),
+            ])),
+        ),
+        ("id", Arc::new(Int64Array::from(vec![1, 2]))),
+    ];
+    let folder = Folder::new();
+    write_parquet(&folder.path("i.parquet"), &batch(columns), 50);
+    let file = folder.find("i.parquet").expect("it is there");
+    let (text, _) = read(Shard::whole(file)).expect("it can be read");
+    assert_eq!(
+        String::from_utf8_lossy(&text),
+        "14 mons 0 days 00:00:00,0 mons 2 days 00:00:03.001,1\n,0 mons 0 days 00:00:00,2\n"
     );
 }
 

@@ -1,0 +1,242 @@
+//! Parquet: its footer, and the rows of its row groups.
+
+mod twice;
+
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::{ArrowError, DataType, Field, IntervalUnit, Schema, TimeUnit};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
+use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::schema::types::ColumnDescriptor;
+
+use super::{Batches, Opened, RowGroup, TableField, field_of, in_order, is_in_order};
+
+/// A Parquet file's footer.
+#[derive(Debug)]
+pub(super) struct Footer {
+    metadata: ArrowReaderMetadata,
+    /// The columns that are read: those that can be written as text.
+    readable: Vec<usize>,
+    /// How the columns of `twice` are read for the second time.
+    second: Option<ArrowReaderMetadata>,
+    /// Columns of which no one type has all: by their places.
+    twice: Vec<usize>,
+    /// Groups of the file, where they do not follow each other and are read as one.
+    joined: Option<usize>,
+}
+
+/// How a column is read.
+enum Reading {
+    /// By the type that its footer tells.
+    AsTold(DataType),
+    /// By two types, each of which lacks a part of it.
+    Twice(DataType, DataType),
+}
+
+/// Reads the footer.
+pub(super) fn open(file: &File) -> Result<Opened, String> {
+    let size = file.metadata().map_err(|error| error.to_string())?.len();
+    let told = ArrowReaderMetadata::load(file, ArrowReaderOptions::new()).map_err(text)?;
+    let descriptor = told.parquet_schema();
+    let leaf = |name: &str| {
+        let mut columns = descriptor.columns().iter();
+        columns.find(|column| column.path().parts() == [name])
+    };
+    let mut fields: Vec<TableField> = Vec::new();
+    let mut first = Vec::new();
+    let mut second = Vec::new();
+    let mut twice = Vec::new();
+    for (index, field) in told.schema().fields().iter().enumerate() {
+        let column = leaf(field.name());
+        let is_uuid =
+            column.is_some_and(|leaf| matches!(leaf.logical_type_ref(), Some(LogicalType::Uuid)));
+        let (read_as, then) = match reading(field, column.map(AsRef::as_ref)) {
+            Reading::AsTold(data_type) => (data_type.clone(), data_type),
+            Reading::Twice(one, other) => {
+                twice.push(index);
+                (one, other)
+            }
+        };
+        let of_type = |data_type: DataType| Arc::new(Field::clone(field).with_data_type(data_type));
+        fields.push(field_of(&of_type(read_as.clone()), is_uuid));
+        first.push(of_type(read_as));
+        second.push(of_type(then));
+    }
+    let read_as = |fields: Vec<Arc<Field>>| {
+        let schema = Arc::new(Schema::new_with_metadata(
+            fields,
+            told.schema().metadata().clone(),
+        ));
+        let options = ArrowReaderOptions::new().with_schema(schema);
+        ArrowReaderMetadata::try_new(Arc::clone(told.metadata()), options).map_err(text)
+    };
+    let metadata = read_as(first)?;
+    let second = match twice.is_empty() {
+        true => None,
+        false => Some(read_as(second)?),
+    };
+    let groups = groups(&metadata, size)?;
+    let (groups, joined) = match is_in_order(&groups) {
+        true => (groups, None),
+        false => (vec![join(&groups)], Some(groups.len())),
+    };
+    let readable = (0..fields.len())
+        .filter(|index| fields[*index].is_readable())
+        .collect();
+    Ok(Opened {
+        fields,
+        groups,
+        footer: super::Footer::Parquet(Footer {
+            metadata,
+            readable,
+            second,
+            twice,
+            joined,
+        }),
+    })
+}
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}
+
+/// How a column is read so that nothing of it is lost. Views take no copy of a value that stands in a
+/// dictionary, however often it comes.
+fn reading(field: &Field, column: Option<&ColumnDescriptor>) -> Reading {
+    let Some(column) = column else {
+        return Reading::AsTold(field.data_type().clone());
+    };
+    let is_words = matches!(column.logical_type_ref(), Some(LogicalType::Enum))
+        || column.converted_type() == ConvertedType::ENUM;
+    match field.data_type() {
+        // Days and nanoseconds, which one count of 64 bits has no room for.
+        _ if column.physical_type() == PhysicalType::INT96 => Reading::Twice(
+            DataType::Timestamp(TimeUnit::Nanosecond, None),
+            DataType::Timestamp(TimeUnit::Microsecond, None),
+        ),
+        DataType::Interval(_) => Reading::Twice(
+            DataType::Interval(IntervalUnit::DayTime),
+            DataType::Interval(IntervalUnit::YearMonth),
+        ),
+        DataType::Binary if is_words => Reading::AsTold(DataType::Utf8View),
+        DataType::Utf8 | DataType::LargeUtf8 => Reading::AsTold(DataType::Utf8View),
+        DataType::Binary | DataType::LargeBinary => Reading::AsTold(DataType::BinaryView),
+        other => Reading::AsTold(other.clone()),
+    }
+}
+
+/// The row groups, all of which must lie in the file and have the rows that the file says.
+fn groups(metadata: &ArrowReaderMetadata, size: u64) -> Result<Vec<RowGroup>, String> {
+    let all = metadata.metadata();
+    let mut groups = Vec::with_capacity(all.num_row_groups());
+    for (index, part) in all.row_groups().iter().enumerate() {
+        let count = |number: i64, what: &str| {
+            u64::try_from(number).map_err(|_| {
+                format!(
+                    "its row group {} says that it has {number} {what}",
+                    index + 1
+                )
+            })
+        };
+        let outside = part.columns().iter().find(|column| {
+            let (start, length) = column.byte_range();
+            start.saturating_add(length) > size
+        });
+        if let Some(column) = outside {
+            return Err(format!(
+                "column `{}` of its row group {} lies past the end of the file",
+                column.column_path(),
+                index + 1
+            ));
+        }
+        groups.push(RowGroup {
+            start: start_of(part),
+            first_row: 0,
+            row_count: count(part.num_rows(), "rows")?,
+            decoded_bytes: count(decoded_bytes(part), "bytes")?,
+        });
+    }
+    let rows: u64 = groups.iter().map(|group| group.row_count).sum();
+    if i128::from(all.file_metadata().num_rows()) != i128::from(rows) {
+        return Err(format!(
+            "its row groups have {rows} rows, and the file says {}",
+            all.file_metadata().num_rows()
+        ));
+    }
+    Ok(in_order(groups))
+}
+
+/// Where the first of a group's columns begins.
+fn start_of(group: &RowGroupMetaData) -> u64 {
+    let starts = group.columns().iter().map(|column| column.byte_range().0);
+    starts.min().unwrap_or(0)
+}
+
+/// Bytes of a group's pages, decompressed.
+fn decoded_bytes(group: &RowGroupMetaData) -> i64 {
+    let of_columns: i64 = group
+        .columns()
+        .iter()
+        .map(|column| column.uncompressed_size())
+        .sum();
+    group.total_byte_size().max(of_columns)
+}
+
+fn join(groups: &[RowGroup]) -> RowGroup {
+    RowGroup {
+        start: 0,
+        first_row: 0,
+        row_count: groups.iter().map(|group| group.row_count).sum(),
+        decoded_bytes: groups
+            .iter()
+            .map(|group| group.decoded_bytes)
+            .max()
+            .unwrap_or(0),
+    }
+}
+
+impl Footer {
+    /// The rows of some groups.
+    pub(super) fn batches(
+        &self,
+        file: File,
+        groups: Range<usize>,
+        batch_rows: usize,
+    ) -> Result<Batches, ArrowError> {
+        let groups: Vec<usize> = match self.joined {
+            Some(count) => (0..count).collect(),
+            None => groups.collect(),
+        };
+        let reader = |file: File, metadata: &ArrowReaderMetadata, columns: &[usize]| {
+            let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.iter().copied());
+            let builder =
+                ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
+            let reader: Result<ParquetRecordBatchReader, _> = builder
+                .with_row_groups(groups.clone())
+                .with_projection(mask)
+                .with_batch_size(batch_rows)
+                .build();
+            reader
+        };
+        let Some(second) = &self.second else {
+            return Ok(Box::new(reader(file, &self.metadata, &self.readable)?));
+        };
+        let again = reader(file.try_clone()?, second, &self.twice)?;
+        let places = self.twice.iter().filter_map(|index| {
+            let mut readable = self.readable.iter();
+            readable.position(|readable| readable == index)
+        });
+        Ok(Box::new(twice::Twice {
+            first: reader(file, &self.metadata, &self.readable)?,
+            second: again,
+            places: places.collect(),
+        }))
+    }
+}
