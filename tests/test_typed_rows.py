@@ -525,7 +525,7 @@ def test_row_groups_are_read_as_in_one_go(inrush: Inrush, write: Write) -> None:
 @pytest.mark.parametrize(
     ("values", "column", "setting"),
     [
-        (pa.array([Decimal("1.500")]), 'type = "numeric", decimal_separator = ",", group_separator = "."',
+        (pa.array([Decimal("1.500")]), 'type = "numeric", decimal_separator = ","',
          "decimal_separator"),
         (pa.array([dt.date(2024, 1, 2)]), 'type = "date", format = "%Y-%d-%m"', "format"),
         (pa.array([7]), 'type = "bigint", null = "7"', "null"),
