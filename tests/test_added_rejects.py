@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,7 @@ class Job:
                 fields[:2] = self.orphan_keys[-1]
         return fields
 
-    def package(self, rows_max: int = 10_000, **run: Value) -> None:
+    def package(self, rows_max: int = 10_000, **run: Any) -> None:
         settings: dict[str, Value] = {"mode": "append", "routing": True, "verify": "rows"}
         settings |= {
             "partition_by": "k",

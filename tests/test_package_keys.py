@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import signal
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -160,7 +161,7 @@ class Job:
                     fields[1] = "x"
         return fields
 
-    def package(self, rows_max: int = 10_000, verify: str = "count", **run: Value) -> None:
+    def package(self, rows_max: int = 10_000, verify: str = "count", **run: Any) -> None:
         common: dict[str, Value] = {
             "mode": "append", "rejects": {"rows_max": rows_max}, "verify": verify
         }  # fmt: skip

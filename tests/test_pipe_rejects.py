@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,7 +107,7 @@ class Job:
                 fields[0], fields[1] = "0", "0"
         return fields
 
-    def package(self, rows_max: int = 10_000, **run: Value) -> None:
+    def package(self, rows_max: int = 10_000, **run: Any) -> None:
         settings: dict[str, Value] = {"mode": "append", "verify": "rows"}
         settings |= {"rejects": {"rows_max": rows_max}} | self.settings
         text = package(self.database.url, flow("loaded", "pipe.csv", **settings), **run)
