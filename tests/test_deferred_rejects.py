@@ -254,3 +254,42 @@ def test_what_needs_the_rows_of_later_tables_fails_whole(
     newest_database.execute("DROP TRIGGER has_items ON heads")
     inrush("run", "package.toml").expect(CLEAN)
     assert newest_database.rows("SELECT id FROM heads ORDER BY id") == [(1,), (2,)]
+
+
+def test_constraints_of_one_name(database: Database, inrush: Inrush) -> None:
+    # SQL tells them by their name alone: the trigger of the list, which looks for items, must not
+    # be asked before they are there because the heads have a key of that name.
+    database.execute(
+        f"""
+        CREATE TABLE heads (
+            id int PRIMARY KEY, CHECK (id > 0), CONSTRAINT link UNIQUE (id) {LATER}
+        );
+        CREATE TABLE items (id int PRIMARY KEY, head int REFERENCES heads);
+        CREATE TABLE a_list (item int);
+        CREATE FUNCTION is_listed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF NOT EXISTS (SELECT FROM items WHERE id = NEW.item) THEN
+                RAISE EXCEPTION 'no item %', NEW.item;
+            END IF;
+            RETURN NULL;
+        END $$;
+        CREATE CONSTRAINT TRIGGER link AFTER INSERT ON a_list {LATER}
+            FOR EACH ROW EXECUTE FUNCTION is_listed();
+        INSERT INTO heads VALUES (7)
+        """
+    )
+    inrush.write("heads.csv", "id\n1\n7\n2\n")
+    inrush.write("items.csv", "id,head\n1,1\n2,2\n3,7\n")
+    inrush.write("list.csv", "item\n1\n3\n")
+    text = package(
+        database.url,
+        *(
+            flow(table, f"{file}.csv", mode="append", rejects={"rows_max": 5})
+            for table, file in (("a_list", "list"), ("heads", "heads"), ("items", "items"))
+        ),
+    )
+    outcome = inrush("run", inrush.write("package.toml", text)).expect(LOADED_WITH_REJECTS)
+    (reject,) = outcome.rejects()
+    assert (reject["line"], reject["code"]) == (3, "duplicate_key")
+    assert database.rows("SELECT id FROM heads ORDER BY id") == [(1,), (2,), (7,)]
+    assert database.rows("SELECT * FROM items ORDER BY id") == [(1, 1), (2, 2), (3, 7)]
+    assert database.rows("SELECT item FROM a_list ORDER BY item") == [(1,), (3,)]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
+from command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
 from contents import contents, state
 from packages import Value, flow, package
 from serial import Files, Refused, assert_account, assert_rejects, insert, text_of
@@ -319,4 +319,45 @@ def test_mended_rows_are_replayed(newest_database: Database, inrush: Inrush) -> 
     assert newest_database.rows("SELECT * FROM children ORDER BY k, id") == [
         (0, 0, 20, None), (0, 9001, 5, "c5"), (0, 9002, 20, None), (0, 9003, 5, "c5"),
         (1, 1, 20, None), (1, 9004, 20, "c20"),
+    ]  # fmt: skip
+
+
+CODED = """
+CREATE TABLE a_children (
+    id int NOT NULL, code text CONSTRAINT "its code" REFERENCES parents
+) PARTITION BY RANGE (id);
+"""
+KEYS_THAT_COME_WITH_THE_SWITCH: dict[str, tuple[str, dict[str, Value]]] = {
+    "trigger": (
+        "CREATE FUNCTION smaller() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN NEW.code := lower(NEW.code); RETURN NEW; END $$; "
+        "CREATE TRIGGER smaller BEFORE INSERT ON parents "
+        "FOR EACH ROW EXECUTE FUNCTION smaller()",
+        {},
+    ),
+    "pre_sql": ("", {"pre_sql": "INSERT INTO parents VALUES ('a')"}),
+}
+
+
+@pytest.mark.parametrize("how", KEYS_THAT_COME_WITH_THE_SWITCH)
+def test_keys_that_only_the_switch_makes(database: Database, inrush: Inrush, how: str) -> None:
+    """Rows whose keys are in no table before are no rejects: the load fails whole, as it says."""
+    before, settings = KEYS_THAT_COME_WITH_THE_SWITCH[how]
+    database.execute("CREATE TABLE parents (code text PRIMARY KEY)")
+    database.execute(CODED + before)
+    left = state(database)
+    inrush.write("parents.csv", "code\nA\nB\n" if how == "trigger" else "code\nb\n")
+    inrush.write("children.csv", "id,code\n1,a\n2,b\n3,c\n4,b\n")
+    common: dict[str, Value] = {"mode": "append", "rejects": {"rows_max": 9}}
+    text = package(
+        database.url,
+        flow("a_children", "children.csv", **common, partition_by="id", bounds=[0, 10]),
+        flow("parents", "parents.csv", **common | settings),
+    )
+    inrush("run", inrush.write("package.toml", text)).expect(FAILED, "its code", "(code)=(c)")
+    assert state(database) == left
+    database.execute("INSERT INTO parents VALUES ('c')")
+    inrush("run", "package.toml").expect(CLEAN)
+    assert database.rows("SELECT * FROM a_children ORDER BY id") == [
+        (1, "a"), (2, "b"), (3, "c"), (4, "b"),
     ]  # fmt: skip

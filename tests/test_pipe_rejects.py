@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from command import FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
+from command import LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
 from contents import contents, state
 from packages import Value, flow, package
 from serial import PARENTS_AND_GUARD, assert_account, assert_rejects, insert, text_of
@@ -174,7 +174,7 @@ def test_without_rejects_the_first_one_ends_it(
     job.package(rows_max=0)
     checked = f"{HEADER}\n1,1,1,1,x\n2,1,51,1,x\n"
     job.run(text=checked.encode()).expect(
-        FAILED, "its parent", "pipe.csv is a pipe", "accept rejects"
+        REJECT_LIMIT, "its parent", "(parent)=(51)", "pipe.csv is a pipe", "accept rejects"
     )
     assert state(newest_database) == before
 

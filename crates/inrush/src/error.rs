@@ -45,10 +45,13 @@ pub enum Error {
     Destination(#[from] DestinationError),
     /// The server refused a row that came from a pipe, which cannot be read once more.
     #[error(
-        "{source}; {pipe} is a pipe, which cannot be read again to set the row aside; nothing was \
-         switched"
+        "{source}; {}{pipe} is a pipe, which cannot be read again to {}; nothing was switched",
+        if *limit == 0 { "no rejects are accepted, and " } else { "" },
+        if *limit == 0 { "say in which line the row is" } else { "set the row aside" }
     )]
     RefusedFromPipe {
+        /// Rows accepted at most.
+        limit: u64,
         /// The pipe.
         pipe: String,
         /// What the server said.
@@ -197,7 +200,9 @@ impl Error {
             Error::NotSwitched { .. } | Error::Replaced { .. } => 2,
             Error::Verify(VerifyError::TargetReplaced { .. })
             | Error::Switch(SwitchError::Verify(VerifyError::TargetReplaced { .. })) => 1,
-            Error::RejectLimit { .. } | Error::RejectShare { .. } => 4,
+            Error::RejectLimit { .. }
+            | Error::RejectShare { .. }
+            | Error::RefusedFromPipe { limit: 0, .. } => 4,
             Error::Verification { .. }
             | Error::Verify(_)
             | Error::Switch(SwitchError::Count { .. } | SwitchError::Verify(_)) => 5,

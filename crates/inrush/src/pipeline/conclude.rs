@@ -132,6 +132,7 @@ async fn in_file_order(
     let mut shards = flow.units.iter().flat_map(|unit| &unit.shards);
     if let Some(pipe) = shards.find(|shard| !shard.file.is_read_again()) {
         return Err(Error::RefusedFromPipe {
+            limit: flow.reject_limit.rows_accepted(),
             pipe: pipe.file.path.display().to_string(),
             source: refusal,
         });

@@ -265,7 +265,7 @@ impl<'a> Loader<'a> {
     /// An error that another try may mend; others come back as errors, and so do all where nothing
     /// can be read again.
     pub(super) fn refusal(&self, error: Error) -> Result<DestinationError, Error> {
-        let (_, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
         let is_lost = |shard: &&Shard| {
             let is_fed_again = self.is_straight() && shard.file.is_pipe();
             is_fed_again || !shard.file.is_read_again()
@@ -274,6 +274,7 @@ impl<'a> Loader<'a> {
         match (error, pipe) {
             (Error::Destination(refused), Some(shard)) if refused.row_refusal().is_some() => {
                 Err(Error::RefusedFromPipe {
+                    limit: flow.reject_limit.rows_accepted(),
                     pipe: shard.file.path.display().to_string(),
                     source: refused,
                 })

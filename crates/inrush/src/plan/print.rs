@@ -477,7 +477,6 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// How many rejects are accepted, in words.
 /// What becomes of what was read of a pipe.
 fn kept_pipes(flow: &FlowPlan) -> &'static str {
     match flow.keeps_pipes() {
@@ -489,6 +488,7 @@ fn kept_pipes(flow: &FlowPlan) -> &'static str {
     }
 }
 
+/// How many rejects are accepted, in words.
 fn reject_limit(limit: &RejectLimit) -> String {
     let share = limit
         .share_max

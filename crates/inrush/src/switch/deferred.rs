@@ -114,7 +114,8 @@ async fn set_immediate(
 }
 
 /// The constraints of a flow's target, and of its partitions, that can be put off. Without those
-/// that need the rows of `later` flows.
+/// that need the rows of `later` flows, and without those that have the name of one of these: SQL tells
+/// constraints by their names and not by their tables.
 async fn names(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -127,17 +128,23 @@ async fn names(
         .iter()
         .map(|flow| task.plan.flows[*flow].target())
         .collect();
-    let sql = "SELECT DISTINCT n.nspname::text, c.conname::text FROM pg_constraint c \
-         JOIN pg_namespace n ON n.oid = c.connamespace \
-         WHERE c.condeferrable AND c.conparentid = 0 \
-           AND (c.conrelid = $1::text::regclass \
-                OR c.conrelid IN (SELECT relid FROM pg_partition_tree($1::text::regclass))) \
-           AND CASE c.contype \
-               WHEN 't' THEN $2::text[] = '{}' \
-               WHEN 'f' THEN NOT EXISTS ( \
+    let sql = "WITH named AS ( \
+           SELECT c.connamespace, c.conname, \
+             CASE c.contype \
+               WHEN 't' THEN $2::text[] <> '{}' \
+               WHEN 'f' THEN EXISTS ( \
                    SELECT FROM unnest($2::text[]) l \
                    WHERE to_regclass(l) IN (c.confrelid, pg_partition_root(c.confrelid))) \
-               ELSE true END \
+               ELSE false END AS waits, \
+             c.conparentid = 0 \
+               AND (c.conrelid = $1::text::regclass \
+                    OR c.conrelid IN (SELECT relid FROM pg_partition_tree($1::text::regclass))) \
+               AS is_own \
+           FROM pg_constraint c WHERE c.condeferrable \
+         ) \
+         SELECT n.nspname::text, d.conname::text FROM named d \
+         JOIN pg_namespace n ON n.oid = d.connamespace \
+         GROUP BY 1, 2 HAVING bool_or(d.is_own) AND NOT bool_or(d.waits) \
          ORDER BY 1, 2";
     let rows = session.query(sql, &[&target, &later], doing).await?;
     let name = |row: &tokio_postgres::Row| qualified(row.get(0), row.get(1));

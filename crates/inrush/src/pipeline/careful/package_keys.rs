@@ -32,14 +32,24 @@ pub struct PackageKey {
 
 impl PackageKey {
     /// Those of a flow's target that can be looked after. Not among them are those over periods, to the
-    /// target itself, and to a target whose old rows go or whose key the files do not have.
+    /// target itself, to a target whose old rows go or whose key the files do not have, and to one
+    /// that may take other rows than stand in its staging tables.
     pub async fn of_target(
         session: &Session,
         plan: &Plan,
         flow: &FlowPlan,
     ) -> Result<Vec<PackageKey>, DestinationError> {
+        // Statements of the package that run before may bring rows that are nowhere yet.
+        let brings_none = |other: &FlowPlan| {
+            other.pre_sql.is_empty() && (other.name == flow.name || other.post_sql.is_empty())
+        };
+        if !plan.flows.iter().all(brings_none) {
+            return Ok(Vec::new());
+        }
         let targets: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
-        // One that refers to a partitioned table has constraints below it, of the same table.
+        // One that refers to a partitioned table has constraints below it, of the same table. Triggers
+        // BEFORE (2) each row (1) that is inserted (4) or updated (16) may change the key that it has
+        // in staging; policies would hide rows.
         let sql = "SELECT c.conname::text, t.number - 1, \
                 (SELECT array_agg(a.attname::text ORDER BY k.n) \
                  FROM unnest(c.conkey) WITH ORDINALITY k (attnum, n) \
@@ -62,6 +72,20 @@ impl PackageKey {
                AND coalesce(to_jsonb(c) ->> 'conenforced', 'true') = 'true' \
                AND coalesce(to_jsonb(c) ->> 'conperiod', 'false') = 'false' \
                AND has_table_privilege(c.confrelid, 'SELECT') \
+               AND NOT row_security_active(c.confrelid) \
+               AND NOT EXISTS (SELECT FROM pg_class p \
+                               WHERE p.oid = c.confrelid AND p.relhasrules) \
+               AND NOT EXISTS (SELECT FROM pg_trigger g \
+                               WHERE NOT g.tgisinternal AND g.tgenabled <> 'D' \
+                                 AND g.tgtype & 3 = 3 AND g.tgtype & 20 <> 0 \
+                                 AND (g.tgrelid = c.confrelid OR g.tgrelid IN \
+                                   (SELECT relid FROM pg_partition_tree(c.confrelid)))) \
+               AND NOT EXISTS (SELECT FROM unnest(c.conkey, c.confkey) k (own, referred) \
+                               JOIN pg_attribute o \
+                                 ON o.attrelid = c.conrelid AND o.attnum = k.own \
+                               JOIN pg_attribute r \
+                                 ON r.attrelid = c.confrelid AND r.attnum = k.referred \
+                               WHERE o.attcollation <> r.attcollation) \
              ORDER BY c.oid";
         let doing = "reading the foreign keys of the target";
         let rows = session
