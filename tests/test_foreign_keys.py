@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
+from command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
 from contents import contents, state
 from packages import Value, flow, package
 from serial import assert_account, assert_rejects, insert, text_of
@@ -211,3 +211,23 @@ def test_the_limit_holds(newest_database: Database, inrush: Inrush) -> None:
     assert state(newest_database) == before
     job.package(rows_max=len(job.expected))
     job.assert_done(job.run())
+
+
+def test_parents_that_come_with_pre_sql_set_no_right_row_aside(
+    database: Database, inrush: Inrush
+) -> None:
+    database.execute(PARENTS.format(partitioning=""))
+    database.execute(TABLE.format(name="loaded", later=""))
+    rows = {"right": "1,1,77,1", "orphan": "1,2,78,1"}
+    settings: dict[str, Value] = {"mode": "append", "rejects": {"rows_max": 9}, "partition_by": "k"}
+    settings |= {"bounds": [1, 2], "pre_sql": "INSERT INTO parents VALUES (77)"}
+    text = package(database.url, flow("loaded", "rows.csv", **settings))
+    file = inrush.write("package.toml", text)
+    # Which of them refers to nothing is known in the switch alone: so the load fails whole.
+    inrush.write("rows.csv", text_of(HEADER, [row.split(",") for row in rows.values()]))
+    before = state(database)
+    inrush("run", file).expect(FAILED, "to its parent", "(78)")
+    assert state(database) == before
+    inrush.write("rows.csv", text_of(HEADER, [rows["right"].split(",")]))
+    inrush("run", file, "--again").expect(CLEAN)
+    assert database.rows("SELECT * FROM loaded") == [(1, 1, 77, 1)]

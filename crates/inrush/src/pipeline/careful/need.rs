@@ -38,7 +38,11 @@ impl Need {
             has_numbers,
             ..Need::default()
         };
-        if is_attached {
+        // Statements of the package that run before may bring rows that are nowhere yet.
+        let brings_none = |other: &FlowPlan| {
+            other.pre_sql.is_empty() && (other.name == flow.name || other.post_sql.is_empty())
+        };
+        if is_attached && plan.flows.iter().all(brings_none) {
             need.keys = ForeignKey::of_target(session, plan, flow).await?;
             need.package_keys = PackageKey::of_target(session, plan, flow).await?;
         }

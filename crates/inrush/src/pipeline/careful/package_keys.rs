@@ -39,13 +39,6 @@ impl PackageKey {
         plan: &Plan,
         flow: &FlowPlan,
     ) -> Result<Vec<PackageKey>, DestinationError> {
-        // Statements of the package that run before may bring rows that are nowhere yet.
-        let brings_none = |other: &FlowPlan| {
-            other.pre_sql.is_empty() && (other.name == flow.name || other.post_sql.is_empty())
-        };
-        if !plan.flows.iter().all(brings_none) {
-            return Ok(Vec::new());
-        }
         let targets: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
         // One that refers to a partitioned table has constraints below it, of the same table. Triggers
         // BEFORE (2) each row (1) that is inserted (4) or updated (16) may change the key that it has
