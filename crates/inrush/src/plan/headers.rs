@@ -20,6 +20,11 @@ pub fn first(
     dialect: &Dialect,
     notes: &mut Vec<String>,
 ) -> Result<Option<FirstHeader>, PlanError> {
+    // All of one flow have the same columns, which their footers name.
+    if let Some((file, table)) = files.iter().find_map(|file| Some((file, file.table()?))) {
+        let names = table.fields.iter().map(|field| field.name.clone());
+        return Ok(Some((names.collect(), Arc::clone(&file.path))));
+    }
     let mut first: Option<FirstHeader> = None;
     for file in files {
         // A pipe without a header need not be waited for.

@@ -49,9 +49,9 @@ pub fn of(
         format: flow.format.clone(),
         everything: false,
     };
-    if sniff::tables::common(files, &flow.format)?.is_some() {
+    if let Some(table) = sniff::tables::told(files, &flow.format)? {
         return match flow.columns.is_empty() && facts.is_none() {
-            true => guessed(&sniff(files, &options)?),
+            true => guessed(&table),
             false => of_table(&flow.format),
         };
     }
@@ -139,7 +139,7 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
         return Ok(Sniffed {
             columns,
             notes: told.chain(unsure).collect(),
-            ..of_table(&guess.declared_format())?
+            ..of_table(&guess.format())?
         });
     }
     let mut notes = vec![

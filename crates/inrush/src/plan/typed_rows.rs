@@ -114,12 +114,7 @@ fn fit(field: &TableField, column: &ColumnType) -> Result<Fit, Misfit> {
             ColumnType::Uuid | ColumnType::Text { .. } => Ok(Fit::AsWritten),
             _ => misfit("UUIDs", "make the column uuid or text"),
         },
-        DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-        | DataType::FixedSizeBinary(_)
-            if *column != ColumnType::Binary =>
-        {
+        DataType::Binary | DataType::FixedSizeBinary(_) if *column != ColumnType::Binary => {
             misfit("bytes", "make the column bytea")
         }
         number if number.is_numeric() => match column {
@@ -153,7 +148,6 @@ mod tests {
         let field = TableField {
             name: "x".to_owned(),
             data_type,
-            nullable: true,
             is_uuid: false,
         };
         fit(&field, column).ok()

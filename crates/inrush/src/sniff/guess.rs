@@ -81,11 +81,6 @@ impl Guess {
         }
     }
 
-    /// What was declared of the format.
-    pub fn declared_format(&self) -> Format {
-        self.declared.clone()
-    }
-
     /// Whether numbers of which a part would be lost are rejects, and booleans in other words than
     /// those seen: so it is where nobody declared another thing, since the types were only guessed.
     pub fn is_lossless(&self) -> bool {

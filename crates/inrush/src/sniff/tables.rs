@@ -74,7 +74,7 @@ pub fn told(files: &[Arc<SourceFile>], declared: &Format) -> Result<Option<Guess
 }
 
 /// The one form that all of the files have, where they are files of typed rows.
-pub fn common<'a>(
+fn common<'a>(
     files: &'a [Arc<SourceFile>],
     declared: &Format,
 ) -> Result<Option<&'a Arc<TableFile>>, SniffError> {
@@ -176,14 +176,9 @@ fn type_of(field: &TableField) -> Option<TypeGuess> {
         | DataType::Decimal64(precision, scale)
         | DataType::Decimal128(precision, scale)
         | DataType::Decimal256(precision, scale) => decimal(*precision, *scale),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
-            ("text".to_owned(), text)
-        }
+        DataType::Utf8 | DataType::Null => ("text".to_owned(), text),
         DataType::FixedSizeBinary(_) if field.is_uuid => ("uuid".to_owned(), ColumnType::Uuid),
-        DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-        | DataType::FixedSizeBinary(_) => ("bytea".to_owned(), ColumnType::Binary),
+        DataType::Binary | DataType::FixedSizeBinary(_) => ("bytea".to_owned(), ColumnType::Binary),
         DataType::Date32 | DataType::Date64 => ("date".to_owned(), ColumnType::Date),
         DataType::Time32(_) | DataType::Time64(_) => (
             "time".to_owned(),

@@ -26,7 +26,7 @@ pub fn pieces(shard: &Shard) -> Result<Vec<Shard>, SourceError> {
     }
     if let Some(table) = file.table() {
         let wanted_bytes = wanted_bytes(file.size_bytes * TABLE_FACTOR) / TABLE_FACTOR;
-        let ranges = table.ranges(file.size_bytes, wanted_bytes);
+        let ranges = table.ranges(wanted_bytes);
         let shards = ranges.into_iter();
         return Ok(shards
             .map(|range| Shard::range(Arc::clone(file), range, None))

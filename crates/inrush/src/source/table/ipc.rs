@@ -9,7 +9,7 @@ use arrow_ipc::reader::{FileReader, FileReaderBuilder, read_footer_length};
 use arrow_ipc::{Block, root_as_footer, root_as_message};
 use arrow_schema::ArrowError;
 
-use super::{Batches, Opened, RowGroup, TableField, field_of, in_order};
+use super::{Batches, Opened, RowGroup, TableField, field_of, with_first_rows};
 
 /// Bytes behind a footer: its length, and the mark.
 const TRAILER_BYTES: u64 = 10;
@@ -67,7 +67,7 @@ pub(super) fn open(mut file: &File) -> Result<Opened, ArrowError> {
         .collect();
     Ok(Opened {
         fields,
-        groups: in_order(groups),
+        groups: with_first_rows(groups),
         footer: super::Footer::Arrow(Footer { readable }),
     })
 }

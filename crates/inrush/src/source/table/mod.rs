@@ -23,7 +23,6 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType};
@@ -69,8 +68,6 @@ pub struct TableField {
     pub name: String,
     /// Its type, a dictionary's values' in place of the dictionary.
     pub data_type: DataType,
-    /// Whether it may hold NULL.
-    pub nullable: bool,
     /// 16 bytes that are marked as a UUID.
     pub is_uuid: bool,
 }
@@ -190,10 +187,10 @@ impl TableFile {
         sizes.max().unwrap_or(0)
     }
 
-    /// Ranges of the file's bytes that follow each other from 0 to `size_bytes`, each of which holds
+    /// Ranges of the file's bytes that follow each other from its first to its last, each of which holds
     /// whole groups and has `wanted_bytes` at least, but for the last. What stands before the first group
     /// belongs to it, what stands behind the last one to that.
-    pub(super) fn ranges(&self, size_bytes: u64, wanted_bytes: u64) -> Vec<Range<u64>> {
+    pub(super) fn ranges(&self, wanted_bytes: u64) -> Vec<Range<u64>> {
         let mut ranges = Vec::new();
         let mut start = 0;
         for group in self.groups.iter().skip(1) {
@@ -202,7 +199,7 @@ impl TableFile {
                 start = group.start;
             }
         }
-        ranges.push(start..size_bytes);
+        ranges.push(start..self.size_bytes);
         ranges
     }
 
@@ -290,7 +287,8 @@ fn not_one(path: &Path, named: TableKind, first: &[u8]) -> SourceError {
 }
 
 fn damaged(path: &Path, kind: TableKind, reason: String) -> SourceError {
-    if reason.to_lowercase().contains("utf-8") || reason.to_lowercase().contains("utf8") {
+    let lower = reason.to_lowercase();
+    if lower.contains("utf-8") || lower.contains("utf8") {
         return SourceError::TableKind {
             path: path.to_path_buf(),
             what: "a file with a string that is not valid UTF-8, and no place for it is told",
@@ -324,12 +322,11 @@ fn field_of(field: &arrow_schema::Field, is_uuid: bool) -> TableField {
         name: field.name().clone(),
         is_uuid: (is_uuid || marked) && data_type == DataType::FixedSizeBinary(16),
         data_type,
-        nullable: field.is_nullable(),
     }
 }
 
-/// Numbers groups by their rows. Where they do not follow each other in the file, it is all one group.
-fn in_order(mut groups: Vec<RowGroup>) -> Vec<RowGroup> {
+/// Notes how many rows stand before each group.
+fn with_first_rows(mut groups: Vec<RowGroup>) -> Vec<RowGroup> {
     let mut row = 0;
     for group in &mut groups {
         group.first_row = row;
@@ -342,6 +339,3 @@ fn in_order(mut groups: Vec<RowGroup>) -> Vec<RowGroup> {
 fn is_in_order(groups: &[RowGroup]) -> bool {
     groups.windows(2).all(|pair| pair[0].start < pair[1].start)
 }
-
-/// The file, for whoever reads a range of it.
-pub(super) type SharedTable = Arc<TableFile>;

@@ -11,15 +11,11 @@ pub(super) struct RowPlaces {
 impl Places for RowPlaces {
     /// Rows before the one that begins at `position`.
     fn byte_distance(&self, _text: &[u8], position: usize) -> u64 {
-        rows_before(&self.starts, position)
+        let begins_before = |start: &u32| (*start as usize) < position;
+        self.starts.partition_point(begins_before) as u64
     }
 
     fn are_rows(&self) -> bool {
         true
     }
-}
-
-/// How many rows begin before a place of the text.
-pub(super) fn rows_before(starts: &[u32], position: usize) -> u64 {
-    starts.partition_point(|start| (*start as usize) < position) as u64
 }

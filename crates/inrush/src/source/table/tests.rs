@@ -412,7 +412,7 @@ fn ranges_hold_each_row_once() {
         assert_eq!(table.row_count(), 5_000);
         // Small ones, as a large file would be cut.
         for (wanted_bytes, count) in [(1, 8), (30_000, 0), (u64::MAX / 2, 1)] {
-            let ranges = table.ranges(file.size_bytes, wanted_bytes);
+            let ranges = table.ranges(wanted_bytes);
             assert!(
                 count == 0 || ranges.len() == count,
                 "{name} {wanted_bytes} {ranges:?}"

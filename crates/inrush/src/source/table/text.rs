@@ -10,7 +10,7 @@ use arrow_array::RecordBatch;
 
 use super::cells::{self, Cells};
 use super::places::RowPlaces;
-use super::{Batches, SharedTable, guarded};
+use super::{Batches, TableFile, guarded};
 use crate::chunk::Places;
 use crate::source::error::SourceError;
 use crate::source::files::SourceFile;
@@ -27,7 +27,7 @@ const TEXT_BYTES: usize = 64 << 10;
 /// The rows of a part of a table as CSV text; the header stands before the table's first row.
 pub(in crate::source) struct TableText {
     file: Arc<SourceFile>,
-    table: SharedTable,
+    table: Arc<TableFile>,
     stored: File,
     batches: Batches,
     /// Fields of a row, each with its place in a batch; what cannot be written as text has none.
@@ -55,7 +55,7 @@ impl TableText {
     /// The rows whose groups begin in a range of the file's bytes.
     pub(in crate::source) fn open(
         file: &Arc<SourceFile>,
-        table: &SharedTable,
+        table: &Arc<TableFile>,
         range: &Range<u64>,
     ) -> Result<TableText, SourceError> {
         let unreadable = |cause| SourceError::Unreadable {

@@ -16,7 +16,7 @@ use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::{Batches, Opened, RowGroup, TableField, field_of, in_order, is_in_order};
+use super::{Batches, Opened, RowGroup, TableField, field_of, is_in_order, with_first_rows};
 
 /// A Parquet file's footer.
 #[derive(Debug)]
@@ -170,7 +170,7 @@ fn groups(metadata: &ArrowReaderMetadata, size: u64) -> Result<Vec<RowGroup>, St
             all.file_metadata().num_rows()
         ));
     }
-    Ok(in_order(groups))
+    Ok(with_first_rows(groups))
 }
 
 /// Where the first of a group's columns begins.
