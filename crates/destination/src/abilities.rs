@@ -1,0 +1,42 @@
+//! What a destination can do. The plan refuses what it cannot, and says what it does not promise.
+
+use crate::target::WriteMode;
+
+/// What a destination can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Abilities {
+    /// How many streams may fill it at the same time.
+    pub streams: Streams,
+    /// What becomes visible in one step.
+    pub published_together: PublishedTogether,
+    /// What may become of a target.
+    pub modes: Vec<WriteMode>,
+    /// Rows can be put into partitions by the values of columns.
+    pub partitions: bool,
+    /// Statements of the user can go into the publishing transaction.
+    pub user_sql: bool,
+    /// Rows that it likes to have in a batch.
+    pub batch_rows: u32,
+    /// Bytes that a stream keeps at most on their way, beside the batch that is being made.
+    pub stream_buffer_bytes: u64,
+    /// What is not promised here, in sentences for the plan.
+    pub not_promised: Vec<String>,
+}
+
+/// How many streams may fill a destination at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streams {
+    /// Only one.
+    One,
+    /// Any number.
+    Many,
+}
+
+/// What readers see in one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PublishedTogether {
+    /// All targets of the run.
+    Run,
+    /// Each target by itself, one after the other.
+    Target,
+}

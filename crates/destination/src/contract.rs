@@ -1,0 +1,124 @@
+//! The traits of a destination: what the engine asks of it, step by step.
+//!
+//! ```text
+//! Destination::open      connect; nothing is changed
+//!   target, resolve_type   what stands there, for the plan
+//!   runs                   what earlier runs of the package did
+//!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging stands
+//!     open_stream -> UnitStream   one for each of the engine's threads
+//!       begin_unit, write*, commit_unit | abort_unit
+//!     staged_rows            the destination's own count
+//!     publish                readers see all rows; the run is marked as switched
+//! ```
+//!
+//! Every call may block. An implementation holds no thread of the engine's but the caller's; it may
+//! have threads of its own.
+
+use std::collections::BTreeMap;
+
+use arrow_array::RecordBatch;
+
+use crate::abilities::Abilities;
+use crate::error::Result;
+use crate::misfit::Misfit;
+use crate::record::{NewRun, PastRun, RunRecord, UnitRecord};
+use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan};
+
+/// A database, or whatever else rows are loaded into, reached.
+pub trait Destination: Send + Sync {
+    /// Product, version and place, for plans and reports: never with a secret in it.
+    fn describe(&self) -> String;
+
+    /// What it can do, and what it cannot promise.
+    fn abilities(&self) -> &Abilities;
+
+    /// The full name of a table that a package calls `[schema.]name`.
+    fn target_name(&self, schema: Option<&str>, name: &str) -> Result<TargetName>;
+
+    /// The type that a package calls so, as columns of new tables get it.
+    fn resolve_type(&self, type_name: &str) -> Result<ResolvedType>;
+
+    /// The table as it is; none where there is none.
+    fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>>;
+
+    /// The runs of a package that the ledger knows, the oldest first, with their units. Without a
+    /// key, those of all packages.
+    fn runs(&self, run_key: Option<&str>) -> Result<Vec<PastRun>>;
+
+    /// Takes the lock of the run's key, enters the run into the ledger, or takes over the one that
+    /// stopped (`NewRun::takes_over`), and makes the staging of all targets where it does not stand.
+    /// What another process holds is refused with [`Error::Held`](crate::Error::Held).
+    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>>;
+
+    /// Gives a stopped run up: its staging is removed, and the ledger says so.
+    fn discard(&self, run: &PastRun) -> Result<()>;
+}
+
+/// A run that holds its lock. Dropped, it lets go of it, and leaves what is committed.
+pub trait OpenRun: Send + Sync {
+    /// The run as the ledger has it.
+    fn record(&self) -> &RunRecord;
+
+    /// The units that an earlier attempt has committed and that stand in staging as they were.
+    fn kept(&self) -> &[UnitRecord];
+
+    /// Takes units out of staging and ledger. What cannot be taken out alone goes together with
+    /// others: all keys that are gone come back.
+    fn forget(&mut self, keys: &[String]) -> Result<Vec<String>>;
+
+    /// A stream of its own for one thread.
+    fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>>;
+
+    /// The destination's own count of the rows in staging, for each target in the plan's order.
+    fn staged_rows(&self) -> Result<Vec<u64>>;
+
+    /// Makes all staged rows part of their targets and marks the run as switched, in one step for
+    /// each group of targets that its abilities say. `reached` is told of the steps on the way.
+    fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published>;
+
+    /// Whether the run is switched: asked after a [`publish`](OpenRun::publish) that failed, for what a
+    /// lost reply leaves open.
+    fn is_switched(&self) -> Result<bool>;
+
+    /// Makes whatever is under way end soon, with an error. Called from another thread.
+    fn interrupt(&self);
+}
+
+/// The way of one thread into staging.
+pub trait UnitStream {
+    /// Begins a unit of the target with this index.
+    fn begin_unit(&mut self, target: usize, key: &str) -> Result<()>;
+
+    /// Takes rows. Those with a value that the destination has no counterpart for come back by their
+    /// places in the batch, in order; all others are taken.
+    fn write(&mut self, batch: &RecordBatch) -> Result<Vec<Misfit>>;
+
+    /// Commits the rows of the unit together with its record, and returns the destination's own count
+    /// of them. Nothing of the unit counts before; all of it is safe from any crash after.
+    fn commit_unit(&mut self, record: &UnitRecord) -> Result<u64>;
+
+    /// Takes back what was written of the unit.
+    fn abort_unit(&mut self) -> Result<()>;
+}
+
+/// Steps on the way of [`OpenRun::publish`], for tests that end the process there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PublishStep {
+    /// Some of the work is done, and nothing is to be seen of it.
+    Under,
+    /// All is ready to be committed.
+    BeforeCommit,
+    /// It is committed.
+    Committed,
+}
+
+/// What came of a publish.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Published {
+    /// Rows in each target after it, in the plan's order, where that is known.
+    pub rows: Vec<Option<u64>>,
+    /// Partitions of each target that were written, by their names.
+    pub partitions: BTreeMap<usize, Vec<String>>,
+    /// What a user should know.
+    pub notes: Vec<String>,
+}

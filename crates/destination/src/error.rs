@@ -1,0 +1,78 @@
+//! What a destination says when it cannot do what it was asked.
+
+/// A destination did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Where the data should go cannot be understood, or is not there.
+    #[error("{what}")]
+    Address {
+        /// What is wrong, with the place.
+        what: String,
+        /// How it is mended.
+        hint: String,
+    },
+    /// Another process holds it.
+    #[error("{what}")]
+    Held {
+        /// Who holds what.
+        what: String,
+        /// How it is mended.
+        hint: String,
+    },
+    /// It cannot take what it was asked to take.
+    #[error("{what}")]
+    Unsuitable {
+        /// What is wrong, with the place.
+        what: String,
+        /// How it is mended.
+        hint: String,
+    },
+    /// It refused a step.
+    #[error("{doing}: {message}")]
+    Refused {
+        /// What was being done.
+        doing: String,
+        /// What it said.
+        message: String,
+        /// How it is mended, where that is known.
+        hint: Option<String>,
+    },
+    /// A file or folder of it cannot be read or written.
+    #[error("{doing} {path}: {source}")]
+    File {
+        /// What was being done: `cannot write`.
+        doing: &'static str,
+        /// Which one.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Its ledger is not as this version writes it.
+    #[error("{what}")]
+    Ledger {
+        /// What is wrong, with the place.
+        what: String,
+        /// How it is mended.
+        hint: String,
+    },
+    /// The step was interrupted as asked.
+    #[error("stopped as asked")]
+    Interrupted,
+}
+
+/// What comes of asking a destination.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// How it is mended, where that is known and not in the text.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Error::Address { hint, .. }
+            | Error::Held { hint, .. }
+            | Error::Unsuitable { hint, .. }
+            | Error::Ledger { hint, .. } => Some(hint),
+            Error::Refused { hint, .. } => hint.as_deref(),
+            Error::File { .. } | Error::Interrupted => None,
+        }
+    }
+}

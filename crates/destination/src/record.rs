@@ -1,0 +1,86 @@
+//! Runs and units as a destination's ledger has them.
+
+use serde::{Deserialize, Serialize};
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunState {
+    /// Somebody loads, or loaded until it stopped.
+    Loading,
+    /// Its rows are in their targets.
+    Switched,
+    /// It was given up; nothing of it is left.
+    Discarded,
+}
+
+/// A run in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Its number: larger than those of all runs before it in this ledger.
+    pub run_id: i64,
+    /// Its name, which is also that of its folder.
+    pub name: String,
+    /// Names the package and its targets.
+    pub run_key: String,
+    /// The package's name.
+    pub package: String,
+    /// SHA-256 of the package, secrets left out.
+    pub package_hash: String,
+    /// Host and process that hold it, or held it last.
+    pub holder: String,
+    /// Raised whenever the run is taken over.
+    pub epoch: i32,
+    /// How far it has come.
+    pub state: RunState,
+    /// When it began, in microseconds since 1970-01-01T00:00:00Z.
+    pub started_at_microseconds: i64,
+    /// When it was switched, likewise.
+    pub switched_at_microseconds: Option<i64>,
+    /// Its targets, as people and statements name them.
+    pub targets: Vec<String>,
+}
+
+/// A unit in the ledger: the rows of one file range, committed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitRecord {
+    /// Names its file range, its target and how the rows are read.
+    pub key: String,
+    /// The target, as [`TargetName::sql`](crate::TargetName::sql).
+    pub target: String,
+    /// Rows that were loaded.
+    pub rows_loaded: u64,
+    /// What the engine wants back as it is.
+    pub detail: String,
+}
+
+/// A run of before, with its units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastRun {
+    /// The run.
+    pub record: RunRecord,
+    /// Its units.
+    pub units: Vec<UnitRecord>,
+    /// The targets, as in `record.targets`, that do not hold its rows any more as far as that can be
+    /// told: dropped, made anew, emptied or replaced since. Only of runs that are switched.
+    pub gone: Vec<String>,
+}
+
+/// A run that is to be entered into the ledger.
+#[derive(Clone, Debug)]
+pub struct NewRun {
+    /// Names the package and its targets.
+    pub run_key: String,
+    /// What it is called where it begins; one that is taken over keeps its name.
+    pub name: String,
+    /// The package's name.
+    pub package: String,
+    /// SHA-256 of the package, secrets left out.
+    pub package_hash: String,
+    /// Host and process, for whoever finds the run held.
+    pub holder: String,
+    /// When it begins, in microseconds since 1970-01-01T00:00:00Z.
+    pub started_at_microseconds: i64,
+    /// The number of a stopped run of this key that it goes on with.
+    pub takes_over: Option<i64>,
+}
