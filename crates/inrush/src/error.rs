@@ -188,6 +188,15 @@ impl From<inrush_destination::Error> for Error {
     fn from(error: inrush_destination::Error) -> Error {
         match error {
             inrush_destination::Error::Interrupted => Error::Interrupted,
+            inrush_destination::Error::Count {
+                what,
+                counted,
+                sent,
+            } => Error::Verification {
+                what,
+                counted,
+                sent,
+            },
             other => Error::Contract(other),
         }
     }
