@@ -61,8 +61,6 @@ pub struct PastRun {
     pub record: RunRecord,
     /// Its units.
     pub units: Vec<UnitRecord>,
-    /// A living process holds it, as far as that can be told.
-    pub held: bool,
     /// The targets, as in `record.targets`, that do not hold its rows any more as far as that can be
     /// told: dropped, made anew, emptied or replaced since. Only of runs that are switched.
     pub gone: Vec<String>,

@@ -116,9 +116,10 @@ pub fn cleanup(place: &LedgerPlace, which: &Which) -> Result<Vec<StoppedRun>, Er
         LedgerPlace::Contract(destination) => {
             let mut removed = Vec::new();
             for run in stopped(destination.as_ref(), which)? {
-                if !run.held {
-                    destination.discard(&run)?;
-                    removed.push(StoppedRun::from(&run));
+                match destination.discard(&run) {
+                    Ok(()) => removed.push(StoppedRun::from(&run)),
+                    Err(inrush_destination::Error::Held { .. }) => {}
+                    Err(error) => return Err(error.into()),
                 }
             }
             return Ok(removed);
@@ -157,6 +158,18 @@ fn stopped(destination: &dyn Destination, which: &Which) -> Result<Vec<PastRun>,
     Ok(runs)
 }
 
+/// Whether the process that a run was held by last is on this machine, and lives. Only its lock, which
+/// clean-up takes, tells for certain.
+fn holder_lives(holder: &str) -> bool {
+    let Some(rest) = holder.strip_prefix("process ") else {
+        return false;
+    };
+    let own = pipeline::holder();
+    let host = |text: &str| text.split_once(" on ").map(|(_, host)| host.to_owned());
+    let process = rest.split(' ').next().unwrap_or_default();
+    host(holder) == host(&own) && Path::new("/proc").join(process).exists()
+}
+
 impl From<&PastRun> for StoppedRun {
     fn from(run: &PastRun) -> StoppedRun {
         let record = &run.record;
@@ -183,7 +196,7 @@ impl From<&PastRun> for StoppedRun {
                 targets: record.targets.clone(),
                 target_oids: Vec::new(),
             },
-            held: run.held,
+            held: holder_lives(&record.holder),
             units_finished: run.units.len(),
             units_begun: 0,
             account,

@@ -299,6 +299,7 @@ fn abilities(quirks: &Quirks) -> Abilities {
         modes: vec![WriteMode::Create, WriteMode::Append, WriteMode::Replace],
         partitions: false,
         user_sql: true,
+        unit_bytes: quirks.unit_bytes,
         batch_rows: quirks.batch_rows,
         stream_buffer_bytes: QUEUE_BYTES_MAX as u64,
         not_promised: quirks

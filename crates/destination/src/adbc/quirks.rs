@@ -62,6 +62,9 @@ pub struct Quirks {
     pub name_bytes_max: Option<usize>,
     /// What makes transactions that number their runs wait for each other, behind the table's name.
     pub lock_table: Option<&'static str>,
+    /// Bytes of text that a unit should have at least: for DuckDB several ingests' worth, so that what the
+    /// last one leaves over does not count.
+    pub unit_bytes: u64,
     /// Rows that the driver likes to have in a batch.
     pub batch_rows: u32,
     /// What is not promised.
@@ -83,6 +86,7 @@ const DUCKDB: Quirks = Quirks {
     counts_quickly: true,
     name_bytes_max: None,
     lock_table: None,
+    unit_bytes: 128 << 20,
     batch_rows: 8_192,
     not_promised: &[],
 };
@@ -102,6 +106,7 @@ const SQLITE: Quirks = Quirks {
     counts_quickly: false,
     name_bytes_max: None,
     lock_table: None,
+    unit_bytes: 64 << 20,
     batch_rows: 8_192,
     not_promised: &[
         "SQLite has no types for decimals, dates, times, intervals, UUIDs and JSON: they are kept as \
@@ -126,6 +131,7 @@ const POSTGRES: Quirks = Quirks {
     counts_quickly: false,
     name_bytes_max: Some(63),
     lock_table: Some("IN SHARE ROW EXCLUSIVE MODE"),
+    unit_bytes: 64 << 20,
     batch_rows: 8_192,
     not_promised: &[
         "through ADBC a table of PostgreSQL is loaded whole and with WAL: partitions, FREEZE and the \
@@ -150,6 +156,7 @@ const OTHER: Quirks = Quirks {
     counts_quickly: false,
     name_bytes_max: None,
     lock_table: None,
+    unit_bytes: 64 << 20,
     batch_rows: 8_192,
     not_promised: &[
         "this database is not one that Inrush is tested with: only plain SQL and the driver's ingest \

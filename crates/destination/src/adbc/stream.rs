@@ -161,6 +161,13 @@ impl UnitStream for Stream<'_> {
         let unit = self.unit.as_mut().expect("a unit was begun");
         finish(unit, &self.session)?;
         let counted = self.counted()?;
+        if counted != record.rows_loaded {
+            return Err(Error::Count {
+                what: format!("what is staged for {}", record.target),
+                counted,
+                sent: record.rows_loaded,
+            });
+        }
         let shared = &self.run.shared;
         if shared.quirks.run_lock == RunLock::LedgerOnly {
             shared

@@ -16,6 +16,9 @@ use crate::error::{Error, Result};
 use crate::record::{NewRun, PastRun, RunState};
 use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan, WriteMode};
 
+/// Bytes of text of a unit, which becomes a file: readers like files that are not small.
+const UNIT_BYTES: u64 = 128 << 20;
+
 /// A folder of tables.
 pub(super) struct ParquetFolder {
     root: Root,
@@ -44,6 +47,7 @@ impl ParquetFolder {
             ],
             partitions: true,
             user_sql: false,
+            unit_bytes: UNIT_BYTES,
             batch_rows: 1024,
             stream_buffer_bytes: (options.row_group_bytes_max + WAITING_BYTES_MAX) as u64,
             not_promised: vec![

@@ -139,6 +139,14 @@ impl UnitStream for Stream<'_> {
         } = unit;
         let files = writer.finish(&|number| folders.name(number).to_owned())?;
         let rows = files.iter().map(|file| file.rows).sum();
+        if rows != record.rows_loaded {
+            // What no record names is removed when a run begins.
+            return Err(Error::Count {
+                what: format!("what is staged for {}", record.target),
+                counted: rows,
+                sent: record.rows_loaded,
+            });
+        }
         // Their names must last before the record does.
         files::sync_folder(&staging)?;
         let staged = StagedUnit {

@@ -57,6 +57,7 @@ use crate::plan::{self, ContentChecks, ContractPlan, Earlier, Plan, PlanOptions}
 use crate::report::{EmbeddedReport, Outcome, RunReport};
 use crate::source::Pipes;
 
+pub(crate) use self::prepare::holder;
 use self::summary::Summary;
 pub(crate) use self::threads::runtime;
 
