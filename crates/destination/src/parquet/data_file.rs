@@ -1,6 +1,7 @@
 //! One file of rows, from its first row group to what its end says of it.
 
 use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,7 +24,12 @@ pub(super) struct DataFile {
     writer: ArrowWriter<File>,
     file: File,
     path: PathBuf,
+    /// Bytes that the system was asked to begin with.
+    begun: u64,
 }
+
+/// Bytes after which the system shall begin to write them to the disk.
+const WRITE_BACK_BYTES: u64 = 4 << 20;
 
 impl DataFile {
     /// Begins it; `sample` has the first rows, of `rows` in a row group.
@@ -47,20 +53,49 @@ impl DataFile {
                 .with_skip_arrow_metadata(true),
         )
         .map_err(|error| refused(&path, error))?;
-        Ok(DataFile { writer, file, path })
+        Ok(DataFile {
+            writer,
+            file,
+            path,
+            begun: 0,
+        })
     }
 
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.writer
             .write(batch)
-            .map_err(|error| refused(&self.path, error))
+            .map_err(|error| refused(&self.path, error))?;
+        self.begin_write_back();
+        Ok(())
+    }
+
+    /// Has the disk work while rows are encoded, so that little is left for the end to wait for.
+    fn begin_write_back(&mut self) {
+        let written = self.bytes_written();
+        let length = written - self.begun;
+        if length < WRITE_BACK_BYTES {
+            return;
+        }
+        // SAFETY: the call takes numbers only, and the file is open. It is advice: that the bytes last is
+        // what `close` sees to, which also tells of errors.
+        unsafe {
+            libc::sync_file_range(
+                self.file.as_raw_fd(),
+                self.begun as i64,
+                length as i64,
+                libc::SYNC_FILE_RANGE_WRITE,
+            );
+        }
+        self.begun = written;
     }
 
     /// Ends the row group.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.writer
             .flush()
-            .map_err(|error| refused(&self.path, error))
+            .map_err(|error| refused(&self.path, error))?;
+        self.begin_write_back();
+        Ok(())
     }
 
     /// Bytes that are written, those of the row group under way left out.
@@ -81,7 +116,9 @@ impl DataFile {
 
     /// Ends it at once and removes it.
     pub(super) fn discard(self) -> Result<()> {
-        let DataFile { writer, file, path } = self;
+        let DataFile {
+            writer, file, path, ..
+        } = self;
         drop(writer);
         drop(file);
         fs::remove_file(&path).map_err(failed("cannot remove", &path))

@@ -28,7 +28,7 @@ pub(super) const SAMPLE_BYTES: usize = 8 << 20;
 /// Bytes of a dictionary, at most. Readers keep it in memory while they read the row group.
 pub(super) const DICTIONARY_BYTES_MAX: usize = 1 << 20;
 /// From here on, hardly any value was there before.
-const GROWS_ON: f64 = 0.98;
+const GROWS_ON: f64 = 0.9;
 
 /// Whether each column shall have a dictionary. `rows` is how many are expected for a row group, the
 /// sample's own where it is all.

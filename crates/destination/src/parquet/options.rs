@@ -20,8 +20,9 @@ const KNOWN: [&str; 9] = [
     "statistics",
 ];
 
-/// As many rows as make dictionaries and statistics pay, and few enough to be read in parallel.
-const ROW_GROUP_ROWS: usize = 1 << 20;
+/// As many rows as make dictionaries pay, and few enough that readers share the row groups out and that the
+/// disk has its part early: for lineitem, files are 0.5 % larger than with four times as many.
+const ROW_GROUP_ROWS: usize = 1 << 18;
 /// A row group is kept in memory, encoded, until it is whole.
 const ROW_GROUP_BYTES_MAX: usize = 128 << 20;
 

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, SchemaRef};
+use arrow_select::concat::concat_batches;
 use arrow_select::interleave::interleave;
 
 use super::data_file::DataFile;
@@ -22,6 +23,10 @@ use crate::error::{Error, Result};
 
 /// Bytes of rows that wait for their partitions' row groups.
 pub(super) const WAITING_BYTES_MAX: usize = 64 << 20;
+/// Rows that are written together, at least.
+const GATHERED_ROWS: usize = 4096;
+/// Bytes of memory that they may hold meanwhile.
+const GATHERED_BYTES: usize = 4 << 20;
 /// Rows that are sorted into partitions together: fewer make many small copies.
 const SORTED_ROWS: usize = 32_768;
 /// Bytes of them.
@@ -70,7 +75,7 @@ impl<'a> UnitWriter<'a> {
         match place.layout.partitions.is_empty() {
             true => UnitWriter::Whole(Box::new(Whole {
                 place,
-                sample: Sample::default(),
+                waiting: Waiting::default(),
                 open: None,
                 closed: Vec::new(),
             })),
@@ -136,54 +141,70 @@ impl<'a> UnitWriter<'a> {
     }
 }
 
-/// The first rows of a file, which tell how it is encoded.
+/// Rows that wait to be written: the first ones of a file until they tell how it is encoded, later
+/// ones until they are many, as each call of the writer costs for each column.
 #[derive(Default)]
-struct Sample {
+struct Waiting {
     batches: Vec<RecordBatch>,
     rows: usize,
     bytes: usize,
 }
 
-impl Sample {
-    fn is_full(&self) -> bool {
-        self.rows >= SAMPLE_ROWS || self.bytes >= SAMPLE_BYTES
+impl Waiting {
+    fn push(&mut self, batch: RecordBatch) {
+        self.rows += batch.num_rows();
+        self.bytes += batch.get_array_memory_size();
+        self.batches.push(batch);
     }
+}
+
+/// The rows of several batches in one.
+fn gathered(schema: &SchemaRef, mut batches: Vec<RecordBatch>) -> Result<RecordBatch> {
+    if batches.len() == 1
+        && let Some(batch) = batches.pop()
+    {
+        return Ok(batch);
+    }
+    concat_batches(schema, &batches).map_err(|error| Error::Refused {
+        doing: "gathering rows".to_owned(),
+        message: error.to_string(),
+        hint: None,
+    })
 }
 
 /// Rows on their way into one file after the other.
 pub(super) struct Whole<'a> {
     place: Place<'a>,
-    sample: Sample,
+    waiting: Waiting,
     open: Option<(String, DataFile)>,
     closed: Vec<StagedFile>,
 }
 
 impl Whole<'_> {
     pub(super) fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        let Some((_, file)) = &mut self.open else {
-            self.sample.rows += batch.num_rows();
-            self.sample.bytes += batch.get_array_memory_size();
-            self.sample.batches.push(batch);
-            return match self.sample.is_full() {
-                true => self.open(self.place.options.row_group_rows),
-                false => Ok(()),
-            };
+        self.waiting.push(batch);
+        let is_due = match &self.open {
+            None => self.waiting.rows >= SAMPLE_ROWS || self.waiting.bytes >= SAMPLE_BYTES,
+            Some(_) => self.waiting.rows >= GATHERED_ROWS || self.waiting.bytes >= GATHERED_BYTES,
         };
-        file.write(&batch)?;
-        match self.place.is_full(file) {
-            true => self.close(),
+        match is_due {
+            true => self.write_waiting(self.place.options.row_group_rows),
             false => Ok(()),
         }
     }
 
-    fn open(&mut self, rows: usize) -> Result<()> {
-        let sample = std::mem::take(&mut self.sample);
-        let (name, file) = self.place.create(&sample.batches, rows)?;
-        let (_, file) = self.open.insert((name, file));
-        for batch in &sample.batches {
-            file.write(batch)?;
+    /// Writes what waits, into a new file where none is open, whose row groups have so many rows.
+    fn write_waiting(&mut self, rows: usize) -> Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let (_, file) = match &mut self.open {
+            Some(open) => open,
+            closed => closed.insert(self.place.create(&waiting.batches, rows)?),
+        };
+        file.write(&gathered(&self.place.layout.arrow, waiting.batches)?)?;
+        match self.place.is_full(file) {
+            true => self.close(),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     fn close(&mut self) -> Result<()> {
@@ -200,8 +221,8 @@ impl Whole<'_> {
     }
 
     fn finish(mut self) -> Result<Vec<StagedFile>> {
-        if self.sample.rows > 0 {
-            self.open(self.sample.rows)?;
+        if self.waiting.rows > 0 {
+            self.write_waiting(self.waiting.rows)?;
         }
         self.close()?;
         Ok(self.closed)

@@ -310,8 +310,7 @@ fn tell_plan(plan: &ContractPlan, options: &RunOptions<'_>) {
         streams: plan.streams,
         targets: plan.flows.iter().map(size).collect(),
     });
-    let not_promised = plan.abilities.not_promised.iter();
-    for note in plan.notes.iter().chain(not_promised) {
+    for note in &plan.notes {
         options.observer.notice(&Event::Note { text: note.clone() });
     }
 }

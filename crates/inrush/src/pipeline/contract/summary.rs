@@ -56,9 +56,7 @@ impl ContractSummary {
     /// The plan is made and the run is in the ledger.
     pub fn planned(&mut self, run: &PreparedRun) {
         self.phases.plan_s = self.started.elapsed().as_secs_f64();
-        let not_promised = run.plan.abilities.not_promised.iter();
-        self.notes
-            .extend(run.plan.notes.iter().chain(not_promised).cloned());
+        self.notes.extend(run.plan.notes.iter().cloned());
     }
 
     /// A stream came to its end.

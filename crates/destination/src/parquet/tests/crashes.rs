@@ -1,0 +1,254 @@
+//! Runs that are stopped, anywhere, and gone on with.
+
+use super::*;
+
+#[test]
+fn a_stopped_run_keeps_its_units() {
+    let lake = Lake::new();
+    let destination = lake.open();
+    let plan = plan(destination.as_ref(), "numbers", &NUMBERS, WriteMode::Create);
+    let run = destination
+        .begin(&new_run("key", None), std::slice::from_ref(&plan))
+        .unwrap();
+    fill(run.as_ref(), 0, &plan, &[numbers(0..3), numbers(3..6)]);
+    assert_eq!(run.staged_rows().unwrap(), [6]);
+    {
+        // One that is under way when the process ends.
+        let mut stream = run.open_stream().unwrap();
+        stream.begin_unit(0, "unfinished").unwrap();
+        stream.write(&numbers(0..20_000)).unwrap();
+    }
+    // Another process finds it held.
+    let other = lake.open();
+    let refused = other
+        .begin(&new_run("key", None), std::slice::from_ref(&plan))
+        .err()
+        .unwrap();
+    assert!(matches!(&refused, Error::Held { .. }));
+    assert!(
+        refused
+            .to_string()
+            .ends_with("is held by process 1 on host a"),
+        "{refused}"
+    );
+    drop(run);
+
+    let stopped = destination.runs(Some("key")).unwrap();
+    assert_eq!(stopped[0].record.state, RunState::Loading);
+    assert_eq!(stopped[0].units.len(), 2);
+    let id = stopped[0].record.run_id;
+    let mut run = destination
+        .begin(&new_run("key", Some(id)), std::slice::from_ref(&plan))
+        .unwrap();
+    assert_eq!(run.record().epoch, 2);
+    assert_eq!(run.kept(), [unit(&plan, 0, 3), unit(&plan, 1, 3)]);
+    let staged = all_files(&lake.path("_inrush/staging"));
+    assert_eq!(staged.len(), 4, "{staged:?}");
+    assert_eq!(
+        run.forget(&["numbers 1".to_owned(), "never".to_owned()])
+            .unwrap(),
+        ["numbers 1"]
+    );
+    assert_eq!(run.staged_rows().unwrap(), [3]);
+    let mut stream = run.open_stream().unwrap();
+    stream.begin_unit(0, "numbers 1").unwrap();
+    stream.write(&numbers(50..60)).unwrap();
+    stream.abort_unit().unwrap();
+    stream.begin_unit(0, "numbers 1").unwrap();
+    stream.write(&numbers(30..34)).unwrap();
+    stream.commit_unit(&unit(&plan, 1, 4)).unwrap();
+    drop(stream);
+    run.publish(&|_| {}).unwrap();
+    assert_eq!(
+        lake.rows("numbers", &numbers([]).schema()),
+        expected(&[numbers(0..3), numbers(30..34)])
+    );
+    assert_eq!(
+        all_files(&lake.path("_inrush/staging")),
+        Vec::<PathBuf>::new()
+    );
+}
+
+#[test]
+fn a_damaged_or_other_staging_is_not_kept() {
+    let lake = Lake::new();
+    let destination = lake.open();
+    let plan = plan(destination.as_ref(), "numbers", &NUMBERS, WriteMode::Create);
+    let run = destination
+        .begin(&new_run("key", None), std::slice::from_ref(&plan))
+        .unwrap();
+    fill(run.as_ref(), 0, &plan, &[numbers(0..3), numbers(3..6)]);
+    let id = run.record().run_id;
+    drop(run);
+    let files = all_files(&lake.path("_inrush/staging"));
+    let data = files
+        .iter()
+        .find(|path| path.extension().unwrap() == "staged")
+        .unwrap();
+    let path = lake.path("_inrush/staging").join(data);
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let run = destination
+        .begin(&new_run("key", Some(id)), std::slice::from_ref(&plan))
+        .unwrap();
+    assert_eq!(run.kept().len(), 1);
+    drop(run);
+    let reshaped = TargetPlan {
+        shape: "another".to_owned(),
+        ..plan
+    };
+    let run = destination
+        .begin(&new_run("key", Some(id)), &[reshaped])
+        .unwrap();
+    assert_eq!(run.kept(), []);
+}
+
+#[test]
+fn a_crash_at_any_step_of_publishing_is_gone_on_with() {
+    let schema = numbers([]).schema();
+    let steps = [
+        "begin",
+        "Under 1",
+        "Under 2",
+        "BeforeCommit 1",
+        "Committed 1",
+        "BeforeCommit 2",
+        "Committed 2",
+    ];
+    for mode in [WriteMode::Create, WriteMode::Append, WriteMode::Replace] {
+        for crash in steps {
+            let lake = Lake::new();
+            let destination = lake.open();
+            let plans =
+                ["left", "right"].map(|table| plan(destination.as_ref(), table, &NUMBERS, mode));
+            if mode != WriteMode::Create {
+                for plan in &plans {
+                    lake.load(plan, "before", &[numbers(0..2)]);
+                }
+            }
+            let run = destination.begin(&new_run("key", None), &plans).unwrap();
+            fill(run.as_ref(), 0, &plans[0], &[numbers(10..13)]);
+            fill(run.as_ref(), 1, &plans[1], &[numbers(20..23)]);
+            let id = run.record().run_id;
+            let counts = std::cell::RefCell::new(BTreeMap::<String, u32>::new());
+            let ended = catch_unwind(AssertUnwindSafe(|| {
+                assert_ne!(crash, "begin");
+                run.publish(&|step: PublishStep| {
+                    let mut counts = counts.borrow_mut();
+                    let count = counts.entry(format!("{step:?}")).or_default();
+                    *count += 1;
+                    assert_ne!(format!("{step:?} {count}"), crash);
+                })
+            }));
+            assert!(ended.is_err(), "{mode:?} {crash}");
+            drop(run);
+
+            let destination = lake.open();
+            let past = destination.runs(Some("key")).unwrap().remove(0);
+            let all = [numbers(10..13), numbers(20..23)].map(|new| match mode {
+                WriteMode::Append => expected(&[numbers(0..2), new]),
+                _ => expected(&[new]),
+            });
+            if crash == "Committed 2" {
+                assert_eq!(past.record.state, RunState::Switched, "{mode:?}");
+                assert_eq!(past.gone, Vec::<String>::new());
+                assert_eq!(past.units.len(), 2);
+            } else {
+                assert_eq!(past.record.state, RunState::Loading, "{mode:?} {crash}");
+                if crash == "Committed 1" {
+                    assert_eq!(lake.rows("left", &schema), all[0]);
+                    let refused = destination.discard(&past).unwrap_err();
+                    assert!(
+                        refused.to_string().contains("cannot be given up"),
+                        "{refused}"
+                    );
+                }
+            }
+            let run = destination
+                .begin(&new_run("key", Some(id)), &plans)
+                .unwrap();
+            assert_eq!(run.kept().len(), 2, "{mode:?} {crash}");
+            let published = run.publish(&|_| {}).unwrap();
+            assert_eq!(
+                published.rows,
+                all.each_ref().map(|rows| Some(rows.len() as u64))
+            );
+            assert!(run.is_switched().unwrap());
+            drop(run);
+            for (table, rows) in ["left", "right"].into_iter().zip(&all) {
+                assert_eq!(lake.rows(table, &schema), *rows, "{mode:?} {crash} {table}");
+            }
+            let past = destination.runs(Some("key")).unwrap().remove(0);
+            assert_eq!(past.record.state, RunState::Switched);
+            assert_eq!(
+                all_files(&lake.path("_inrush/staging")),
+                Vec::<PathBuf>::new()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_given_up_leaves_nothing() {
+    let lake = Lake::new();
+    let destination = lake.open();
+    let plan = plan(destination.as_ref(), "numbers", &NUMBERS, WriteMode::Create);
+    let run = destination
+        .begin(&new_run("key", None), std::slice::from_ref(&plan))
+        .unwrap();
+    fill(run.as_ref(), 0, &plan, &[numbers(0..3)]);
+    let past = |destination: &dyn Destination| -> PastRun {
+        destination.runs(Some("key")).unwrap().remove(0)
+    };
+    let held = destination
+        .discard(&past(destination.as_ref()))
+        .unwrap_err();
+    assert!(matches!(held, Error::Held { .. }));
+    drop(run);
+    destination.discard(&past(destination.as_ref())).unwrap();
+    let discarded = past(destination.as_ref());
+    assert_eq!(discarded.record.state, RunState::Discarded);
+    assert_eq!(discarded.units, []);
+    assert_eq!(
+        all_files(&lake.path("_inrush/staging")),
+        Vec::<PathBuf>::new()
+    );
+    let refused = destination
+        .begin(&new_run("key", Some(1)), std::slice::from_ref(&plan))
+        .err()
+        .unwrap();
+    assert!(
+        refused.to_string().contains("was given up meanwhile"),
+        "{refused}"
+    );
+    lake.load(&plan, "key", &[numbers(5..7)]);
+    assert_eq!(
+        lake.rows("numbers", &numbers([]).schema()),
+        expected(&[numbers(5..7)])
+    );
+}
+
+#[test]
+fn an_interrupted_run_ends_soon() {
+    let lake = Lake::new();
+    let destination = lake.open();
+    let plan = plan(destination.as_ref(), "numbers", &NUMBERS, WriteMode::Create);
+    let run = destination
+        .begin(&new_run("k", None), std::slice::from_ref(&plan))
+        .unwrap();
+    fill(run.as_ref(), 0, &plan, &[numbers(0..3)]);
+    let mut stream = run.open_stream().unwrap();
+    stream.begin_unit(0, "x").unwrap();
+    run.interrupt();
+    assert!(matches!(
+        stream.write(&numbers(0..1)).unwrap_err(),
+        Error::Interrupted
+    ));
+    stream.abort_unit().unwrap();
+    drop(stream);
+    assert!(matches!(
+        run.publish(&|_| {}).unwrap_err(),
+        Error::Interrupted
+    ));
+    assert!(!run.is_switched().unwrap());
+}
