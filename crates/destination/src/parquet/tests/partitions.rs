@@ -196,7 +196,7 @@ fn very_many_partitions_keep_all_rows() {
         .begin(&new_run("p", None), std::slice::from_ref(&plan))
         .unwrap();
     let mut stream = run.open_stream().unwrap();
-    let record = unit(&plan, 0, 0);
+    let record = unit(&plan, 0, 4 * rows as u64);
     stream.begin_unit(0, &record.key).unwrap();
     for batch in &batches {
         assert_eq!(stream.write(batch).unwrap(), []);
