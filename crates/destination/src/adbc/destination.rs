@@ -41,6 +41,8 @@ pub struct Shared {
     pub product: &'static str,
     /// Its ledger.
     pub ledger: Ledger,
+    /// Threads that a statement gets when it does not load, where that is set.
+    threads: Option<u64>,
     held: Mutex<HashSet<String>>,
     database: ManagedDatabase,
 }
@@ -49,6 +51,24 @@ impl Shared {
     /// A connection that an interrupt ends.
     pub fn session(&self, interrupt: &Arc<Interrupt>) -> Result<Session> {
         Session::open(&self.database, self.quirks, interrupt)
+    }
+
+    /// Lets streams load, one thread each.
+    pub fn one_thread(&self, session: &mut Session) -> Result<()> {
+        self.set_threads(session, 1)
+    }
+
+    /// Lets a statement have all threads again.
+    pub fn all_threads(&self, session: &mut Session) -> Result<()> {
+        self.set_threads(session, self.threads.unwrap_or(1))
+    }
+
+    fn set_threads(&self, session: &mut Session, threads: u64) -> Result<()> {
+        if let Some(setting) = self.quirks.threads {
+            let statement = format!("SET {setting} = {threads}");
+            session.run("cannot set how many threads there are", &statement)?;
+        }
+        Ok(())
     }
 }
 
@@ -178,14 +198,22 @@ impl AdbcDestination {
             Vendor::Postgres => "PostgreSQL",
             Vendor::Other => "this database",
         };
+        let mut control = Session::open(&database, quirks, &Arc::new(Interrupt::default()))?;
+        let threads = match quirks.threads {
+            Some(setting) => {
+                let statement = format!("SELECT current_setting('{setting}')");
+                control.number("cannot ask how many threads there are", &statement)?
+            }
+            None => None,
+        };
         let shared = Arc::new(Shared {
             quirks,
             product,
             ledger: Ledger::new(quirks, address.ledger_schema),
+            threads,
             held: Mutex::new(HashSet::new()),
             database,
         });
-        let mut control = shared.session(&Arc::new(Interrupt::default()))?;
         if quirks.vendor == Vendor::Other {
             understands_texts(&mut control, &vendor)?;
         }

@@ -18,6 +18,7 @@ pub fn publish(
     reached: &dyn Fn(PublishStep),
 ) -> Result<Published> {
     let shared = &run.shared;
+    shared.all_threads(session)?;
     if !shared.quirks.transactional_ddl {
         // Empty tables do no harm, and rows come with the transaction.
         for staging in &run.stagings {

@@ -55,6 +55,7 @@ impl Run {
         if transactional {
             session.commit("cannot begin the run")?;
         }
+        shared.one_thread(&mut session)?;
         Ok(Run {
             session: Mutex::new(session),
             interrupt,

@@ -1,6 +1,7 @@
 //! The way of one thread into staging: a connection of its own, and a transaction for each unit.
 
 use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
 
 use super::adapt::Adapter;
 use super::ingest::Ingest;
@@ -26,10 +27,8 @@ struct OpenUnit {
     target: usize,
     adapter: Adapter,
     ingest: Option<Ingest>,
-    /// Rows of the ingest under way.
-    ingest_rows: usize,
     sent: u64,
-    /// Rows that the driver counted so far, where it does.
+    /// Rows that the driver counted, where it does.
     counted: Option<u64>,
     /// Rows in staging before, where the driver does not count.
     before: u64,
@@ -49,36 +48,32 @@ impl<'a> Stream<'a> {
         &self.run.stagings[target]
     }
 
-    /// Sends rows, cut where the driver's own buffers end.
+    /// Sends rows. An ingest begins with the first of them.
     fn send(&mut self, batch: RecordBatch) -> Result<()> {
-        let quirks = self.run.shared.quirks;
         let unit = self.unit.as_mut().expect("a unit was begun");
-        let name = &self.run.stagings[unit.target].name;
-        let mut from = 0;
-        while from < batch.num_rows() {
-            let ingest = match &mut unit.ingest {
-                Some(ingest) => ingest,
-                none => {
-                    let interrupt = &self.run.interrupt;
-                    let schema = unit.adapter.schema();
-                    unit.ingest_rows = 0;
-                    none.insert(Ingest::begin(&mut self.session, interrupt, name, schema)?)
-                }
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        unit.sent += batch.num_rows() as u64;
+        let ingest = match &mut unit.ingest {
+            Some(ingest) => ingest,
+            none => {
+                let name = &self.run.stagings[unit.target].name;
+                let (interrupt, schema) = (&self.run.interrupt, unit.adapter.schema());
+                none.insert(Ingest::begin(&mut self.session, interrupt, name, schema)?)
+            }
+        };
+        ingest.push(&self.session, batch)
+    }
+
+    /// Ends the ingest under way.
+    fn finish(&mut self) -> Result<()> {
+        let unit = self.unit.as_mut().expect("a unit was begun");
+        if let Some(ingest) = unit.ingest.take() {
+            unit.counted = match self.run.shared.quirks.ingest_counts {
+                true => ingest.finish(&self.session)?,
+                false => ingest.finish(&self.session).map(|_| None)?,
             };
-            let room = quirks
-                .flush_rows
-                .map_or(usize::MAX, |rows| rows - unit.ingest_rows % rows);
-            let rows = room.min(batch.num_rows() - from);
-            if let Err(error) = ingest.push(&self.session, batch.slice(from, rows)) {
-                unit.ingest = None;
-                return Err(error);
-            }
-            from += rows;
-            unit.ingest_rows += rows;
-            unit.sent += rows as u64;
-            if quirks.ingest_rows == Some(unit.ingest_rows) {
-                finish(unit, &self.session)?;
-            }
         }
         Ok(())
     }
@@ -108,13 +103,12 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Ends the ingest under way.
-fn finish(unit: &mut OpenUnit, session: &Session) -> Result<()> {
-    if let Some(ingest) = unit.ingest.take() {
-        let counted = ingest.finish(session)?;
-        unit.counted = unit.counted.zip(counted).map(|(before, now)| before + now);
+fn unconverted(product: &str, error: &ArrowError) -> Error {
+    Error::Refused {
+        doing: format!("cannot convert rows for {product}"),
+        message: error.to_string(),
+        hint: None,
     }
-    Ok(())
 }
 
 impl UnitStream for Stream<'_> {
@@ -138,7 +132,6 @@ impl UnitStream for Stream<'_> {
             target,
             adapter: Adapter::new(&staging.plan.columns, ways, shared.product),
             ingest: None,
-            ingest_rows: 0,
             sent: 0,
             counted: shared.quirks.ingest_counts.then_some(0),
             before,
@@ -148,18 +141,14 @@ impl UnitStream for Stream<'_> {
 
     fn write(&mut self, batch: &RecordBatch) -> Result<Vec<Misfit>> {
         let unit = self.unit.as_ref().expect("a unit was begun");
-        let adapted = unit.adapter.adapt(batch).map_err(|error| Error::Refused {
-            doing: format!("cannot convert rows for {}", self.run.shared.product),
-            message: error.to_string(),
-            hint: None,
-        })?;
+        let adapted = unit.adapter.adapt(batch);
+        let adapted = adapted.map_err(|error| unconverted(self.run.shared.product, &error))?;
         self.send(adapted.batch)?;
         Ok(adapted.misfits)
     }
 
     fn commit_unit(&mut self, record: &UnitRecord) -> Result<u64> {
-        let unit = self.unit.as_mut().expect("a unit was begun");
-        finish(unit, &self.session)?;
+        self.finish()?;
         let counted = self.counted()?;
         if counted != record.rows_loaded {
             return Err(Error::Count {
