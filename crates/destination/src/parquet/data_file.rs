@@ -1,6 +1,7 @@
 //! One file of rows, from its first row group to what its end says of it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,15 +22,9 @@ use crate::error::{Error, Result};
 
 /// A file that is being written.
 pub(super) struct DataFile {
-    writer: ArrowWriter<File>,
-    file: File,
+    writer: ArrowWriter<Sink>,
     path: PathBuf,
-    /// Bytes that the system was asked to begin with.
-    begun: u64,
 }
-
-/// Bytes after which the system shall begin to write them to the disk.
-const WRITE_BACK_BYTES: u64 = 4 << 20;
 
 impl DataFile {
     /// Begins it; `sample` has the first rows, of `rows` in a row group.
@@ -40,11 +35,10 @@ impl DataFile {
         sample: &[RecordBatch],
         rows: usize,
     ) -> Result<DataFile> {
-        let file = File::create_new(&path).map_err(failed("cannot write", &path))?;
-        let second = file.try_clone().map_err(failed("cannot write", &path))?;
+        let sink = Sink::create(&path).map_err(failed("cannot write", &path))?;
         let properties = properties(layout, options, sample, rows);
         let writer = ArrowWriter::try_new_with_options(
-            second,
+            sink,
             Arc::clone(&layout.arrow),
             ArrowWriterOptions::new()
                 .with_properties(properties)
@@ -53,48 +47,21 @@ impl DataFile {
                 .with_skip_arrow_metadata(true),
         )
         .map_err(|error| refused(&path, error))?;
-        Ok(DataFile {
-            writer,
-            file,
-            path,
-            begun: 0,
-        })
+        Ok(DataFile { writer, path })
     }
 
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.writer
             .write(batch)
-            .map_err(|error| refused(&self.path, error))?;
-        self.begin_write_back();
-        Ok(())
+            .map_err(|error| refused(&self.path, error))
     }
 
-    /// Has the disk work while rows are encoded, so that little is left for the end to wait for.
-    fn begin_write_back(&mut self) {
-        let written = self.bytes_written();
-        let length = written - self.begun;
-        if length < WRITE_BACK_BYTES {
-            return;
-        }
-        // SAFETY: the call takes numbers only, and the file is open. It is advice: that the bytes last is
-        // what `close` sees to, which also tells of errors.
-        unsafe {
-            libc::sync_file_range(
-                self.file.as_raw_fd(),
-                self.begun as i64,
-                length as i64,
-                libc::SYNC_FILE_RANGE_WRITE,
-            );
-        }
-        self.begun = written;
-    }
-
-    /// Ends the row group.
-    pub(super) fn flush(&mut self) -> Result<()> {
+    /// Ends the row group, and gives the file's handle back until more is written.
+    pub(super) fn rest(&mut self) -> Result<()> {
         self.writer
             .flush()
             .map_err(|error| refused(&self.path, error))?;
-        self.begin_write_back();
+        self.writer.inner_mut().file = None;
         Ok(())
     }
 
@@ -108,20 +75,78 @@ impl DataFile {
         self.writer
             .close()
             .map_err(|error| refused(&self.path, error))?;
-        self.file
-            .sync_all()
+        File::open(&self.path)
+            .and_then(|file| file.sync_all())
             .map_err(failed("cannot make lasting", &self.path))?;
         measure(&self.path)
     }
 
     /// Ends it at once and removes it.
     pub(super) fn discard(self) -> Result<()> {
-        let DataFile {
-            writer, file, path, ..
-        } = self;
+        let DataFile { writer, path } = self;
         drop(writer);
-        drop(file);
         fs::remove_file(&path).map_err(failed("cannot remove", &path))
+    }
+}
+
+/// Bytes after which the system shall begin to write them to the disk.
+const WRITE_BACK_BYTES: u64 = 4 << 20;
+
+/// Where the bytes go: a file that is opened again where it has rested.
+struct Sink {
+    path: PathBuf,
+    file: Option<File>,
+    written: u64,
+    /// Bytes that the system was asked to begin with.
+    begun: u64,
+}
+
+impl Sink {
+    fn create(path: &Path) -> io::Result<Sink> {
+        Ok(Sink {
+            path: path.to_owned(),
+            file: Some(File::create_new(path)?),
+            written: 0,
+            begun: 0,
+        })
+    }
+
+    /// Has the disk work while rows are encoded, so that little is left for the end to wait for.
+    fn begin_write_back(&mut self) {
+        let length = self.written - self.begun;
+        if length < WRITE_BACK_BYTES {
+            return;
+        }
+        if let Some(file) = &self.file {
+            // SAFETY: the call takes numbers only, and the file is open. It is advice: that the bytes
+            // last is what `DataFile::close` sees to, which also tells of errors.
+            unsafe {
+                libc::sync_file_range(
+                    file.as_raw_fd(),
+                    self.begun as i64,
+                    length as i64,
+                    libc::SYNC_FILE_RANGE_WRITE,
+                );
+            }
+        }
+        self.begun = self.written;
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(OpenOptions::new().append(true).open(&self.path)?),
+        };
+        let count = file.write(bytes)?;
+        self.written += count as u64;
+        self.begin_write_back();
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -7,7 +7,6 @@ use super::lock::Lock;
 use super::options::Options;
 use super::run::{Run, remove_staging};
 use super::table::Table;
-use super::unit_writer::WAITING_BYTES_MAX;
 use super::{names, types};
 use crate::abilities::{Abilities, PublishedTogether, Streams};
 use crate::address::Address;
@@ -49,7 +48,7 @@ impl ParquetFolder {
             user_sql: false,
             unit_bytes: UNIT_BYTES,
             batch_rows: 1024,
-            stream_buffer_bytes: (options.row_group_bytes_max + WAITING_BYTES_MAX) as u64,
+            stream_buffer_bytes: (options.row_group_bytes_max + options.partition_buffer_bytes) as u64,
             not_promised: vec![
                 "tables are exchanged one after the other: a reader of several may see the new rows of one and \
                  the old ones of another for a moment"

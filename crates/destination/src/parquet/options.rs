@@ -8,13 +8,14 @@ use parquet::file::properties::EnabledStatistics;
 use crate::error::{Error, Result};
 
 /// The names that are understood.
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 10] = [
     "bloom_filters",
     "codec",
     "dictionary",
     "encodings",
     "file_bytes_max",
     "level",
+    "partition_buffer_bytes",
     "row_group_bytes_max",
     "row_group_rows",
     "statistics",
@@ -24,7 +25,10 @@ const KNOWN: [&str; 9] = [
 /// disk has its part early: for lineitem, files are 0.5 % larger than with four times as many.
 const ROW_GROUP_ROWS: usize = 1 << 18;
 /// A row group is kept in memory, encoded, until it is whole.
-const ROW_GROUP_BYTES_MAX: usize = 128 << 20;
+const ROW_GROUP_BYTES_MAX: usize = 64 << 20;
+
+/// Rows of partitions wait in so much of a stream's memory until their row groups are worth it.
+const PARTITION_BUFFER_BYTES: usize = 128 << 20;
 
 /// How integers and texts that repeat too little for a dictionary are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +49,7 @@ pub(super) struct Options {
     pub(super) bloom_filters: BTreeSet<String>,
     pub(super) row_group_rows: usize,
     pub(super) row_group_bytes_max: usize,
+    pub(super) partition_buffer_bytes: usize,
     pub(super) file_bytes_max: Option<u64>,
 }
 
@@ -103,6 +108,8 @@ impl Options {
                 .map_or(ROW_GROUP_ROWS, |rows| rows as usize),
             row_group_bytes_max: count("row_group_bytes_max", 1 << 16, 2 << 30)?
                 .map_or(ROW_GROUP_BYTES_MAX, |bytes| bytes as usize),
+            partition_buffer_bytes: count("partition_buffer_bytes", 1 << 16, 1 << 40)?
+                .map_or(PARTITION_BUFFER_BYTES, |bytes| bytes as usize),
             file_bytes_max: count("file_bytes_max", 1 << 16, i64::MAX as u64)?,
         })
     }
@@ -203,6 +210,7 @@ mod tests {
                 bloom_filters: ["a".to_owned(), "b".to_owned()].into(),
                 row_group_rows: 1000,
                 row_group_bytes_max: ROW_GROUP_BYTES_MAX,
+                partition_buffer_bytes: PARTITION_BUFFER_BYTES,
                 file_bytes_max: Some(1_000_000),
             }
         );

@@ -112,7 +112,7 @@ impl UnitStream for Stream<'_> {
             let rows = layout.project(&fit)?;
             match &mut unit.writer {
                 UnitWriter::Whole(whole) => whole.write(rows)?,
-                UnitWriter::Parted(parted) => parted.write(rows, folders)?,
+                UnitWriter::Parted(parted) => parted.write(rows, &folders)?,
             }
         }
         Ok(misfits)

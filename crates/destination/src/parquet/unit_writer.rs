@@ -1,18 +1,19 @@
 //! Rows of one unit on their way into files.
 //!
 //! Without partitions there is one file at a time, and its row group is encoded while rows come. With
-//! partitions rows wait in memory, sorted by their folders, and one row group is encoded at a time: the
-//! largest, whenever all that wait have reached their limit. So memory does not grow with the number of
-//! partitions; the row groups get smaller instead.
+//! partitions rows wait in memory, and one row group is encoded at a time: those of the largest
+//! partitions, whenever all that wait have reached their limit. So memory does not grow with the number
+//! of partitions; the row groups get smaller instead.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use arrow_select::concat::concat_batches;
-use arrow_select::interleave::interleave;
+use arrow_select::interleave::interleave_record_batch;
 
 use super::data_file::DataFile;
 use super::encoding::{SAMPLE_BYTES, SAMPLE_ROWS};
@@ -21,18 +22,13 @@ use super::ledger::{STAGED, StagedFile};
 use super::options::Options;
 use crate::error::{Error, Result};
 
-/// Bytes of rows that wait for their partitions' row groups.
-pub(super) const WAITING_BYTES_MAX: usize = 64 << 20;
 /// Rows that are written together, at least.
 const GATHERED_ROWS: usize = 4096;
 /// Bytes of memory that they may hold meanwhile.
 const GATHERED_BYTES: usize = 4 << 20;
-/// Rows that are sorted into partitions together: fewer make many small copies.
-const SORTED_ROWS: usize = 32_768;
-/// Bytes of them.
-const SORTED_BYTES: usize = 16 << 20;
-/// Files that a unit keeps open. Partitions beyond them get a second file when rows come again.
-const OPEN_FILES_MAX: usize = 48;
+/// Files of a unit that are not ended: each keeps some kilobytes. Partitions beyond them get a second file
+/// when rows come again.
+const OPEN_FILES_MAX: usize = 4096;
 
 /// Where the files of a unit go.
 pub(super) struct Place<'a> {
@@ -67,7 +63,7 @@ pub(super) enum UnitWriter<'a> {
     /// Into one file after the other.
     Whole(Box<Whole<'a>>),
     /// Into partitions.
-    Parted(Parted<'a>),
+    Parted(Box<Parted<'a>>),
 }
 
 impl<'a> UnitWriter<'a> {
@@ -79,17 +75,17 @@ impl<'a> UnitWriter<'a> {
                 open: None,
                 closed: Vec::new(),
             })),
-            false => UnitWriter::Parted(Parted {
+            false => UnitWriter::Parted(Box::new(Parted {
                 place,
-                unsorted: Vec::new(),
-                unsorted_rows: 0,
-                unsorted_bytes: 0,
+                came: Waiting::default(),
+                partitions_of: Vec::new(),
+                batches: Vec::new(),
+                bytes: 0,
                 partitions: Vec::new(),
-                waiting_bytes: 0,
                 open_files: 0,
                 clock: 0,
                 closed: Vec::new(),
-            }),
+            })),
         }
     }
 
@@ -232,104 +228,119 @@ impl Whole<'_> {
 /// Rows on their way into partitions.
 pub(super) struct Parted<'a> {
     place: Place<'a>,
-    /// Batches with the partition of each row.
-    unsorted: Vec<(RecordBatch, Vec<u32>)>,
-    unsorted_rows: usize,
-    unsorted_bytes: usize,
+    /// Batches that came, with the partition of each row.
+    came: Waiting,
+    partitions_of: Vec<u32>,
+    /// Rows that wait for their row groups, in batches of their own memory.
+    batches: Vec<RecordBatch>,
+    bytes: usize,
     /// By their numbers.
     partitions: Vec<Partition>,
-    waiting_bytes: usize,
     open_files: usize,
     /// Counts what is written, to know which file was idle the longest.
     clock: u64,
     closed: Vec<(u32, StagedFile)>,
 }
 
-/// A partition, and its rows that wait.
+/// A partition, and where its rows wait: the batch, and the row in it.
 #[derive(Default)]
 struct Partition {
-    waiting: Vec<RecordBatch>,
-    rows: usize,
-    bytes: usize,
+    rows: Vec<(u32, u32)>,
     open: Option<(String, DataFile)>,
     used: u64,
 }
 
 impl Parted<'_> {
     /// Takes rows, with the partition of each.
-    pub(super) fn write(&mut self, batch: RecordBatch, partitions: Vec<u32>) -> Result<()> {
-        self.unsorted_rows += batch.num_rows();
-        self.unsorted_bytes += batch.get_array_memory_size();
-        self.unsorted.push((batch, partitions));
-        if self.unsorted_rows >= SORTED_ROWS || self.unsorted_bytes >= SORTED_BYTES {
-            self.sort()?;
-        }
-        Ok(())
-    }
-
-    /// Gives all rows to their partitions.
-    fn sort(&mut self) -> Result<()> {
-        let unsorted = std::mem::take(&mut self.unsorted);
-        self.unsorted_rows = 0;
-        self.unsorted_bytes = 0;
-        let mut rows_of: Vec<(u32, usize, usize)> = Vec::new();
-        for (place, (_, partitions)) in unsorted.iter().enumerate() {
-            for (row, partition) in partitions.iter().enumerate() {
-                rows_of.push((*partition, place, row));
-            }
-        }
-        // Rows of a partition stay in their order.
-        rows_of.sort_by_key(|(partition, _, _)| *partition);
-        let columns: Vec<Vec<&dyn Array>> = (0..self.place.layout.arrow.fields().len())
-            .map(|column| {
-                unsorted
-                    .iter()
-                    .map(|(batch, _)| batch.column(column).as_ref())
-                    .collect()
-            })
-            .collect();
-        for rows in rows_of.chunk_by(|left, right| left.0 == right.0) {
-            let places: Vec<(usize, usize)> =
-                rows.iter().map(|(_, place, row)| (*place, *row)).collect();
-            let arrays = columns
-                .iter()
-                .map(|arrays| interleave(arrays, &places).map(compact))
-                .collect::<std::result::Result<Vec<ArrayRef>, _>>()
-                .and_then(|arrays| RecordBatch::try_new(self.place.layout.arrow.clone(), arrays))
-                .map_err(|error| Error::Refused {
-                    doing: "sorting rows into partitions".to_owned(),
-                    message: error.to_string(),
-                    hint: None,
-                })?;
-            self.wait(rows[0].0, arrays)?;
-        }
-        while self.waiting_bytes > WAITING_BYTES_MAX {
-            let largest = (0..self.partitions.len())
-                .max_by_key(|number| self.partitions[*number].bytes)
-                .unwrap_or_default();
-            self.write_group(largest)?;
-        }
-        Ok(())
-    }
-
-    fn wait(&mut self, number: u32, batch: RecordBatch) -> Result<()> {
-        let number = number as usize;
-        if number >= self.partitions.len() {
-            self.partitions.resize_with(number + 1, Partition::default);
-        }
-        let bytes = batch.get_array_memory_size();
-        let partition = &mut self.partitions[number];
-        partition.rows += batch.num_rows();
-        partition.bytes += bytes;
-        partition.waiting.push(batch);
-        self.waiting_bytes += bytes;
-        match partition.rows >= self.place.options.row_group_rows {
-            true => self.write_group(number),
+    pub(super) fn write(&mut self, batch: RecordBatch, partitions: &[u32]) -> Result<()> {
+        self.came.push(batch);
+        self.partitions_of.extend_from_slice(partitions);
+        match self.came.rows >= GATHERED_ROWS || self.came.bytes >= GATHERED_BYTES {
+            true => self.gather(),
             false => Ok(()),
         }
     }
 
-    /// Writes what waits for a partition as a row group.
+    /// Lets what came wait; where that is too much, the larger part is written.
+    fn gather(&mut self) -> Result<()> {
+        let came = std::mem::take(&mut self.came);
+        let partitions_of = std::mem::take(&mut self.partitions_of);
+        let batch = gathered(&self.place.layout.arrow, came.batches)?;
+        let number = self.keep(batch)?;
+        for (row, partition) in partitions_of.iter().enumerate() {
+            let partition = *partition as usize;
+            if partition >= self.partitions.len() {
+                self.partitions
+                    .resize_with(partition + 1, Partition::default);
+            }
+            self.partitions[partition].rows.push((number, row as u32));
+        }
+        match self.bytes > self.place.options.partition_buffer_bytes {
+            true => self.make_room(),
+            false => Ok(()),
+        }
+    }
+
+    /// Keeps a batch without what it shares with others, and returns its number.
+    fn keep(&mut self, batch: RecordBatch) -> Result<u32> {
+        let columns = batch.columns().iter().map(compact).collect();
+        let batch = RecordBatch::try_new(batch.schema(), columns).map_err(sorting)?;
+        self.bytes += batch.get_array_memory_size() + batch.num_rows() * size_of::<(u32, u32)>();
+        self.batches.push(batch);
+        // Batches have 4,096 rows and more, or megabytes.
+        Ok((self.batches.len() - 1) as u32)
+    }
+
+    /// Writes the largest partitions, half of all rows, and moves the others together.
+    fn make_room(&mut self) -> Result<()> {
+        let mut numbers: Vec<usize> = (0..self.partitions.len())
+            .filter(|number| !self.partitions[*number].rows.is_empty())
+            .collect();
+        numbers.sort_by_key(|number| std::cmp::Reverse(self.partitions[*number].rows.len()));
+        let rows = |number: &usize| self.partitions[*number].rows.len();
+        let all: usize = numbers.iter().map(rows).sum();
+        let mut written = 0;
+        let mut stays = Vec::new();
+        for number in numbers {
+            if written * 2 < all {
+                written += self.partitions[number].rows.len();
+                self.write_group(number)?;
+            } else {
+                stays.push(number);
+            }
+        }
+        let old = std::mem::take(&mut self.batches);
+        self.bytes = 0;
+        let mut places: Vec<(u32, u32)> = Vec::new();
+        let mut owners: Vec<usize> = Vec::new();
+        for number in stays {
+            let rows = std::mem::take(&mut self.partitions[number].rows);
+            owners.resize(owners.len() + rows.len(), number);
+            places.extend(rows);
+        }
+        for (places, owners) in places
+            .chunks(GATHERED_ROWS)
+            .zip(owners.chunks(GATHERED_ROWS))
+        {
+            let batch = self.picked(&old, places)?;
+            let batch = self.keep(batch)?;
+            for (row, owner) in owners.iter().enumerate() {
+                self.partitions[*owner].rows.push((batch, row as u32));
+            }
+        }
+        Ok(())
+    }
+
+    fn picked(&self, batches: &[RecordBatch], places: &[(u32, u32)]) -> Result<RecordBatch> {
+        let places: Vec<(usize, usize)> = places
+            .iter()
+            .map(|(batch, row)| (*batch as usize, *row as usize))
+            .collect();
+        let batches: Vec<&RecordBatch> = batches.iter().collect();
+        interleave_record_batch(&batches, &places).map_err(sorting)
+    }
+
+    /// Writes what waits for a partition as row groups.
     fn write_group(&mut self, number: usize) -> Result<()> {
         if self.partitions[number].open.is_none() && self.open_files >= OPEN_FILES_MAX {
             let idle = (0..self.partitions.len())
@@ -340,26 +351,29 @@ impl Parted<'_> {
             }
         }
         self.clock += 1;
+        let places = std::mem::take(&mut self.partitions[number].rows);
+        for rows in places.chunks(SAMPLE_ROWS) {
+            let batch = self.picked(&self.batches, rows)?;
+            let partition = &mut self.partitions[number];
+            let (_, file) = match &mut partition.open {
+                Some(open) => open,
+                closed => {
+                    self.open_files += 1;
+                    let sample = std::slice::from_ref(&batch);
+                    closed.insert(self.place.create(sample, places.len())?)
+                }
+            };
+            file.write(&batch)?;
+        }
         let partition = &mut self.partitions[number];
-        let waiting = std::mem::take(&mut partition.waiting);
-        let rows = std::mem::take(&mut partition.rows);
-        self.waiting_bytes -= std::mem::take(&mut partition.bytes);
         partition.used = self.clock;
-        let (_, file) = match &mut partition.open {
-            Some(open) => open,
-            closed => {
-                self.open_files += 1;
-                closed.insert(self.place.create(sample(&waiting), rows)?)
+        if let Some((_, file)) = &mut partition.open {
+            file.rest()?;
+            if self.place.is_full(file) {
+                self.close(number)?;
             }
-        };
-        for batch in &waiting {
-            file.write(batch)?;
         }
-        file.flush()?;
-        match self.place.is_full(file) {
-            true => self.close(number),
-            false => Ok(()),
-        }
+        Ok(())
     }
 
     fn close(&mut self, number: usize) -> Result<()> {
@@ -380,9 +394,11 @@ impl Parted<'_> {
     }
 
     fn finish(mut self, name: &dyn Fn(u32) -> String) -> Result<Vec<StagedFile>> {
-        self.sort()?;
+        if self.came.rows > 0 {
+            self.gather()?;
+        }
         for number in 0..self.partitions.len() {
-            if self.partitions[number].rows > 0 {
+            if !self.partitions[number].rows.is_empty() {
                 self.write_group(number)?;
             }
             self.close(number)?;
@@ -398,21 +414,19 @@ impl Parted<'_> {
     }
 }
 
-/// As many batches as a sample has.
-fn sample(batches: &[RecordBatch]) -> &[RecordBatch] {
-    let mut rows = 0;
-    let end = batches.iter().position(|batch| {
-        rows += batch.num_rows();
-        rows >= SAMPLE_ROWS
-    });
-    &batches[..end.map_or(batches.len(), |place| place + 1)]
+fn sorting(error: ArrowError) -> Error {
+    Error::Refused {
+        doing: "sorting rows into partitions".to_owned(),
+        message: error.to_string(),
+        hint: None,
+    }
 }
 
 /// Without what it shares with rows of other partitions, which would stay in memory with it.
-fn compact(array: ArrayRef) -> ArrayRef {
+fn compact(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
-        DataType::Utf8View => std::sync::Arc::new(array.as_string_view().gc()),
-        DataType::BinaryView => std::sync::Arc::new(array.as_binary_view().gc()),
-        _ => array,
+        DataType::Utf8View => Arc::new(array.as_string_view().gc()),
+        DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+        _ => array.clone(),
     }
 }

@@ -167,7 +167,7 @@ fn values_that_cannot_be_folders_come_back() {
 
 #[test]
 fn very_many_partitions_keep_all_rows() {
-    let lake = Lake::with(&[("row_group_rows", "7")]);
+    let lake = Lake::with(&[("row_group_rows", "7"), ("partition_buffer_bytes", "65536")]);
     let destination = lake.open();
     let plan = TargetPlan {
         partition_by: vec!["k".to_owned()],
