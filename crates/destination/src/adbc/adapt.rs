@@ -119,7 +119,7 @@ impl Adapter {
             let day = days.value(row);
             let is_infinite = day == i32::MIN || day == i32::MAX;
             if !is_plain(day) && (infinities.is_none() || !is_infinite) {
-                miss(row, self.no_counterpart(is_infinite));
+                miss(row, self.no_counterpart(is_infinite, infinities.is_some()));
             }
         }
         Arc::new(days.unary::<_, Date32Type>(|day| match day {
@@ -147,7 +147,7 @@ impl Adapter {
             // Without infinities the last microsecond of 64 bits is a timestamp like all others.
             let fits = is_plain(number) || (number == i64::MAX && infinities.is_none());
             if !fits && (infinities.is_none() || !is_infinite) {
-                miss(row, self.no_counterpart(is_infinite));
+                miss(row, self.no_counterpart(is_infinite, infinities.is_some()));
             }
         }
         let (low, high) = infinities.unwrap_or((0, 0));
@@ -160,15 +160,19 @@ impl Adapter {
         Arc::new(mapped.with_data_type(column.data_type().clone()))
     }
 
-    fn no_counterpart(&self, is_infinite: bool) -> String {
-        match is_infinite {
-            true => format!(
-                "is not taken by the driver of {}: make it NULL with a null marker, or a date far away",
-                self.product
+    /// A database that has infinities takes all of its values; else the driver is at fault.
+    fn no_counterpart(&self, is_infinite: bool, has_infinities: bool) -> String {
+        let product = self.product;
+        match (is_infinite, has_infinities) {
+            (_, true) => {
+                format!("is past the end of what {product} holds: mend it, or load it as text")
+            }
+            (true, false) => format!(
+                "is not taken by the driver of {product}: make it NULL with a null marker, or a date far \
+                 away, or load it as text"
             ),
-            false => format!(
-                "is past the end of what {} holds: mend it, or load it as text",
-                self.product
+            (false, false) => format!(
+                "is past the end of what the driver of {product} takes: mend it, or load it as text"
             ),
         }
     }
@@ -317,4 +321,125 @@ fn text(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         }
     }
     Ok(Arc::new(texts.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adbc::carry::carried;
+    use crate::adbc::quirks::Vendor;
+    use crate::column_type::{ColumnType, interval_fields};
+    use arrow_array::{
+        Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, StringArray,
+        TimestampMicrosecondArray,
+    };
+    use inrush_wire::timestamp::{INFINITY, MAX, MIN, MINUS_INFINITY};
+
+    fn adapted(vendor: Vendor, column_type: ColumnType, values: ArrayRef) -> Adapted {
+        let way = carried(vendor, &column_type).expect("a way").way;
+        let column = ColumnPlan {
+            name: "a".to_owned(),
+            sql: String::new(),
+            column_type,
+            nullable: true,
+        };
+        let batch = RecordBatch::try_from_iter_with_nullable([("a", values, true)]).expect("one");
+        let adapter = Adapter::new(&[column], vec![way], "X");
+        adapter.adapt(&batch).expect("adapted")
+    }
+
+    fn places(adapted: &Adapted) -> Vec<usize> {
+        adapted.misfits.iter().map(|misfit| misfit.row).collect()
+    }
+
+    const TIMESTAMP: ColumnType = ColumnType::Timestamp { fraction_digits: 6 };
+
+    #[test]
+    fn infinities_get_the_numbers_of_duckdb() {
+        let numbers = [
+            Some(MIN),
+            Some(INFINITY),
+            None,
+            Some(MAX),
+            Some(i64::MAX),
+            Some(MINUS_INFINITY),
+        ];
+        let values = Arc::new(TimestampMicrosecondArray::from(numbers.to_vec()));
+        let result = adapted(Vendor::DuckDb, TIMESTAMP, values);
+        assert_eq!(places(&result), [3, 4]);
+        let kept =
+            TimestampMicrosecondArray::from(vec![Some(MIN), Some(i64::MAX), None, Some(-i64::MAX)]);
+        assert_eq!(result.batch.column(0).as_ref(), &kept as &dyn Array);
+
+        let days = [
+            Some(0),
+            Some(i32::MIN),
+            None,
+            Some(-i32::MAX),
+            Some(i32::MAX),
+        ];
+        let values = Arc::new(Date32Array::from(days.to_vec()));
+        let result = adapted(Vendor::DuckDb, ColumnType::Date, values);
+        assert_eq!(places(&result), [3]);
+        let kept = Date32Array::from(vec![Some(0), Some(-i32::MAX), None, Some(i32::MAX)]);
+        assert_eq!(result.batch.column(0).as_ref(), &kept as &dyn Array);
+    }
+
+    #[test]
+    fn a_driver_without_infinities_takes_none() {
+        let numbers = vec![INFINITY, MINUS_INFINITY, MAX, i64::MAX, 0];
+        let values = Arc::new(TimestampMicrosecondArray::from(numbers));
+        assert_eq!(
+            places(&adapted(Vendor::Postgres, TIMESTAMP, values)),
+            [0, 1, 2]
+        );
+        let values = Arc::new(Date32Array::from(vec![i32::MIN, i32::MAX, 0]));
+        assert_eq!(
+            places(&adapted(Vendor::Postgres, ColumnType::Date, values)),
+            [0, 1]
+        );
+    }
+
+    #[test]
+    fn intervals_past_292_years_are_misfits() {
+        let parts: Vec<ArrayRef> = vec![
+            Arc::new(Int32Array::from(vec![1, 2])),
+            Arc::new(Int32Array::from(vec![3, 4])),
+            Arc::new(Int64Array::from(vec![5, i64::MAX])),
+        ];
+        let values = Arc::new(StructArray::new(interval_fields(), parts, None));
+        let column_type = ColumnType::Interval {
+            fraction_digits: 6,
+            has_infinity: false,
+        };
+        let result = adapted(Vendor::DuckDb, column_type, values);
+        assert_eq!(places(&result), [1]);
+        let kept = IntervalMonthDayNanoArray::from(vec![IntervalMonthDayNano::new(1, 3, 5_000)]);
+        assert_eq!(result.batch.column(0).as_ref(), &kept as &dyn Array);
+    }
+
+    #[test]
+    fn sqlite_gets_text_and_no_nan() {
+        let values = Arc::new(Float64Array::from(vec![Some(1.5), Some(f64::NAN), None]));
+        let result = adapted(Vendor::Sqlite, ColumnType::Float64, values);
+        assert_eq!(places(&result), [1]);
+        assert_eq!(result.batch.num_rows(), 2);
+        let values = Decimal128Array::from(vec![Some(-5), None, Some(12_345)]);
+        let values = Arc::new(values.with_precision_and_scale(9, 2).expect("a precision"));
+        let column_type = ColumnType::Decimal {
+            precision: 9,
+            scale: 2,
+        };
+        let result = adapted(Vendor::Sqlite, column_type, values);
+        let kept = StringArray::from(vec![Some("-0.05"), None, Some("123.45")]);
+        assert_eq!(result.batch.column(0).as_ref(), &kept as &dyn Array);
+    }
+
+    #[test]
+    fn what_needs_nothing_is_not_copied() {
+        let values: ArrayRef =
+            Arc::new(TimestampMicrosecondArray::from(vec![MIN, 0, i64::MAX - 1]));
+        let result = adapted(Vendor::DuckDb, TIMESTAMP, values.clone());
+        assert!(Arc::ptr_eq(result.batch.column(0), &values));
+    }
 }

@@ -57,6 +57,8 @@ impl Ingest {
             Ok(()) => Ok(()),
             Err(Abandoned) => Err(match self.join() {
                 Err(error) => session.refused(DOING, &error),
+                // DuckDB takes the error of a reader for the end of its rows.
+                Ok(_) if session.is_interrupted() => Error::Interrupted,
                 Ok(_) => Error::Refused {
                     doing: DOING.to_owned(),
                     message: "the driver stopped before all rows were sent".to_owned(),
@@ -72,6 +74,9 @@ impl Ingest {
         let counted = self
             .join()
             .map_err(|error| session.refused(DOING, &error))?;
+        if session.is_interrupted() {
+            return Err(Error::Interrupted);
+        }
         Ok(counted.and_then(|rows| u64::try_from(rows).ok()))
     }
 

@@ -147,6 +147,11 @@ impl Session {
         Ok(statement)
     }
 
+    /// Whether it was asked to end.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt.is_raised()
+    }
+
     /// What the driver said, as an error of ours.
     pub fn refused(&self, doing: &str, error: &AdbcError) -> Error {
         refused(&self.interrupt, doing, error)

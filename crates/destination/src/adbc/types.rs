@@ -305,3 +305,116 @@ fn of_sqlite(sql: &str) -> Option<ColumnType> {
         (None, _) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sql(vendor: Vendor, type_name: &str) -> Option<String> {
+        resolve(vendor, "X", type_name)
+            .ok()
+            .map(|resolved| resolved.sql)
+    }
+
+    #[test]
+    fn types_are_written_as_the_database_does() {
+        use Vendor::{DuckDb, Other, Postgres, Sqlite};
+        let cases = [
+            (DuckDb, "real", Some("FLOAT")),
+            (DuckDb, "float", Some("DOUBLE")),
+            (DuckDb, "timestamp(3)", Some("TIMESTAMP")),
+            (DuckDb, "numeric(15, 2)", Some("DECIMAL(15,2)")),
+            (DuckDb, "numeric", None),
+            (DuckDb, "numeric(39,2)", None),
+            (DuckDb, "text; drop table x", None),
+            (Sqlite, "numeric(15,2)", Some("DECIMAL_TEXT(15,2)")),
+            (Sqlite, "numeric", Some("DECIMAL_TEXT")),
+            (Sqlite, "boolean", Some("BOOLEAN")),
+            (Postgres, "jsonb", Some("jsonb")),
+            (Postgres, "char(3)", Some("character(3)")),
+            (Postgres, "numeric(100,2)", Some("numeric(100,2)")),
+            (Other, "uuid", None),
+            (Other, "date", Some("DATE")),
+        ];
+        for (vendor, type_name, expected) in cases {
+            assert_eq!(
+                sql(vendor, type_name).as_deref(),
+                expected,
+                "{vendor:?} {type_name}"
+            );
+        }
+    }
+
+    #[test]
+    fn refusals_say_what_to_write() {
+        let refused = resolve(Vendor::DuckDb, "DuckDB", "numeric").expect_err("it rounds");
+        assert!(refused.to_string().contains("DECIMAL(18,3)"));
+        assert!(refused.hint().expect("a hint").contains("numeric(38,10)"));
+    }
+
+    #[test]
+    fn columns_of_duckdb_are_understood() {
+        let of = |sql| of_column(Vendor::DuckDb, sql);
+        assert_eq!(of("FLOAT"), Some(ColumnType::Float32));
+        assert_eq!(
+            of("DECIMAL(18,3)"),
+            Some(ColumnType::Decimal {
+                precision: 18,
+                scale: 3
+            })
+        );
+        let labels = vec!["a".to_owned(), "b'c, (".to_owned()];
+        assert_eq!(
+            of("ENUM('a', 'b''c, (')"),
+            Some(ColumnType::Enum { labels })
+        );
+        for unknown in [
+            "HUGEINT",
+            "UTINYINT",
+            "INTEGER[]",
+            "TIMESTAMP_NS",
+            "STRUCT(a INTEGER)",
+            "ENUM(x)",
+        ] {
+            assert_eq!(of(unknown), None, "{unknown}");
+        }
+    }
+
+    /// A type that a new table of SQLite gets must come back as what it was, or wider.
+    #[test]
+    fn columns_of_sqlite_keep_values_as_they_are() {
+        let of = |sql: &str| of_column(Vendor::Sqlite, sql);
+        for type_name in [
+            "boolean",
+            "smallint",
+            "numeric(38,10)",
+            "numeric",
+            "text",
+            "varchar(5)",
+            "char(3)",
+            "date",
+            "time",
+            "timestamp",
+            "timestamptz",
+            "interval",
+            "uuid",
+            "bytea",
+            "json",
+        ] {
+            let resolved = resolve(Vendor::Sqlite, "SQLite", type_name).expect("a type");
+            assert_eq!(of(&resolved.sql), Some(resolved.column_type), "{type_name}");
+        }
+        assert_eq!(of("INTEGER"), Some(ColumnType::Int64));
+        assert_eq!(
+            of("DECIMAL(10,2)"),
+            Some(ColumnType::Decimal {
+                precision: 10,
+                scale: 2
+            })
+        );
+        // Text that looks like a number would become one, and lose digits or zeros.
+        for changing in ["DECIMAL(16,2)", "NUMERIC", "STRING", "JSON", "", "GEOMETRY"] {
+            assert_eq!(of(changing), None, "{changing}");
+        }
+    }
+}
