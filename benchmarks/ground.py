@@ -210,22 +210,25 @@ def one_line(command: Sequence[str]) -> str:
     return done.stdout.strip()
 
 
-def machine(server: Server) -> dict[str, Any]:
-    """Return what a result depends on beside the code."""
+def machine(server: Server | None) -> dict[str, Any]:
+    """Return what a result depends on beside the code; without a server, nothing of one."""
     cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     memory = re.search(r"MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text())
-    with server.connect() as connection:
-        (version,) = connection.execute("SELECT version()").fetchone() or ("",)
+    database = {}
+    disk = server.data if server is not None else tempfile.gettempdir()
+    if server is not None:
+        with server.connect() as connection:
+            (version,) = connection.execute("SELECT version()").fetchone() or ("",)
+        database = {"postgresql": version, "settings": SETTINGS}
     changed = bool(one_line(["git", "status", "--porcelain", "--untracked-files=no"]))
     return {
         "processor": cpu[1] if cpu else platform.processor(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_gib": round(int(memory[1]) / 2**20, 1) if memory else None,
         "kernel": platform.release(),
-        "file_system": one_line(["stat", "--file-system", "--format=%T", str(server.data)]),
+        "file_system": one_line(["stat", "--file-system", "--format=%T", str(disk)]),
         "python": platform.python_version(),
-        "postgresql": version,
-        "settings": SETTINGS,
+        **database,
         "commit": one_line(["git", "rev-parse", "--short=12", "HEAD"]),
         "commit_changed": changed,
         "load_average_at_start": os.getloadavg()[0],
@@ -251,7 +254,7 @@ def machine_lines(facts: dict[str, Any]) -> str:
     changed = " (with changes)" if about["commit_changed"] else ""
     return (
         f"{about['processor']}, {about['cores']} cores, {about['memory_gib']} GiB, "
-        f"{about['file_system']}, Linux {about['kernel']}; {about['postgresql'].split(' on ')[0]}; "
+        f"{about['file_system']}, Linux {about['kernel']}; {about.get('postgresql', 'no server').split(' on ')[0]}; "
         f"commit {about['commit']}{changed}; load average at the start "
         f"{about['load_average_at_start']:.1f}.\n"
     )

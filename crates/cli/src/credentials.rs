@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use inrush::destination::postgres::{ConnectionDefaults, ServiceFile};
-use inrush::package::url_has_password;
+use inrush::package::{names_secret, url_has_password};
 
 use crate::errors::CommandError;
 use crate::output;
@@ -110,6 +110,20 @@ pub fn refuse_password(argument: &str, url: &str) -> Result<(), CommandError> {
                its place, in single quotes, and set NAME"
             .to_owned(),
     })
+}
+
+/// As [`refuse_password`], of an option of a destination.
+pub fn refuse_secret(option: &str, value: &str) -> Result<(), CommandError> {
+    let is_named = value.starts_with("${env:") && value.ends_with('}');
+    if names_secret(option) && !is_named {
+        return Err(CommandError::Usage {
+            what: format!(
+                "--option {option}: others can read the arguments of a command, and this one is a secret"
+            ),
+            hint: format!("write '{option}=${{env:NAME}}', in single quotes, and set NAME"),
+        });
+    }
+    refuse_password(&format!("--option {option}"), value)
 }
 
 /// The text of `.pgpass`, where it is kept as libpq wants it kept.

@@ -25,6 +25,8 @@ pub struct Reached {
     pub package: Package,
     /// What the report says of the server.
     pub report: Option<EmbeddedReport>,
+    /// Where drivers of other destinations are installed.
+    pub site_packages: Option<PathBuf>,
     server: Option<EmbeddedServer>,
     keeps_data: bool,
 }
@@ -97,6 +99,7 @@ fn reach_with(
         return Ok(Reached {
             package,
             report: None,
+            site_packages: site_packages(surroundings).into_iter().next(),
             server: None,
             keeps_data: true,
         });
@@ -125,6 +128,7 @@ fn reach_with(
     Ok(Reached {
         package,
         report: Some(report),
+        site_packages: site_packages(surroundings).into_iter().next(),
         server: Some(server),
         keeps_data,
     })

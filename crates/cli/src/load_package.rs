@@ -55,7 +55,13 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
         // The ledger finds a stopped run again by this name and the target.
         name: format!("load_{}", escape_braces(&arguments.table)),
         parameters: BTreeMap::new(),
-        connections: BTreeMap::from([(CONNECTION.to_owned(), Connection::new(&arguments.to))]),
+        connections: BTreeMap::from([(
+            CONNECTION.to_owned(),
+            Connection {
+                options: arguments.option.iter().cloned().collect(),
+                ..Connection::new(&arguments.to)
+            },
+        )]),
         run: RunSettings {
             streams: arguments.run.streams,
             verify: match arguments.verify {

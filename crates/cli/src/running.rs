@@ -101,6 +101,7 @@ pub fn run(
         again: wish.again,
         replays: wish.replays.clone(),
         connection_defaults: credentials::connection_defaults().map_err(|error| (error, None))?,
+        site_packages: reached.site_packages.clone(),
         embedded: reached.report.clone(),
         stop: stop.clone(),
         observer: observer.as_ref(),

@@ -70,8 +70,9 @@ pub fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
         Some(Kind::Parquet(folder)) => parquet::open(address, &address.folder.join(folder)),
         None => Err(Error::Address {
             what: format!("{:?} names no destination", address.url),
-            hint: "write FILE.duckdb, parquet:FOLDER, adbc:DRIVER, or postgresql://USER@HOST/DATABASE"
-                .to_owned(),
+            hint:
+                "write FILE.duckdb, parquet:FOLDER, adbc:DRIVER, or postgresql://USER@HOST/DATABASE"
+                    .to_owned(),
         }),
     }
 }

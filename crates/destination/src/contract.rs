@@ -94,7 +94,9 @@ pub trait UnitStream {
     fn write(&mut self, batch: &RecordBatch) -> Result<Vec<Misfit>>;
 
     /// Commits the rows of the unit together with its record, and returns the destination's own count
-    /// of them. Nothing of the unit counts before; all of it is safe from any crash after.
+    /// of them. Where that is not `record.rows_loaded`, nothing is committed, and
+    /// [`Error::Count`](crate::Error::Count) says so. Nothing of the unit counts before; all of it is
+    /// safe from any crash after.
     fn commit_unit(&mut self, record: &UnitRecord) -> Result<u64>;
 
     /// Takes back what was written of the unit.

@@ -55,6 +55,16 @@ pub enum Error {
         /// How it is mended.
         hint: String,
     },
+    /// It counts other rows than were written. Nothing of them is committed.
+    #[error("{what}: the destination counts {counted} rows, and {sent} were sent")]
+    Count {
+        /// What was counted.
+        what: String,
+        /// The destination's count.
+        counted: u64,
+        /// How many were sent.
+        sent: u64,
+    },
     /// The step was interrupted as asked.
     #[error("stopped as asked")]
     Interrupted,
@@ -72,7 +82,7 @@ impl Error {
             | Error::Unsuitable { hint, .. }
             | Error::Ledger { hint, .. } => Some(hint),
             Error::Refused { hint, .. } => hint.as_deref(),
-            Error::File { .. } | Error::Interrupted => None,
+            Error::File { .. } | Error::Count { .. } | Error::Interrupted => None,
         }
     }
 }

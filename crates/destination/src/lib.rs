@@ -6,8 +6,8 @@
 //! ([`ColumnType::arrow`]). Nothing here knows of files, of packages or of the engine.
 
 pub mod abilities;
-pub mod address;
 pub mod adbc;
+pub mod address;
 pub mod column_type;
 pub mod contract;
 pub mod error;
@@ -24,4 +24,6 @@ pub use contract::{Destination, OpenRun, PublishStep, Published, UnitStream};
 pub use error::{Error, Result};
 pub use misfit::{Adapted, Misfit};
 pub use record::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
-pub use target::{ColumnPlan, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan, WriteMode};
+pub use target::{
+    ColumnPlan, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan, WriteMode,
+};

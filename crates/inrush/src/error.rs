@@ -43,6 +43,9 @@ pub enum Error {
     /// The destination refused, or went away.
     #[error(transparent)]
     Destination(#[from] DestinationError),
+    /// A destination that is reached by the contract refused.
+    #[error(transparent)]
+    Contract(inrush_destination::Error),
     /// The server refused a row that came from a pipe, which cannot be read once more.
     #[error(
         "{source}; {}{pipe} is a pipe, which cannot be read again to {}; nothing was switched",
@@ -181,6 +184,24 @@ impl From<SourceError> for Error {
     }
 }
 
+impl From<inrush_destination::Error> for Error {
+    fn from(error: inrush_destination::Error) -> Error {
+        match error {
+            inrush_destination::Error::Interrupted => Error::Interrupted,
+            inrush_destination::Error::Count {
+                what,
+                counted,
+                sent,
+            } => Error::Verification {
+                what,
+                counted,
+                sent,
+            },
+            other => Error::Contract(other),
+        }
+    }
+}
+
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Error {
         match error {
@@ -198,6 +219,8 @@ impl Error {
             Error::Plan(PlanError::Package(_) | PlanError::Mismatch { .. })
             | Error::Destination(DestinationError::Address { .. }) => 2,
             Error::NotSwitched { .. } | Error::Replaced { .. } => 2,
+            Error::Contract(inrush_destination::Error::Address { .. })
+            | Error::Plan(PlanError::Contract(inrush_destination::Error::Address { .. })) => 2,
             Error::Verify(VerifyError::TargetReplaced { .. })
             | Error::Switch(SwitchError::Verify(VerifyError::TargetReplaced { .. })) => 1,
             Error::RejectLimit { .. }
@@ -222,6 +245,7 @@ impl Error {
             }
             Error::Convert { .. } => None,
             Error::Destination(error) => error.hint(),
+            Error::Contract(error) => error.hint().map(str::to_owned),
             Error::RefusedFromPipe { .. } => Some(
                 "let the flow accept rejects (`rejects`, --max-rejects), so that what comes through \
                  the pipe is kept until the load is done, or load it from a file"

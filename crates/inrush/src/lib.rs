@@ -36,4 +36,4 @@ pub mod upkeep;
 pub mod verify;
 
 pub use error::Error;
-pub use pipeline::{Failure, RunOptions, Success, check, run};
+pub use pipeline::{Checked, Failure, RunOptions, Success, check, run};

@@ -1,10 +1,17 @@
 //! What stopped runs left in a destination: shown by `status`, removed by `cleanup`.
 
+use std::path::Path;
+
+use inrush_destination::address::Kind;
+use inrush_destination::{Destination, PastRun};
+
 use crate::destination::postgres::quote::qualified;
-use crate::destination::postgres::{Address, Session};
+use crate::destination::postgres::{Address, ConnectionDefaults, Session};
 use crate::error::Error;
-use crate::ledger::{self, Account, Ledger, RunRecord, UnitRecord};
+use crate::ledger::{self, Account, Ledger, RunRecord, RunState, UnitRecord};
+use crate::package::Connection;
 use crate::pipeline;
+use crate::plan::contract::shard_of;
 
 /// How long somebody else's lock on a staging table is waited for: whoever reads one, or holds it in the
 /// middle of a switch, may stand still.
@@ -42,8 +49,54 @@ pub struct Which {
     pub run: Option<String>,
 }
 
+/// Where a ledger is.
+pub enum LedgerPlace {
+    /// In a server of PostgreSQL.
+    Postgres(Box<Address>),
+    /// In a destination that is reached by the contract.
+    Contract(Box<dyn Destination>),
+}
+
+/// What is needed to reach a ledger, beside the connection.
+pub struct PlaceOptions<'a> {
+    /// Relative paths start here.
+    pub folder: &'a Path,
+    /// Where installed Python packages lie, whose drivers are used.
+    pub site_packages: Option<&'a Path>,
+    /// The ledger's schema.
+    pub ledger_schema: &'a str,
+    /// What fills the gaps of a URL.
+    pub defaults: &'a ConnectionDefaults,
+}
+
+impl LedgerPlace {
+    /// The place that a connection means. A destination that is reached by the contract is opened.
+    pub fn of(connection: &Connection, options: &PlaceOptions<'_>) -> Result<LedgerPlace, Error> {
+        let url = connection.address();
+        if Kind::of(url).is_none() {
+            let address = Address::parse(url, options.defaults)?;
+            return Ok(LedgerPlace::Postgres(Box::new(address)));
+        }
+        let address = inrush_destination::Address {
+            url,
+            options: &connection.options,
+            folder: options.folder,
+            site_packages: options.site_packages,
+            ledger_schema: options.ledger_schema,
+        };
+        Ok(LedgerPlace::Contract(inrush_destination::open(&address)?))
+    }
+}
+
 /// Runs that stopped before their switch, the newest first.
-pub fn status(address: &Address, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+pub fn status(place: &LedgerPlace, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+    let address = match place {
+        LedgerPlace::Postgres(address) => address,
+        LedgerPlace::Contract(destination) => {
+            let runs = stopped(destination.as_ref(), which)?;
+            return Ok(runs.iter().map(StoppedRun::from).collect());
+        }
+    };
     pipeline::runtime()?.block_on(async {
         let session = Session::open(address, "inrush status").await?;
         session
@@ -55,9 +108,23 @@ pub fn status(address: &Address, which: &Which) -> Result<Vec<StoppedRun>, Error
     })
 }
 
-/// Removes the staging tables of stopped runs and marks them as discarded. Runs that are at
+/// Removes what stopped runs have staged and marks them as discarded. Runs that are at
 /// work are left alone. Returns what was removed.
-pub fn cleanup(address: &Address, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+pub fn cleanup(place: &LedgerPlace, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+    let address = match place {
+        LedgerPlace::Postgres(address) => address,
+        LedgerPlace::Contract(destination) => {
+            let mut removed = Vec::new();
+            for run in stopped(destination.as_ref(), which)? {
+                match destination.discard(&run) {
+                    Ok(()) => removed.push(StoppedRun::from(&run)),
+                    Err(inrush_destination::Error::Held { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            return Ok(removed);
+        }
+    };
     pipeline::runtime()?.block_on(async {
         let session = Session::open(address, "inrush cleanup").await?;
         session
@@ -77,6 +144,76 @@ pub fn cleanup(address: &Address, which: &Which) -> Result<Vec<StoppedRun>, Erro
     })
 }
 
+/// The runs of a destination that is reached by the contract, the newest first, that are asked for
+/// and have not published.
+fn stopped(destination: &dyn Destination, which: &Which) -> Result<Vec<PastRun>, Error> {
+    let is_asked = |run: &PastRun| {
+        let record = &run.record;
+        record.state == inrush_destination::RunState::Loading
+            && which.is_asked(&record.package, &record.name)
+    };
+    let mut runs: Vec<PastRun> = destination.runs(None)?;
+    runs.retain(is_asked);
+    runs.reverse();
+    Ok(runs)
+}
+
+/// Whether the process that a run was held by last is on this machine, and lives. Only its lock, which
+/// clean-up takes, tells for certain.
+fn holder_lives(holder: &str) -> bool {
+    let Some(rest) = holder.strip_prefix("process ") else {
+        return false;
+    };
+    let own = pipeline::holder();
+    let host = |text: &str| text.split_once(" on ").map(|(_, host)| host.to_owned());
+    let process = rest.split(' ').next().unwrap_or_default();
+    host(holder) == host(&own) && Path::new("/proc").join(process).exists()
+}
+
+impl From<&PastRun> for StoppedRun {
+    fn from(run: &PastRun) -> StoppedRun {
+        let record = &run.record;
+        let time = |microseconds| {
+            jiff::Timestamp::from_microsecond(microseconds)
+                .map_or_else(|_| String::new(), |moment| moment.to_string())
+        };
+        let mut account = Account::default();
+        for shard in run.units.iter().filter_map(|unit| shard_of(&unit.detail)) {
+            account.add(&shard.account);
+        }
+        StoppedRun {
+            run: RunRecord {
+                run_id: record.run_id,
+                name: record.name.clone(),
+                package: record.package.clone(),
+                epoch: record.epoch,
+                state: RunState::Loading,
+                holder: record.holder.clone(),
+                started_at: time(record.started_at_microseconds),
+                started_at_microseconds: record.started_at_microseconds,
+                held_since: time(record.started_at_microseconds),
+                switched_at: None,
+                targets: record.targets.clone(),
+                target_oids: Vec::new(),
+            },
+            held: holder_lives(&record.holder),
+            units_finished: run.units.len(),
+            units_begun: 0,
+            account,
+            staging_tables: Vec::new(),
+            rows_straight: 0,
+            staging_bytes: 0,
+        }
+    }
+}
+
+impl Which {
+    fn is_asked(&self, package: &str, run: &str) -> bool {
+        self.package.as_ref().is_none_or(|name| name == package)
+            && self.run.as_ref().is_none_or(|name| name == run)
+    }
+}
+
 async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error> {
     if !ledger::exists(session, &which.ledger_schema).await? {
         return Ok(Vec::new());
@@ -84,12 +221,7 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error
     let book = Ledger::new(&which.ledger_schema);
     let mut found = Vec::new();
     for run in book.stopped_runs(session, None).await? {
-        let asked = which
-            .package
-            .as_ref()
-            .is_none_or(|name| *name == run.package)
-            && which.run.as_ref().is_none_or(|name| *name == run.name);
-        if !asked {
+        if !which.is_asked(&run.package, &run.name) {
             continue;
         }
         let units = book.units(session, run.run_id).await?;

@@ -66,7 +66,8 @@ pub struct DestinationArguments {
     #[arg(value_name = "PACKAGE")]
     pub package: Option<PathBuf>,
 
-    /// The database: postgresql://USER@HOST/DATABASE or embedded:FOLDER
+    /// The database: postgresql://USER@HOST/DATABASE, embedded:FOLDER, FILE.duckdb, parquet:FOLDER or
+    /// adbc:DRIVER
     #[arg(long, value_name = "URL")]
     pub to: Option<String>,
 }

@@ -29,7 +29,8 @@ pub struct LoadArguments {
     #[arg(required = true, value_name = "FILES")]
     pub files: Vec<String>,
 
-    /// The database: postgresql://USER@HOST/DATABASE, `embedded` or embedded:FOLDER
+    /// Where to: postgresql://USER@HOST/DATABASE, `embedded`, embedded:FOLDER, FILE.duckdb,
+    /// parquet:FOLDER or adbc:DRIVER
     ///
     /// What the URL leaves out is taken from a service (`?service=NAME` or PGSERVICE), from PGHOST,
     /// PGPORT, PGUSER, PGDATABASE, PGPASSWORD and others, and from ~/.pgpass, as psql does it. Of
@@ -37,6 +38,13 @@ pub struct LoadArguments {
     /// for a variable of the environment.
     #[arg(long, value_name = "URL")]
     pub to: String,
+
+    /// An option of the destination, such as codec=zstd or uri=FILE (repeatable)
+    ///
+    /// docs/destinations.md lists those of Parquet files; those of ADBC go to the driver as they are.
+    /// A password is refused here: ${env:NAME} in the value stands for a variable of the environment.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = super::common::pair)]
+    pub option: Vec<(String, String)>,
 
     /// The table: TABLE or SCHEMA.TABLE, odd names in double quotes
     #[arg(long, value_name = "TABLE")]

@@ -24,6 +24,7 @@ pub fn check(arguments: &CheckArguments, surroundings: &Surroundings) -> Result<
         replays: None,
         again: arguments.again,
         connection_defaults: credentials::connection_defaults()?,
+        site_packages: reached.site_packages.clone(),
         embedded: reached.report.clone(),
         stop: Stop::default(),
         observer: &Silent,
@@ -32,6 +33,6 @@ pub fn check(arguments: &CheckArguments, surroundings: &Surroundings) -> Result<
     let plan = inrush::check(&reached.package, &options)?;
     output::say(&plan.to_string());
     reached.stop()?;
-    plan.require_privileges().map_err(inrush::Error::from)?;
+    plan.require_runnable()?;
     Ok(0)
 }

@@ -18,8 +18,8 @@ pub fn cleanup(
     let _guard = signals::end_at_once(None);
     let mut destination = find(&arguments.ledger, surroundings)?;
     destination.which.run = arguments.run.clone();
-    let removed = upkeep::cleanup(&destination.address, &destination.which)?;
-    let left = upkeep::status(&destination.address, &destination.which)?;
+    let removed = upkeep::cleanup(&destination.place, &destination.which)?;
+    let left = upkeep::status(&destination.place, &destination.which)?;
     if arguments.ledger.json {
         output::say(&format!("{}\n", json(&removed)));
     } else {

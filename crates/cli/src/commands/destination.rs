@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use inrush::destination::postgres::Address;
 use inrush::package::{Connection, Flow, OneOrMany, Origin, Overrides, Package, RunSettings};
-use inrush::upkeep::Which;
+use inrush::upkeep::{LedgerPlace, PlaceOptions, Which};
 
 use crate::arguments::LedgerArguments;
 use crate::embedded::{self, Reached};
@@ -15,8 +14,8 @@ use crate::{Surroundings, credentials};
 
 /// A database with a ledger.
 pub struct Destination {
-    /// How to connect.
-    pub address: Address,
+    /// Where the ledger is.
+    pub place: LedgerPlace,
     /// Which runs are meant.
     pub which: Which,
     /// What must be stopped afterwards.
@@ -67,12 +66,18 @@ pub fn find(
             hint: "name the folder that the load was given: embedded:FOLDER".to_owned(),
         });
     }
+    let folder = ready.folder.clone();
     let reached = embedded::reach_to_look(ready.package, &ready.folder, surroundings)?;
     let connection = reached.package.single_connection()?;
-    let address = Address::parse(connection.address(), &credentials::connection_defaults()?)
-        .map_err(inrush::Error::from)?;
+    let options = PlaceOptions {
+        folder: &folder,
+        site_packages: reached.site_packages.as_deref(),
+        ledger_schema: &which.ledger_schema,
+        defaults: &credentials::connection_defaults()?,
+    };
+    let place = LedgerPlace::of(connection, &options)?;
     Ok(Destination {
-        address,
+        place,
         which,
         reached,
     })

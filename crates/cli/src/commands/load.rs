@@ -15,6 +15,9 @@ use crate::{load_package, package_file, running};
 pub fn load(arguments: &LoadArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
     running::fault()?;
     credentials::refuse_password("--to", &arguments.to)?;
+    for (option, value) in &arguments.option {
+        credentials::refuse_secret(option, value)?;
+    }
     let package = load_package::package_of(arguments)?;
     let ready = package_file::ready(&package, &Overrides::default(), PathBuf::from("."))?;
     if let Some(path) = &arguments.save_package {

@@ -19,7 +19,7 @@ pub fn status(
 ) -> Result<u8, CommandError> {
     let _guard = signals::end_at_once(None);
     let destination = find(&arguments.ledger, surroundings)?;
-    let runs = upkeep::status(&destination.address, &destination.which)?;
+    let runs = upkeep::status(&destination.place, &destination.which)?;
     if arguments.ledger.json {
         output::say(&format!("{}\n", json(&runs)));
     } else if runs.is_empty() {

@@ -1,6 +1,7 @@
 //! `inrush undo`.
 
 use inrush::undo::{self, UndoOptions, Undone};
+use inrush::upkeep::LedgerPlace;
 use serde_json::{Value, json};
 
 use super::destination::find;
@@ -15,8 +16,18 @@ pub fn undo(arguments: &UndoArguments, surroundings: &Surroundings) -> Result<u8
     let fault = running::fault()?;
     let _guard = signals::end_at_once(None);
     let destination = find(&arguments.ledger, surroundings)?;
+    let LedgerPlace::Postgres(address) = &destination.place else {
+        return Err(CommandError::Usage {
+            what: "runs into this destination cannot be undone: nothing keeps what they took the place \
+                   of"
+                .to_owned(),
+            hint: "delete the rows yourself; a column of provenance (`source = \"run\"`) tells them \
+                   apart"
+                .to_owned(),
+        });
+    };
     let undone = undo::undo(
-        &destination.address,
+        address,
         &UndoOptions {
             ledger_schema: &destination.which.ledger_schema,
             run: &arguments.run,

@@ -1,17 +1,48 @@
 //! Databases that are reached by a driver of ADBC.
+//!
+//! Rows go by the driver's bulk ingest into one staging table for each target, beside it. All
+//! streams append to it; a unit is one transaction that ends with the unit's row in the ledger, so
+//! that both stand or neither. [`publish`] makes staging the target by a new name, or copies it
+//! over, for all targets in one transaction.
+//!
+//! What differs between databases stands in [`quirks`], one row each; nothing else asks whose
+//! driver it is but [`carry`] (Arrow types), [`types`] and [`catalog`] (names of types, and
+//! tables as they are).
+
+mod adapt;
+mod answer;
+mod calendar_text;
+mod carry;
+mod catalog;
+mod destination;
+mod driver;
+mod duckdb_file;
+mod ingest;
+mod interrupt;
+mod ledger;
+mod lock;
+mod publish;
+mod queue;
+mod quirks;
+mod run;
+mod session;
+mod sql;
+mod staging;
+mod stream;
+mod types;
 
 use std::path::Path;
 
 use crate::address::Address;
 use crate::contract::Destination;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Opens a file of DuckDB, or makes it.
-pub fn open_duckdb(_address: &Address<'_>, _file: &Path) -> Result<Box<dyn Destination>> {
-    Err(Error::Interrupted)
+pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destination>> {
+    destination::open_duckdb(address, file)
 }
 
 /// Opens whatever a driver reaches.
-pub fn open_driver(_address: &Address<'_>, _driver: &str) -> Result<Box<dyn Destination>> {
-    Err(Error::Interrupted)
+pub fn open_driver(address: &Address<'_>, driver: &str) -> Result<Box<dyn Destination>> {
+    destination::open_driver(address, driver)
 }

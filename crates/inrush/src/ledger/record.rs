@@ -110,7 +110,7 @@ impl UnitRecord {
 }
 
 /// A shard in the ledger.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardRecord {
     /// The unit.
     pub unit_key: String,

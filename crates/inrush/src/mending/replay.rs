@@ -9,7 +9,7 @@ use super::kept::{files, flow_of, read};
 use crate::package::{
     Bounds, Compression, Flow, Mode, OneOrMany, Origin, Package, Preset, Replace,
 };
-use crate::plan::Plan;
+use crate::plan::Reading;
 use crate::report::{PACKAGE_FILE, ROWS_SUFFIX, reject_file_name};
 
 /// Stands in a replay's name between that of the package and that of the run.
@@ -30,18 +30,19 @@ pub struct Replay {
 /// have their names and targets in full, and what was guessed of their files is said. Passwords
 /// are left out, and so are parameters, whose values stand where they were used: one of them may
 /// have been a password.
-pub fn to_save(package: &Package, plan: &Plan, folder: &Path) -> String {
+pub fn to_save<'a>(
+    package: &Package,
+    flows: impl Iterator<Item = (&'a Reading, String)>,
+    folder: &Path,
+) -> String {
     let mut package = package.clone();
     package.parameters.clear();
     for connection in package.connections.values_mut() {
-        if let Some(data) = connection.url.trim().strip_prefix("embedded:") {
-            let data = std::path::absolute(folder.join(data)).unwrap_or_else(|_| data.into());
-            connection.url = format!("embedded:{}", data.display());
-        }
+        connection.make_absolute(folder);
     }
-    for (flow, planned) in package.flows.iter_mut().zip(&plan.flows) {
+    for (flow, (planned, table)) in package.flows.iter_mut().zip(flows) {
         flow.name = Some(planned.name.clone());
-        flow.table = planned.target();
+        flow.table = table;
         flow.format = planned.format.clone();
         flow.format.header = Some(planned.dialect.header);
         if flow.format.preset.is_none() && flow.format.fixed.is_none() {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use inrush_destination::address::Kind;
+
 use super::check_flow::check_flow;
 use super::error::{PackageError, PackageFault, PackageFaultKind};
 use super::name::{NameFault, TableName, valid};
@@ -155,6 +157,7 @@ fn check_connections(package: &Package, faults: &mut Faults<'_>) {
         let scheme = url.split_once("://").map(|(scheme, _)| scheme);
         let cause = match scheme {
             Some("postgresql" | "postgres") => continue,
+            _ if Kind::of(url).is_some() => continue,
             None if url == "embedded" => continue,
             None if url
                 .strip_prefix("embedded:")
@@ -170,7 +173,8 @@ fn check_connections(package: &Package, faults: &mut Faults<'_>) {
             &format!("connections.{name}.url"),
             &redacted_url(url),
             &cause,
-            "write \"postgresql://user@host/database\", \"embedded\" or \"embedded:FOLDER\"",
+            "write \"postgresql://user@host/database\", \"embedded\", \"embedded:FOLDER\", \"FILE.duckdb\", \
+             \"parquet:FOLDER\" or \"adbc:DRIVER\"",
         );
     }
 }

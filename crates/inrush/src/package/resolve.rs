@@ -26,7 +26,7 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 enum Kind {
     /// A connection's URL: `${env:NAME}` may be a secret, and must not end a part of the URL.
     Url,
-    /// Paths: `${env:NAME}` is taken as it is.
+    /// Paths, and options of a connection: `${env:NAME}` is taken as it is.
     Files,
     /// Anything else: no `${env:NAME}`.
     Other,
@@ -165,6 +165,10 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
             Kind::Url,
             &mut connection.url,
         );
+        for (option, value) in &mut connection.options {
+            let path = format!("connections.{name}.options.{option}");
+            visit(&path, Kind::Files, value);
+        }
     }
     visit(
         "run.ledger_schema",

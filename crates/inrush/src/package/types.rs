@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
+use inrush_destination::address::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -40,9 +42,18 @@ pub struct Package {
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
-    /// `postgresql://user@host/database`, `embedded`, `embedded:DIR`, or `${env:NAME}`.
+    /// `postgresql://user@host/database`, `embedded`, `embedded:DIR`, `FILE.duckdb`, `duckdb:FILE`,
+    /// `parquet:DIR`, `adbc:DRIVER`, or `${env:NAME}`.
     #[serde(serialize_with = "without_secrets")]
     pub url: String,
+    /// Options of the destination, such as a driver's or a codec; `postgresql://` has all of its in
+    /// the URL. Values may be `${env:NAME}`.
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        serialize_with = "options_without_secrets"
+    )]
+    pub options: BTreeMap<String, String>,
     /// Where it is reached in this run, where that is elsewhere: the socket of an embedded
     /// server. It is no part of what the package says.
     #[serde(skip)]
@@ -54,6 +65,7 @@ impl Connection {
     pub fn new(url: &str) -> Connection {
         Connection {
             url: url.to_owned(),
+            options: BTreeMap::new(),
             reached_at: None,
         }
     }
@@ -61,6 +73,26 @@ impl Connection {
     /// The URL to connect to.
     pub fn address(&self) -> &str {
         self.reached_at.as_deref().unwrap_or(&self.url)
+    }
+
+    /// Makes a path that it names start at the root, where it starts at `folder` now.
+    pub fn make_absolute(&mut self, folder: &Path) {
+        let absolute = |path: &Path| {
+            let path = folder.join(path);
+            std::path::absolute(&path)
+                .unwrap_or(path)
+                .display()
+                .to_string()
+        };
+        if let Some(data) = self.url.trim().strip_prefix("embedded:") {
+            self.url = format!("embedded:{}", absolute(Path::new(data)));
+            return;
+        }
+        match Kind::of(&self.url) {
+            Some(Kind::DuckDb(file)) => self.url = format!("duckdb:{}", absolute(&file)),
+            Some(Kind::Parquet(folder)) => self.url = format!("parquet:{}", absolute(&folder)),
+            Some(Kind::Adbc(_)) | None => {}
+        }
     }
 
     /// The URL with `***` in place of a password.
@@ -73,8 +105,44 @@ impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection")
             .field("url", &self.redacted_url())
+            .field("options", &options_shown(&self.options))
             .finish()
     }
+}
+
+/// Options with `***` in place of what may be a secret.
+fn options_shown(options: &BTreeMap<String, String>) -> BTreeMap<&str, String> {
+    let shown = |(key, value): (&'_ String, &'_ String)| match names_secret(key) {
+        true => "***".to_owned(),
+        false => redacted_url(value),
+    };
+    options
+        .iter()
+        .map(|option| (option.0.as_str(), shown(option)))
+        .collect()
+}
+
+/// Whether the name of an option says that its value is a secret.
+pub fn names_secret(key: &str) -> bool {
+    let key = key.to_lowercase();
+    [
+        "password",
+        "passwd",
+        "secret",
+        "token",
+        "credential",
+        "private_key",
+        "api_key",
+    ]
+    .iter()
+    .any(|word| key.contains(word))
+}
+
+fn options_without_secrets<S: Serializer>(
+    options: &BTreeMap<String, String>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(options_shown(options))
 }
 
 fn without_secrets<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S::Error> {

@@ -343,6 +343,7 @@ fn key_for(value: &DeValue<'_>, schema: &'static Value) -> Option<&'static str> 
         .as_slice()
     {
         [only] if wanted(only) => Some(only),
+        keys if keys.contains(&"url") && wanted("url") => Some("url"),
         keys if keys.contains(&"preset") && wanted("preset") => Some("preset"),
         keys if keys.contains(&"rows_max") && wanted("rows_max") => Some("rows_max"),
         _ => None,

@@ -14,7 +14,7 @@ use crate::cancel::StopReason;
 use crate::destination::postgres::{DestinationError, Session};
 use crate::error::Error;
 use crate::event::Event;
-use crate::ledger::{Account, UnitRecord};
+use crate::ledger::{Account, ShardRecord, UnitRecord};
 use crate::package::Package;
 use crate::plan::statistics;
 use crate::plan::units::WorkItem;
@@ -190,7 +190,11 @@ async fn verify(
     let mut targets = Vec::new();
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         coverage::check(run, flow_index, &shards)?;
-        expectations::check(run, flow_index, &shards)?;
+        let is_own =
+            |shard: &&ShardRecord| flow.units.iter().any(|unit| unit.key == shard.unit_key);
+        let own: Vec<&ShardRecord> = shards.iter().filter(is_own).collect();
+        let files = coverage::files(flow).into_iter().map(|(file, _)| file);
+        expectations::check(flow, files, &own)?;
         let mut loaded = Vec::new();
         let mut whole = Account::default();
         for (unit_index, unit) in flow.units.iter().enumerate() {

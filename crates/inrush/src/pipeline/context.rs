@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::feeding::FedFile;
 use super::reject_count::RejectCount;
 use super::sharing::Sharing;
+use super::telling::Teller;
 use super::turns::Turns;
 use crate::cancel::Stop;
 use crate::destination::postgres::{Address, Session};
@@ -106,11 +107,18 @@ impl PreparedRun {
     }
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    /// Who is told what happens.
+    pub fn teller(&self) -> Teller<'a> {
+        Teller {
+            folder: &self.run.folder,
+            observer: self.observer,
+        }
+    }
+
     /// Tells the log and the caller.
     pub fn notice(&self, event: Event) {
-        self.run.folder.notice(&event);
-        self.observer.notice(&event);
+        self.teller().notice(&event);
     }
 
     /// Does something by the control session, no longer than until the run is asked to stop: what is

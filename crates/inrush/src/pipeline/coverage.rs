@@ -39,15 +39,8 @@ pub fn check(
             true => fed_end(run, flow_index, file),
         };
         check_file(file, &of_file, end)?;
-        if !is_fed && file.origin == Origin::File && file.compression == Compression::None {
-            let read = of_file.iter().map(|shard| shard.account.bytes_read).sum();
-            if read != file.size_bytes {
-                return Err(VerifyError::Bytes {
-                    file: file.path.display().to_string(),
-                    read,
-                    size: file.size_bytes,
-                });
-            }
+        if !is_fed {
+            check_bytes(file, &of_file)?;
         }
     }
     Ok(())
@@ -73,7 +66,7 @@ pub fn check_fed(
 }
 
 /// The files of a flow, and whether they are fed.
-fn files(flow: &FlowPlan) -> Vec<(&Arc<SourceFile>, bool)> {
+pub fn files(flow: &FlowPlan) -> Vec<(&Arc<SourceFile>, bool)> {
     let shards = flow.units.iter().flat_map(|unit| &unit.shards);
     let mut files: Vec<(&Arc<SourceFile>, bool)> =
         shards.map(|shard| (&shard.file, shard.is_fed)).collect();
@@ -93,9 +86,25 @@ fn fed_end(run: &PreparedRun, flow_index: usize, file: &Arc<SourceFile>) -> Opti
         .and_then(|(_, fed)| fed.text_end())
 }
 
+/// Checks that all bytes of a file that is read as it is were read.
+pub fn check_bytes(file: &SourceFile, shards: &[&ShardRecord]) -> Result<(), VerifyError> {
+    if file.origin != Origin::File || file.compression != Compression::None {
+        return Ok(());
+    }
+    let read = shards.iter().map(|shard| shard.account.bytes_read).sum();
+    if read != file.size_bytes {
+        return Err(VerifyError::Bytes {
+            file: file.path.display().to_string(),
+            read,
+            size: file.size_bytes,
+        });
+    }
+    Ok(())
+}
+
 /// Checks the account of each range of a file, and that the ranges follow each other from 0 to
 /// the file's end.
-fn check_file(
+pub fn check_file(
     file: &SourceFile,
     shards: &[&ShardRecord],
     end: Option<u64>,

@@ -17,17 +17,17 @@ pub async fn send<'a>(
     batch: &RecordBatch,
     meter: &mut Meter,
 ) -> Result<Copying<'a>, Error> {
-    if fault.is_none() || batch.num_rows() < 2 {
-        copying.send(batch, meter).await?;
-        return Ok(copying);
-    }
     for part in harmed(fault, batch) {
         copying.send(&part, meter).await?;
     }
     Ok(copying)
 }
 
-fn harmed(fault: Option<&Fault>, batch: &RecordBatch) -> Vec<RecordBatch> {
+/// The batch as it is to be sent: harmed, where that is wished.
+pub fn harmed(fault: Option<&Fault>, batch: &RecordBatch) -> Vec<RecordBatch> {
+    if fault.is_none() || batch.num_rows() < 2 {
+        return vec![batch.clone()];
+    }
     let (first, second) = (batch.slice(0, 1), batch.slice(1, 1));
     let rest = batch.slice(2, batch.num_rows() - 2);
     if fault::wished(fault, FaultPoint::BatchLost) {

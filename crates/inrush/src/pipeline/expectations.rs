@@ -1,23 +1,19 @@
 //! Before the switch: whether the files hold what their trailers, control files and package promise.
 
-use super::context::PreparedRun;
+use std::sync::Arc;
+
 use crate::ledger::ShardRecord;
 use crate::plan::expect::{self, Promise};
-use crate::plan::{FlowPlan, identity};
+use crate::plan::{Reading, identity};
+use crate::source::SourceFile;
 use crate::verify::{ExactSum, VerifyError};
 
-/// Checks the files of a flow by what the ledger has of them.
-pub fn check(
-    run: &PreparedRun,
-    flow_index: usize,
-    shards: &[ShardRecord],
+/// Checks the files of a flow by what the ledger has of its own file ranges.
+pub fn check<'a>(
+    flow: &Reading,
+    files: impl Iterator<Item = &'a Arc<SourceFile>>,
+    own: &[&ShardRecord],
 ) -> Result<(), VerifyError> {
-    let flow = &run.plan.flows[flow_index];
-    if flow.expect.promises.is_empty() && flow.expect.trailer.is_none() {
-        return Ok(());
-    }
-    let is_own = |shard: &&ShardRecord| flow.units.iter().any(|unit| unit.key == shard.unit_key);
-    let own: Vec<&ShardRecord> = shards.iter().filter(is_own).collect();
     for promise in &flow.expect.promises {
         let is_meant = |shard: &&&ShardRecord| {
             let key = promise.file_key.as_deref();
@@ -27,13 +23,6 @@ pub fn check(
         hold(flow, promise, &meant)?;
     }
     if flow.expect.trailer.is_some() {
-        let mut files: Vec<_> = flow
-            .units
-            .iter()
-            .flat_map(|unit| &unit.shards)
-            .map(|shard| &shard.file)
-            .collect();
-        files.dedup_by(|file, before| std::sync::Arc::ptr_eq(file, before));
         for file in files {
             let key = identity::file_key(file);
             let of_file = own.iter().filter(|shard| shard.file_key == key);
@@ -48,7 +37,7 @@ pub fn check(
 }
 
 /// Checks a file's trailer: it stands behind its last row, and says what the file has.
-fn check_trailer(flow: &FlowPlan, file: &str, shards: &[&ShardRecord]) -> Result<(), VerifyError> {
+fn check_trailer(flow: &Reading, file: &str, shards: &[&ShardRecord]) -> Result<(), VerifyError> {
     let trailer = flow
         .expect
         .trailer
@@ -113,11 +102,11 @@ fn rows_of(shard: &ShardRecord) -> u64 {
 }
 
 /// Compares a promise with the shards that it is of.
-fn hold(flow: &FlowPlan, promise: &Promise, shards: &[&ShardRecord]) -> Result<(), VerifyError> {
+fn hold(flow: &Reading, promise: &Promise, shards: &[&ShardRecord]) -> Result<(), VerifyError> {
     let rejected: u64 = shards.iter().map(|shard| shard.account.rows_rejected).sum();
     let broken = |what: String, promised: &str, found: String| VerifyError::Promise {
         by: promise.by.clone(),
-        target: flow.target(),
+        target: flow.target.clone(),
         what,
         promised: promised.to_owned(),
         found,

@@ -1,12 +1,12 @@
 //! Rejects of a piece of work: all go into the run's folder, the first ones are told, and too many
 //! end the run.
 
-use super::context::Context;
-use super::reject_count::RowTally;
+use super::reject_count::{RejectCount, RowTally};
 use super::sharing::Sharing;
+use super::telling::Teller;
 use crate::error::Error;
 use crate::event::Event;
-use crate::plan::FlowPlan;
+use crate::plan::Reading;
 use crate::reject::Reject;
 use crate::report::RejectFile;
 
@@ -16,9 +16,10 @@ const REJECTS_TOLD: usize = 10;
 
 /// Where the rejects of a piece of work go.
 pub struct KeptRejects<'a> {
-    context: &'a Context<'a>,
-    flow: &'a FlowPlan,
-    flow_index: usize,
+    teller: Teller<'a>,
+    flow: &'a Reading,
+    /// Rejects of the flow so far, over all streams.
+    count: &'a RejectCount,
     /// The shared unit that it is a piece of.
     sharing: Option<&'a Sharing>,
     file: RejectFile,
@@ -30,16 +31,16 @@ pub struct KeptRejects<'a> {
 impl<'a> KeptRejects<'a> {
     /// Begins without any; `file` is the piece of work's own.
     pub fn new(
-        context: &'a Context<'a>,
-        flow: &'a FlowPlan,
-        flow_index: usize,
+        teller: Teller<'a>,
+        flow: &'a Reading,
+        count: &'a RejectCount,
         sharing: Option<&'a Sharing>,
         file: RejectFile,
     ) -> KeptRejects<'a> {
         KeptRejects {
-            context,
+            teller,
             flow,
-            flow_index,
+            count,
             sharing,
             file,
             told: Vec::new(),
@@ -54,7 +55,7 @@ impl<'a> KeptRejects<'a> {
             if self.told.len() == REJECTS_TOLD {
                 break;
             }
-            self.context.notice(Event::Rejected {
+            self.teller.notice(&Event::Rejected {
                 flow: self.flow.name.clone(),
                 place: reject.location.to_string(),
                 column: reject.column.as_deref().map(str::to_owned),
@@ -67,7 +68,7 @@ impl<'a> KeptRejects<'a> {
             rejects: rejects.len() as u64,
             ..RowTally::default()
         });
-        let counted = self.context.run.rejects[self.flow_index].add(&self.flow.name, rejects);
+        let counted = self.count.add(&self.flow.name, rejects);
         rejects.clear();
         counted.inspect_err(|_| {
             // The rows that led here stay readable for whoever mends the file.
@@ -77,7 +78,7 @@ impl<'a> KeptRejects<'a> {
 
     /// Rows were read, rejected ones among them.
     pub fn note_read(&mut self, rows: u64, bytes: u64) {
-        self.context.run.rejects[self.flow_index].note_read(rows, bytes);
+        self.count.note_read(rows, bytes);
         self.note(RowTally {
             rejects: 0,
             rows,
@@ -94,13 +95,13 @@ impl<'a> KeptRejects<'a> {
 
     /// How many more the flow accepts, over all streams.
     pub fn left(&self) -> u64 {
-        self.context.run.rejects[self.flow_index].left()
+        self.count.left()
     }
 
     /// What was sent is undone: its rejects do not count, and are not kept. Those of a shared unit
     /// are taken back for all of it, by the stream that loads it anew.
     pub fn take_back(&mut self) -> Result<(), Error> {
-        self.context.run.rejects[self.flow_index].take_back(std::mem::take(&mut self.counted));
+        self.count.take_back(std::mem::take(&mut self.counted));
         self.told.clear();
         self.file.remove()
     }

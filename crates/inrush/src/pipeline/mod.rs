@@ -9,6 +9,7 @@ mod anew;
 mod careful;
 mod conclude;
 mod context;
+mod contract;
 mod copying;
 mod coverage;
 mod damage;
@@ -34,12 +35,14 @@ mod splitting;
 mod straight;
 mod streams;
 mod summary;
+mod telling;
 mod threads;
 mod trailer;
 mod turns;
 mod verifying;
 mod work;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -50,10 +53,11 @@ use crate::event::{Event, Observer};
 use crate::fault::{self, Fault, FaultPoint};
 use crate::package::Package;
 use crate::plan::routing::KeyScans;
-use crate::plan::{self, ContentChecks, Earlier, Plan, PlanOptions};
+use crate::plan::{self, ContentChecks, ContractPlan, Earlier, Plan, PlanOptions};
 use crate::report::{EmbeddedReport, Outcome, RunReport};
 use crate::source::Pipes;
 
+pub(crate) use self::prepare::holder;
 use self::summary::Summary;
 pub(crate) use self::threads::runtime;
 
@@ -72,6 +76,8 @@ pub struct RunOptions<'a> {
     pub replays: Option<String>,
     /// What fills the gaps of a URL.
     pub connection_defaults: ConnectionDefaults,
+    /// Where installed Python packages lie, whose drivers are used.
+    pub site_packages: Option<PathBuf>,
     /// The embedded server, where the caller started one; its URL stands in the package.
     pub embedded: Option<EmbeddedReport>,
     /// Asks the run to stop.
@@ -109,9 +115,41 @@ pub struct Success {
     pub report_path: Option<PathBuf>,
 }
 
+/// A package's plan, by whichever way its destination is reached.
+#[derive(Clone, Debug)]
+pub enum Checked {
+    /// A server of PostgreSQL.
+    Postgres(Box<Plan>),
+    /// A destination that is reached by the contract.
+    Contract(Box<ContractPlan>),
+}
+
+impl Checked {
+    /// Refuses a plan that cannot be run, such as one without the privileges that it needs.
+    pub fn require_runnable(&self) -> Result<(), Error> {
+        match self {
+            Checked::Postgres(plan) => Ok(plan.require_privileges()?),
+            Checked::Contract(_) => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Checked::Postgres(plan) => plan.fmt(f),
+            Checked::Contract(plan) => plan.fmt(f),
+        }
+    }
+}
+
 /// Plans a resolved package without running it.
-pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Plan, Error> {
+pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Checked, Error> {
     package.check()?;
+    if contract::is_meant(package)? {
+        let plan = contract::check(package, options)?;
+        return Ok(Checked::Contract(Box::new(plan)));
+    }
     let runtime = runtime()?;
     runtime.block_on(async {
         let address = prepare::address(package, options)?;
@@ -122,14 +160,17 @@ pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Plan, Error>
         let plan_options = plan_options(options, &pipes, &key_scans, &contents, false);
         let plan = plan::build(&session, &address, package, &plan_options).await?;
         session.close().await;
-        Ok(plan)
+        Ok(Checked::Postgres(Box::new(plan)))
     })
 }
 
 /// Runs a resolved package to its end, or until it is asked to stop.
 pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
-    let mut summary = Summary::begin();
     package.check().map_err(Error::from)?;
+    if contract::is_meant(package)? {
+        return contract::run(package, options);
+    }
+    let mut summary = Summary::begin();
     let runtime = runtime()?;
     let address = prepare::address(package, options)?;
     let prepared = runtime.block_on(async {

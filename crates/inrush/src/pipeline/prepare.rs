@@ -310,7 +310,7 @@ async fn finish_preparing(
             for unit in &flow.units {
                 kept.add(tally(&entered.shards_kept, &unit.key));
             }
-            RejectCount::new(flow, kept)
+            RejectCount::new(flow, flow.units.iter().flat_map(|unit| &unit.shards), kept)
         })
         .collect();
     let mut sharing = BTreeMap::new();
@@ -358,7 +358,14 @@ async fn finish_preparing(
         folder: run.folder.path().display().to_string(),
     };
     reject_files::tidy(&run)?;
-    let saved = mending::to_save(package, &run.plan, &options.folder);
+    let saved = mending::to_save(
+        package,
+        run.plan
+            .flows
+            .iter()
+            .map(|flow| (&flow.reading, flow.target())),
+        &options.folder,
+    );
     run.folder.write_package(&saved)?;
     run.folder.notice(&started);
     options.observer.notice(&started);
@@ -530,7 +537,7 @@ async fn loaded_accounts(control: &Session, plan: &Plan) -> Result<Vec<Account>,
 }
 
 /// Host and process, for whoever finds the run held.
-fn holder() -> String {
+pub fn holder() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
         .map_or_else(|_| "unknown host".to_owned(), |text| text.trim().to_owned());
     format!("process {} on {host}", std::process::id())
@@ -538,7 +545,7 @@ fn holder() -> String {
 
 /// A name that sorts by time and that no other run has: time, package, and what the clock's
 /// nanoseconds and the process's number make of chance.
-fn new_run_name(package: &str) -> String {
+pub fn new_run_name(package: &str) -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

@@ -10,7 +10,7 @@ use inrush_scan::Records;
 use super::trailer::TrailerCatch;
 use crate::chunk::Chunk;
 use crate::meter::{Meter, nanoseconds};
-use crate::plan::FlowPlan;
+use crate::plan::Reading;
 use crate::verify::{ContentHash, Tally, VerifyError};
 
 /// What is gathered of one file range after the other.
@@ -38,7 +38,7 @@ pub struct Gathered {
 
 impl Proof {
     /// What the flow asks for.
-    pub fn new(flow: &FlowPlan) -> Proof {
+    pub fn new(flow: &Reading) -> Proof {
         Proof {
             tally: Tally::new(&flow.verify),
             trailer: flow.expect.trailer.as_ref().map(TrailerCatch::new),

@@ -10,9 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::try_join_all;
+use inrush_scan::Dialect;
 
 use super::context::Context;
+use super::coverage;
 use super::verifying;
+use crate::cancel::Stop;
 use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::qualified;
 use crate::error::Error;
@@ -63,42 +66,47 @@ pub async fn units(
     }
 }
 
-/// A file that was written to while it was loaded, and whose size and time are what they were, has
-/// given rows of two texts: what was loaded of it is read again and compared.
+/// Holds the files of all flows against what was loaded of them.
 pub async fn files(context: &Context<'_>, shards: &[ShardRecord]) -> Result<(), Error> {
-    let contents = ContentChecks::default();
     for flow in &context.run.plan.flows {
         let own: BTreeSet<&str> = flow.units.iter().map(|unit| unit.key.as_str()).collect();
-        let mut files: Vec<&Arc<SourceFile>> = flow
-            .units
-            .iter()
-            .flat_map(|unit| &unit.shards)
-            .map(|shard| &shard.file)
-            .collect();
-        files.dedup_by(|file, before| Arc::ptr_eq(file, before));
-        for file in files {
-            let Some((state, modified_ns)) = file.state_now() else {
-                continue;
-            };
-            // What was written to it at another time came after it was read, or was found then.
-            if state == file.state || modified_ns != file.modified_ns {
-                continue;
-            }
-            let mut now = SourceFile::clone(file);
-            now.state = state;
-            let now = Arc::new(now);
-            let key = identity::file_key(file);
-            let of_file: Vec<&ShardRecord> = shards
-                .iter()
-                .filter(|shard| shard.file_key == key && own.contains(shard.unit_key.as_str()))
-                .collect();
-            let looked = contents.look(&now, &flow.dialect, &of_file, context.stop);
-            if looked.await? == Contents::Changed {
-                return Err(Error::Source(SourceError::Changed {
-                    path: file.path.to_path_buf(),
-                    what: "other text was written to it, and its time put back".to_owned(),
-                }));
-            }
+        let is_own = |shard: &&ShardRecord| own.contains(shard.unit_key.as_str());
+        let of_flow: Vec<&ShardRecord> = shards.iter().filter(is_own).collect();
+        let files = coverage::files(flow).into_iter().map(|(file, _)| file);
+        texts(&flow.dialect, files, &of_flow, context.stop).await?;
+    }
+    Ok(())
+}
+
+/// A file that was written to while it was loaded, and whose size and time are what they were, has
+/// given rows of two texts: what was loaded of it is read again and compared.
+pub async fn texts<'a>(
+    dialect: &Dialect,
+    files: impl Iterator<Item = &'a Arc<SourceFile>>,
+    of_flow: &[&ShardRecord],
+    stop: &Stop,
+) -> Result<(), Error> {
+    let contents = ContentChecks::default();
+    for file in files {
+        let Some((state, modified_ns)) = file.state_now() else {
+            continue;
+        };
+        // What was written to it at another time came after it was read, or was found then.
+        if state == file.state || modified_ns != file.modified_ns {
+            continue;
+        }
+        let mut now = SourceFile::clone(file);
+        now.state = state;
+        let now = Arc::new(now);
+        let key = identity::file_key(file);
+        let is_of_file = |shard: &&&ShardRecord| shard.file_key == key;
+        let of_file: Vec<&ShardRecord> = of_flow.iter().filter(is_of_file).copied().collect();
+        let looked = contents.look(&now, dialect, &of_file, stop);
+        if looked.await? == Contents::Changed {
+            return Err(Error::Source(SourceError::Changed {
+                path: file.path.to_path_buf(),
+                what: "other text was written to it, and its time put back".to_owned(),
+            }));
         }
     }
     Ok(())

@@ -7,8 +7,9 @@ use inrush_scan::MissingFields;
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::package::RejectLimit;
-use crate::plan::FlowPlan;
+use crate::plan::Reading;
 use crate::reject::Reject;
+use crate::source::Shard;
 
 /// What has been read, and how much of it was rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,11 +56,15 @@ pub struct RejectCount {
 
 impl RejectCount {
     /// Counts on from what is kept of an earlier attempt.
-    pub fn new(flow: &FlowPlan, kept: RowTally) -> RejectCount {
+    pub fn new<'a>(
+        flow: &Reading,
+        shards: impl Iterator<Item = &'a Shard>,
+        kept: RowTally,
+    ) -> RejectCount {
         RejectCount {
             tally: Mutex::new(kept),
             limit: flow.reject_limit,
-            bytes_total: bytes_total(flow),
+            bytes_total: bytes_total(shards),
             record_bytes_min: record_bytes_min(flow),
             hint: flow.reject_hint.clone(),
         }
@@ -162,11 +167,11 @@ fn is_past(rejected: u64, rows: u64, share_max: f64) -> bool {
     rejected as f64 > share_max * rows as f64
 }
 
-/// Bytes of text in all files of a flow; nothing where one has to be decompressed or translated,
+/// Bytes of text in all file ranges of a flow; nothing where one has to be decompressed or translated,
 /// or is a pipe.
-fn bytes_total(flow: &FlowPlan) -> Option<u64> {
+fn bytes_total<'a>(shards: impl Iterator<Item = &'a Shard>) -> Option<u64> {
     let mut total = 0;
-    for shard in flow.units.iter().flat_map(|unit| &unit.shards) {
+    for shard in shards {
         if !shard.file.reads_in_ranges().unwrap_or(false) {
             return None;
         }
@@ -176,7 +181,7 @@ fn bytes_total(flow: &FlowPlan) -> Option<u64> {
 }
 
 /// The bytes of the shortest record, its end included.
-fn record_bytes_min(flow: &FlowPlan) -> u64 {
+fn record_bytes_min(flow: &Reading) -> u64 {
     let dialect = &flow.dialect;
     // An empty line may be a row; else a row, even one with too few fields, has a byte and its end.
     let may_be_empty = dialect.blank_lines_are_records

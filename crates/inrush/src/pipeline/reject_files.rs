@@ -17,7 +17,12 @@ use crate::report::{REASONS_SUFFIX, ROWS_SUFFIX, reject_file_name};
 
 /// The name of a unit's file, or with `part` that of a part of it.
 pub fn of_unit(flow: &FlowPlan, unit: &UnitPlan, part: &str) -> String {
-    format!("{}.{}{part}", flow.name, &unit.key[..identity::KEY_DIGITS])
+    format!("{}{part}", of_key(&flow.name, &unit.key))
+}
+
+/// The name of the file of the unit with this key.
+pub fn of_key(flow: &str, unit_key: &str) -> String {
+    format!("{flow}.{}", &unit_key[..identity::KEY_DIGITS])
 }
 
 /// What the name of a shard's file ends with.
@@ -41,12 +46,16 @@ pub fn forget_shards(folder: &Path, flow: &FlowPlan, unit: &UnitPlan) -> Result<
 
 /// Removes what attempts left that were not committed, so that no reject is told twice.
 pub fn tidy(run: &PreparedRun) -> Result<(), Error> {
-    let committed = committed(run);
-    remove(&run.rejects_folder(), |name| {
+    remove_all_but(&run.rejects_folder(), &committed(run))
+}
+
+/// Removes all files but those of these names.
+pub fn remove_all_but(folder: &Path, names: &[String]) -> Result<(), Error> {
+    remove(folder, |name| {
         let stem = name
             .strip_suffix(REASONS_SUFFIX)
             .or_else(|| name.strip_suffix(ROWS_SUFFIX));
-        stem.is_some_and(|stem| !committed.iter().any(|name| is_of(stem, name)))
+        stem.is_some_and(|stem| !names.iter().any(|name| is_of(stem, name)))
     })
 }
 
@@ -63,7 +72,11 @@ pub fn missing(
     if rejected == 0 {
         return Ok(0);
     }
-    let names = names_of(flow, unit, kept, shards);
+    Ok(rejected.saturating_sub(count(folder, &names_of(flow, unit, kept, shards))?))
+}
+
+/// How many rejects the files of these names tell of.
+pub fn count(folder: &Path, names: &[String]) -> Result<u64, Error> {
     let failed = failed_in(folder);
     let mut found = 0;
     for entry in fs::read_dir(folder).map_err(&failed)? {
@@ -75,7 +88,7 @@ pub fn missing(
             found += text.iter().filter(|byte| **byte == b'\n').count() as u64;
         }
     }
-    Ok(rejected.saturating_sub(found))
+    Ok(found)
 }
 
 /// Whether a file's stem is such a name. A unit's rows may stand in several files, whose names go

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::column_policy::ColumnChanges;
 use crate::error::Error;
+use crate::ledger::Account;
 use crate::meter::Meter;
 use crate::reject::Reject;
 
@@ -33,6 +34,8 @@ pub struct Loaded {
     pub is_whole: bool,
     /// The server could refuse rows of it.
     pub is_careful: bool,
+    /// Its rows.
+    pub account: Account,
     /// Where the time went.
     pub meter: Meter,
     /// Values that were changed, by column.

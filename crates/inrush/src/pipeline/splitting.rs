@@ -7,19 +7,21 @@ use inrush_scan::Dialect;
 
 use super::RunOptions;
 use super::context::PreparedRun;
+use crate::cancel::Stop;
 use crate::error::Error;
 use crate::event::{Event, Observer};
-use crate::plan::identity;
+use crate::plan::{FlowPlan, identity};
 use crate::source::{self, Shard};
 
 /// Looks through the files whose ranges cannot be read without it.
 pub fn resolve(run: &mut PreparedRun, options: &RunOptions<'_>) -> Result<(), Error> {
     let threads = run.plan.streams;
     for flow in &mut run.plan.flows {
-        if !source::needs_place(&flow.dialect) {
+        let FlowPlan { reading, units, .. } = flow;
+        if !source::needs_place(&reading.dialect) {
             continue;
         }
-        for unit in flow.units.iter_mut().filter(|unit| unit.shared) {
+        for unit in units.iter_mut().filter(|unit| unit.shared) {
             let is_kept = |shard: &Shard| {
                 let key = (unit.key.clone(), identity::shard_key(shard));
                 run.shards_kept.contains_key(&key)
@@ -33,13 +35,13 @@ pub fn resolve(run: &mut PreparedRun, options: &RunOptions<'_>) -> Result<(), Er
                 }
                 let ranges = &mut unit.shards[own];
                 let splitting = Event::Splitting {
-                    flow: flow.name.clone(),
+                    flow: reading.name.clone(),
                     file: ranges[0].file.path.display().to_string(),
                     bytes: ranges[0].file.size_bytes,
                 };
                 run.folder.notice(&splitting);
                 options.observer.notice(&splitting);
-                place(ranges, &flow.dialect, threads, options)?;
+                place(ranges, &reading.dialect, threads, &options.stop)?;
             }
         }
     }
@@ -47,7 +49,7 @@ pub fn resolve(run: &mut PreparedRun, options: &RunOptions<'_>) -> Result<(), Er
 }
 
 /// Which shards are ranges of the same file; they follow each other.
-fn files(shards: &[Shard]) -> Vec<Range<usize>> {
+pub fn files(shards: &[Shard]) -> Vec<Range<usize>> {
     let mut at = 0;
     shards
         .chunk_by(|first, second| Arc::ptr_eq(&first.file, &second.file))
@@ -60,19 +62,19 @@ fn files(shards: &[Shard]) -> Vec<Range<usize>> {
 }
 
 /// Finds the first records of all ranges of one file.
-fn place(
+pub fn place(
     ranges: &mut [Shard],
     dialect: &Dialect,
     threads: usize,
-    options: &RunOptions<'_>,
+    stop: &Stop,
 ) -> Result<(), Error> {
     let file = Arc::clone(&ranges[0].file);
     let bytes: Vec<_> = ranges
         .iter()
         .map(|shard| shard.byte_range.clone())
         .collect();
-    let starts = source::first_records(&file, dialect, &bytes, threads, &options.stop)?
-        .ok_or(Error::Interrupted)?;
+    let starts =
+        source::first_records(&file, dialect, &bytes, threads, stop)?.ok_or(Error::Interrupted)?;
     for (shard, start) in ranges.iter_mut().zip(starts) {
         shard.first_record = start;
     }

@@ -20,7 +20,7 @@ use crate::report::{
 use crate::switch::TargetTask;
 
 /// Rejects that stand in the report itself.
-const REJECTS_SHOWN: usize = 20;
+pub const REJECTS_SHOWN: usize = 20;
 
 /// How long the ledger is waited for at the end.
 const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -391,6 +391,7 @@ fn table_report(
     }
 }
 
-fn now() -> String {
+/// This moment, RFC 3339.
+pub fn now() -> String {
     jiff::Timestamp::now().to_string()
 }

@@ -8,7 +8,7 @@ use super::piece::Piece;
 use crate::error::Error;
 use crate::event::Event;
 use crate::ledger::{Account, ShardRecord};
-use crate::plan::FlowPlan;
+use crate::plan::Reading;
 use crate::source::{BufferPool, Feed, FeedRange, Shard, ShardReader, SourceError, SourceMeter};
 
 /// Text that a stream loads from a feed in one transaction: what a stop throws away.
@@ -184,7 +184,7 @@ impl Piece<'_> {
 
 /// Each file has a header of its own, and they must be the same: columns were matched by the
 /// first one.
-pub fn check_header(flow: &FlowPlan, shard: &Shard, found: Option<&[String]>) -> Result<(), Error> {
+pub fn check_header(flow: &Reading, shard: &Shard, found: Option<&[String]>) -> Result<(), Error> {
     let (Some(found), Some(expected)) = (found, &flow.header) else {
         return Ok(());
     };

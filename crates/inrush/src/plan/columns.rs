@@ -11,7 +11,7 @@ use super::fields::{self, Assigned, Assignment};
 use crate::column::{Column, ColumnType};
 use crate::column_policy::{BooleanWords, ColumnPolicies, FieldDefault, NumberForm, ValueSource};
 use crate::destination::postgres::Session;
-use crate::destination::postgres::catalog::TargetFacts;
+use crate::destination::postgres::catalog::{CatalogColumn, TargetFacts};
 use crate::destination::postgres::staging::NewColumn;
 use crate::destination::postgres::types::{self, ResolvedType};
 use crate::package::{ColumnDetail, ColumnNull, Format};
@@ -49,14 +49,36 @@ pub struct Known<'a> {
     pub first_field_count: Option<usize>,
     /// How the files are written.
     pub format: &'a Format,
-    /// The target, where it exists.
-    pub facts: Option<&'a TargetFacts>,
+    /// The columns of the target, where it exists.
+    pub target_columns: Option<&'a TargetColumns>,
     /// The partition key, which never is NULL.
     pub key: Option<&'a str>,
 }
 
+/// The names of a target's columns.
+#[derive(Clone, Debug, Default)]
+pub struct TargetColumns {
+    /// All of them, in its order.
+    pub all: Vec<String>,
+    /// Those that can be filled: it does not compute them itself.
+    pub filled: Vec<String>,
+}
+
+impl TargetColumns {
+    /// Those of a table of PostgreSQL.
+    pub fn of_catalog(facts: &TargetFacts) -> TargetColumns {
+        let name = |column: &CatalogColumn| column.name.clone();
+        let filled = facts.columns.iter().filter(|column| !column.generated);
+        TargetColumns {
+            all: facts.columns.iter().map(name).collect(),
+            filled: filled.map(name).collect(),
+        }
+    }
+}
+
 impl Known<'_> {
-    fn mismatch(&self, what: String, hint: &str) -> PlanError {
+    /// The error of the flow.
+    pub fn mismatch(&self, what: String, hint: &str) -> PlanError {
         PlanError::Mismatch {
             flow: self.flow.to_owned(),
             what,
@@ -65,7 +87,7 @@ impl Known<'_> {
     }
 
     /// The columns and what fills them.
-    fn assignment(&self) -> Result<Assignment, PlanError> {
+    pub fn assignment(&self) -> Result<Assignment, PlanError> {
         let in_order = |details: Vec<ColumnDetail>| Assignment {
             field_count: details.len(),
             columns: details
@@ -77,24 +99,20 @@ impl Known<'_> {
                 })
                 .collect(),
         };
-        match (self.details, self.header, self.facts) {
-            ([], Some(header), Some(facts)) => header
+        match (self.details, self.header, self.target_columns) {
+            ([], Some(header), Some(target)) => header
                 .iter()
                 .map(|field| {
-                    find(facts.columns.iter().map(|column| column.name.as_str()), field)
+                    find(target.all.iter().map(String::as_str), field)
                         .map(ColumnDetail::named)
-                        .ok_or_else(|| self.no_column(field, facts))
+                        .ok_or_else(|| self.no_column(field, target))
                 })
                 .collect::<Result<_, _>>()
                 .map(in_order),
-            ([], None, Some(facts)) => Ok(in_order(
-                facts
-                    .columns
-                    .iter()
-                    .filter(|column| !column.generated)
-                    .map(|column| ColumnDetail::named(&column.name))
-                    .collect(),
-            )),
+            ([], None, Some(target)) => {
+                let details = target.filled.iter().map(|name| ColumnDetail::named(name));
+                Ok(in_order(details.collect()))
+            }
             ([], _, None) => Err(self.mismatch(
                 format!("{} does not exist, and no columns are given to make it of", self.target),
                 "give them: columns = [\"id bigint not null\", ...], or --columns \"id bigint, ...\"",
@@ -106,15 +124,12 @@ impl Known<'_> {
         }
     }
 
-    fn no_column(&self, field: &str, facts: &TargetFacts) -> PlanError {
-        let names: Vec<&str> = facts
-            .columns
-            .iter()
-            .map(|column| column.name.as_str())
-            .collect();
+    /// There is no such column in the target.
+    pub fn no_column(&self, field: &str, target: &TargetColumns) -> PlanError {
+        let names = &target.all;
         let near = names
             .iter()
-            .map(|name| (strsim::jaro_winkler(name, field), *name))
+            .map(|name| (strsim::jaro_winkler(name, field), name))
             .filter(|(nearness, _)| *nearness > 0.8)
             .max_by(|a, b| a.0.total_cmp(&b.0));
         self.mismatch(
@@ -146,7 +161,11 @@ fn find<'a>(names: impl Iterator<Item = &'a str> + Clone, field: &str) -> Option
 }
 
 /// Resolves the columns of a flow against the catalog.
-pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedColumns, PlanError> {
+pub async fn resolve(
+    session: &Session,
+    known: &Known<'_>,
+    facts: Option<&TargetFacts>,
+) -> Result<ResolvedColumns, PlanError> {
     let assignment = known.assignment()?;
     let count = assignment.columns.len();
     let mut columns: Vec<Column> = Vec::with_capacity(count);
@@ -163,7 +182,7 @@ pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedCol
             ));
         }
         let is_key = known.key == Some(detail.name.as_str());
-        let (resolved, nullable) = match known.facts {
+        let (resolved, nullable) = match facts {
             Some(facts) => existing(known, facts, detail)?,
             None => {
                 let type_name = detail.type_name.as_deref().ok_or_else(|| {
@@ -191,25 +210,16 @@ pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedCol
             not_null: !nullable,
         });
         wire.push(resolved.wire);
-        columns.push(Column {
-            name: detail.name.clone(),
+        columns.push(column(
+            known,
+            detail,
+            source,
+            resolved.column_type,
             nullable,
-            source: source.clone(),
-            formats: detail
-                .format
-                .as_ref()
-                .map_or_else(Vec::new, |format| format.patterns().to_vec()),
-            zone: detail.zone.clone(),
-            policies: ColumnPolicies {
-                numbers: number_form(detail, known.format, &resolved.column_type),
-                lossless: is_lossless(detail, known.format, &resolved.column_type),
-                ..policies(detail)
-            },
-            column_type: resolved.column_type,
-        });
+        ));
         type_sql.push(resolved.sql);
     }
-    if let Some(facts) = known.facts {
+    if let Some(facts) = facts {
         check_missing(known, facts, &columns)?;
     }
     let forms = columns
@@ -226,6 +236,32 @@ pub async fn resolve(session: &Session, known: &Known<'_>) -> Result<ResolvedCol
         wire,
         new_columns,
     })
+}
+
+/// A column as its package says that it is read.
+pub fn column(
+    known: &Known<'_>,
+    detail: &ColumnDetail,
+    source: &ValueSource,
+    column_type: ColumnType,
+    nullable: bool,
+) -> Column {
+    Column {
+        name: detail.name.clone(),
+        nullable,
+        source: source.clone(),
+        formats: detail
+            .format
+            .as_ref()
+            .map_or_else(Vec::new, |format| format.patterns().to_vec()),
+        zone: detail.zone.clone(),
+        policies: ColumnPolicies {
+            numbers: number_form(detail, known.format, &column_type),
+            lossless: is_lossless(detail, known.format, &column_type),
+            ..policies(detail)
+        },
+        column_type,
+    }
 }
 
 /// How a column's numbers are written: as it says itself, else as the format says of all.
@@ -293,7 +329,7 @@ fn existing(
         .columns
         .iter()
         .find(|column| column.name == detail.name)
-        .ok_or_else(|| known.no_column(&detail.name, facts))?;
+        .ok_or_else(|| known.no_column(&detail.name, &TargetColumns::of_catalog(facts)))?;
     if column.generated {
         return Err(known.mismatch(
             format!("the server computes column `{}` itself", column.name),

@@ -21,6 +21,9 @@ pub enum PlanError {
     /// The destination refused.
     #[error(transparent)]
     Destination(#[from] DestinationError),
+    /// A destination that is reached by the contract refused.
+    #[error(transparent)]
+    Contract(#[from] inrush_destination::Error),
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -70,6 +73,7 @@ impl PlanError {
         match self {
             PlanError::Package(_) | PlanError::Source(_) | PlanError::Sniff(_) => None,
             PlanError::Destination(error) => error.hint(),
+            PlanError::Contract(error) => error.hint().map(str::to_owned),
             PlanError::Ledger(error) => error.hint(),
             PlanError::Mismatch { hint, .. }
             | PlanError::Target { hint, .. }

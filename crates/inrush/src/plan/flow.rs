@@ -6,13 +6,13 @@ use std::sync::Arc;
 use inrush_scan::Dialect;
 
 use super::build::PlanOptions;
-use super::columns::{self, Known};
+use super::columns::{self, Known, TargetColumns};
 use super::error::PlanError;
 use super::switch_statements::expression;
 use super::target::{self, Asked};
 use super::{
-    FlowPlan, KeyKind, KeyPlan, Publish, bounds, expect, header_row, headers, parts, replace,
-    routing, sniffed, typed_rows, units, upsert,
+    FlowPlan, KeyKind, KeyPlan, Publish, Reading, bounds, expect, header_row, headers, parts,
+    replace, routing, sniffed, typed_rows, units, upsert,
 };
 use crate::column::{Column, ColumnType};
 use crate::convert::{Converter, KeyValue, convert_first};
@@ -124,7 +124,9 @@ impl FlowPlanner<'_> {
         {
             notes.push(format!("{} is empty: it has no rows", file.path.display()));
         }
-        let sniffed = sniffed::of(self.flow, &files, facts.as_ref())?;
+        let target_columns = facts.as_ref().map(TargetColumns::of_catalog);
+        let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
+        let sniffed = sniffed::of(self.flow, &files, filled)?;
         notes.extend(sniffed.notes);
         let mut dialect = sniffed.dialect;
         let mut details: Vec<ColumnDetail> = self.flow.column_details()?;
@@ -134,7 +136,7 @@ impl FlowPlanner<'_> {
                 declared: self.flow.format.header,
                 files: &files,
                 details: &details,
-                facts: facts.as_ref(),
+                target_columns: filled,
             };
             dialect.header = header_row::has_header(&question, &dialect, notes)?;
         }
@@ -162,13 +164,13 @@ impl FlowPlanner<'_> {
             header_file: header_file.as_deref().map(PathBuf::as_path),
             first_field_count: first_field_count(&files, &dialect, &details)?,
             format: &self.flow.format,
-            facts: facts.as_ref(),
+            target_columns: target_columns.as_ref(),
             // A default partition takes rows without a key.
             key: key_name
                 .as_deref()
                 .filter(|_| !is_routed || facts.is_none()),
         };
-        let mut resolved = columns::resolve(self.session, &known).await?;
+        let mut resolved = columns::resolve(self.session, &known, facts.as_ref()).await?;
         if let Some(table) = files[0].table() {
             typed_rows::check(&name, table, &mut resolved.columns)?;
         }
@@ -389,8 +391,21 @@ impl FlowPlanner<'_> {
                 parts::bound(unit, key, part);
             }
         }
-        Ok(FlowPlan {
+        let reading = Reading {
+            target,
+            columns: resolved.columns,
+            field_count: resolved.field_count,
+            header,
+            dialect,
+            format: sniffed.format,
+            reject_hint: sniffed.reject_hint,
+            reject_limit: self.flow.rejects,
+            verify,
+            expect: expected,
             name,
+        };
+        Ok(FlowPlan {
+            reading,
             schema: self.schema.to_owned(),
             table: self.table.to_owned(),
             facts,
@@ -402,20 +417,11 @@ impl FlowPlanner<'_> {
             model,
             default_grants,
             indexes: self.flow.indexes,
-            field_count: resolved.field_count,
-            columns: resolved.columns,
             column_types: resolved.type_sql,
-            header,
-            dialect,
-            format: sniffed.format,
-            reject_hint: sniffed.reject_hint,
             wire: resolved.wire,
             key,
             units,
             overlap,
-            reject_limit: self.flow.rejects,
-            verify,
-            expect: expected,
         })
     }
 
@@ -526,7 +532,8 @@ impl FlowPlanner<'_> {
     }
 }
 
-fn statements(texts: &Option<OneOrMany>) -> Vec<String> {
+/// Statements of a package, each without its semicolon.
+pub fn statements(texts: &Option<OneOrMany>) -> Vec<String> {
     let texts = texts.iter().flat_map(OneOrMany::patterns);
     texts
         .map(|text| text.trim().trim_end_matches(';').trim_end().to_owned())
@@ -559,7 +566,7 @@ fn storage(facts: &catalog::TargetFacts) -> Storage {
 
 /// The fields of the first row of all, where the package needs their number: it says to skip all
 /// that it does not list, and no header tells how many there are.
-fn first_field_count(
+pub fn first_field_count(
     files: &[Arc<SourceFile>],
     dialect: &Dialect,
     details: &[ColumnDetail],

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use inrush_scan::Dialect;
 
 use super::error::PlanError;
-use crate::destination::postgres::catalog::TargetFacts;
 use crate::package::{ALL_OTHERS, ColumnDetail, FieldChoice};
 use crate::source::{Preview, SourceFile};
 
@@ -22,8 +21,8 @@ pub struct Question<'a> {
     pub files: &'a [Arc<SourceFile>],
     /// The columns that its package lists.
     pub details: &'a [ColumnDetail],
-    /// Its target, where that exists.
-    pub facts: Option<&'a TargetFacts>,
+    /// The columns of its target that can be filled, where that exists.
+    pub target_columns: Option<&'a [String]>,
 }
 
 /// Whether the first record is a header: so it is where all of its fields, two at least, are names
@@ -116,11 +115,10 @@ fn names(question: &Question<'_>) -> Vec<String> {
     let folded = |name: &str| name.trim().to_lowercase();
     if question.details.is_empty() {
         return question
-            .facts
+            .target_columns
             .iter()
-            .flat_map(|facts| &facts.columns)
-            .filter(|column| !column.generated)
-            .map(|column| folded(&column.name))
+            .flat_map(|names| names.iter())
+            .map(|name| folded(name))
             .collect();
     }
     question

@@ -5,7 +5,7 @@ use super::{FlowPlan, Publish, RoutePlan};
 use crate::destination::postgres::copy::BLOCK_BYTES;
 use crate::destination::postgres::guests::ServerFacts;
 use crate::plural::counted_do;
-use crate::source::{FED_RANGE_BYTES, FED_RANGES_AHEAD};
+use crate::source::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Shard};
 
 /// The most memory that the loader takes for its data, whatever the size of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +49,8 @@ pub fn memory(
         .max()
         .unwrap_or(0) as u64;
     let chunk_bytes = u64::from(chunk_bytes);
-    // A chunk and the one that takes over its tail; four bytes for each possible field end and
-    // sixteen for each record, where the shortest field is empty.
-    let text = 2 * chunk_bytes + chunk_bytes * 4 + chunk_bytes / 2 * 16;
-    let batch = u64::from(batch_rows) * columns_max * 17;
     let blocks = BLOCKS_PER_STREAM * (BLOCK_BYTES as u64 + BLOCK_BYTES as u64 / 4 + chunk_bytes);
-    let stream_bytes = text + batch + blocks;
+    let stream_bytes = text_and_batch(chunk_bytes, u64::from(batch_rows), columns_max) + blocks;
     let record = flows
         .iter()
         .map(|flow| flow.dialect.record_bytes_max)
@@ -64,18 +60,28 @@ pub fn memory(
         stream_bytes,
         streams_bytes: stream_bytes * streams as u64,
         feed_bytes: feed_bytes(flows, chunk_bytes, streams as u64),
-        row_group_bytes: row_group_bytes(flows) * streams as u64,
+        row_group_bytes: row_group_bytes(all_shards(flows)) * streams as u64,
         // The record as text, its tail carried over, and its encoded form.
         long_record_bytes: 4 * record,
     }
 }
 
+/// What a stream holds of text, and of the batch that is made of it.
+pub fn text_and_batch(chunk_bytes: u64, batch_rows: u64, columns_max: u64) -> u64 {
+    // A chunk and the one that takes over its tail; four bytes for each possible field end and
+    // sixteen for each record, where the shortest field is empty.
+    let text = 2 * chunk_bytes + chunk_bytes * 4 + chunk_bytes / 2 * 16;
+    text + batch_rows * columns_max * 17
+}
+
+fn all_shards(flows: &[FlowPlan]) -> impl Iterator<Item = &Shard> {
+    let units = flows.iter().flat_map(|flow| &flow.units);
+    units.flat_map(|unit| &unit.shards)
+}
+
 /// What is read ahead of the streams: one file is fed at a time.
 fn feed_bytes(flows: &[FlowPlan], chunk_bytes: u64, streams: u64) -> u64 {
-    let units = flows.iter().flat_map(|flow| &flow.units);
-    let fed = units
-        .flat_map(|unit| &unit.shards)
-        .filter(|shard| shard.is_fed);
+    let fed = all_shards(flows).filter(|shard| shard.is_fed);
     let of_file = fed.map(|shard| {
         let ranges = (streams + FED_RANGES_AHEAD as u64) * (FED_RANGE_BYTES as u64 + chunk_bytes);
         // Beside its translation stand the file's own bytes, two for each letter of UTF-16.
@@ -89,11 +95,8 @@ fn feed_bytes(flows: &[FlowPlan], chunk_bytes: u64, streams: u64) -> u64 {
 
 /// The largest row group, or record batch, of all files of typed rows: no more of one is decoded at a
 /// time, and usually much less.
-fn row_group_bytes(flows: &[FlowPlan]) -> u64 {
-    let units = flows.iter().flat_map(|flow| &flow.units);
-    let tables = units
-        .flat_map(|unit| &unit.shards)
-        .filter_map(|shard| shard.file.table());
+pub fn row_group_bytes<'a>(shards: impl Iterator<Item = &'a Shard>) -> u64 {
+    let tables = shards.filter_map(|shard| shard.file.table());
     let sizes = tables.map(|table| table.decoded_bytes_max());
     sizes.max().unwrap_or(0)
 }

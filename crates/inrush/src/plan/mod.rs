@@ -5,9 +5,11 @@
 
 mod bounds;
 mod build;
+pub mod changed;
 mod column_words;
 mod columns;
 pub mod contents;
+pub mod contract;
 mod disk;
 mod earlier;
 mod error;
@@ -19,9 +21,11 @@ mod headers;
 pub mod identity;
 pub mod index_rebuild;
 mod limits;
+pub mod loaded;
 mod parts;
 pub mod print;
 mod privileges;
+mod reading;
 pub mod replace;
 pub mod routing;
 mod sniffed;
@@ -33,30 +37,30 @@ pub mod units;
 mod upsert;
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 
-use inrush_scan::Dialect;
 use inrush_wire::PgType;
 
-use crate::column::Column;
 use crate::convert::{KeyBounds, KeySet};
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::default_grants::DefaultGrant;
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::staging::{Model, NewColumn, UnitBounds};
 use crate::ledger::{RunRecord, TouchedFile};
-use crate::package::{Format, IndexPolicy, Mode, RejectLimit, RunSettings};
+use crate::package::{IndexPolicy, Mode, RunSettings};
 use crate::source::Shard;
-use crate::verify::VerifyPlan;
 
 pub use bounds::key_text;
 pub use build::{PlanOptions, build, run_key};
 pub use contents::ContentChecks;
+pub use contract::ContractPlan;
 pub use disk::DiskFacts;
 pub use earlier::keepable;
 pub use error::PlanError;
 pub use expect::ExpectPlan;
 pub use limits::MemoryBound;
 pub use privileges::Privilege;
+pub use reading::Reading;
 pub use replace::{KeepPlan, ReplacePlan};
 pub use routing::RoutePlan;
 
@@ -124,8 +128,8 @@ pub enum Earlier {
 /// One flow, planned.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
-    /// Its name.
-    pub name: String,
+    /// What is read of its files.
+    pub reading: Reading,
     /// The target's schema.
     pub schema: String,
     /// The target's name.
@@ -148,20 +152,8 @@ pub struct FlowPlan {
     pub default_grants: Vec<DefaultGrant>,
     /// What becomes of the target's indexes while rows are copied into it.
     pub indexes: IndexPolicy,
-    /// The columns that the files fill.
-    pub columns: Vec<Column>,
     /// Types of those columns as the server writes them.
     pub column_types: Vec<String>,
-    /// Fields of a record.
-    pub field_count: usize,
-    /// The header that each file must have.
-    pub header: Option<Vec<String>>,
-    /// How the files are written.
-    pub dialect: Dialect,
-    /// The same in the words of a package.
-    pub format: Format,
-    /// What a person who meets a reject should know, where the types were guessed.
-    pub reject_hint: Option<String>,
     /// How rows are sent.
     pub wire: WireForm,
     /// The partition key.
@@ -170,18 +162,21 @@ pub struct FlowPlan {
     pub units: Vec<UnitPlan>,
     /// A partition of the target that stands where the bounds want one, in words.
     pub overlap: Option<String>,
-    /// How many rows may be rejected.
-    pub reject_limit: RejectLimit,
-    /// What is verified of each unit before its COMMIT.
-    pub verify: VerifyPlan,
-    /// What is promised of its files.
-    pub expect: ExpectPlan,
+}
+
+/// Most of what is asked of a flow is how its files are read.
+impl Deref for FlowPlan {
+    type Target = Reading;
+
+    fn deref(&self) -> &Reading {
+        &self.reading
+    }
 }
 
 impl FlowPlan {
     /// The target as SQL names it.
     pub fn target(&self) -> String {
-        crate::destination::postgres::quote::qualified(&self.schema, &self.table)
+        self.reading.target.clone()
     }
 
     /// Whether what comes through pipes is kept until the load is done, so that rows which the server

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use inrush_scan::{ExtraFields, MissingFields, PositionUnit, Terminator, Trim};
 
 use super::{
-    Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, column_words, replace, statistics,
-    switch_statements,
+    Earlier, FlowPlan, Plan, Publish, Reading, UnitPlan, WireForm, column_words, replace,
+    statistics, switch_statements,
 };
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging;
@@ -221,7 +221,7 @@ impl Plan {
             "  {}, {}, {}",
             counted(file_count as u64, "file"),
             size_words(total, files.iter().any(|file| file.is_pipe())),
-            dialect(flow)
+            dialect_words(flow)
         )?;
         let becomes = match &flow.publish {
             Publish::Attach if flow.replace.is_some() => {
@@ -345,7 +345,7 @@ impl Plan {
 }
 
 /// A file, and which part of it where it is shared.
-fn shard_words(shard: &Shard) -> String {
+pub fn shard_words(shard: &Shard) -> String {
     let file = shard.file.path.display();
     if shard.is_fed {
         format!("{file}, fed to all streams")
@@ -379,7 +379,7 @@ fn separator(before: &str) -> &'static str {
 }
 
 /// How much there is to read: nobody knows how long a pipe is.
-fn size_words(count: u64, has_pipe: bool) -> String {
+pub fn size_words(count: u64, has_pipe: bool) -> String {
     match (has_pipe, count) {
         (false, _) => bytes(count),
         (true, 0) => "of unknown size".to_owned(),
@@ -387,7 +387,8 @@ fn size_words(count: u64, has_pipe: bool) -> String {
     }
 }
 
-fn dialect(flow: &FlowPlan) -> String {
+/// How files are written, in words.
+pub fn dialect_words(flow: &Reading) -> String {
     let dialect = &flow.dialect;
     let mut text = match &dialect.fixed {
         None => format!("delimiter {}", dialect.delimiter),
@@ -489,7 +490,7 @@ fn kept_pipes(flow: &FlowPlan) -> &'static str {
 }
 
 /// How many rejects are accepted, in words.
-fn reject_limit(limit: &RejectLimit) -> String {
+pub fn reject_limit(limit: &RejectLimit) -> String {
     let share = limit
         .share_max
         .map(|share| format!("{} % of the rows at most", share * 100.0));

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use inrush_scan::Dialect;
 
 use super::error::PlanError;
-use crate::destination::postgres::catalog::TargetFacts;
 use crate::package::{ColumnDetail, Flow, Format, PackageFaultKind, Preset};
 use crate::plural::counted;
 use crate::sniff::{self, Guess, SniffOptions, is_declared, sniff};
@@ -33,7 +32,7 @@ pub struct Sniffed {
 pub fn of(
     flow: &Flow,
     files: &[Arc<SourceFile>],
-    facts: Option<&TargetFacts>,
+    target_columns: Option<&[String]>,
 ) -> Result<Sniffed, PlanError> {
     let first_name = files[0].path.to_string_lossy().into_owned();
     let told = || -> Result<Sniffed, PlanError> {
@@ -50,7 +49,7 @@ pub fn of(
         everything: false,
     };
     if let Some(table) = sniff::tables::told(files, &flow.format)? {
-        return match flow.columns.is_empty() && facts.is_none() {
+        return match flow.columns.is_empty() && target_columns.is_none() {
             true => guessed(&table),
             false => of_table(&flow.format),
         };
@@ -58,12 +57,12 @@ pub fn of(
     if !flow.columns.is_empty() {
         return told();
     }
-    let Some(facts) = facts else {
+    let Some(target_columns) = target_columns else {
         let guess = sniff(files, &options)?;
         return guessed(&guess);
     };
     let told = told()?;
-    if is_declared(&flow.format) || is_understood(files, &told.dialect, facts) {
+    if is_declared(&flow.format) || is_understood(files, &told.dialect, target_columns) {
         return Ok(told);
     }
     // Read as the names tell, the load would fail for certain. What cannot be guessed fails so.
@@ -71,7 +70,7 @@ pub fn of(
         return Ok(told);
     };
     let dialect = guess.dialect();
-    if dialect == told.dialect || !is_understood(files, &dialect, facts) {
+    if dialect == told.dialect || !is_understood(files, &dialect, target_columns) {
         return Ok(told);
     }
     let mut notes = vec![format!(
@@ -172,7 +171,7 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
 /// Whether the first record of the files, read so, goes with the columns of the target: a header
 /// that names one of them at least, or as many fields as there are columns. Files without a
 /// record, and those that cannot be read, are left to the load.
-fn is_understood(files: &[Arc<SourceFile>], dialect: &Dialect, facts: &TargetFacts) -> bool {
+fn is_understood(files: &[Arc<SourceFile>], dialect: &Dialect, target_columns: &[String]) -> bool {
     let as_rows = Dialect {
         header: false,
         ..dialect.clone()
@@ -182,11 +181,10 @@ fn is_understood(files: &[Arc<SourceFile>], dialect: &Dialect, facts: &TargetFac
         preview.records.into_iter().next()
     });
     let Some(first) = first else { return true };
-    let columns = facts.columns.iter().filter(|column| !column.generated);
     if !dialect.header {
-        return first.fields.len() == columns.count();
+        return first.fields.len() == target_columns.len();
     }
-    let mut columns = columns.map(|column| column.name.to_lowercase());
+    let mut columns = target_columns.iter().map(|name| name.to_lowercase());
     columns.any(|name| {
         first
             .fields

@@ -52,7 +52,7 @@ pub use feed::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Feed, FeedRange, FeedSettings}
 pub use files::{FileState, Origin, ResolveOptions, SourceFile, names_a_pipe, resolve, resolve_as};
 pub use last_record::last_field;
 pub use meter::SourceMeter;
-pub use pieces::pieces;
+pub use pieces::{pieces, pieces_of};
 pub use pipe::{Pipe, Pipes};
 pub use preview::{Preview, PreviewRecord};
 pub use reader::ShardReader;

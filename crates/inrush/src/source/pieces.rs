@@ -45,6 +45,22 @@ pub fn pieces(shard: &Shard) -> Result<Vec<Shard>, SourceError> {
         .collect())
 }
 
+/// The pieces of a whole file, of about so many bytes of text each; one where it cannot be read from
+/// its middle. They depend on the file and that number alone.
+pub fn pieces_of(shard: &Shard, wanted_bytes: u64) -> Result<Vec<Shard>, SourceError> {
+    let file = &shard.file;
+    let range = |range| Shard::range(Arc::clone(file), range, None);
+    if let Some(table) = file.table() {
+        let ranges = table.ranges(wanted_bytes / TABLE_FACTOR);
+        return Ok(ranges.into_iter().map(range).collect());
+    }
+    if !file.reads_in_ranges()? || file.size_bytes < 2 * wanted_bytes {
+        return Ok(vec![shard.clone()]);
+    }
+    let ranges = even_ranges(file.size_bytes, file.size_bytes / wanted_bytes);
+    Ok(ranges.map(range).collect())
+}
+
 /// Bytes of text that a range should have.
 fn wanted_bytes(size_bytes: u64) -> u64 {
     (size_bytes / RANGES_WANTED).clamp(RANGE_BYTES_MIN, RANGE_BYTES_MAX)
@@ -52,14 +68,15 @@ fn wanted_bytes(size_bytes: u64) -> u64 {
 
 /// Ranges of about the same size, one after the other, over all bytes of a file.
 fn nominal_ranges(size_bytes: u64) -> Vec<Range<u64>> {
-    let count = (size_bytes / wanted_bytes(size_bytes)).max(1);
-    let start = |index: u64| {
+    even_ranges(size_bytes, (size_bytes / wanted_bytes(size_bytes)).max(1)).collect()
+}
+
+fn even_ranges(size_bytes: u64, count: u64) -> impl Iterator<Item = Range<u64>> {
+    let start = move |index: u64| {
         // Multiplied in 128 bits: sizes are beyond any 64 bits can hold when multiplied.
         (u128::from(size_bytes) * u128::from(index) / u128::from(count)) as u64
     };
-    (0..count)
-        .map(|index| start(index)..start(index + 1))
-        .collect()
+    (0..count).map(move |index| start(index)..start(index + 1))
 }
 
 #[cfg(test)]

@@ -105,7 +105,13 @@ impl<'a> SwitchRows<'a> {
             &flow.dialect,
             flow.header.as_deref(),
         )?;
-        let kept = KeptRejects::new(self.context, flow, flow_index, None, file);
+        let kept = KeptRejects::new(
+            self.context.teller(),
+            flow,
+            &self.context.run.rejects[flow_index],
+            None,
+            file,
+        );
         let kept = self.rejects.entry(staging_table.to_owned()).or_insert(kept);
         let limit = kept.left().saturating_add(1);
         let schema = &run.plan.settings.staging_schema;

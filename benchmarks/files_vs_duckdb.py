@@ -1,0 +1,233 @@
+"""Lineitem into a DuckDB file and into Parquet files: Inrush against DuckDB itself, in turn in one run.
+
+Both read the same `.tbl` files. DuckDB has its best settings (`preserve_insertion_order = false`, the
+columns declared, no quotes to look for), and loads what it has once more from Arrow tables that are in
+memory already: that costs it no reading and no converting. The times are those of whole processes,
+from start to a file that is closed and checkpointed, but for the Arrow tables, which are made before
+the clock starts. The contents are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import ground
+from ground import Measure
+
+# What DuckDB's side runs: argv is what to do, the file or folder that it makes, and the sources.
+DUCKDB = """
+import json, sys, time
+import duckdb
+what, target, threads, columns, *files = sys.argv[1:]
+columns = json.loads(columns)
+words = ", ".join(f"'{name}': '{kind}'" for name, kind in columns)
+def scan(files):
+    return (f"SELECT * EXCLUDE (nothing) FROM read_csv({files!r}, delim = '|', header = false, "
+            f"columns = {{{words}, 'nothing': 'varchar'}}, auto_detect = false, quote = '', escape = '')")
+made = ", ".join(f"{name} {kind}" for name, kind in columns)
+if what == "arrow":
+    with duckdb.connect(config={"threads": int(threads)}) as first:
+        rows = first.execute(scan(files)).to_arrow_table()
+begun = time.perf_counter()
+with duckdb.connect(target if what != "parquet" else ":memory:",
+                    config={"threads": int(threads)}) as session:
+    session.execute("SET preserve_insertion_order = false")
+    if what == "parquet":
+        session.execute(f"COPY ({scan(files)}) TO '{target}' (FORMAT parquet, CODEC zstd)")
+    else:
+        session.execute(f"CREATE TABLE lineitem ({made})")
+        source = "SELECT * FROM rows" if what == "arrow" else scan(files)
+        session.execute(f"INSERT INTO lineitem {source}")
+        session.execute("CHECKPOINT")
+print(time.perf_counter() - begun)
+"""
+
+CONTENTS = """
+import sys
+import duckdb
+what, place = sys.argv[1:]
+with duckdb.connect() as session:
+    if what == "duckdb":
+        session.execute(f"ATTACH '{place}' AS loaded (READ_ONLY)")
+        table = "loaded.lineitem"
+    else:
+        table = f"read_parquet('{place}')"
+    # A sum of hashes of whole rows: the order of rows is nobody's promise.
+    print(session.execute(f"SELECT count(*), sum(hash(t)::hugeint) FROM {table} t").fetchall())
+"""
+
+
+def columns() -> list[list[str]]:
+    """Return the names of lineitem's columns with their types."""
+    return [column.replace(" not null", "").split(" ", 1) for column in ground.LINEITEM]
+
+
+def measured(command: Sequence[str | Path], folder: Path) -> tuple[Measure, str]:
+    """Run a command alone and measure it; return what it printed, too."""
+    os.sync()
+    with tempfile.NamedTemporaryFile(mode="r") as result:
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", ground.MEASURED, result.name, *map(str, command)],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        wall_s = time.perf_counter() - start
+        if done.returncode:
+            sys.exit(f"{command} failed:\n{done.stdout}{done.stderr}")
+        cpu_s, resident_kib = result.read().split()
+    return Measure(wall_s, float(cpu_s), 0.0, int(resident_kib)), done.stdout
+
+
+def size(place: Path) -> int:
+    """Return the bytes of a file, or of all Parquet files in a folder."""
+    if place.is_file():
+        return place.stat().st_size
+    return sum(file.stat().st_size for file in place.rglob("*.parquet"))
+
+
+def contents(what: str, place: str) -> str:
+    """Return a digest of all rows."""
+    command = [sys.executable, "-c", CONTENTS, what, place]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+class Side:
+    """One way to load, measured once in each round."""
+
+    def __init__(self, name: str, what: str, files: Sequence[Path], threads: int) -> None:
+        self.name, self.what, self.files, self.threads = name, what, files, threads
+        self.measures: list[Measure] = []
+        self.bytes = 0
+        self.contents = ""
+
+    def run(self, folder: Path, first: bool) -> Measure:
+        """Load into a new place, measure it, and remove it."""
+        work = Path(tempfile.mkdtemp(dir=folder))
+        if self.what.startswith("inrush"):
+            measure = self.inrush(work)
+        else:
+            measure = self.duckdb(work)
+        if first:
+            what = "parquet" if "parquet" in self.what else "duckdb"
+            place = work / ("lineitem/*.parquet" if self.what == "inrush-parquet" else "target")
+            self.contents = contents(what, str(place))
+        shutil.rmtree(work)
+        self.measures.append(measure)
+        return measure
+
+    def inrush(self, work: Path) -> Measure:
+        target = f"parquet:{work}" if "parquet" in self.what else f"duckdb:{work}/target"
+        command: list[str | Path] = [ground.INRUSH, "load", *self.files, "--to", target]
+        listed = ", ".join(f"{name} {kind}" for name, kind in columns())
+        command += ["--table", "lineitem", "--columns", listed, "--streams", str(self.threads)]
+        measure, _ = measured([*command, "--quiet", "--runs-folder", work / "runs"], work)
+        self.bytes = size(work / "lineitem" if "parquet" in self.what else work / "target")
+        return measure
+
+    def duckdb(self, work: Path) -> Measure:
+        arguments = [self.what, work / "target", str(self.threads), json.dumps(columns())]
+        command = [sys.executable, "-c", DUCKDB, *arguments, *self.files]
+        measure, said = measured(command, work)
+        self.bytes = (work / "target").stat().st_size
+        if self.what == "arrow":
+            return Measure(float(said), 0.0, 0.0, measure.client_resident_kib_max)
+        return measure
+
+
+def main() -> None:
+    """Run it."""
+    parser = ground.arguments((__doc__ or "").splitlines()[0])
+    parser.add_argument("--scale", default="1", help="TPC-H's scale factor")
+    parser.add_argument("--parts", type=int, default=4)
+    parser.add_argument("--streams", type=int, default=2, help="and threads of DuckDB")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="inrush-bench-", dir=options.folder))
+    try:
+        run(options, folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def run(options: argparse.Namespace, folder: Path) -> None:
+    """Measure all sides in turn, and write the results."""
+    about = ground.machine(None)
+    files = ground.generate(folder, options.scale, options.parts)
+    names = {
+        "inrush": "inrush, DuckDB file",
+        "csv": "duckdb, read_csv into its file",
+        "arrow": "duckdb, Arrow in memory into its file",
+        "inrush-parquet": "inrush, Parquet",
+        "parquet": "duckdb, read_csv into Parquet",
+    }
+    sides = [Side(name, what, files, options.streams) for what, name in names.items()]
+    for number in range(options.rounds):
+        walls = [f"{side.name} {side.run(folder, number == 0).wall_s:.2f}" for side in sides]
+        print(f"round {number + 1}: {'; '.join(walls)}", flush=True)
+    digests = {side.name: side.contents for side in sides}
+    assert len(set(digests.values())) == 1, f"the contents differ: {digests}"
+    mine, csv, arrow, my_parquet, parquet = sides
+
+    def ratios(theirs: Side, own: Side) -> list[float]:
+        pairs = zip(theirs.measures, own.measures, strict=True)
+        return [one.wall_s / other.wall_s for one, other in pairs]
+
+    facts = {
+        "benchmark": "files_vs_duckdb",
+        "scale": options.scale,
+        "parts": options.parts,
+        "streams": options.streams,
+        "contents": sides[0].contents,
+        "read_csv_over_inrush": ratios(csv, mine),
+        "inrush_over_arrow": ratios(mine, arrow),
+        "parquet_over_inrush": ratios(parquet, my_parquet),
+        "parquet_bytes_over_duckdb": my_parquet.bytes / parquet.bytes,
+        "machine": about,
+        "rounds": {side.name: [asdict(one) for one in side.measures] for side in sides},
+        "bytes": {side.name: side.bytes for side in sides},
+    }
+    text = sum(file.stat().st_size for file in files)
+    lines = [
+        f"# TPC-H scale {options.scale}, lineitem in {options.parts} files, into files",
+        "",
+        ground.machine_lines(facts),
+        f"{text / 1e6:.0f} MB of text, {options.streams} streams or threads; {options.rounds} rounds, "
+        "all sides in turn; medians (least-most). The contents are equal.",
+        "",
+        "| side | wall s | CPU s | resident MiB | MB written |",
+        "|---|---|---|---|---|",
+    ]
+    for side in sides:
+        walls = ground.spread([one.wall_s for one in side.measures])
+        cpu = ground.spread([one.client_cpu_s for one in side.measures])
+        resident = ground.spread([one.client_resident_kib_max / 1024 for one in side.measures], 0)
+        cpu = "not measured alone" if side is arrow else cpu
+        lines.append(f"| {side.name} | {walls} | {cpu} | {resident} | {side.bytes / 1e6:.1f} |")
+    lines += [
+        "",
+        f"read_csv / inrush, DuckDB file: **{ground.spread(ratios(csv, mine))}**  ",
+        f"inrush / Arrow in memory, DuckDB file: **{ground.spread(ratios(mine, arrow))}**  ",
+        f"read_csv / inrush, Parquet: **{ground.spread(ratios(parquet, my_parquet))}**, with "
+        f"{my_parquet.bytes / parquet.bytes:.3f} times the bytes",
+        "",
+        "Again: `.venv/bin/python benchmarks/files_vs_duckdb.py`.",
+        "",
+    ]
+    ground.write_results(options.results, "files-vs-duckdb", facts, "\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

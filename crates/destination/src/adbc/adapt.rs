@@ -1,0 +1,320 @@
+//! Batches in the types that a driver takes.
+//!
+//! Most columns go as they are, at no cost but a look for the few numbers that mean something else
+//! there. Values without a counterpart are misfits, and their rows are left out.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::sync::Arc;
+
+use arrow_array::builder::StringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
+    IntervalMonthDayNano, Time64MicrosecondType, TimestampMicrosecondType,
+};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, IntervalMonthDayNanoArray, PrimitiveArray, RecordBatch,
+    StructArray,
+};
+use arrow_schema::{ArrowError, DataType, Field, IntervalUnit, Schema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use inrush_wire::timestamp;
+
+use super::calendar_text;
+use super::carry::Way;
+use crate::misfit::{Adapted, Misfit};
+use crate::target::ColumnPlan;
+
+/// Makes batches of one target what a driver takes.
+pub struct Adapter {
+    ways: Vec<Way>,
+    schema: SchemaRef,
+    product: &'static str,
+}
+
+/// Misfits by row: the first of each.
+type Misfits = BTreeMap<usize, Misfit>;
+
+impl Adapter {
+    /// For columns, each with its way. `product` is who refuses, in the texts of misfits.
+    pub fn new(columns: &[ColumnPlan], ways: Vec<Way>, product: &'static str) -> Adapter {
+        let fields: Vec<Field> = columns
+            .iter()
+            .zip(&ways)
+            .map(|(column, way)| field(&column.name, &column.column_type.arrow(), *way))
+            .collect();
+        Adapter {
+            ways,
+            schema: Arc::new(Schema::new(fields)),
+            product,
+        }
+    }
+
+    /// What batches are afterwards.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Makes a batch what the driver takes.
+    pub fn adapt(&self, batch: &RecordBatch) -> Result<Adapted, ArrowError> {
+        let mut misfits = Misfits::new();
+        let mut columns = Vec::with_capacity(self.ways.len());
+        for (place, (column, way)) in batch.columns().iter().zip(&self.ways).enumerate() {
+            let mut miss = |row: usize, reason: String| {
+                misfits.entry(row).or_insert(Misfit {
+                    row,
+                    column: place,
+                    reason,
+                });
+            };
+            columns.push(self.column(column, *way, &mut miss)?);
+        }
+        let adapted = RecordBatch::try_new(self.schema.clone(), columns)?;
+        if misfits.is_empty() {
+            return Ok(Adapted {
+                batch: adapted,
+                misfits: Vec::new(),
+            });
+        }
+        let fits: BooleanArray = (0..adapted.num_rows())
+            .map(|row| Some(!misfits.contains_key(&row)))
+            .collect();
+        Ok(Adapted {
+            batch: filter_record_batch(&adapted, &fits)?,
+            misfits: misfits.into_values().collect(),
+        })
+    }
+
+    fn column(
+        &self,
+        column: &ArrayRef,
+        way: Way,
+        miss: &mut dyn FnMut(usize, String),
+    ) -> Result<ArrayRef, ArrowError> {
+        Ok(match way {
+            Way::AsIs | Way::TaggedUuid => column.clone(),
+            Way::Days { infinities } => self.days(column, infinities, miss),
+            Way::Microseconds { infinities } => self.microseconds(column, infinities, miss),
+            Way::MonthDayNano => self.month_day_nano(column, miss),
+            Way::NumbersOnly => self.numbers_only(column, miss),
+            Way::Text => text(column)?,
+        })
+    }
+
+    /// A database whose infinities are numbers cannot hold the dates of those numbers.
+    fn days(
+        &self,
+        column: &ArrayRef,
+        infinities: Option<(i32, i32)>,
+        miss: &mut dyn FnMut(usize, String),
+    ) -> ArrayRef {
+        let days = column.as_primitive::<Date32Type>();
+        let (low, high) = infinities.unwrap_or((i32::MIN, i32::MAX));
+        let is_plain = |day: i32| day > low && day < high && day > i32::MIN && day < i32::MAX;
+        if days.values().iter().all(|day| is_plain(*day)) {
+            return column.clone();
+        }
+        for row in (0..days.len()).filter(|row| days.is_valid(*row)) {
+            let day = days.value(row);
+            let is_infinite = day == i32::MIN || day == i32::MAX;
+            if !is_plain(day) && (infinities.is_none() || !is_infinite) {
+                miss(row, self.no_counterpart(is_infinite));
+            }
+        }
+        Arc::new(days.unary::<_, Date32Type>(|day| match day {
+            i32::MIN => low,
+            i32::MAX => high,
+            day => day,
+        }))
+    }
+
+    fn microseconds(
+        &self,
+        column: &ArrayRef,
+        infinities: Option<(i64, i64)>,
+        miss: &mut dyn FnMut(usize, String),
+    ) -> ArrayRef {
+        let numbers = column.as_primitive::<TimestampMicrosecondType>();
+        // The lowest number of a timestamp is far above that of DuckDB's -infinity.
+        let is_plain = |number: i64| timestamp::is_plain(number) && number != i64::MAX;
+        if numbers.values().iter().all(|number| is_plain(*number)) {
+            return column.clone();
+        }
+        for row in (0..numbers.len()).filter(|row| numbers.is_valid(*row)) {
+            let number = numbers.value(row);
+            let is_infinite = matches!(number, timestamp::INFINITY | timestamp::MINUS_INFINITY);
+            // Without infinities the last microsecond of 64 bits is a timestamp like all others.
+            let fits = is_plain(number) || (number == i64::MAX && infinities.is_none());
+            if !fits && (infinities.is_none() || !is_infinite) {
+                miss(row, self.no_counterpart(is_infinite));
+            }
+        }
+        let (low, high) = infinities.unwrap_or((0, 0));
+        let mapped: PrimitiveArray<TimestampMicrosecondType> =
+            numbers.unary(|number| match number {
+                timestamp::INFINITY => high,
+                timestamp::MINUS_INFINITY => low,
+                number => number,
+            });
+        Arc::new(mapped.with_data_type(column.data_type().clone()))
+    }
+
+    fn no_counterpart(&self, is_infinite: bool) -> String {
+        match is_infinite {
+            true => format!(
+                "is not taken by the driver of {}: make it NULL with a null marker, or a date far away",
+                self.product
+            ),
+            false => format!(
+                "is past the end of what {} holds: mend it, or load it as text",
+                self.product
+            ),
+        }
+    }
+
+    fn month_day_nano(&self, column: &ArrayRef, miss: &mut dyn FnMut(usize, String)) -> ArrayRef {
+        let interval: &StructArray = column.as_struct();
+        let months = interval.column(0).as_primitive::<Int32Type>();
+        let days = interval.column(1).as_primitive::<Int32Type>();
+        let microseconds = interval.column(2).as_primitive::<Int64Type>();
+        let values = (0..interval.len()).map(|row| {
+            if interval.is_null(row) {
+                return None;
+            }
+            let nanoseconds = microseconds.value(row).checked_mul(1_000).unwrap_or_else(|| {
+                miss(
+                    row,
+                    format!(
+                        "has a time of more than 292 years, which the driver of {} does not take: \
+                         write it in months and days",
+                        self.product
+                    ),
+                );
+                0
+            });
+            Some(IntervalMonthDayNano::new(
+                months.value(row),
+                days.value(row),
+                nanoseconds,
+            ))
+        });
+        Arc::new(values.collect::<IntervalMonthDayNanoArray>())
+    }
+
+    fn numbers_only(&self, column: &ArrayRef, miss: &mut dyn FnMut(usize, String)) -> ArrayRef {
+        let mut check = |row: usize, is_nan: bool| {
+            if is_nan && column.is_valid(row) {
+                miss(
+                    row,
+                    format!(
+                        "cannot be kept by {}, which would make it NULL: make it NULL with a null \
+                         marker, or load it as text",
+                        self.product
+                    ),
+                );
+            }
+        };
+        match column.data_type() {
+            DataType::Float32 => {
+                let values = column.as_primitive::<Float32Type>().values();
+                values
+                    .iter()
+                    .enumerate()
+                    .for_each(|(row, value)| check(row, value.is_nan()));
+            }
+            _ => {
+                let values = column.as_primitive::<Float64Type>().values();
+                values
+                    .iter()
+                    .enumerate()
+                    .for_each(|(row, value)| check(row, value.is_nan()));
+            }
+        }
+        column.clone()
+    }
+}
+
+/// The field of a column on its way.
+fn field(name: &str, from: &DataType, way: Way) -> Field {
+    match way {
+        Way::TaggedUuid => Field::new(name, from.clone(), true).with_metadata(HashMap::from([(
+            "ARROW:extension:name".to_owned(),
+            "arrow.uuid".to_owned(),
+        )])),
+        Way::MonthDayNano => Field::new(name, DataType::Interval(IntervalUnit::MonthDayNano), true),
+        Way::Text => Field::new(name, DataType::Utf8, true),
+        Way::AsIs | Way::Days { .. } | Way::Microseconds { .. } | Way::NumbersOnly => {
+            Field::new(name, from.clone(), true)
+        }
+    }
+}
+
+/// Values as text that says all of them.
+fn text(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let mut texts = StringBuilder::with_capacity(column.len(), column.len() * 16);
+    let rows = 0..column.len();
+    macro_rules! each {
+        ($array:expr, $row:ident => $write:expr) => {
+            for $row in rows {
+                match $array.is_null($row) {
+                    true => texts.append_null(),
+                    false => {
+                        $write;
+                        texts.append_value("");
+                    }
+                }
+            }
+        };
+    }
+    // Writing into a text does not fail.
+    match column.data_type() {
+        DataType::Utf8View => {
+            let array = column.as_string_view();
+            each!(array, row => texts.write_str(array.value(row)).unwrap_or_default());
+        }
+        DataType::Boolean => {
+            let array = column.as_boolean();
+            each!(array, row => texts.write_str(if array.value(row) { "true" } else { "false" }).unwrap_or_default());
+        }
+        DataType::Float32 => {
+            let array = column.as_primitive::<Float32Type>();
+            each!(array, row => write!(texts, "{}", array.value(row)).unwrap_or_default());
+        }
+        DataType::Decimal128(_, _) => {
+            let array = column.as_primitive::<Decimal128Type>();
+            each!(array, row => texts.write_str(&array.value_as_string(row)).unwrap_or_default());
+        }
+        DataType::Date32 => {
+            let array = column.as_primitive::<Date32Type>();
+            each!(array, row => texts.write_str(&calendar_text::date(array.value(row))).unwrap_or_default());
+        }
+        DataType::Time64(_) => {
+            let array = column.as_primitive::<Time64MicrosecondType>();
+            each!(array, row => texts.write_str(&calendar_text::time(array.value(row))).unwrap_or_default());
+        }
+        DataType::Timestamp(_, zone) => {
+            let zone = if zone.is_some() { "+00:00" } else { "" };
+            let array = column.as_primitive::<TimestampMicrosecondType>();
+            each!(array, row => texts.write_str(&calendar_text::timestamp(array.value(row), zone)).unwrap_or_default());
+        }
+        DataType::FixedSizeBinary(_) => {
+            let array = column.as_fixed_size_binary();
+            each!(array, row => texts.write_str(&calendar_text::uuid(array.value(row))).unwrap_or_default());
+        }
+        DataType::Struct(_) => {
+            let array = column.as_struct();
+            let months = array.column(0).as_primitive::<Int32Type>();
+            let days = array.column(1).as_primitive::<Int32Type>();
+            let microseconds = array.column(2).as_primitive::<Int64Type>();
+            each!(array, row => {
+                let text = calendar_text::interval(months.value(row), days.value(row), microseconds.value(row));
+                texts.write_str(&text).unwrap_or_default()
+            });
+        }
+        other => {
+            return Err(ArrowError::NotYetImplemented(format!("{other} as text")));
+        }
+    }
+    Ok(Arc::new(texts.finish()))
+}

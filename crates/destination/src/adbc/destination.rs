@@ -1,0 +1,404 @@
+//! A database that a driver of ADBC reaches.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use adbc_core::options::{InfoCode, OptionDatabase, OptionValue};
+use adbc_core::{Connection, Driver};
+use adbc_driver_manager::{ManagedDatabase, ManagedDriver};
+use arrow_array::cast::AsArray;
+
+use super::answer;
+use super::catalog;
+use super::driver;
+use super::duckdb_file;
+use super::interrupt::Interrupt;
+use super::ledger::{Ledger, StoredRun};
+use super::lock;
+use super::queue::QUEUE_BYTES_MAX;
+use super::quirks::{Quirks, Vendor};
+use super::run::Run;
+use super::session::Session;
+use super::sql;
+use super::staging;
+use super::types;
+use crate::abilities::{Abilities, PublishedTogether};
+use crate::address::Address;
+use crate::contract::{Destination, OpenRun};
+use crate::error::{Error, Result};
+use crate::record::{NewRun, PastRun, RunState};
+use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan, WriteMode};
+
+/// Files of DuckDB are opened one at a time: whether this process has one open is looked up before.
+static OPENING: Mutex<()> = Mutex::new(());
+
+/// What a destination and its run share. The database is closed when the last one lets go of it.
+pub struct Shared {
+    /// What is particular to it.
+    pub quirks: &'static Quirks,
+    /// Its name, for messages.
+    pub product: &'static str,
+    /// Its ledger.
+    pub ledger: Ledger,
+    held: Mutex<HashSet<String>>,
+    database: ManagedDatabase,
+}
+
+impl Shared {
+    /// A connection that an interrupt ends.
+    pub fn session(&self, interrupt: &Arc<Interrupt>) -> Result<Session> {
+        Session::open(&self.database, self.quirks, interrupt)
+    }
+}
+
+/// A run's key, held against other runs of this process.
+pub struct Claim {
+    shared: Arc<Shared>,
+    run_key: String,
+}
+
+impl Claim {
+    /// Takes a key, or says that it is taken.
+    pub fn take(shared: &Arc<Shared>, run_key: &str) -> Result<Claim> {
+        let mut held = shared.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if !held.insert(run_key.to_owned()) {
+            return Err(Error::Held {
+                what: format!(
+                    "this process ({}) is loading this package",
+                    std::process::id()
+                ),
+                hint: "wait until that run is done".to_owned(),
+            });
+        }
+        drop(held);
+        Ok(Claim {
+            shared: shared.clone(),
+            run_key: run_key.to_owned(),
+        })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut held = self
+            .shared
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        held.remove(&self.run_key);
+    }
+}
+
+/// A database that a driver of ADBC reaches.
+struct AdbcDestination {
+    control: Mutex<Session>,
+    described: String,
+    abilities: Abilities,
+    schema: Option<String>,
+    shared: Arc<Shared>,
+}
+
+/// Opens a file of DuckDB, or makes it.
+pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destination>> {
+    let mut options = address.options.clone();
+    let driver = options
+        .remove("driver")
+        .map(|driver| address.folder.join(driver));
+    let driver = driver.as_deref().map(Path::to_string_lossy);
+    let mut driver = driver::load_duckdb(driver.as_deref(), address.site_packages)?;
+    duckdb_file::is_possible(file)?;
+    let path = file.to_str().ok_or_else(|| Error::Address {
+        what: format!("the path {} is not UTF-8", file.display()),
+        hint: "DuckDB takes paths in UTF-8: name another one".to_owned(),
+    })?;
+    options.insert("path".to_owned(), path.to_owned());
+    // Rows of a table have no order, and to keep one costs a third of what INSERT can do.
+    options
+        .entry("preserve_insertion_order".to_owned())
+        .or_insert_with(|| "false".to_owned());
+    let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    duckdb_file::not_open_here(file)?;
+    let database = new_database(&mut driver, &options)
+        .map_err(|error| duckdb_file::cannot_open(file, &error.message))?;
+    drop(opening);
+    AdbcDestination::open(address, database, &file.display().to_string())
+}
+
+/// Opens whatever a driver reaches.
+pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destination>> {
+    let mut options = address.options.clone();
+    let entrypoint = options.remove("entrypoint");
+    let mut driver = driver::load(
+        name,
+        entrypoint.as_deref(),
+        address.folder,
+        address.site_packages,
+    )?;
+    let database = new_database(&mut driver, &options).map_err(|error| Error::Address {
+        what: format!(
+            "the ADBC driver {name} cannot open a database: {}",
+            error.message.trim()
+        ),
+        hint:
+            "options of the connection, such as uri, go to the driver as they are: mend them as it \
+               says"
+                .to_owned(),
+    })?;
+    AdbcDestination::open(
+        address,
+        database,
+        &format!("through the ADBC driver {name}"),
+    )
+}
+
+fn new_database(
+    driver: &mut ManagedDriver,
+    options: &BTreeMap<String, String>,
+) -> adbc_core::error::Result<ManagedDatabase> {
+    driver.new_database_with_opts(options.iter().map(|(key, value)| {
+        (
+            OptionDatabase::from(key.as_str()),
+            OptionValue::String(value.clone()),
+        )
+    }))
+}
+
+impl AdbcDestination {
+    fn open(
+        address: &Address<'_>,
+        database: ManagedDatabase,
+        place: &str,
+    ) -> Result<Box<dyn Destination>> {
+        let (vendor, version) = vendor(&database)?;
+        let quirks = Quirks::of(&vendor);
+        let product = match quirks.vendor {
+            Vendor::DuckDb => "DuckDB",
+            Vendor::Sqlite => "SQLite",
+            Vendor::Postgres => "PostgreSQL",
+            Vendor::Other => "this database",
+        };
+        let shared = Arc::new(Shared {
+            quirks,
+            product,
+            ledger: Ledger::new(quirks, address.ledger_schema),
+            held: Mutex::new(HashSet::new()),
+            database,
+        });
+        let mut control = shared.session(&Arc::new(Interrupt::default()))?;
+        if quirks.vendor == Vendor::Other {
+            understands_texts(&mut control, &vendor)?;
+        }
+        let schema = match quirks.current_schema {
+            Some(statement) => {
+                let rows = control.rows("cannot ask for the schema", statement)?;
+                rows.into_iter().flatten().next().flatten()
+            }
+            None => None,
+        };
+        let called = if quirks.vendor == Vendor::Other {
+            vendor.as_str()
+        } else {
+            product
+        };
+        Ok(Box::new(AdbcDestination {
+            control: Mutex::new(control),
+            described: format!("{called} {version}, {place}").replace(" ,", ","),
+            abilities: abilities(quirks),
+            schema,
+            shared,
+        }))
+    }
+
+    fn control(&self) -> MutexGuard<'_, Session> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The targets of a switched run that do not hold its rows any more.
+    fn gone(&self, session: &mut Session, stored: &StoredRun) -> Result<Vec<String>> {
+        let mut gone = Vec::new();
+        if stored.record.state != RunState::Switched {
+            return Ok(gone);
+        }
+        for (target, loaded) in stored.record.targets.iter().zip(&stored.loaded) {
+            let holds = match sql::parse_names(target) {
+                Some((schema, name)) => {
+                    let found =
+                        catalog::kind(session, self.shared.quirks, schema.as_deref(), &name)?;
+                    let name = TargetName {
+                        schema,
+                        name,
+                        sql: target.clone(),
+                    };
+                    found.is_some_and(|found| found.kind == "table")
+                        && catalog::rows_up_to(session, &name, *loaded)? >= *loaded
+                }
+                None => false,
+            };
+            if !holds {
+                gone.push(target.clone());
+            }
+        }
+        Ok(gone)
+    }
+}
+
+/// Name and version of a database, as its driver says.
+fn vendor(database: &ManagedDatabase) -> Result<(String, String)> {
+    use adbc_core::Database;
+    let interrupt = Interrupt::default();
+    let connection = database
+        .new_connection()
+        .map_err(|error| super::session::refused(&interrupt, "cannot connect", &error))?;
+    let codes = HashSet::from([InfoCode::VendorName, InfoCode::VendorVersion]);
+    let (mut name, mut version) = (String::new(), String::new());
+    let Ok(reader) = connection.get_info(Some(codes)) else {
+        return Ok((name, version));
+    };
+    for batch in reader.map_while(std::result::Result::ok) {
+        let codes = batch
+            .column(0)
+            .as_primitive::<arrow_array::types::UInt32Type>();
+        for row in 0..codes.len() {
+            let told = answer::cell(batch.column(1), row)
+                .ok()
+                .flatten()
+                .unwrap_or_default();
+            match InfoCode::from(codes.value(row)) {
+                InfoCode::VendorName => name = told,
+                InfoCode::VendorVersion => version = told,
+                _ => {}
+            }
+        }
+    }
+    Ok((name, version))
+}
+
+/// Refuses a database that reads texts in another way than the SQL standard does: what is written
+/// into its ledger would come back changed.
+fn understands_texts(session: &mut Session, vendor: &str) -> Result<()> {
+    let asked = "a\\b'c";
+    let rows = session.rows(
+        "cannot ask a question",
+        &format!("SELECT {}", sql::text(asked)),
+    )?;
+    match rows.into_iter().flatten().flatten().next() {
+        Some(answer) if answer == asked => Ok(()),
+        _ => Err(Error::Unsuitable {
+            what: format!("{vendor} reads backslashes in texts in a way of its own"),
+            hint: "let it take texts as the SQL standard does, such as by sql_mode NO_BACKSLASH_ESCAPES"
+                .to_owned(),
+        }),
+    }
+}
+
+fn abilities(quirks: &Quirks) -> Abilities {
+    Abilities {
+        streams: quirks.streams,
+        published_together: PublishedTogether::Run,
+        modes: vec![WriteMode::Create, WriteMode::Append, WriteMode::Replace],
+        partitions: false,
+        user_sql: true,
+        unit_bytes: quirks.unit_bytes,
+        batch_rows: quirks.batch_rows,
+        stream_buffer_bytes: QUEUE_BYTES_MAX as u64,
+        not_promised: quirks
+            .not_promised
+            .iter()
+            .map(|&said| said.to_owned())
+            .collect(),
+    }
+}
+
+impl Destination for AdbcDestination {
+    fn describe(&self) -> String {
+        self.described.clone()
+    }
+
+    fn abilities(&self) -> &Abilities {
+        &self.abilities
+    }
+
+    fn target_name(&self, schema: Option<&str>, name: &str) -> Result<TargetName> {
+        let (quirks, product) = (self.shared.quirks, self.shared.product);
+        staging::check_name(quirks, product, "table", name)?;
+        let schema = match (schema, quirks.vendor) {
+            (Some(given), Vendor::Sqlite) if given.eq_ignore_ascii_case("main") => None,
+            (Some(given), Vendor::Sqlite) => {
+                return Err(Error::Unsuitable {
+                    what: format!("{given}.{name}: tables of SQLite have no schema"),
+                    hint: format!("name the table {name} alone"),
+                });
+            }
+            (Some(given), _) => {
+                staging::check_name(quirks, product, "schema", given)?;
+                Some(given.to_owned())
+            }
+            (None, _) => self.schema.clone(),
+        };
+        if let Some(schema) = schema.as_deref().filter(|_| quirks.has_schemas())
+            && !catalog::schema_exists(&mut self.control(), schema)?
+        {
+            return Err(Error::Unsuitable {
+                what: format!("the schema {schema} of the table {name} is not there"),
+                hint: format!("make it: CREATE SCHEMA {}", sql::name(schema)),
+            });
+        }
+        Ok(TargetName {
+            sql: match &schema {
+                Some(schema) => format!("{}.{}", sql::name(schema), sql::name(name)),
+                None => sql::name(name),
+            },
+            schema,
+            name: name.to_owned(),
+        })
+    }
+
+    fn resolve_type(&self, type_name: &str) -> Result<ResolvedType> {
+        types::resolve(self.shared.quirks.vendor, self.shared.product, type_name)
+    }
+
+    fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>> {
+        catalog::target(&mut self.control(), self.shared.quirks, name)
+    }
+
+    fn runs(&self, run_key: Option<&str>) -> Result<Vec<PastRun>> {
+        let mut session = self.control();
+        let ledger = &self.shared.ledger;
+        if !ledger.exists(&mut session, self.shared.quirks)? {
+            return Ok(Vec::new());
+        }
+        let mut past = Vec::new();
+        for stored in ledger.runs(&mut session, run_key)? {
+            past.push(PastRun {
+                units: ledger.units(&mut session, stored.record.run_id)?,
+                gone: self.gone(&mut session, &stored)?,
+                record: stored.record,
+            });
+        }
+        Ok(past)
+    }
+
+    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
+        Ok(Box::new(Run::begin(&self.shared, run, targets)?))
+    }
+
+    fn discard(&self, run: &PastRun) -> Result<()> {
+        let (quirks, ledger) = (self.shared.quirks, &self.shared.ledger);
+        let run = &run.record;
+        let _claim = Claim::take(&self.shared, &run.run_key)?;
+        let mut session = self.shared.session(&Arc::new(Interrupt::default()))?;
+        let holder = format!("process {}, which gives it up", std::process::id());
+        let _held = lock::take(&mut session, quirks, &run.run_key, &holder)?;
+        session.begin()?;
+        // A session that is dropped takes back what is open.
+        ledger.fence(&mut session, quirks, run)?;
+        if let Some(stored) = ledger.run(&mut session, run.run_id)? {
+            for (schema, table) in &stored.staging {
+                staging::remove(&mut session, schema.as_deref(), table)?;
+            }
+        }
+        ledger.mark_discarded(&mut session, run.run_id)?;
+        session.commit("cannot give the run up")
+    }
+}

@@ -1,0 +1,135 @@
+//! A file of DuckDB: who has it open, and what DuckDB says when it cannot open it.
+
+use std::path::Path;
+
+use crate::error::Error;
+
+/// Refuses a file that this process has open already. DuckDB's lock holds other processes off, but
+/// not its own: two instances in one process would both write to the file and spoil it.
+#[cfg(target_os = "linux")]
+pub fn not_open_here(file: &Path) -> Result<(), Error> {
+    use std::os::unix::fs::MetadataExt;
+    let (Ok(wanted), Ok(open)) = (std::fs::metadata(file), std::fs::read_dir("/proc/self/fd"))
+    else {
+        return Ok(());
+    };
+    let same = |path: std::path::PathBuf| {
+        std::fs::metadata(path)
+            .is_ok_and(|found| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino()))
+    };
+    match open.filter_map(|entry| Some(entry.ok()?.path())).any(same) {
+        false => Ok(()),
+        true => Err(Error::Held {
+            what: format!(
+                "this process ({}) has {} open already",
+                std::process::id(),
+                file.display()
+            ),
+            hint: "close the other connection to it first, as with con.close() in Python"
+                .to_owned(),
+        }),
+    }
+}
+
+/// Elsewhere nothing tells.
+#[cfg(not(target_os = "linux"))]
+pub fn not_open_here(_file: &Path) -> Result<(), Error> {
+    Ok(())
+}
+
+/// Refuses a file whose folder is not there, or that is no file.
+pub fn is_possible(file: &Path) -> Result<(), Error> {
+    if file.is_dir() {
+        return Err(Error::Address {
+            what: format!("{} is a folder, not a file of DuckDB", file.display()),
+            hint: "write the path of a file, as in results.duckdb".to_owned(),
+        });
+    }
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => Err(Error::Address {
+            what: format!("the folder of {} is not there", file.display()),
+            hint: format!("make it: mkdir -p {}", folder.display()),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What DuckDB said when it could not open a file, as an error of ours.
+pub fn cannot_open(file: &Path, message: &str) -> Error {
+    let message = message.trim();
+    if message.contains("Could not set lock") {
+        return Error::Held {
+            what: format!("{} is held by {}", file.display(), holder(message)),
+            hint: "DuckDB lets only one process write to a file: wait until that one is done, or end it"
+                .to_owned(),
+        };
+    }
+    let hint = if message.contains("were not recognized") {
+        "options of the connection go to DuckDB as its settings: mend or leave out that one"
+    } else if message.contains("not a valid DuckDB database file") {
+        "name another file: this one is left as it is"
+    } else if message.contains("ermission denied") {
+        "the user of this process may not write there: name another file, or grant it"
+    } else if message.contains("storage version") || message.contains("newer version") {
+        "another version of DuckDB wrote this file: pip install -U duckdb"
+    } else {
+        "name a file that DuckDB can open and write to"
+    };
+    Error::Address {
+        what: format!("DuckDB cannot open {}: {message}", file.display()),
+        hint: hint.to_owned(),
+    }
+}
+
+/// `/usr/bin/python3.11 (PID 8152)` in what DuckDB says of a lock.
+fn holder(message: &str) -> String {
+    let said = message
+        .split_once("Conflicting lock is held in ")
+        .and_then(|(_, rest)| Some(&rest[..=rest.find(')')?]))
+        .or_else(|| {
+            let (_, rest) = message.split_once("(PID ")?;
+            Some(&rest[..rest.find(')')?])
+        });
+    match said {
+        Some(said) => said.replace("(PID ", "(process "),
+        None => format!("another process ({message})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_that_holds_the_lock_is_named() {
+        let said = "IO Error: Could not set lock on file \"/tmp/a.duckdb\": Conflicting lock is held in \
+            /usr/bin/python3.11 (PID 8152). See also https://duckdb.org/docs/current/connect/concurrency";
+        let error = cannot_open(Path::new("/tmp/a.duckdb"), said);
+        assert!(matches!(error, Error::Held { .. }));
+        assert_eq!(
+            error.to_string(),
+            "/tmp/a.duckdb is held by /usr/bin/python3.11 (process 8152)"
+        );
+    }
+
+    #[test]
+    fn a_folder_that_is_missing_is_named() {
+        let error = is_possible(Path::new("/nowhere/x.duckdb")).expect_err("no folder");
+        assert_eq!(
+            error.to_string(),
+            "the folder of /nowhere/x.duckdb is not there"
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_is_open_here_is_refused() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        assert!(matches!(
+            not_open_here(file.path()),
+            Err(Error::Held { .. })
+        ));
+        let path = file.into_temp_path();
+        assert!(not_open_here(&path).is_ok());
+    }
+}

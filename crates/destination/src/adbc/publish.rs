@@ -1,0 +1,190 @@
+//! Making staged rows part of their targets: all of them in one transaction.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::catalog;
+use super::run::Run;
+use super::session::Session;
+use super::sql;
+use super::staging::Staging;
+use crate::contract::{PublishStep, Published};
+use crate::error::{Error, Result};
+use crate::target::WriteMode;
+
+/// Publishes a run.
+pub fn publish(
+    run: &Run,
+    session: &mut Session,
+    reached: &dyn Fn(PublishStep),
+) -> Result<Published> {
+    let shared = &run.shared;
+    if !shared.quirks.transactional_ddl {
+        // Empty tables do no harm, and rows come with the transaction.
+        for staging in &run.stagings {
+            if kind(run, session, staging)?.is_none() {
+                staging.create_target(session)?;
+            }
+        }
+    }
+    session.begin()?;
+    let published = switch(run, session, reached);
+    let published = match published {
+        Ok(published) => published,
+        Err(error) => {
+            // The first error is the one to tell.
+            let _ = session.rollback();
+            return Err(error);
+        }
+    };
+    reached(PublishStep::BeforeCommit);
+    if let Err(error) = session.commit("cannot commit the switch") {
+        let _ = session.rollback();
+        return Err(error);
+    }
+    reached(PublishStep::Committed);
+    if !shared.quirks.transactional_ddl {
+        for staging in &run.stagings {
+            staging.remove(session)?;
+        }
+        shared.ledger.clear_staging(session, run.record.run_id)?;
+    }
+    Ok(published)
+}
+
+fn switch(run: &Run, session: &mut Session, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+    let shared = &run.shared;
+    let ledger = &shared.ledger;
+    ledger.fence(session, shared.quirks, &run.record)?;
+    for staging in &run.stagings {
+        user_statements(session, "pre_sql", staging, &staging.plan.pre_sql)?;
+    }
+    let mut published = Published::default();
+    let mut loaded = Vec::with_capacity(run.stagings.len());
+    for (place, staging) in run.stagings.iter().enumerate() {
+        let staged = staging.count(session)?;
+        published.rows.push(fill(run, session, staging, staged)?);
+        loaded.push(staged);
+        if place == 0 {
+            reached(PublishStep::Under);
+        }
+    }
+    for staging in &run.stagings {
+        user_statements(session, "post_sql", staging, &staging.plan.post_sql)?;
+    }
+    let run_id = run.record.run_id;
+    ledger.mark_switched(session, run_id, now_microseconds(), &loaded)?;
+    if shared.quirks.transactional_ddl {
+        ledger.clear_staging(session, run_id)?;
+    }
+    Ok(published)
+}
+
+/// Fills a target, and says how many rows it has then, where that costs little to know.
+fn fill(run: &Run, session: &mut Session, staging: &Staging, staged: u64) -> Result<Option<u64>> {
+    let quirks = run.shared.quirks;
+    let target = &staging.plan.name;
+    let Some(found) = kind(run, session, staging)? else {
+        if staging.casts() {
+            staging.create_target(session)?;
+            copy(session, staging, staged)?;
+            staging.remove(session)?;
+        } else {
+            // The catalog alone changes: rows stay where they are.
+            let rename = format!(
+                "ALTER TABLE {} RENAME TO {}",
+                staging.sql,
+                sql::name(&target.name)
+            );
+            session.run(&format!("cannot make {}", target.sql), &rename)?;
+        }
+        return Ok(Some(staged));
+    };
+    if found != "table" {
+        return Err(Error::Unsuitable {
+            what: format!("{} is a {found} by now", target.sql),
+            hint: "remove it, or name another table".to_owned(),
+        });
+    }
+    match staging.plan.mode {
+        WriteMode::Create if catalog::rows_up_to(session, target, 1)? > 0 => {
+            return Err(Error::Unsuitable {
+                what: format!(
+                    "{} has rows by now, which it had not when the load began",
+                    target.sql
+                ),
+                hint: "use the mode append or replace, or empty it".to_owned(),
+            });
+        }
+        WriteMode::Replace => {
+            let doing = format!("cannot empty {}", target.sql);
+            session.run(&doing, &format!("DELETE FROM {}", target.sql))?;
+        }
+        _ => {}
+    }
+    copy(session, staging, staged)?;
+    if quirks.transactional_ddl {
+        staging.remove(session)?;
+    }
+    match staging.plan.mode {
+        WriteMode::Append if !quirks.counts_quickly => Ok(None),
+        WriteMode::Append => {
+            let doing = format!("cannot count the rows of {}", target.sql);
+            session.number(&doing, &format!("SELECT count(*) FROM {}", target.sql))
+        }
+        _ => Ok(Some(staged)),
+    }
+}
+
+/// Copies all rows of staging into its target.
+fn copy(session: &mut Session, staging: &Staging, staged: u64) -> Result<()> {
+    let doing = format!("cannot add the rows to {}", staging.plan.name.sql);
+    match session.run(&doing, &staging.copy_statement())? {
+        Some(copied) if copied != staged => Err(Error::Refused {
+            doing,
+            message: format!("{staged} rows are staged, and {copied} were added"),
+            hint: Some("does a trigger or rule of the table leave rows out?".to_owned()),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn kind(run: &Run, session: &mut Session, staging: &Staging) -> Result<Option<String>> {
+    let name = &staging.plan.name;
+    let found = catalog::kind(
+        session,
+        run.shared.quirks,
+        name.schema.as_deref(),
+        &name.name,
+    )?;
+    Ok(found.map(|found| found.kind))
+}
+
+/// Runs statements of the user, one at a time.
+fn user_statements(
+    session: &mut Session,
+    setting: &str,
+    staging: &Staging,
+    texts: &[String],
+) -> Result<()> {
+    let doing = format!("{setting} of {}", staging.plan.name.sql);
+    for statement in texts.iter().flat_map(|text| sql::statements(text)) {
+        if let Some(word) = sql::ends_transaction(statement) {
+            return Err(Error::Unsuitable {
+                what: format!(
+                    "{doing}: {word} would end the transaction that all rows are published in"
+                ),
+                hint: "leave it out".to_owned(),
+            });
+        }
+        session.run(&doing, statement)?;
+    }
+    Ok(())
+}
+
+/// Microseconds since 1970.
+fn now_microseconds() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,195 @@
+//! Texts of SQL: names and literals in quotes, and the statements of a user's text.
+
+/// A name in quotes, as the SQL standard has them.
+pub fn name(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
+}
+
+/// A text in quotes. Backslashes mean themselves, which is asked of databases that are not known.
+pub fn text(value: &str) -> String {
+    format!("'{}'", value.replace('\'', "''"))
+}
+
+/// Names in quotes, with commas.
+pub fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted: Vec<String> = names.into_iter().map(name).collect();
+    quoted.join(", ")
+}
+
+/// The schema and the name in `"schema"."name"` or `"name"`, as [`name`] writes them.
+pub fn parse_names(text: &str) -> Option<(Option<String>, String)> {
+    let (first, rest) = parse_name(text)?;
+    match rest.strip_prefix('.') {
+        None => rest.is_empty().then_some((None, first)),
+        Some(rest) => {
+            let (second, rest) = parse_name(rest)?;
+            rest.is_empty().then_some((Some(first), second))
+        }
+    }
+}
+
+fn parse_name(text: &str) -> Option<(String, &str)> {
+    let mut rest = text.strip_prefix('"')?;
+    let mut name = String::new();
+    loop {
+        let quote = rest.find('"')?;
+        name.push_str(&rest[..quote]);
+        rest = &rest[quote + 1..];
+        match rest.strip_prefix('"') {
+            Some(behind) => {
+                name.push('"');
+                rest = behind;
+            }
+            None => return Some((name, rest)),
+        }
+    }
+}
+
+/// The statements of a text, without their semicolons. Some drivers run the first one and drop the
+/// others without a word.
+pub fn statements(text: &str) -> Vec<&str> {
+    // The body of a trigger has semicolons of its own.
+    if first_words(text).iter().any(|word| word == "trigger") {
+        return vec![text.trim().trim_end_matches(';')];
+    }
+    let bytes = text.as_bytes();
+    let mut statements = Vec::new();
+    let (mut begin, mut at) = (0, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            quote @ (b'\'' | b'"') => at = after(bytes, at + 1, &[quote]),
+            b'-' if bytes[at..].starts_with(b"--") => at = after(bytes, at, b"\n"),
+            b'/' if bytes[at..].starts_with(b"/*") => at = after(bytes, at + 2, b"*/"),
+            b'$' => at = after_dollar(bytes, at),
+            b';' => {
+                statements.push(&text[begin..at]);
+                at += 1;
+                begin = at;
+            }
+            _ => at += 1,
+        }
+    }
+    statements.push(&text[begin..]);
+    statements
+        .into_iter()
+        .map(str::trim)
+        .filter(|statement| !first_words(statement).is_empty())
+        .collect()
+}
+
+/// The first word of a statement that would end the transaction that it runs in, or begin another.
+pub fn ends_transaction(statement: &str) -> Option<String> {
+    let words = first_words(statement);
+    let first = words.first()?;
+    let ends = [
+        "begin",
+        "start",
+        "commit",
+        "end",
+        "rollback",
+        "abort",
+        "savepoint",
+        "release",
+    ];
+    ends.contains(&first.as_str()).then(|| first.to_uppercase())
+}
+
+/// The place behind the next `end`, or the end of all.
+fn after(bytes: &[u8], from: usize, end: &[u8]) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    rest.windows(end.len())
+        .position(|window| window == end)
+        .map_or(bytes.len(), |place| from + place + end.len())
+}
+
+/// Behind a text in dollar quotes, `$$..$$` or `$tag$..$tag$`; behind the sign alone where none begins.
+fn after_dollar(bytes: &[u8], at: usize) -> usize {
+    let tag = bytes[at + 1..]
+        .iter()
+        .position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'))
+        .map(|length| at + 1 + length);
+    match tag {
+        Some(close) if bytes[close] == b'$' => after(bytes, close + 1, &bytes[at..=close]),
+        _ => at + 1,
+    }
+}
+
+/// Up to four words at the head, in lower case, comments passed over.
+fn first_words(statement: &str) -> Vec<String> {
+    let bytes = statement.as_bytes();
+    let mut at = 0;
+    let mut words = Vec::new();
+    while at < bytes.len() && words.len() < 4 {
+        if bytes[at..].starts_with(b"--") {
+            at = after(bytes, at, b"\n");
+        } else if bytes[at..].starts_with(b"/*") {
+            at = after(bytes, at + 2, b"*/");
+        } else if bytes[at].is_ascii_whitespace() {
+            at += 1;
+        } else {
+            let length = bytes[at..]
+                .iter()
+                .position(|byte| !byte.is_ascii_alphanumeric())
+                .unwrap_or(bytes.len() - at)
+                .max(1);
+            words.push(String::from_utf8_lossy(&bytes[at..at + length]).to_lowercase());
+            at += length;
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_texts_are_quoted() {
+        assert_eq!(name("a \"b\" ü"), "\"a \"\"b\"\" ü\"");
+        assert_eq!(text("it's \\"), "'it''s \\'");
+        assert_eq!(names(["a", "b"]), "\"a\", \"b\"");
+        let odd = "a.\"b";
+        assert_eq!(parse_names(&name(odd)), Some((None, odd.to_owned())));
+        let both = format!("{}.{}", name("s"), name(odd));
+        assert_eq!(
+            parse_names(&both),
+            Some((Some("s".to_owned()), odd.to_owned()))
+        );
+        assert_eq!(parse_names("s.t"), None);
+        assert_eq!(parse_names("\"s\".\"t\" x"), None);
+    }
+
+    #[test]
+    fn statements_are_told_apart() {
+        let cases: [(&str, &[&str]); 8] = [
+            ("a; b", &["a", "b"]),
+            ("a;\n-- c; d\n;", &["a"]),
+            ("select ';' || \";\" ; x", &["select ';' || \";\"", "x"]),
+            ("a /* ; */; b", &["a /* ; */", "b"]),
+            ("do $x$ ; $$ ; $x$; y", &["do $x$ ; $$ ; $x$", "y"]),
+            ("select $1; 'open ; x", &["select $1", "'open ; x"]),
+            (
+                "create trigger t begin x; y; end;",
+                &["create trigger t begin x; y; end"],
+            ),
+            (" ; ; ", &[]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(statements(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_ends_the_transaction_is_found() {
+        assert_eq!(
+            ends_transaction("/* x */ Commit"),
+            Some("COMMIT".to_owned())
+        );
+        assert_eq!(
+            ends_transaction("begin transaction"),
+            Some("BEGIN".to_owned())
+        );
+        assert_eq!(ends_transaction("delete from commit"), None);
+        assert_eq!(ends_transaction(""), None);
+    }
+}

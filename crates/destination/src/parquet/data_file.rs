@@ -1,0 +1,161 @@
+//! One file of rows, from its first row group to what its end says of it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::errors::ParquetError;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
+use parquet::schema::types::ColumnPath;
+
+use super::encoding::{self, DICTIONARY_BYTES_MAX};
+use super::files::failed;
+use super::layout::Layout;
+use super::options::Options;
+use super::table;
+use crate::error::{Error, Result};
+
+/// A file that is being written.
+pub(super) struct DataFile {
+    writer: ArrowWriter<File>,
+    file: File,
+    path: PathBuf,
+}
+
+impl DataFile {
+    /// Begins it; `sample` has the first rows, of `rows` in a row group.
+    pub(super) fn create(
+        path: PathBuf,
+        layout: &Layout,
+        options: &Options,
+        sample: &[RecordBatch],
+        rows: usize,
+    ) -> Result<DataFile> {
+        let file = File::create_new(&path).map_err(failed("cannot write", &path))?;
+        let second = file.try_clone().map_err(failed("cannot write", &path))?;
+        let properties = properties(layout, options, sample, rows);
+        let writer = ArrowWriter::try_new_with_options(
+            second,
+            Arc::clone(&layout.arrow),
+            ArrowWriterOptions::new()
+                .with_properties(properties)
+                .with_parquet_schema(layout.parquet.clone())
+                // It would tell readers of our way to carry text, which is no matter of the file's.
+                .with_skip_arrow_metadata(true),
+        )
+        .map_err(|error| refused(&path, error))?;
+        Ok(DataFile { writer, file, path })
+    }
+
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.writer
+            .write(batch)
+            .map_err(|error| refused(&self.path, error))
+    }
+
+    /// Ends the row group.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        self.writer
+            .flush()
+            .map_err(|error| refused(&self.path, error))
+    }
+
+    /// Bytes that are written, those of the row group under way left out.
+    pub(super) fn bytes_written(&self) -> u64 {
+        self.writer.bytes_written() as u64
+    }
+
+    /// Ends it, makes it last, and returns its rows as its own end says, and its bytes.
+    pub(super) fn close(self) -> Result<(u64, u64)> {
+        self.writer
+            .close()
+            .map_err(|error| refused(&self.path, error))?;
+        self.file
+            .sync_all()
+            .map_err(failed("cannot make lasting", &self.path))?;
+        measure(&self.path)
+    }
+
+    /// Ends it at once and removes it.
+    pub(super) fn discard(self) -> Result<()> {
+        let DataFile { writer, file, path } = self;
+        drop(writer);
+        drop(file);
+        fs::remove_file(&path).map_err(failed("cannot remove", &path))
+    }
+}
+
+/// Rows of a file as its end says, and its bytes.
+pub(super) fn measure(path: &Path) -> Result<(u64, u64)> {
+    let rows = table::row_count(&table::footer(path)?);
+    let metadata = fs::metadata(path).map_err(failed("cannot look at", path))?;
+    Ok((rows, metadata.len()))
+}
+
+/// What the writer said, with the system's own error where it is one.
+fn refused(path: &Path, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<std::io::Error>() {
+            Ok(source) => failed("cannot write", path)(*source),
+            Err(source) => told(path, source.to_string()),
+        },
+        other => told(path, other.to_string()),
+    }
+}
+
+fn told(path: &Path, message: String) -> Error {
+    Error::Refused {
+        doing: format!("writing {}", path.display()),
+        message,
+        hint: None,
+    }
+}
+
+fn properties(
+    layout: &Layout,
+    options: &Options,
+    sample: &[RecordBatch],
+    rows: usize,
+) -> WriterProperties {
+    let mut properties = WriterProperties::builder()
+        .set_compression(options.compression)
+        .set_max_row_group_row_count(Some(options.row_group_rows))
+        .set_max_row_group_bytes(Some(options.row_group_bytes_max))
+        .set_dictionary_enabled(options.dictionary)
+        .set_dictionary_page_size_limit(DICTIONARY_BYTES_MAX)
+        .set_statistics_enabled(options.statistics)
+        .set_created_by(format!(
+            "inrush version {} (build parquet-rs)",
+            env!("CARGO_PKG_VERSION")
+        ));
+    let dictionaries = match options.dictionary {
+        true => encoding::dictionaries(sample, rows),
+        false => Vec::new(),
+    };
+    for (place, column) in layout.columns.iter().enumerate() {
+        let path = ColumnPath::new(vec![column.name.clone()]);
+        if dictionaries.get(place) == Some(&false) {
+            properties = properties.set_column_dictionary_enabled(path.clone(), false);
+        }
+        if let Some(encoding) = encoding::fallback(&column.column_type, options.encodings) {
+            properties = properties.set_column_encoding(path.clone(), encoding);
+        }
+        if options.bloom_filters.contains(&column.name) {
+            properties = bloom_filter(properties, path, options);
+        }
+    }
+    properties.build()
+}
+
+fn bloom_filter(
+    properties: WriterPropertiesBuilder,
+    path: ColumnPath,
+    options: &Options,
+) -> WriterPropertiesBuilder {
+    properties
+        .set_column_bloom_filter_enabled(path.clone(), true)
+        .set_column_bloom_filter_max_ndv(path, options.row_group_rows as u64)
+}

@@ -1,0 +1,107 @@
+//! Locks between processes: `flock`, which the system lets go of when a process ends, however it does.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::files::{self, failed};
+use crate::error::{Error, Result};
+
+/// A lock that is held until it is dropped. The file stays: who removed it would let two hold it.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+/// How long a step waits for another process that makes the same table's next generation.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+const WAIT_STEP: Duration = Duration::from_millis(10);
+
+impl Lock {
+    /// Takes it, or says who holds `what`.
+    pub(super) fn take(path: &Path, what: &str, holder: &str) -> Result<Lock> {
+        match Lock::try_take(path, holder)? {
+            Ok(lock) => Ok(lock),
+            Err(other) => Err(Error::Held {
+                what: format!("{what} is held by {other}"),
+                hint: "wait until it is done, or stop it".to_owned(),
+            }),
+        }
+    }
+
+    /// Takes one that others hold only briefly; `stop` says whether to give up.
+    pub(super) fn wait(
+        path: &Path,
+        what: &str,
+        holder: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Lock> {
+        let begun = Instant::now();
+        loop {
+            match Lock::try_take(path, holder)? {
+                Ok(lock) => return Ok(lock),
+                Err(_) if stop() => return Err(Error::Interrupted),
+                Err(other) if begun.elapsed() > WAIT_MAX => {
+                    return Err(Error::Held {
+                        what: format!(
+                            "{what} is held by {other} for more than {} s",
+                            WAIT_MAX.as_secs()
+                        ),
+                        hint: "look whether that process still works; then give the same command again"
+                            .to_owned(),
+                    });
+                }
+                Err(_) => std::thread::sleep(WAIT_STEP),
+            }
+        }
+    }
+
+    fn try_take(path: &Path, holder: &str) -> Result<std::result::Result<Lock, String>> {
+        files::make_folder(path.parent().unwrap_or(Path::new(".")))?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(failed("cannot open the lock", path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut other = String::new();
+                // Who holds it may be writing its name at this moment.
+                let _ = file.read_to_string(&mut other);
+                let other = match other.trim() {
+                    "" => "another process".to_owned(),
+                    other => other.to_owned(),
+                };
+                return Ok(Err(other));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed("cannot lock", path)(error)),
+        }
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| file.write_all(holder.as_bytes()))
+            .map_err(failed("cannot write", path))?;
+        Ok(Ok(Lock { _file: file }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_holds_it_and_the_next_learns_who() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("locks/x.lock");
+        let first = Lock::take(&path, "table x", "host a, process 1").unwrap();
+        let refused = Lock::take(&path, "table x", "host b, process 2").unwrap_err();
+        assert_eq!(refused.to_string(), "table x is held by host a, process 1");
+        let stopped = Lock::wait(&path, "table x", "", &|| true).unwrap_err();
+        assert!(matches!(stopped, Error::Interrupted));
+        drop(first);
+        Lock::take(&path, "table x", "host b, process 2").unwrap();
+    }
+}

@@ -1,0 +1,404 @@
+//! The step that readers see: a table's folder is exchanged for its next generation.
+//!
+//! Under the locks of all its tables, the run first makes all next generations beside them. Files are
+//! not moved but linked, so that a crash anywhere leaves what is needed to begin again. Then each
+//! folder is exchanged; the run's own file says last that it is switched.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::data_file::DataFile;
+use super::files::{self, Swap, failed};
+use super::ledger::{FORMAT, GENERATION, Generation, GenerationRun, StagedUnit, digest};
+use super::lock::Lock;
+use super::run::{Run, RunTarget, refuse_rows, remove_staging};
+use super::table::{Table, TableFile};
+use super::{data_file, names};
+use crate::contract::{PublishStep, Published};
+use crate::error::{Error, Result};
+use crate::record::RunState;
+use crate::target::WriteMode;
+
+/// A next generation that is ready.
+struct Next {
+    folder: PathBuf,
+    rows: u64,
+    partitions: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// What is to be done for a target.
+enum Step {
+    /// The run is in it already.
+    Done {
+        rows: u64,
+        partitions: Vec<String>,
+    },
+    Exchange(Next),
+}
+
+/// Publishes all targets of a run, or what is left of them.
+pub(super) fn publish(run: &Run, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+    let _locks = lock_tables(run)?;
+    let mut steps = Vec::with_capacity(run.targets.len());
+    for target in &run.targets {
+        steps.push(build(run, target)?);
+        reached(PublishStep::Under);
+    }
+    if run.is_interrupted() {
+        return Err(Error::Interrupted);
+    }
+    let mut published = Published::default();
+    for (index, (step, target)) in steps.into_iter().zip(&run.targets).enumerate() {
+        let (rows, partitions) = match step {
+            Step::Done { rows, partitions } => (rows, partitions),
+            Step::Exchange(next) => {
+                reached(PublishStep::BeforeCommit);
+                exchange(run, target, &next.folder)?;
+                reached(PublishStep::Committed);
+                published.notes.extend(next.notes);
+                (next.rows, next.partitions)
+            }
+        };
+        published.rows.push(Some(rows));
+        if !partitions.is_empty() {
+            published.partitions.insert(index, partitions);
+        }
+    }
+    finish(run)?;
+    Ok(published)
+}
+
+/// Takes the locks of all tables, in the order of their names, so that nobody waits in a circle.
+fn lock_tables(run: &Run) -> Result<Vec<Lock>> {
+    let mut paths: Vec<&Path> = run
+        .targets
+        .iter()
+        .map(|target| target.path.as_path())
+        .collect();
+    paths.sort();
+    paths
+        .into_iter()
+        .map(|path| {
+            Lock::wait(
+                &run.root.table_lock(path),
+                &format!("table {}", path.display()),
+                &run.stored.record.holder,
+                &|| run.is_interrupted(),
+            )
+        })
+        .collect()
+}
+
+/// Makes the next generation of a target, as it is now that its lock is held.
+fn build(run: &Run, target: &RunTarget) -> Result<Step> {
+    let staged = run.staged(target)?;
+    let mut partitions: BTreeSet<String> = staged
+        .iter()
+        .flat_map(|unit| &unit.files)
+        .map(|file| file.partition.clone())
+        .collect();
+    partitions.remove("");
+    let written: Vec<String> = partitions.iter().cloned().collect();
+    let table = Table::read(&run.root, &target.path)?;
+    if let Some(table) = &table
+        && let Some(generation) = &table.generation
+        && generation.run(&run.stored.record).is_some()
+    {
+        return Ok(Step::Done {
+            rows: table.rows(),
+            partitions: written,
+        });
+    }
+    if let Some((what, hint)) = table.as_ref().and_then(|table| table.obstacle.clone()) {
+        return Err(Error::Unsuitable { what, hint });
+    }
+    refuse_rows(&target.plan, table.as_ref())?;
+    check_columns(target, table.as_ref())?;
+    let stays = |file: &TableFile| match target.plan.mode {
+        // A file without rows only told of the columns.
+        _ if file.rows == 0 => false,
+        WriteMode::Append => true,
+        WriteMode::Create | WriteMode::Replace => false,
+        WriteMode::ReplacePartitions => !partitions.contains(&file.partition),
+    };
+    let kept: Vec<&TableFile> = table
+        .iter()
+        .flat_map(|table| &table.files)
+        .filter(|file| stays(file))
+        .collect();
+    let place = run.root.folder().join(&target.path);
+    let mut next = Building::new(target.staging.with_extension("next"))?;
+    for file in &kept {
+        next.link(&place.join(&file.path), &file.path)?;
+    }
+    for path in table.iter().flat_map(|table| &table.others) {
+        next.link(&place.join(path), path)?;
+    }
+    let mut rows: u64 = kept.iter().map(|file| file.rows).sum();
+    let (added, rows_added) = next.take_staged(run, target, &staged)?;
+    rows += rows_added;
+    if kept.is_empty() && added.is_empty() {
+        next.add_empty(run, target)?;
+    }
+    let runs = table
+        .as_ref()
+        .and_then(|table| table.generation.as_ref())
+        .map(|generation| {
+            let kept: BTreeSet<&Path> = kept.iter().map(|file| file.path.as_path()).collect();
+            let mut runs = generation.runs_after(|file| kept.contains(Path::new(file)));
+            if target.plan.mode != WriteMode::Append {
+                // Also of runs without a file: what they said of the table is not so any more.
+                let replaces = matches!(target.plan.mode, WriteMode::Replace | WriteMode::Create);
+                runs.iter_mut().for_each(|run| run.gone |= replaces);
+            }
+            runs
+        });
+    let mut runs = runs.unwrap_or_default();
+    let record = &run.stored.record;
+    runs.push(GenerationRun {
+        run_id: record.run_id,
+        run_key: record.run_key.clone(),
+        package: record.package.clone(),
+        started_at_microseconds: record.started_at_microseconds,
+        switched_at_microseconds: now(),
+        files: added,
+        gone: false,
+    });
+    next.finish(&Generation {
+        format: FORMAT,
+        columns: target.layout.stored.clone(),
+        partitioned_by: target.plan.partition_by.clone(),
+        runs,
+    })?;
+    Ok(Step::Exchange(Next {
+        folder: next.folder,
+        rows,
+        partitions: written,
+        notes: table.map(|table| table.notes).unwrap_or_default(),
+    }))
+}
+
+/// The table may have got other columns while the run was loading.
+fn check_columns(target: &RunTarget, table: Option<&Table>) -> Result<()> {
+    let now = super::layout::Layout::new(&target.plan, table)?;
+    if now.stored == target.layout.stored {
+        return Ok(());
+    }
+    Err(Error::Unsuitable {
+        what: format!(
+            "table {} has got other columns since the load began",
+            target.plan.name.sql
+        ),
+        hint: "give the same command again: it loads what does not fit anew".to_owned(),
+    })
+}
+
+/// A generation that is being made.
+struct Building {
+    folder: PathBuf,
+    /// All its folders, to be made lasting.
+    folders: BTreeSet<PathBuf>,
+}
+
+impl Building {
+    fn new(folder: PathBuf) -> Result<Building> {
+        files::remove_folder(&folder)?;
+        files::make_folder(&folder)?;
+        Ok(Building {
+            folders: BTreeSet::from([folder.clone()]),
+            folder,
+        })
+    }
+
+    fn make_place(&mut self, name: &Path) -> Result<PathBuf> {
+        let path = self.folder.join(name);
+        let mut above = path.parent();
+        while let Some(folder) = above.filter(|folder| *folder != self.folder) {
+            self.folders.insert(folder.to_owned());
+            above = folder.parent();
+        }
+        if let Some(parent) = path.parent()
+            && !parent.is_dir()
+        {
+            fs::create_dir_all(parent).map_err(failed("cannot make the folder", parent))?;
+        }
+        Ok(path)
+    }
+
+    fn link(&mut self, from: &Path, name: &Path) -> Result<()> {
+        let path = self.make_place(name)?;
+        fs::hard_link(from, &path).map_err(failed("cannot link", from))
+    }
+
+    /// Links the files of staging, and returns their names and rows.
+    fn take_staged(
+        &mut self,
+        run: &Run,
+        target: &RunTarget,
+        staged: &[StagedUnit],
+    ) -> Result<(Vec<String>, u64)> {
+        let mut names = Vec::new();
+        let mut rows = 0;
+        for unit in staged {
+            for (number, file) in unit.files.iter().enumerate() {
+                let name = join(&file.partition, &file_name(run, &unit.record.key, number));
+                let path = target.staging.join(&file.name);
+                rows += data_file::measure(&path)?.0;
+                self.link(&path, Path::new(&name))?;
+                names.push(name);
+            }
+        }
+        Ok((names, rows))
+    }
+
+    /// A table without rows still has its columns.
+    fn add_empty(&mut self, run: &Run, target: &RunTarget) -> Result<()> {
+        let mut partition = String::new();
+        for column in &target.layout.partitions {
+            if !partition.is_empty() {
+                partition.push('/');
+            }
+            names::push_partition(&mut partition, &column.name, None);
+        }
+        let name = join(&partition, &file_name(run, "", 0));
+        let path = self.make_place(Path::new(&name))?;
+        DataFile::create(path, &target.layout, &run.options, &[], 0)?.close()?;
+        Ok(())
+    }
+
+    fn finish(&self, generation: &Generation) -> Result<()> {
+        files::write_whole(&self.folder.join(GENERATION), generation)?;
+        for folder in &self.folders {
+            files::sync_folder(folder)?;
+        }
+        Ok(())
+    }
+}
+
+/// Names of files mean the run too: whoever has listed an older generation opens none of this one.
+fn file_name(run: &Run, key: &str, number: usize) -> String {
+    let record = &run.stored.record;
+    let digest = digest(&[
+        &record.run_key,
+        &record.run_id.to_string(),
+        &record.started_at_microseconds.to_string(),
+        key,
+    ]);
+    match number {
+        0 => format!("part-{digest}.parquet"),
+        number => format!("part-{digest}-{number}.parquet"),
+    }
+}
+
+fn join(partition: &str, name: &str) -> String {
+    match partition {
+        "" => name.to_owned(),
+        partition => format!("{partition}/{name}"),
+    }
+}
+
+fn now() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_micros() as i64)
+}
+
+/// Exchanges the table's folder, and puts the old one away.
+fn exchange(run: &Run, target: &RunTarget, next: &Path) -> Result<()> {
+    let place = run.root.folder().join(&target.path);
+    let parent = place.parent().unwrap_or(Path::new("."));
+    files::make_folder(parent)?;
+    let how = match place.is_dir() {
+        true => Swap::Exchange,
+        false => Swap::New,
+    };
+    files::swap(next, &place, how).map_err(|error| Error::Refused {
+        doing: format!(
+            "putting the new files of table {} in place",
+            target.plan.name.sql
+        ),
+        message: error.to_string(),
+        hint: match error.kind() {
+            io::ErrorKind::CrossesDevices => Some(format!(
+                "{} must be a folder of the same file system as {}, and no mount",
+                place.display(),
+                run.root.folder().display()
+            )),
+            io::ErrorKind::AlreadyExists => {
+                Some("somebody made it meanwhile: give the same command again".to_owned())
+            }
+            _ => None,
+        },
+    })?;
+    files::sync_folder(parent)?;
+    if how == Swap::Exchange {
+        files::sync_folder(next.parent().unwrap_or(Path::new(".")))?;
+    }
+    Ok(())
+}
+
+/// Writes down that the run is switched, and removes what it needs no more.
+fn finish(run: &Run) -> Result<()> {
+    let mut finished = run
+        .is_finished
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    if *finished {
+        return Ok(());
+    }
+    for target in &run.targets {
+        retire(run, &target.staging.with_extension("next"))?;
+    }
+    let mut stored = run.stored.clone();
+    stored.record.state = RunState::Switched;
+    stored.record.switched_at_microseconds =
+        run.root.switched_at(&run.stored)?.or_else(|| Some(now()));
+    for target in &run.targets {
+        stored
+            .units
+            .extend(run.staged(target)?.into_iter().map(|unit| unit.record));
+    }
+    run.root.store_run(&stored)?;
+    *finished = true;
+    remove_staging(&run.root, stored.record.run_id)
+}
+
+/// Puts an old generation away. Files that only it has go now, for their room; its names of files
+/// that stay are left until the next run begins, for readers who are listing it: one that lists while
+/// names go would miss files that are still there.
+fn retire(run: &Run, old: &Path) -> Result<()> {
+    if !old.is_dir() {
+        return Ok(());
+    }
+    let retired = run.root.retired();
+    files::make_folder(&retired)?;
+    let name = old
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let place = retired.join(format!("{}-{name}", run.stored.record.run_id));
+    files::remove_folder(&place)?;
+    fs::rename(old, &place).map_err(failed("cannot put away", old))?;
+    remove_alone(&place)
+}
+
+fn remove_alone(folder: &Path) -> Result<()> {
+    for path in files::list(folder)? {
+        // A run that begins at this moment may remove it too.
+        let Ok(metadata) = fs::symlink_metadata(&path) else {
+            continue;
+        };
+        if metadata.is_dir() {
+            remove_alone(&path)?;
+        } else if metadata.nlink() == 1 {
+            files::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Runs packages into destinations that are reached by the contract of `inrush_destination`: what is
+//! done here goes for all of them, and nothing here knows which one it is.
+//!
+//! [`prepare`] opens the destination, plans, and holds the run's lock; [`streams`] runs the streams;
+//! [`load`] is one unit on its way, from file range to commit; [`conclude`] checks the account and
+//! publishes; [`summary`] writes it all down.
+
+mod conclude;
+mod load;
+mod prepare;
+mod streams;
+mod summary;
+
+use std::time::Instant;
+
+use inrush_destination::address::Kind;
+
+use self::prepare::Prepared;
+use self::summary::ContractSummary;
+use super::{Failure, RunOptions, Success, runtime};
+use crate::cancel::Stop;
+use crate::error::Error;
+use crate::event::{Event, Observer};
+use crate::fault::{self, Fault, FaultPoint};
+use crate::package::Package;
+use crate::plan::ContractPlan;
+
+/// What the parts of a run share.
+#[derive(Clone, Copy)]
+struct Context<'a> {
+    run: &'a prepare::PreparedRun,
+    stop: &'a Stop,
+    observer: &'a dyn Observer,
+    fault: Option<&'a Fault>,
+}
+
+impl<'a> Context<'a> {
+    fn teller(&self) -> super::telling::Teller<'a> {
+        super::telling::Teller {
+            folder: &self.run.folder,
+            observer: self.observer,
+        }
+    }
+
+    fn notice(&self, event: &Event) {
+        self.teller().notice(event);
+    }
+}
+
+/// Whether a package goes to a destination that is reached by the contract.
+pub fn is_meant(package: &Package) -> Result<bool, Error> {
+    let connection = package.single_connection()?;
+    Ok(Kind::of(connection.address()).is_some())
+}
+
+/// Plans a package without running it.
+pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<ContractPlan, Error> {
+    let runtime = runtime()?;
+    let destination = prepare::reach(package, options)?;
+    runtime.block_on(prepare::plan(destination.as_ref(), package, options))
+}
+
+/// Runs a package to its end, or until it is asked to stop.
+pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
+    let runtime = runtime()?;
+    let mut summary = ContractSummary::begin();
+    let destination = prepare::reach(package, options)?;
+    let prepared = runtime.block_on(prepare::prepare(destination.as_ref(), package, options))?;
+    let run = match prepared {
+        Prepared::AlreadyLoaded(plan) => {
+            let report = summary.already_loaded(&plan, options);
+            options.observer.notice(&finished(&report, None));
+            return Ok(Success {
+                report,
+                report_path: None,
+            });
+        }
+        Prepared::Run(run) => *run,
+    };
+    summary.planned(&run);
+    let context = Context {
+        run: &run,
+        stop: &options.stop,
+        observer: options.observer,
+        fault: options.fault.as_ref(),
+    };
+    let loading = Instant::now();
+    let mut error = streams::run(&context, &mut summary).err();
+    summary.phases.load_s = loading.elapsed().as_secs_f64();
+    if error.is_none() {
+        fault::reach(context.fault, FaultPoint::BeforeSwitch);
+        let publishing = Instant::now();
+        error = conclude::conclude(&runtime, &context, destination.as_ref(), &mut summary).err();
+        summary.phases.switch_s = publishing.elapsed().as_secs_f64();
+    }
+    fault::reach(context.fault, FaultPoint::BeforeReport);
+    let report = summary.report(&run, options, error.as_ref());
+    let report_path = run.folder.report_path();
+    let written = run.folder.write_report(&report);
+    let told = finished(&report, Some(report_path.display().to_string()));
+    context.notice(&told);
+    // Lets go of the run's lock, and of the destination's files, before the caller is told.
+    drop(run);
+    drop(destination);
+    match error {
+        Some(error) => Err(Failure {
+            error,
+            report: Some(Box::new((report, report_path))),
+        }),
+        None => {
+            written?;
+            Ok(Success {
+                report,
+                report_path: Some(report_path),
+            })
+        }
+    }
+}
+
+fn finished(report: &crate::report::RunReport, path: Option<String>) -> Event {
+    Event::Finished {
+        run: report.run.clone(),
+        outcome: super::outcome_word(report.outcome).to_owned(),
+        account: report.account,
+        report: path,
+    }
+}

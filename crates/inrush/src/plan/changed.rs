@@ -1,0 +1,147 @@
+//! Files of which a stopped run has loaded, and that somebody wrote to since.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use inrush_scan::Dialect;
+
+use super::build::PlanOptions;
+use super::contents::Contents;
+use super::error::PlanError;
+use super::identity;
+use crate::ledger::{ShardRecord, TouchedFile};
+use crate::source::SourceFile;
+
+/// Files of which a stopped run has loaded and that are not as they were.
+#[derive(Default)]
+pub struct FoundFiles {
+    /// Those that have other text now.
+    pub changed: Vec<ChangedFile>,
+    /// Those that have the same text, and another time.
+    pub touched: Vec<TouchedFile>,
+}
+
+/// A file that has other text than the one that was loaded.
+pub struct ChangedFile {
+    /// Names it.
+    pub key: String,
+    target: String,
+    file: Arc<SourceFile>,
+    before: ShardRecord,
+}
+
+/// The files of a flow, as far as they are held against what was loaded of them.
+pub struct PlannedFiles<'a> {
+    /// The flow's target.
+    pub target: String,
+    /// How the files are written.
+    pub dialect: &'a Dialect,
+    /// The files, each once.
+    pub files: Vec<&'a Arc<SourceFile>>,
+    /// The keys of the flow's units.
+    pub unit_keys: BTreeSet<&'a str>,
+}
+
+/// Holds the plan's files against what a stopped run has loaded of them.
+pub async fn look(
+    flows: &[PlannedFiles<'_>],
+    shards: &[ShardRecord],
+    options: &PlanOptions<'_>,
+) -> Result<FoundFiles, PlanError> {
+    let mut before: BTreeMap<&str, Vec<&ShardRecord>> = BTreeMap::new();
+    for shard in shards {
+        before.entry(&shard.file_key).or_default().push(shard);
+    }
+    let mut found = FoundFiles::default();
+    for flow in flows {
+        for file in flow.files.iter().filter(|file| !file.is_pipe()) {
+            let key = identity::file_key(file);
+            let Some(shards) = before.get(key.as_str()) else {
+                continue;
+            };
+            // Of units that the plan does not have nothing is kept.
+            let kept: Vec<&ShardRecord> = shards
+                .iter()
+                .copied()
+                .filter(|shard| flow.unit_keys.contains(shard.unit_key.as_str()))
+                .collect();
+            let stop = options.pipes.stop();
+            let contents = if kept.is_empty() {
+                match shards
+                    .iter()
+                    .all(|shard| shard.file_bytes == file.size_bytes)
+                {
+                    true => Contents::Untouched,
+                    false => Contents::Changed,
+                }
+            } else {
+                let looked = options.contents.look(file, flow.dialect, &kept, stop);
+                looked.await?
+            };
+            match contents {
+                Contents::Untouched => {}
+                Contents::Same => found.touched.push(TouchedFile {
+                    file_key: key,
+                    modified_ns: file.modified_ns,
+                    state: file.state.to_string(),
+                }),
+                Contents::Changed => found.changed.push(ChangedFile {
+                    key,
+                    target: flow.target.clone(),
+                    file: Arc::clone(file),
+                    before: (*shards[0]).clone(),
+                }),
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Refuses files that a stopped run has loaded in part and that are not what they were: rows of
+/// both would come together. What nothing is loaded of may change.
+pub fn refuse(run: &str, changed: &[ChangedFile]) -> Result<(), PlanError> {
+    let Some(first) = changed.first() else {
+        return Ok(());
+    };
+    let ChangedFile {
+        target,
+        file,
+        before,
+        ..
+    } = first;
+    let others = match changed.len() {
+        1 => String::new(),
+        count => format!(", and {} more files changed", count - 1),
+    };
+    let was = (before.file_bytes, before.file_modified_ns);
+    let how = match was == (file.size_bytes, file.modified_ns) {
+        true => format!(
+            "it has the size and the time that it had ({} bytes of {}), and other text",
+            was.0,
+            time_words(was.1)
+        ),
+        false => format!(
+            "it had {} bytes of {}, and has {} of {}",
+            was.0,
+            time_words(was.1),
+            file.size_bytes,
+            time_words(file.modified_ns)
+        ),
+    };
+    Err(PlanError::Target {
+        target: target.clone(),
+        what: format!(
+            "has rows staged by the run {}, which stopped, and {} changed since: {how}{others}",
+            run,
+            file.path.display(),
+        ),
+        hint: "put the file back as it was; or load what changed anew and keep the rest with \
+               --again; or begin from nothing after `inrush cleanup`"
+            .to_owned(),
+    })
+}
+
+fn time_words(nanoseconds: i64) -> String {
+    jiff::Timestamp::from_nanosecond(nanoseconds.into())
+        .map_or_else(|_| nanoseconds.to_string(), |moment| moment.to_string())
+}

@@ -1,0 +1,131 @@
+//! What earlier runs of the same package did and left, and how much of it the plan can keep.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use inrush_destination::{Destination, PastRun, RunState};
+
+use super::{ContractFlow, Earlier, shard_of};
+use crate::ledger::{ShardRecord, SwitchedFile};
+use crate::package::Mode;
+use crate::plan::changed::{self, PlannedFiles};
+use crate::plan::loaded::{WantedFiles, loaded_by};
+use crate::plan::{PlanError, PlanOptions, identity};
+use crate::source::SourceFile;
+
+/// Looks the package up in the ledger.
+pub async fn find(
+    destination: &dyn Destination,
+    run_key: &str,
+    flows: &[ContractFlow],
+    options: &PlanOptions<'_>,
+) -> Result<Earlier, PlanError> {
+    let mut runs = destination.runs(Some(run_key))?;
+    let is_switched = |run: &PastRun| run.record.state == RunState::Switched;
+    if options.is_replay
+        && !options.again
+        && runs.last().is_some_and(is_switched)
+        && let Some(run) = runs.pop()
+    {
+        // What was mended since has been loaded, or rejected again, all the same.
+        return Ok(Earlier::Loaded(Box::new(run)));
+    }
+    if !options.again && !options.is_replay {
+        let switched: Vec<SwitchedFile> = runs
+            .iter()
+            .rev()
+            .filter(|run| is_switched(run))
+            .flat_map(switched_files)
+            .collect();
+        let wanted: Vec<WantedFiles<'_>> = flows.iter().map(wanted).collect();
+        if let Some(run_id) = loaded_by(&wanted, &switched)?
+            && let Some(at) = runs.iter().position(|run| run.record.run_id == run_id)
+        {
+            return Ok(Earlier::Loaded(Box::new(runs.swap_remove(at))));
+        }
+    }
+    let is_stopped = |run: &PastRun| run.record.state == RunState::Loading;
+    let Some(at) = runs.iter().rposition(is_stopped) else {
+        return Ok(Earlier::None);
+    };
+    let run = runs.swap_remove(at);
+    let shards: Vec<ShardRecord> = run
+        .units
+        .iter()
+        .filter_map(|unit| shard_of(&unit.detail))
+        .collect();
+    let planned: Vec<PlannedFiles<'_>> = flows.iter().map(planned).collect();
+    let found = changed::look(&planned, &shards, options).await?;
+    if !options.again && !options.is_replay {
+        changed::refuse(&run.record.name, &found.changed)?;
+    }
+    let changed: BTreeSet<&str> = found.changed.iter().map(|file| file.key.as_str()).collect();
+    let left: BTreeSet<&str> = run.units.iter().map(|unit| unit.key.as_str()).collect();
+    let kept = flows
+        .iter()
+        .flat_map(|flow| &flow.units)
+        .filter(|unit| left.contains(unit.key.as_str()))
+        .filter(|unit| !changed.contains(identity::file_key(&unit.shard.file).as_str()))
+        .map(|unit| unit.key.clone())
+        .collect();
+    Ok(Earlier::Stopped {
+        run: Box::new(run),
+        kept,
+    })
+}
+
+/// The files that a run has switched in, all of them.
+fn switched_files(run: &PastRun) -> Vec<SwitchedFile> {
+    let mut found: BTreeMap<(String, String), SwitchedFile> = BTreeMap::new();
+    for unit in run
+        .units
+        .iter()
+        .filter(|unit| !run.gone.contains(&unit.target))
+    {
+        let Some(shard) = shard_of(&unit.detail) else {
+            continue;
+        };
+        let file = found
+            .entry((unit.target.clone(), shard.file_key.clone()))
+            .or_insert_with(|| SwitchedFile {
+                run_id: run.record.run_id,
+                target_oids: Vec::new(),
+                target: unit.target.clone(),
+                file_key: shard.file_key.clone(),
+                file_bytes: shard.file_bytes,
+                file_modified_ns: shard.file_modified_ns,
+                rows_loaded: 0,
+            });
+        file.rows_loaded += shard.account.rows_loaded;
+    }
+    found.into_values().collect()
+}
+
+/// The files of a flow, each once.
+fn files(flow: &ContractFlow) -> Vec<&Arc<SourceFile>> {
+    // The ranges of a file stand one after the other.
+    let mut files: Vec<&Arc<SourceFile>> = flow.shards().map(|shard| &shard.file).collect();
+    files.dedup_by(|file, before| Arc::ptr_eq(file, before));
+    files
+}
+
+fn wanted(flow: &ContractFlow) -> WantedFiles<'_> {
+    WantedFiles {
+        target: flow.reading.target.clone(),
+        replaces: flow.mode == Mode::Replace,
+        files: files(flow),
+        holds: Box::new(|switched| {
+            let facts = flow.facts.as_ref();
+            facts.is_some_and(|facts| switched.rows_loaded == 0 || facts.has_rows)
+        }),
+    }
+}
+
+fn planned(flow: &ContractFlow) -> PlannedFiles<'_> {
+    PlannedFiles {
+        target: flow.reading.target.clone(),
+        dialect: &flow.reading.dialect,
+        files: files(flow),
+        unit_keys: flow.units.iter().map(|unit| unit.key.as_str()).collect(),
+    }
+}
