@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import duckdb
+import psycopg
 import pyarrow as pa
 import pyarrow.dataset as pads
 
@@ -114,6 +115,10 @@ class PostgreSql(Place):
 
     name = "postgresql"
     partitions = True
+    exceptions: ClassVar[dict[str, str]] = {
+        "D-13": "`replace` of a table takes its lock in the switch, which is metadata alone: who "
+        "begins to read in that moment waits until it is done",
+    }
 
     def __init__(self, database: Database, url: str, options: dict[str, str] | None = None) -> None:
         super().__init__(url, options)
@@ -138,11 +143,14 @@ class PostgreSql(Place):
 
     def values(self, table: str) -> Iterator[tuple[Any, ...]]:
         columns = ", ".join(f"{quoted(column)}::text" for column in self.column_types(table))
-        settings = "SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres'"
+        settings = "SET lock_timeout = '1ms'; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres'"
         with self.database.connect() as connection:
             connection.execute(f"{settings}; SET extra_float_digits = 1".encode())
             query = f"SELECT {columns} FROM {quoted(table)}"
-            yield from connection.execute(query.encode())
+            try:
+                yield from connection.execute(query.encode())
+            except psycopg.errors.LockNotAvailable as error:
+                raise KeptOutError(str(error)) from error
 
     def drop(self, table: str) -> None:
         self.database.execute(f"DROP TABLE {quoted(table)}")
@@ -170,6 +178,7 @@ class AdbcPostgreSql(PostgreSql):
 
     name = "adbc_postgresql"
     title = "PostgreSQL by ADBC"
+    exceptions: ClassVar[dict[str, str]] = {}
     partitions = False
 
     def __init__(self, database: Database) -> None:

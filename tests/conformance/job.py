@@ -6,7 +6,8 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+
+import pytest
 
 from command import CLEAN, Inrush, Outcome, Running
 from conformance.canonical import Row, canonical
@@ -106,7 +107,9 @@ class Job:
 def wait_until_still(running: Running) -> None:
     """Wait until a command stands still as its fault wishes."""
     _, status = os.waitpid(running.process.pid, os.WUNTRACED)
-    assert os.WIFSTOPPED(status), f"it ended with {status}"
+    if not os.WIFSTOPPED(status):
+        running.process.returncode = os.waitstatus_to_exitcode(status)
+        pytest.fail(f"it did not stand still: {running.wait()}")
 
 
 def go_on(running: Running) -> Outcome:
@@ -121,8 +124,3 @@ def filled(place: Place, inrush: Inrush, records: Sequence[Record]) -> list[Row]
     words = ("--table", TABLE, "--columns", ", ".join(COLUMNS))
     inrush("load", "before.csv", *place.words, *words).expect(CLEAN)
     return in_order([row(record) for record in records])
-
-
-def package_of(inrush: Inrush, text: str, name: str = "package.toml") -> Path:
-    """Write a package."""
-    return inrush.write(name, text)

@@ -31,6 +31,6 @@ def test_a_file_without_rows_makes_an_empty_table(place: Place, inrush: Inrush, 
 def test_an_empty_file_among_others(place: Place, inrush: Inrush) -> None:
     for name, rows in (("a", "1,x,\n"), ("b", ""), ("c", "2,,2024-01-01 00:00:00\n")):
         inrush.write(f"{name}.csv", "id,note,at\n" + rows)
-    words = ("--table", "t", "--columns", ", ".join(COLUMNS), "--mode", "append")
+    words = ("--table", "t", "--columns", ", ".join(COLUMNS))
     inrush("load", "?.csv", *place.words, *words).expect(CLEAN)
     assert place.rows("t", TYPES) == [("1", "x", None), ("2", None, "2024-01-01 00:00:00")]

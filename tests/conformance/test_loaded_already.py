@@ -6,12 +6,13 @@ import pytest
 
 from command import CLEAN, LOADED_WITH_REJECTS
 from conformance.conftest import MakeJob
-from conformance.job import TABLE, Job
+from conformance.job import TABLE, Job, filled
 
 
 @pytest.mark.clause("D-26")
 def test_it_names_the_run_and_loads_nothing(make_job: MakeJob) -> None:
     job = make_job(mode="append")
+    filled(job.place, job.inrush, [])
     run = job.run().expect(CLEAN).report["run"]
     for _ in range(2):
         job.run().expect(CLEAN, "already loaded", run)
@@ -21,6 +22,7 @@ def test_it_names_the_run_and_loads_nothing(make_job: MakeJob) -> None:
 @pytest.mark.clause("D-26")
 def test_again_loads_once_more(make_job: MakeJob) -> None:
     job = make_job(mode="append")
+    filled(job.place, job.inrush, [])
     job.run().expect(CLEAN)
     job.run("--again").expect(CLEAN)
     job.assert_done(job.rows)
@@ -52,6 +54,7 @@ def test_a_table_that_was_dropped_is_loaded_again(job: Job) -> None:
 def test_other_files_are_loaded(make_job: MakeJob) -> None:
     """Other rows in a file of the same name are another load."""
     job = make_job(mode="append")
+    filled(job.place, job.inrush, [])
     job.run().expect(CLEAN)
     other = make_job(mode="append", first=90_000)
     other.run().expect(CLEAN)

@@ -19,7 +19,7 @@ def look(job: Job) -> list[Row] | str | None:
     try:
         return job.found
     except KeptOutError:
-        assert not job.place.keeps("D-13")
+        assert not job.place.keeps("D-13"), "a reader waits"
         return "kept out"
 
 

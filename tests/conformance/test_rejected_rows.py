@@ -28,9 +28,9 @@ def text_of_rows() -> str:
     return HEADER + "".join(lines[number] + "\n" for number in sorted(lines))
 
 
-def settings(rows_max: int) -> dict[str, Value]:
+def settings(rows_max: int, mode: str = "create") -> dict[str, Value]:
     columns: list[Value] = ["id integer", "note text", "price numeric(15,2)", "at timestamp"]
-    return {"columns": columns, "rejects": {"rows_max": rows_max}, "mode": "append"}
+    return {"columns": columns, "rejects": {"rows_max": rows_max}, "mode": mode}
 
 
 @pytest.mark.clause("D-34")
@@ -71,7 +71,8 @@ def test_past_the_limit_nothing_is_changed(
 ) -> None:
     before = filled(place, inrush, [record(10_000)]) if filled_before else None
     inrush.write("rows.csv", text_of_rows())
-    text = place.package(flow(TABLE, "rows.csv", **settings(len(BAD) - 1)))
+    mode = "append" if filled_before else "create"
+    text = place.package(flow(TABLE, "rows.csv", **settings(len(BAD) - 1, mode)))
     package = inrush.write("package.toml", text)
     for _ in range(2):
         outcome = inrush("run", package).expect(REJECT_LIMIT)

@@ -6,6 +6,7 @@ import pytest
 
 from command import CLEAN, FAILED, USAGE, Inrush
 from conformance.destinations import Place
+from packages import Value, flow
 
 
 @pytest.mark.clause("D-10")
@@ -17,11 +18,12 @@ def test_a_wide_table_is_loaded_or_refused(place: Place, inrush: Inrush, count: 
     rows[-1] = [value if number % 2 else "" for number, value in enumerate(rows[-1])]
     lines = [names, *rows]
     inrush.write("rows.csv", "".join(",".join(line) + "\n" for line in lines))
-    columns = ", ".join(f"{name} integer" for name in names)
-    outcome = inrush("load", "rows.csv", *place.words, "--table", "t", "--columns", columns)
+    columns: list[Value] = [f"{name} integer" for name in names]
+    text = place.package(flow("t", "rows.csv", columns=columns))
+    outcome = inrush("run", inrush.write("package.toml", text))
     if outcome.status != CLEAN:
         assert outcome.status in (FAILED, USAGE), outcome.said
-        outcome.expect(outcome.status, "column", str(count))
+        outcome.expect(outcome.status, "columns")
         # What is a usual width is not refused by anyone.
         assert count > 300
         assert place.tables() == set()

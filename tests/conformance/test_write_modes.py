@@ -10,7 +10,7 @@ from command import CLEAN, FAILED, USAGE, Inrush
 from conformance.canonical import Row
 from conformance.conftest import MakeJob
 from conformance.destinations import Place, PostgreSql, in_order
-from conformance.job import filled, record
+from conformance.job import TABLE, filled, record
 from packages import Value, flow
 
 COLUMNS = "id integer, note text"
@@ -34,10 +34,10 @@ def test_append_keeps_what_is_there(make_job: MakeJob) -> None:
 
 
 @pytest.mark.clause("D-16")
-def test_append_makes_a_table_that_is_not_there(make_job: MakeJob) -> None:
+def test_append_refuses_a_table_that_is_not_there(make_job: MakeJob) -> None:
     job = make_job(mode="append")
-    job.run().expect(CLEAN)
-    job.assert_done()
+    job.run().expect(FAILED, TABLE, "create")
+    assert job.place.tables() == set()
 
 
 @pytest.mark.clause("D-16")
@@ -84,14 +84,15 @@ def test_a_column_that_the_table_lacks_is_refused(place: Place, inrush: Inrush) 
 PARTITIONED = ("id integer", "region integer", "day date")
 
 
-def partitioned_flow(place: Place, file: str, mode: str, **more: Value) -> str:
-    """Return a package with a flow whose partitions have one value of `region` each."""
+def partitioned_flow(place: Place, files: str, mode: str, **more: Value) -> str:
+    """Return a package with a flow whose partitions, and files, have one `region` each."""
     if isinstance(place, PostgreSql):
         # Partitions of PostgreSQL have bounds.
-        more |= {"bounds": [1, 2, 3, 4, 5], "routing": True}
+        more |= {"bounds": [1, 2, 3, 4, 5]}
     columns: list[Value] = list(PARTITIONED)
     return place.package(
-        flow("t", file, mode=mode, columns=columns, partition_by="region", **more), name=file
+        flow("t", f"{files}.*.csv", mode=mode, columns=columns, partition_by="region", **more),
+        name=files,
     )
 
 
@@ -106,8 +107,9 @@ def rows_by_name(place: Place) -> list[Row]:
 
 @pytest.mark.clause("D-4", "D-17")
 def test_partitions_are_replaced_where_new_rows_fall(place: Place, inrush: Inrush) -> None:
-    inrush.write("rows.csv", "id,region,day\n1,1,2024-01-01\n2,2,2024-01-02\n3,3,2024-01-03\n")
-    package = inrush.write("first.toml", partitioned_flow(place, "rows.csv", "create"))
+    for n in (1, 2, 3):
+        inrush.write(f"first.{n}.csv", f"id,region,day\n{n},{n},2024-01-0{n}\n")
+    package = inrush.write("first.toml", partitioned_flow(place, "first", "create"))
     outcome = inrush("run", package)
     if not place.partitions:
         assert outcome.status in (FAILED, USAGE), outcome.said
@@ -117,9 +119,10 @@ def test_partitions_are_replaced_where_new_rows_fall(place: Place, inrush: Inrus
     outcome.expect(CLEAN)
     first = [("1", "1", "2024-01-01"), ("2", "2", "2024-01-02"), ("3", "3", "2024-01-03")]
     assert rows_by_name(place) == first
-    inrush.write("new.csv", "id,region,day\n4,2,2024-02-01\n5,4,2024-02-02\n6,2,2024-02-03\n")
+    inrush.write("new.2.csv", "id,region,day\n4,2,2024-02-01\n6,2,2024-02-03\n")
+    inrush.write("new.4.csv", "id,region,day\n5,4,2024-02-02\n")
     replace: Value = {"scope": "partitions"}
-    text = partitioned_flow(place, "new.csv", "replace", replace=replace)
+    text = partitioned_flow(place, "new", "replace", replace=replace)
     package = inrush.write("second.toml", text)
     died = inrush("run", package, environment={"INRUSH_FAULT": "before_switch_commit"})
     assert died.status == -signal.SIGKILL, died.said
