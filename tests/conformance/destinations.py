@@ -8,7 +8,6 @@ Nothing is passed over in silence.
 
 from __future__ import annotations
 
-import re
 import shutil
 import sqlite3
 from abc import ABC, abstractmethod
@@ -16,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 import duckdb
 import psycopg
@@ -143,9 +143,10 @@ class PostgreSql(Place):
 
     def values(self, table: str) -> Iterator[tuple[Any, ...]]:
         columns = ", ".join(f"{quoted(column)}::text" for column in self.column_types(table))
-        settings = "SET lock_timeout = '1ms'; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres'"
+        settings = "SET lock_timeout = '1ms'; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'"
+        forms = "SET IntervalStyle = 'postgres'; SET extra_float_digits = 1"
         with self.database.connect() as connection:
-            connection.execute(f"{settings}; SET extra_float_digits = 1".encode())
+            connection.execute(f"{settings}; {forms}".encode())
             query = f"SELECT {columns} FROM {quoted(table)}"
             try:
                 yield from connection.execute(query.encode())
@@ -319,15 +320,23 @@ class Parquet(Place):
     def tables(self) -> set[str]:
         if not self.folder.exists():
             return set()
-        return {
-            path.name
+        # Generations that gave way are kept for who still lists them; staging is not.
+        staging = self.folder / "_inrush" / "staging"
+        left = {str(path) for path in staging.rglob("*") if path.is_file()}
+        return left | {
+            unquote(path.name)
             for path in self.folder.iterdir()
-            if path.is_dir() and path.name != "_inrush_staging" and any(path.rglob("*.parquet"))
+            if path.name != "_inrush" and any(path.rglob("*.parquet"))
         }
 
     def dataset(self, table: str) -> Any:
         """Open a table's folder, whose name is that of the table."""
-        return pads.dataset(self.folder / table, format="parquet", partitioning="hive")
+        return pads.dataset(self.path(table), format="parquet", partitioning="hive")
+
+    def path(self, table: str) -> Path:
+        """Return a table's folder, in whose name %XX stands for what no folder should have."""
+        (found,) = (path for path in self.folder.iterdir() if unquote(path.name) == table)
+        return found
 
     def column_types(self, table: str) -> dict[str, str]:
         return {field.name: str(field.type) for field in self.dataset(table).schema}
@@ -348,11 +357,7 @@ class Parquet(Place):
         return values
 
     def drop(self, table: str) -> None:
-        path = self.folder / table
-        if path.is_symlink():
-            path = path.resolve()
-            (self.folder / table).unlink()
-        shutil.rmtree(path)
+        shutil.rmtree(self.path(table))
 
 
 # All of them, in the order of the matrix of types.
@@ -364,5 +369,3 @@ PLACES: tuple[type[Place], ...] = (
     AdbcPostgreSql,
     Parquet,
 )
-
-CLAUSE = re.compile(r"D-\d+")

@@ -135,7 +135,8 @@ def test_a_secret_is_told_to_nobody(
         assert SECRET not in outcome.said
     assert SECRET not in texts_below(inrush.folder)
     if ends == "loaded":
-        ledger = place.database.rows("SELECT t::text FROM inrush.run AS t")
+        table = "run" if by == "own_protocol" else "adbc_run"
+        ledger = place.database.rows(f"SELECT t::text FROM inrush.{table} AS t")
         assert ledger
         assert SECRET not in str(ledger)
 
