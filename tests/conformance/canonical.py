@@ -106,10 +106,16 @@ def _without_zeros(text: str) -> str:
     return _ZEROS_OF_A_FRACTION.sub(lambda found: f".{found[1]}" if found[1] else "", text)
 
 
+_ISO_YEAR = re.compile(r"(-\d{4,}|0000)(?=-\d\d-\d\d)")
+
+
 def _before_christ(text: str) -> str:
     # DuckDB's form; the era stands at the end of all.
     if "(BC)" in text:
         text = text.replace(" (BC)", "") + " BC"
+    # ISO 8601 has a year 0 and years below it: 0000 is 1 BC.
+    elif year := _ISO_YEAR.match(text):
+        text = f"{1 - int(year[0]):04}{text[year.end() :]} BC"
     return text
 
 
@@ -150,6 +156,10 @@ _INTERVAL_PART = re.compile(r"([+-]?\d+) (year|month|mon|day)s?")
 _INTERVAL_TIME = re.compile(r"([+-]?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,6}))?$")
 
 
+# As it is kept where there is no type for it, in its three parts.
+_ISO_INTERVAL = re.compile(r"P(-?\d+)M(-?\d+)DT(-?\d+(?:\.\d+)?)S")
+
+
 def _interval(value: Any) -> str:
     if isinstance(value, dict):
         return " ".join(str(value[part]) for part in ("months", "days", "microseconds"))
@@ -160,6 +170,9 @@ def _interval(value: Any) -> str:
         return f"{months} {days} {microseconds}"
     if value.lower().lstrip("+-") == "infinity":
         return value.lower()
+    if found := _ISO_INTERVAL.fullmatch(value):
+        months, days, seconds = found.groups()
+        return f"{months} {days} {int(Decimal(seconds).scaleb(6))}"
     months = days = microseconds = 0
     for number, unit in _INTERVAL_PART.findall(value):
         if unit == "day":

@@ -53,7 +53,7 @@ class Place(ABC):
     # What it can do beyond what all can: statements, and partitions.
     speaks_sql: ClassVar[bool] = True
     partitions: ClassVar[bool] = False
-    # How much more memory eight times the rows may take.
+    # How much more memory four times the rows may take.
     memory_growth_max: ClassVar[float] = 1.1
 
     def __init__(self, url: str, options: dict[str, str] | None = None) -> None:
@@ -191,6 +191,8 @@ class DuckDb(Place):
 
     name = "duckdb"
     title = "DuckDB"
+    # Its library keeps what it has read of the file's own structure: 12 % were measured.
+    memory_growth_max = 1.25
     exceptions: ClassVar[dict[str, str]] = {
         "D-13": "while a process writes a file, DuckDB lets no other one open it: readers wait "
         "outside, and see the old or the new contents once they are let in",
@@ -257,6 +259,10 @@ class AdbcSqlite(Place):
 
     name = "adbc_sqlite"
     title = "SQLite by ADBC"
+    exceptions: ClassVar[dict[str, str]] = {
+        "D-29": "one run at a time loads into a file: a run of another package is refused and "
+        "names the process that loads",
+    }
 
     def __init__(self, file: Path) -> None:
         super().__init__("adbc:adbc_driver_sqlite", {"uri": file.name})

@@ -29,6 +29,7 @@ def test_values_are_read_back_or_are_rejects(
     assert measure(kind, type_).faults == []
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.clause("D-6", "D-7")
 def test_the_matrix_of_types_is_what_was_measured(measure: Measure) -> None:
     found = {kind.title: {type_: measure(kind, type_) for type_ in TYPES} for kind in PLACES}

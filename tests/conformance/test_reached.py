@@ -19,6 +19,8 @@ COLUMNS = "n integer"
 NOWHERE: dict[str, list[str]] = {
     "no_server": ["--to", "postgresql://nobody@127.0.0.1:1/nothing"],
     "no_folder": ["--to", "missing/folder/x.duckdb"],
+    # A database that would be in memory only, and gone at the end.
+    "no_place": ["--to", "adbc:adbc_driver_sqlite"],
     "no_duckdb": ["--to", "notes.duckdb"],
     "no_driver": ["--to", "adbc:nonesuch_driver"],
     "no_sqlite_folder": ["--to", "adbc:adbc_driver_sqlite", "--option", "uri=missing/x.db"],
@@ -74,11 +76,10 @@ def test_a_package_and_the_command_line_mean_the_same(job: Job) -> None:
 @pytest.mark.clause("D-4", "D-5")
 def test_a_plan_changes_nothing(job: Job) -> None:
     """And it says what is not promised, where that is declared."""
-    outcome = job.inrush("check", job.package).expect(CLEAN, "loaded")
+    job.inrush("check", job.package).expect(CLEAN, "loaded", "Destination")
     assert job.place.tables() == set()
     job.run().expect(CLEAN)
     job.inrush("check", job.package).expect(CLEAN, "already")
-    assert "note text" in outcome.said or '"note"' in outcome.said
 
 
 @pytest.mark.clause("D-4")
