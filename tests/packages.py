@@ -32,12 +32,19 @@ def flow(table: str, files: str | Path | list[str], **more: Value) -> str:
     return "\n[[flow]]\n" + settings({"table": table, "files": files, **more})
 
 
-def package(url: str, *flows: str, name: str = "test", **run: Value) -> str:
-    """Return a package with one connection; `run` holds the settings of the run."""
+def package(
+    connection: str | Mapping[str, Value],
+    *flows: str,
+    name: str = "test",
+    **run: Value,
+) -> str:
+    """Return a package with one connection, or its URL; `run` holds the settings of the run."""
+    said: dict[str, Value]
+    said = {"url": connection} if isinstance(connection, str) else dict(connection)
     return (
         settings({"name": name})
         + "\n[connections.target]\n"
-        + settings({"url": url})
+        + settings(said)
         + "\n[run]\n"
         + settings({"streams": 2, **run})
         + "".join(flows)

@@ -1,0 +1,1 @@
+"""Every destination held to docs/specs/destination.md, clause by clause."""

@@ -1,0 +1,377 @@
+"""The destinations that the suite holds to docs/specs/destination.md, as a user sees them.
+
+A `Place` is one of them, empty: what a user writes to load into it, and what a reader of it sees,
+found by a way that is not Inrush's own. Where one keeps a clause in another way than the rest, its
+class says so in `exceptions`, which stand in the page too, and the tests hold it to that instead.
+Nothing is passed over in silence.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import unquote
+
+import duckdb
+import psycopg
+import pyarrow as pa
+import pyarrow.dataset as pads
+
+from conformance.canonical import Row, canonical
+from packages import Value, package
+from servers import Database
+
+
+class KeptOutError(Exception):
+    """A reader is not let in now."""
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL writes it."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    """Return rows in an order that depends on nothing but their values."""
+    return sorted(rows, key=lambda row: [(value is not None, value or "") for value in row])
+
+
+class Place(ABC):
+    """A destination, empty, and reached by a way of its own."""
+
+    # As tests are named by it, and as the matrix of types calls it.
+    name: ClassVar[str]
+    title: ClassVar[str]
+    # What it keeps in another way: clause, and what holds instead.
+    exceptions: ClassVar[dict[str, str]] = {}
+    # What it can do beyond what all can: statements, and partitions.
+    speaks_sql: ClassVar[bool] = True
+    partitions: ClassVar[bool] = False
+    # How much more memory four times the rows may take.
+    memory_growth_max: ClassVar[float] = 1.1
+
+    def __init__(self, url: str, options: dict[str, str] | None = None) -> None:
+        self.url = url
+        self.options = options or {}
+
+    @property
+    def words(self) -> list[str]:
+        """The words of a command that lead to it."""
+        options = [f"--option={name}={value}" for name, value in self.options.items()]
+        return ["--to", self.url, *options]
+
+    def package(self, *flows: str, name: str = "test", **run: Any) -> str:
+        """Return a package that loads into it."""
+        connection: dict[str, Value] = {"url": self.url}
+        if self.options:
+            connection["options"] = self.options
+        return package(connection, *flows, name=name, **run)
+
+    def keeps(self, clause: str) -> bool:
+        """Whether it keeps a clause as it stands there, without an exception."""
+        return clause not in self.exceptions
+
+    @abstractmethod
+    def tables(self) -> set[str]:
+        """Return the names of all tables that a reader finds, staging included, the ledger not."""
+
+    @abstractmethod
+    def column_types(self, table: str) -> dict[str, str]:
+        """Return the columns of a table with their types, as it calls them."""
+
+    @abstractmethod
+    def values(self, table: str) -> Iterator[tuple[Any, ...]]:
+        """Give all rows of a table, in values that lose nothing."""
+
+    @abstractmethod
+    def drop(self, table: str) -> None:
+        """Remove a table."""
+
+    def execute(self, statement: str) -> None:
+        """Run a statement."""
+        raise NotImplementedError(f"{self.name} knows no statements: {statement}")
+
+    def rows(self, table: str, types: Sequence[str]) -> list[Row] | None:
+        """Return all rows of a table whose columns are for these types; None where it is not."""
+        if table not in self.tables():
+            return None
+        columns = self.column_types(table)
+        assert len(columns) == len(types), columns
+        found = [
+            tuple(canonical(*pair) for pair in zip(types, row, strict=True))
+            for row in self.values(table)
+        ]
+        return in_order(found)
+
+
+class PostgreSql(Place):
+    """A database of a server, by its own protocol."""
+
+    name = "postgresql"
+    partitions = True
+    exceptions: ClassVar[dict[str, str]] = {
+        "D-13": "`replace` of a table takes its lock in the switch, which is metadata alone: who "
+        "begins to read in that moment waits until it is done",
+    }
+
+    def __init__(self, database: Database, url: str, options: dict[str, str] | None = None) -> None:
+        super().__init__(url, options)
+        self.database = database
+
+    def tables(self) -> set[str]:
+        return {
+            name
+            for (name,) in self.database.rows(
+                "SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace "
+                "WHERE relkind IN ('r', 'p') AND nspname !~ '^(pg_|information_schema|inrush$)'"
+            )
+        }
+
+    def column_types(self, table: str) -> dict[str, str]:
+        found = self.database.rows(
+            "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
+            f"WHERE attrelid = '{quoted(table).replace(chr(39), chr(39) * 2)}'::regclass "
+            "AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+        )
+        return dict(found)
+
+    def values(self, table: str) -> Iterator[tuple[Any, ...]]:
+        columns = ", ".join(f"{quoted(column)}::text" for column in self.column_types(table))
+        settings = "SET lock_timeout = '1ms'; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'"
+        forms = "SET IntervalStyle = 'postgres'; SET extra_float_digits = 1"
+        with self.database.connect() as connection:
+            connection.execute(f"{settings}; {forms}".encode())
+            query = f"SELECT {columns} FROM {quoted(table)}"
+            try:
+                yield from connection.execute(query.encode())
+            except psycopg.errors.LockNotAvailable as error:
+                raise KeptOutError(str(error)) from error
+
+    def drop(self, table: str) -> None:
+        self.database.execute(f"DROP TABLE {quoted(table)}")
+
+    def execute(self, statement: str) -> None:
+        self.database.execute(statement)
+
+
+class PostgreSql18(PostgreSql):
+    """The newest version."""
+
+    name = "postgresql_18"
+    title = "PostgreSQL 18"
+
+
+class PostgreSql15(PostgreSql):
+    """An old version."""
+
+    name = "postgresql_15"
+    title = "PostgreSQL 15"
+
+
+class AdbcPostgreSql(PostgreSql):
+    """A database of a server, by the ADBC driver."""
+
+    name = "adbc_postgresql"
+    title = "PostgreSQL by ADBC"
+    exceptions: ClassVar[dict[str, str]] = {}
+    partitions = False
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database, "adbc:adbc_driver_postgresql", {"uri": database.url})
+
+
+class DuckDb(Place):
+    """A file of DuckDB."""
+
+    name = "duckdb"
+    title = "DuckDB"
+    # Its library keeps what it has read of the file's own structure: 12 % were measured.
+    memory_growth_max = 1.25
+    exceptions: ClassVar[dict[str, str]] = {
+        "D-13": "while a process writes a file, DuckDB lets no other one open it: readers wait "
+        "outside, and see the old or the new contents once they are let in",
+        "D-29": "the file has one process at a time: a run of another package is refused and names "
+        "the process that has the file",
+    }
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(file.name)
+        self.file = file
+
+    @contextmanager
+    def connect(self, *, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open the file, as a reader does who must not change it."""
+        try:
+            connection = duckdb.connect(str(self.file), read_only=read_only)
+        except duckdb.IOException as error:
+            if "lock" in str(error):
+                raise KeptOutError(str(error)) from error
+            raise
+        with connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            yield connection
+
+    def tables(self) -> set[str]:
+        if not self.file.exists():
+            return set()
+        with self.connect() as connection:
+            return {
+                name
+                for (name,) in connection.execute(
+                    "SELECT table_name FROM duckdb_tables() WHERE schema_name <> 'inrush'"
+                ).fetchall()
+            }
+
+    def column_types(self, table: str) -> dict[str, str]:
+        with self.connect() as connection:
+            found = connection.execute(
+                "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? "
+                "ORDER BY column_index",
+                [table],
+            ).fetchall()
+        return dict(found)
+
+    def values(self, table: str) -> Iterator[tuple[Any, ...]]:
+        # Python's own dates end with the year 9999; a float's own text is not always exact.
+        columns = ", ".join(
+            quoted(column) if kind in ("FLOAT", "DOUBLE", "BLOB") else f"{quoted(column)}::VARCHAR"
+            for column, kind in self.column_types(table).items()
+        )
+        with self.connect() as connection:
+            yield from connection.execute(f"SELECT {columns} FROM {quoted(table)}").fetchall()
+
+    def drop(self, table: str) -> None:
+        self.execute(f"DROP TABLE {quoted(table)}")
+
+    def execute(self, statement: str) -> None:
+        with self.connect(read_only=False) as connection:
+            connection.execute(statement)
+
+
+class AdbcSqlite(Place):
+    """A file of SQLite, by the ADBC driver."""
+
+    name = "adbc_sqlite"
+    title = "SQLite by ADBC"
+    exceptions: ClassVar[dict[str, str]] = {
+        "D-29": "one run at a time loads into a file: a run of another package is refused and "
+        "names the process that loads",
+    }
+
+    def __init__(self, file: Path) -> None:
+        super().__init__("adbc:adbc_driver_sqlite", {"uri": file.name})
+        self.file = file
+
+    @contextmanager
+    def connect(self) -> Iterator[sqlite3.Connection]:
+        """Open the file, without waiting for whoever writes."""
+        connection = sqlite3.connect(self.file, timeout=0, isolation_level=None)
+        try:
+            yield connection
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise KeptOutError(str(error)) from error
+            raise
+        finally:
+            connection.close()
+
+    def tables(self) -> set[str]:
+        if not self.file.exists():
+            return set()
+        with self.connect() as connection:
+            found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            ours = {"inrush_run", "inrush_unit"}
+            return {name for (name,) in found if not name.startswith("sqlite_")} - ours
+
+    def column_types(self, table: str) -> dict[str, str]:
+        with self.connect() as connection:
+            found = connection.execute("SELECT name, type FROM pragma_table_info(?)", [table])
+            return dict(found)
+
+    def values(self, table: str) -> Iterator[tuple[Any, ...]]:
+        with self.connect() as connection:
+            yield from connection.execute(f"SELECT * FROM {quoted(table)}").fetchall()
+
+    def drop(self, table: str) -> None:
+        self.execute(f"DROP TABLE {quoted(table)}")
+
+    def execute(self, statement: str) -> None:
+        with self.connect() as connection:
+            connection.execute(statement)
+
+
+class Parquet(Place):
+    """A folder of Parquet files, read as pyarrow reads a folder."""
+
+    name = "parquet"
+    title = "Parquet"
+    speaks_sql = False
+    partitions = True
+    exceptions: ClassVar[dict[str, str]] = {
+        "D-14": "each table's folder is exchanged by itself, one after the other: a reader may see "
+        "the rows of one table before those of the next, and the same command completes a run that "
+        "was killed between them",
+    }
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"parquet:{folder.name}")
+        self.folder = folder
+
+    def tables(self) -> set[str]:
+        if not self.folder.exists():
+            return set()
+        # Generations that gave way are kept for who still lists them; staging is not.
+        staging = self.folder / "_inrush" / "staging"
+        left = {str(path) for path in staging.rglob("*") if path.is_file()}
+        return left | {
+            unquote(path.name)
+            for path in self.folder.iterdir()
+            if path.name != "_inrush" and any(path.rglob("*.parquet"))
+        }
+
+    def dataset(self, table: str) -> Any:
+        """Open a table's folder, whose name is that of the table."""
+        return pads.dataset(self.path(table), format="parquet", partitioning="hive")
+
+    def path(self, table: str) -> Path:
+        """Return a table's folder, in whose name %XX stands for what no folder should have."""
+        (found,) = (path for path in self.folder.iterdir() if unquote(path.name) == table)
+        return found
+
+    def column_types(self, table: str) -> dict[str, str]:
+        return {field.name: str(field.type) for field in self.dataset(table).schema}
+
+    def values(self, table: str) -> Iterator[tuple[Any, ...]]:
+        columns = [self.plain(column) for column in self.dataset(table).to_table().columns]
+        yield from zip(*columns, strict=True)
+
+    @staticmethod
+    def plain(column: Any) -> list[Any]:
+        """Return a column's values; days and microseconds as the numbers that they are."""
+        if pa.types.is_date32(column.type):
+            column = column.cast(pa.int32())
+        elif pa.types.is_time64(column.type) or pa.types.is_timestamp(column.type):
+            assert column.type.unit == "us", column.type
+            column = column.cast(pa.int64())
+        values: list[Any] = column.to_pylist()
+        return values
+
+    def drop(self, table: str) -> None:
+        shutil.rmtree(self.path(table))
+
+
+# All of them, in the order of the matrix of types.
+PLACES: tuple[type[Place], ...] = (
+    PostgreSql18,
+    PostgreSql15,
+    DuckDb,
+    AdbcSqlite,
+    AdbcPostgreSql,
+    Parquet,
+)

@@ -1,0 +1,126 @@
+"""A load of several files into one table, and what the table holds when it is done."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+
+from command import CLEAN, Inrush, Outcome, Running
+from conformance.canonical import Row, canonical
+from conformance.destinations import Place, in_order
+from packages import Value, flow
+
+PARTS = 3
+ROWS_OF_A_PART = 500
+TABLE = "loaded"
+COLUMNS = ("id integer not null", "note text", "price numeric(15,2)", "at timestamp")
+TYPES = ("integer", "text", "numeric(15,2)", "timestamp")
+HEADER = "id,note,price,at\n"
+
+# A record as its file writes it.
+Record = tuple[str, str, str, str]
+
+
+def record(number: int) -> Record:
+    """Return a record with values that differ from row to row."""
+    at = f"2024-{number % 12 + 1:02}-{number % 28 + 1:02} 12:34:56.{number % 1_000_000:06}"
+    return str(number), f"note {number}, “ö”", f"{number}.{number % 100:02}", at
+
+
+def line(values: Sequence[str]) -> str:
+    """Return the line of a record."""
+    return ",".join(f'"{value}"' if "," in value else value for value in values) + "\n"
+
+
+def row(values: Sequence[str]) -> Row:
+    """Return the row that a record is in a table."""
+    return tuple(canonical(*pair) for pair in zip(TYPES, values, strict=True))
+
+
+class Job:
+    """A load of a package with one flow, ready to be disturbed."""
+
+    def __init__(
+        self,
+        place: Place,
+        inrush: Inrush,
+        *,
+        mode: str = "create",
+        parts: int = PARTS,
+        rows_of_a_part: int = ROWS_OF_A_PART,
+        first: int = 0,
+        name: str = "package",
+        run: dict[str, Value] | None = None,
+        **settings: Value,
+    ) -> None:
+        self.place = place
+        self.inrush = inrush
+        self.parts = parts
+        numbers = range(first, first + parts * rows_of_a_part)
+        for part in range(parts):
+            of_part = numbers[part * rows_of_a_part : (part + 1) * rows_of_a_part]
+            text = HEADER + "".join(line(record(number)) for number in of_part)
+            inrush.write(f"{name}.{part}.csv", text)
+        self.rows = in_order([row(record(number)) for number in numbers])
+        columns: list[Value] = list(COLUMNS)
+        self.flow = flow(TABLE, f"{name}.*.csv", columns=columns, mode=mode, **settings)
+        # Small batches, so that each file is several.
+        text = place.package(self.flow, name=name, **{"batch_rows": 100, **(run or {})})
+        self.package = inrush.write(f"{name}.toml", text)
+
+    def run(self, *words: str) -> Outcome:
+        """Run it."""
+        return self.inrush("run", self.package, *words)
+
+    def killed_at(self, point: str) -> None:
+        """Run it until it dies by SIGKILL at a fault point."""
+        died = self.inrush("run", self.package, environment={"INRUSH_FAULT": point})
+        assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
+
+    @contextmanager
+    def standing_still_at(self, point: str) -> Iterator[Running]:
+        """Run it until it stands still at a fault point; `go_on` lets it go on."""
+        environment = {"INRUSH_FAULT": f"stop:{point}"}
+        with self.inrush.start("run", self.package, environment=environment) as running:
+            wait_until_still(running)
+            yield running
+
+    @property
+    def found(self) -> list[Row] | None:
+        """What a reader finds in the table now; None where there is none."""
+        return self.place.rows(TABLE, TYPES)
+
+    def assert_done(self, before: Sequence[Row] = ()) -> None:
+        """Fail unless the table has its rows and those of before, and nothing else is left."""
+        assert self.found == in_order([*before, *self.rows])
+        assert self.place.tables() == {TABLE}
+
+    def assert_nothing(self, before: Sequence[Row] = ()) -> None:
+        """Fail unless a reader finds what was there before, or no table."""
+        assert (self.found or []) == in_order(before)
+
+
+def wait_until_still(running: Running) -> None:
+    """Wait until a command stands still as its fault wishes."""
+    _, status = os.waitpid(running.process.pid, os.WUNTRACED)
+    if not os.WIFSTOPPED(status):
+        running.process.returncode = os.waitstatus_to_exitcode(status)
+        pytest.fail(f"it did not stand still: {running.wait()}")
+
+
+def go_on(running: Running) -> Outcome:
+    """Let a command that stands still go on to its end."""
+    running.send(signal.SIGCONT)
+    return running.wait()
+
+
+def filled(place: Place, inrush: Inrush, records: Sequence[Record]) -> list[Row]:
+    """Make the table with these rows in it, by a load of its own; return them."""
+    inrush.write("before.csv", HEADER + "".join(map(line, records)))
+    words = ("--table", TABLE, "--columns", ", ".join(COLUMNS))
+    inrush("load", "before.csv", *place.words, *words).expect(CLEAN)
+    return in_order([row(record) for record in records])

@@ -1,0 +1,75 @@
+"""Writes docs/types.md: what each destination makes of each type, as the suite has measured it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from conformance.measured import Measured
+from conformance.values import Type, label
+
+HEAD = """\
+# Types by destination
+
+Written by the conformance suite from what it has loaded and read back, never by hand
+(`INRUSH_BLESS=1 pytest tests/conformance -k matrix`). For each type of a package, the type that the
+column of a new table gets. Every destination was given NULL and the values of the
+[last table](#what-was-tried), and gave back each of them exactly as the file had it, or made it a
+reject. A number stands for what is not loaded, and why, below the table.
+"""
+
+
+def _code(text: str) -> str:
+    # What cannot be seen is named.
+    shown = text.encode("unicode_escape").decode() if not text.isprintable() else text
+    if not shown.strip():
+        shown = f'"{shown}"'
+    shown = shown.replace("|", "\\|")
+    return f"`` {shown} ``" if "`" in shown else f"`{shown}`"
+
+
+def _table(rows: list[list[str]]) -> Iterator[str]:
+    head, *rest = rows
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "---|" * len(head)
+    for row in rest:
+        yield "| " + " | ".join(row) + " |"
+
+
+def page(found: Mapping[str, Mapping[Type, Measured]]) -> str:
+    """Return the page for what was found in each destination."""
+    titles = list(found)
+    types = list(next(iter(found.values())))
+    notes: list[str] = []
+
+    def note(text: str) -> str:
+        if text not in notes:
+            notes.append(text)
+        return f"[{notes.index(text) + 1}]"
+
+    def cell(measured: Measured) -> str:
+        if measured.refused is not None:
+            return "refused " + note(f"The type is refused: {measured.refused}")
+        by_reason: dict[str, list[str]] = {}
+        for value, reason in measured.rejects.items():
+            by_reason.setdefault(reason, []).append(_code(value))
+        told = [
+            note(f"Rejects: {', '.join(values)}: {reason}") for reason, values in by_reason.items()
+        ]
+        return " ".join([_code(measured.column_type), *told])
+
+    rows = [["type", *titles]]
+    rows += [
+        [_code(type_.name), *(cell(found[title][type_]) for title in titles)] for type_ in types
+    ]
+    lines = [*_table(rows), ""]
+    lines += [f"{number}. {text}" for number, text in enumerate(notes, 1)]
+    tried = [["type", "values"]]
+    tried += [
+        [
+            _code(type_.name),
+            ", ".join(_code(label(value)) for value in type_.values if value is not None),
+        ]
+        for type_ in types
+    ]
+    lines += ["", "## What was tried", "", "NULL, and:", "", *_table(tried)]
+    return HEAD + "\n" + "\n".join(lines) + "\n"

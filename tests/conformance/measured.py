@@ -1,0 +1,102 @@
+"""What becomes of the values of a type in a destination: found out by loading them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
+from conformance.canonical import canonical
+from conformance.destinations import Place
+from conformance.values import Type, label
+
+
+@dataclass
+class Measured:
+    """What became of a type's values in a destination."""
+
+    # What was said where the type as such is refused.
+    refused: str | None = None
+    # The type that the column got, in the destination's words.
+    column_type: str = ""
+    # Values that are rejects, with the reason.
+    rejects: dict[str, str] = field(default_factory=dict)
+    # What went wrong, in sentences.
+    faults: list[str] = field(default_factory=list)
+
+
+# Loads the values of a type into a destination of a kind.
+Measure = Callable[[type[Place], Type], Measured]
+
+# More than any type has values.
+_REJECTS_MAX = 1000
+
+
+def field_of(value: str | None) -> str:
+    """Return a value as CSV writes it: an empty text is quoted, NULL is nothing."""
+    if value is None:
+        return ""
+    doubled = value.replace('"', '""')
+    return f'"{doubled}"'
+
+
+class Measuring:
+    """Loads types into one destination, each into a table of its own and no more than once."""
+
+    def __init__(self, place: Place, inrush: Inrush) -> None:
+        self.place = place
+        self._inrush = inrush
+        self._done: dict[str, Measured] = {}
+
+    def of(self, type_: Type) -> Measured:
+        """Return what becomes of a type's values."""
+        if type_.name not in self._done:
+            self._done[type_.name] = self._load(type_)
+        return self._done[type_.name]
+
+    def _load(self, type_: Type) -> Measured:
+        table = f"t{len(self._done)}"
+        text, offsets = b"id,v\n", []
+        for number, value in enumerate(type_.values):
+            offsets.append(len(text))
+            text += f"{number},{field_of(value)}\n".encode()
+        file = self._inrush.write(f"{table}.csv", text)
+        words = ["--columns", f"id integer not null, v {type_.name}", "--max-rejects"]
+        outcome = self._inrush(
+            "load", file.name, *self.place.words, "--table", table, *words, str(_REJECTS_MAX)
+        )
+        if outcome.status in (FAILED, USAGE):
+            return self._refused(type_, table, outcome)
+        assert outcome.status in (CLEAN, LOADED_WITH_REJECTS), outcome.said
+        found = Measured(column_type=self.place.column_types(table)["v"])
+        rows = self.place.rows(table, ["integer", type_.name]) or []
+        stored = {number: value for number, value in rows if number is not None}
+        if len(stored) != len(rows):
+            found.faults.append("rows are there twice")
+        told = {one["byte_offset"]: one for one in outcome.rejects()}
+        for number, value in enumerate(type_.values):
+            reject = told.pop(offsets[number], None)
+            if reject is not None:
+                found.rejects[label(value)] = reject["reason"]
+                if not reject["reason"] or reject["column"] != "v":
+                    found.faults.append(f"the reject of {label(value)} says only {reject}")
+                if str(number) in stored:
+                    found.faults.append(f"{label(value)} is a reject, and there")
+            elif str(number) not in stored:
+                found.faults.append(f"{label(value)} is lost")
+            elif stored[str(number)] != canonical(type_.name, value):
+                was = label(stored[str(number)])
+                found.faults.append(f"{label(value)} became {was}")
+        if told:
+            found.faults.append(f"rejects of rows that are not there: {told}")
+        if (outcome.status == LOADED_WITH_REJECTS) != bool(found.rejects):
+            found.faults.append(f"exit status {outcome.status} with rejects {found.rejects}")
+        return found
+
+    def _refused(self, type_: Type, table: str, outcome: Outcome) -> Measured:
+        found = Measured(refused=" ".join(outcome.errors.split()))
+        if type_.name not in outcome.said or "panicked" in outcome.said:
+            found.faults.append(f"the type is refused in other words: {outcome.said}")
+        if table in self.place.tables():
+            found.faults.append("the type is refused, and a table is made")
+        return found

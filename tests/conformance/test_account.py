@@ -1,0 +1,74 @@
+"""Every row is accounted for, and the destination's own count is held against the account."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from command import CLEAN, LOADED_WITH_REJECTS, VERIFICATION, Inrush
+from conformance.conftest import MakeJob
+from conformance.destinations import Place, in_order
+from conformance.job import HEADER, ROWS_OF_A_PART, TABLE, TYPES, Job, filled, record
+from packages import flow
+
+
+def assert_adds_up(account: dict[str, Any]) -> None:
+    parts = ("rows_loaded", "rows_rejected", "rows_skipped")
+    assert account["rows_read"] == sum(account[part] for part in parts), account
+
+
+@pytest.mark.clause("D-32")
+def test_read_is_loaded_and_rejected_and_skipped(place: Place, inrush: Inrush) -> None:
+    good = "1,a,1.50,2024-01-01 00:00:00\n2,b,,\n3,,-0.01,\n"
+    inrush.write("one.csv", HEADER + "\n# a comment\n" + good)
+    inrush.write("two.csv", HEADER + "4,c,0.001,\n5,d,2,\n\n")
+    settings: dict[str, Any] = {
+        "columns": ["id integer", "note text", "price numeric(15,2)", "at timestamp"],
+        "format": {"preset": "csv", "comment": "#"},
+        "rejects": {"rows_max": 5},
+    }
+    text = place.package(flow(TABLE, ["one.csv", "two.csv"], **settings))
+    outcome = inrush("run", inrush.write("package.toml", text)).expect(LOADED_WITH_REJECTS)
+    account = outcome.report["account"]
+    assert account["rows_loaded"] == 4
+    assert account["rows_rejected"] == 1
+    (of_table,) = outcome.report["tables"]
+    for one in (account, of_table["account"]):
+        assert_adds_up(one)
+    assert account == of_table["account"]
+    rows = place.rows(TABLE, TYPES)
+    assert rows == in_order(
+        [
+            ("1", "a", "1.5", "2024-01-01 00:00:00"),
+            ("2", "b", None, None),
+            ("3", None, "-0.01", None),
+            ("5", "d", "2", None),
+        ]
+    )
+
+
+@pytest.mark.clause("D-33", "D-19")
+@pytest.mark.parametrize("mode", ["create", "append"])
+def test_rows_lost_on_the_way_are_found_before_the_switch(make_job: MakeJob, mode: str) -> None:
+    job = make_job(mode=mode)
+    before = filled(job.place, job.inrush, [record(10_000)]) if mode == "append" else []
+    for batch in (1, 4):
+        environment = {"INRUSH_FAULT": f"batch_lost:{batch}"}
+        outcome = job.inrush("run", job.package, environment=environment)
+        outcome.expect(VERIFICATION, "rows")
+        job.assert_nothing(before)
+        # What is committed may be what is damaged.
+        job.inrush("cleanup", *job.place.words).expect(CLEAN)
+        job.assert_nothing(before)
+    job.run().expect(CLEAN)
+    job.assert_done(before)
+
+
+@pytest.mark.clause("D-32")
+def test_the_report_tells_what_the_destination_has(job: Job) -> None:
+    report = job.run().expect(CLEAN).report
+    rows = len(job.found or [])
+    assert report["account"]["rows_loaded"] == rows == job.parts * ROWS_OF_A_PART
+    assert_adds_up(report["account"])
+    assert sum(unit["account"]["rows_loaded"] for unit in report["units"]) == rows

@@ -1,0 +1,67 @@
+"""Every type: NULL, extremes and what is odd are read back, or are rejects that say why.
+
+What is found makes docs/types.md. After a change:
+`INRUSH_BLESS=1 pytest tests/conformance -k matrix`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from command import FAILED, LOADED_WITH_REJECTS, USAGE, Inrush
+from conformance.destinations import PLACES, Place
+from conformance.matrix import page
+from conformance.measured import Measure
+from conformance.values import TYPES, Type
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "types.md"
+
+
+@pytest.mark.clause("D-6", "D-7", "D-8", "D-9")
+@pytest.mark.parametrize("type_", TYPES, ids=lambda type_: type_.test_id)
+@pytest.mark.parametrize("kind", PLACES, ids=lambda kind: kind.name)
+def test_values_are_read_back_or_are_rejects(
+    measure: Measure, kind: type[Place], type_: Type
+) -> None:
+    assert measure(kind, type_).faults == []
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.clause("D-6", "D-7")
+def test_the_matrix_of_types_is_what_was_measured(measure: Measure) -> None:
+    found = {kind.title: {type_: measure(kind, type_) for type_ in TYPES} for kind in PLACES}
+    text = page(found)
+    if "INRUSH_BLESS" in os.environ:
+        PAGE.write_text(text)
+    assert PAGE.read_text() == text, (
+        "docs/types.md is not what was measured. "
+        "Write it anew: INRUSH_BLESS=1 pytest tests/conformance -k matrix"
+    )
+
+
+def test_every_type_is_tried_with_null() -> None:
+    for type_ in TYPES:
+        assert None in type_.values, type_.name
+
+
+@pytest.mark.clause("D-6")
+def test_a_type_that_is_none_is_refused_in_the_plan(place: Place, inrush: Inrush) -> None:
+    inrush.write("rows.csv", "id,v\n1,2\n")
+    words = ("--table", "t", "--columns", "id integer, v nonesuch(3)")
+    outcome = inrush("load", "rows.csv", *place.words, *words)
+    assert outcome.status in (FAILED, USAGE), outcome.said
+    outcome.expect(outcome.status, "nonesuch", "v")
+    assert place.tables() == set()
+
+
+@pytest.mark.clause("D-8")
+def test_null_in_a_column_that_takes_none_is_a_reject(place: Place, inrush: Inrush) -> None:
+    inrush.write("rows.csv", 'id,v\n1,\n2,""\n,x\n3,y\n')
+    columns = "id integer not null, v text not null"
+    words = ("--table", "t", "--columns", columns, "--max-rejects", "2")
+    outcome = inrush("load", "rows.csv", *place.words, *words).expect(LOADED_WITH_REJECTS)
+    assert place.rows("t", ["integer", "text"]) == [("2", ""), ("3", "y")]
+    assert [(one["line"], one["column"]) for one in outcome.rejects()] == [(2, "v"), (4, "id")]

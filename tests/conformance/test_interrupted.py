@@ -1,0 +1,45 @@
+"""Ctrl-C in the middle: it ends in order, nothing is seen, and the same command goes on."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from command import CLEAN, INTERRUPTED
+from conformance.conftest import MakeJob
+from conformance.job import Job, filled, go_on, record
+
+
+@pytest.mark.clause("D-12", "D-30")
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM], ids=["sigint", "sigterm"])
+@pytest.mark.parametrize("point", ["in_copy", "after_unit_commit:2"])
+def test_it_stops_and_goes_on(job: Job, point: str, which: signal.Signals) -> None:
+    with job.standing_still_at(point) as running:
+        running.send(which)
+        go_on(running).expect(INTERRUPTED)
+    job.assert_nothing()
+    job.run().expect(CLEAN)
+    job.assert_done()
+
+
+@pytest.mark.clause("D-16", "D-30")
+def test_rows_that_are_there_stay(make_job: MakeJob) -> None:
+    job = make_job(mode="replace")
+    before = filled(job.place, job.inrush, [record(10_000)])
+    with job.standing_still_at("in_copy") as running:
+        running.send(signal.SIGINT)
+        go_on(running).expect(INTERRUPTED)
+    job.assert_nothing(before)
+    job.run().expect(CLEAN)
+    job.assert_done()
+
+
+@pytest.mark.clause("D-24", "D-30")
+def test_what_is_committed_is_kept(job: Job) -> None:
+    with job.standing_still_at("after_unit_commit:2") as running:
+        running.send(signal.SIGINT)
+        go_on(running).expect(INTERRUPTED)
+    report = job.run().expect(CLEAN).report
+    assert report["resumed"]
+    job.assert_done()

@@ -1,0 +1,105 @@
+"""Killed at every step, then the same command: exactly the right rows, and nothing left."""
+
+from __future__ import annotations
+
+import pytest
+
+from command import CLEAN
+from conformance.conftest import MakeJob
+from conformance.destinations import in_order
+from conformance.job import PARTS, ROWS_OF_A_PART, Job, filled, record
+
+KILL_POINTS = [
+    "in_copy",
+    "in_copy:3",
+    "before_unit_commit",
+    "unit_commit_sent",
+    "after_unit_commit",
+    "before_unit_commit:3",
+    "unit_commit_sent:3",
+    "after_unit_commit:3",
+    "before_switch",
+    "in_switch",
+    "before_switch_commit",
+    "switch_commit_sent",
+    "after_switch_commit",
+    "before_report",
+]
+SWITCHED_AFTER = {"after_switch_commit", "before_report"}
+# The COMMIT is on its way when the command dies: both ends are right.
+SWITCHED_OR_NOT_AFTER = {"switch_commit_sent"}
+
+
+@pytest.mark.clause("D-12", "D-22", "D-23", "D-25")
+@pytest.mark.parametrize("point", KILL_POINTS)
+def test_killed_and_run_again(job: Job, point: str) -> None:
+    job.killed_at(point)
+    if point in SWITCHED_AFTER:
+        assert job.found == job.rows
+    elif point in SWITCHED_OR_NOT_AFTER:
+        assert job.found in (None, [], job.rows)
+    else:
+        job.assert_nothing()
+    outcome = job.run().expect(CLEAN)
+    job.assert_done()
+    if point in SWITCHED_AFTER:
+        outcome.expect(CLEAN, "already loaded")
+
+
+@pytest.mark.clause("D-12", "D-16", "D-22", "D-23", "D-25")
+@pytest.mark.parametrize("mode", ["append", "replace"])
+@pytest.mark.parametrize("point", ["after_unit_commit", "in_switch", "switch_commit_sent"])
+def test_killed_over_rows_that_are_there(make_job: MakeJob, mode: str, point: str) -> None:
+    job = make_job(mode=mode)
+    before = filled(job.place, job.inrush, [record(10_000), record(10_001)])
+    after = before if mode == "append" else []
+    job.killed_at(point)
+    if point in SWITCHED_OR_NOT_AFTER:
+        assert job.found in (before, in_order([*after, *job.rows]))
+    else:
+        job.assert_nothing(before)
+    job.run().expect(CLEAN)
+    job.assert_done(after)
+
+
+@pytest.mark.clause("D-22", "D-23", "D-24")
+def test_killed_again_and_again(job: Job) -> None:
+    for point in ("after_unit_commit", "in_copy", "in_switch", "before_switch_commit"):
+        job.killed_at(point)
+        job.assert_nothing()
+    job.run().expect(CLEAN)
+    job.assert_done()
+
+
+@pytest.mark.clause("D-24")
+def test_committed_units_are_kept(job: Job) -> None:
+    job.killed_at("before_switch")
+    report = job.run().expect(CLEAN).report
+    assert report["resumed"]
+    assert [unit["kept"] for unit in report["units"]] == [True] * len(report["units"])
+    assert report["account"]["rows_loaded"] == PARTS * ROWS_OF_A_PART
+    job.assert_done()
+
+
+@pytest.mark.clause("D-22", "D-24")
+def test_what_was_not_committed_is_loaded_by_the_next_run(make_job: MakeJob) -> None:
+    """One file after the other: one is read, one is begun, one is not read at all."""
+    job = make_job(run={"streams": 1})
+    job.killed_at("in_copy:2")
+    report = job.run("--json").expect(CLEAN).report
+    assert report["account"]["rows_loaded"] == PARTS * ROWS_OF_A_PART
+    job.assert_done()
+
+
+@pytest.mark.clause("D-23", "D-31")
+@pytest.mark.parametrize("point", ["in_copy", "after_unit_commit:3", "before_switch_commit"])
+def test_cleanup_removes_what_a_stopped_run_left(job: Job, point: str) -> None:
+    job.killed_at(point)
+    job.inrush("status", *job.place.words).expect(CLEAN)
+    job.inrush("cleanup", *job.place.words).expect(CLEAN)
+    assert job.place.tables() == set()
+    report = job.run().expect(CLEAN).report
+    assert not report["resumed"]
+    job.assert_done()
+    job.inrush("cleanup", *job.place.words).expect(CLEAN)
+    job.assert_done()

@@ -1,0 +1,71 @@
+"""The same command after success: it loads nothing, unless it is told to or the rows are gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from command import CLEAN, LOADED_WITH_REJECTS
+from conformance.conftest import MakeJob
+from conformance.job import TABLE, Job, filled
+
+
+@pytest.mark.clause("D-26")
+def test_it_names_the_run_and_loads_nothing(make_job: MakeJob) -> None:
+    job = make_job(mode="append")
+    filled(job.place, job.inrush, [])
+    run = job.run().expect(CLEAN).report["run"]
+    for _ in range(2):
+        job.run().expect(CLEAN, "already loaded", run)
+        job.assert_done()
+
+
+@pytest.mark.clause("D-26")
+def test_again_loads_once_more(make_job: MakeJob) -> None:
+    job = make_job(mode="append")
+    filled(job.place, job.inrush, [])
+    job.run().expect(CLEAN)
+    job.run("--again").expect(CLEAN)
+    job.assert_done(job.rows)
+    job.run().expect(CLEAN, "already loaded")
+    job.assert_done(job.rows)
+
+
+@pytest.mark.clause("D-26", "D-16")
+def test_again_replaces_once_more(make_job: MakeJob) -> None:
+    job = make_job(mode="replace")
+    for words in ((), ("--again",)):
+        job.run(*words).expect(CLEAN)
+        job.assert_done()
+
+
+@pytest.mark.clause("D-27")
+def test_a_table_that_was_dropped_is_loaded_again(job: Job) -> None:
+    for _ in range(2):
+        job.run().expect(CLEAN)
+        job.assert_done()
+        job.place.drop(TABLE)
+        assert job.found is None
+    job.killed_at("in_switch")
+    job.run().expect(CLEAN)
+    job.assert_done()
+
+
+@pytest.mark.clause("D-26")
+def test_other_files_are_loaded(make_job: MakeJob) -> None:
+    """Other rows in a file of the same name are another load."""
+    job = make_job(mode="append")
+    filled(job.place, job.inrush, [])
+    job.run().expect(CLEAN)
+    other = make_job(mode="append", first=90_000)
+    other.run().expect(CLEAN)
+    other.assert_done(job.rows)
+
+
+@pytest.mark.clause("D-26")
+def test_with_rejects_it_is_loaded_all_the_same(make_job: MakeJob) -> None:
+    job = make_job(rejects={"rows_max": 1})
+    path = job.inrush.folder / "package.0.csv"
+    path.write_text(path.read_text() + "x,bad,,\n")
+    run = job.run().expect(LOADED_WITH_REJECTS).report["run"]
+    job.run().expect(CLEAN, "already loaded", run)
+    job.assert_done()

@@ -1,0 +1,53 @@
+"""Memory is set by streams and buffers: four times the rows take about the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from command import COMMAND, Inrush
+from conformance.destinations import Place
+from packages import Value, flow
+
+MEASURED = Path(__file__).resolve().parents[2] / "benchmarks" / "measured.py"
+LINE = "{},some text that is neither short nor long,12345.67,2024-02-29\n"
+COLUMNS = ["id integer not null", "note text", "price numeric(15,2)", "day date"]
+PARTS = 2
+# The fewer ones fill all buffers of all destinations already.
+ROWS_OF_A_PART = (400_000, 1_600_000)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Write the files, for all destinations once; return a pattern for each number of rows."""
+    folder = tmp_path_factory.mktemp("many")
+    for rows in ROWS_OF_A_PART:
+        for part in range(PARTS):
+            with (folder / f"{rows}.{part}.csv").open("w") as file:
+                file.write("id,note,price,day\n")
+                file.writelines(map(LINE.format, range(part * rows, (part + 1) * rows)))
+    return [f"{folder}/{rows}.*.csv" for rows in ROWS_OF_A_PART]
+
+
+def peak_kib(inrush: Inrush, *words: str | Path) -> int:
+    """Return the peak of the resident memory of the command."""
+    result = inrush.folder / "measured"
+    command = [sys.executable, "-I", "-S", MEASURED, result, COMMAND, *words]
+    subprocess.run(command, check=True, cwd=inrush.folder, stdout=subprocess.DEVNULL)
+    return int(result.read_text().split()[1])
+
+
+@pytest.mark.clause("D-35")
+def test_it_does_not_grow_with_the_rows(place: Place, inrush: Inrush, files: list[str]) -> None:
+    peaks = []
+    columns: list[Value] = list(COLUMNS)
+    for number, pattern in enumerate(files):
+        target = flow(f"loaded_{number}", pattern, columns=columns)
+        path = inrush.write(f"{number}.toml", place.package(target, name=f"n{number}"))
+        peaks.append(peak_kib(inrush, "run", path))
+    small, large = peaks
+    print(f"peaks: {small} and {large} KiB")
+    assert large < small * place.memory_growth_max, peaks

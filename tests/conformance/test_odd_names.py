@@ -1,0 +1,87 @@
+"""Names of every kind: each is taken as it is, or refused in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from command import CLEAN, FAILED, USAGE, Inrush
+from conformance.destinations import Place
+from packages import Value, flow
+
+# Each is a name of its own, and code to who forgets to quote it.
+NAMES = {
+    "double_quote": 'say "yes"',
+    "single_quote": "o'clock",
+    "blanks": "  two  words ",
+    "reserved": "select",
+    "upper": "SELECT",
+    "unicode": "Größe 大きさ 🐘",
+    "sql": 'x"; DROP TABLE witness; --',
+    "sql_of_a_text": "x'); DROP TABLE witness; --",
+    "percent": "100% %s %20",
+    "backslash": "a\\b",
+    "slash": "a/../b",
+    "dots": "a.b..c",
+    "parent": "..",
+    "hive": "a=b",
+    "hidden": "_x",
+    "long": "n" * 63,
+}
+
+
+def braced(name: str) -> str:
+    """Return a text whose braces are no parameters."""
+    return name.replace("{", "{{").replace("}", "}}")
+
+
+def load(place: Place, inrush: Inrush, table: str, column: str) -> str | None:
+    """Load two rows into a table of this name; return what was said where it is refused."""
+    header = '"' + column.replace('"', '""') + '",note\n'
+    (inrush.folder / "rows.csv").write_text(header + "1,Ann\n2,\n", newline="")
+    columns: list[Value] = [
+        {"name": braced(column), "type": "integer", "nullable": False},
+        {"name": "note", "type": "text"},
+    ]
+    doubled = table.replace('"', '""')
+    text = place.package(flow(braced(f'"{doubled}"'), "rows.csv", columns=columns))
+    outcome = inrush("run", inrush.write("package.toml", text))
+    if outcome.status in (FAILED, USAGE):
+        return outcome.expect(outcome.status).said
+    outcome.expect(CLEAN)
+    return None
+
+
+@pytest.mark.clause("D-3")
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_a_name_is_taken_as_it_is(place: Place, inrush: Inrush, name: str) -> None:
+    inrush.write("witness.csv", "n\n1\n")
+    words = ("--table", "witness", "--columns", "n integer")
+    inrush("load", "witness.csv", *place.words, *words).expect(CLEAN)
+    refused = load(place, inrush, name, "id")
+    if refused is None:
+        assert place.rows(name, ["integer", "text"]) == [("1", "Ann"), ("2", None)]
+    else:
+        # A folder cannot have every name.
+        assert name in refused, refused
+        assert not place.speaks_sql, refused
+    if load(place, inrush, "plain", name) is None:
+        assert place.rows("plain", ["integer", "text"]) == [("1", "Ann"), ("2", None)]
+        assert list(place.column_types("plain")) == [name, "note"]
+    else:
+        pytest.fail("every destination has columns of every name")
+    assert place.rows("witness", ["integer"]) == [("1",)], "a name was run as SQL"
+    assert place.tables() == {"witness", "plain"} | ({name} if refused is None else set())
+
+
+@pytest.mark.clause("D-3")
+def test_columns_that_differ_only_in_case(place: Place, inrush: Inrush) -> None:
+    """Some destinations take them for one: then they are refused by name, before anything."""
+    inrush.write("rows.csv", "note,NOTE\na,b\n")
+    words = ("--table", "t", "--columns", '"note" text, "NOTE" text')
+    outcome = inrush("load", "rows.csv", *place.words, *words)
+    if outcome.status == CLEAN:
+        assert place.rows("t", ["text", "text"]) == [("a", "b")]
+    else:
+        assert outcome.status in (FAILED, USAGE), outcome.said
+        outcome.expect(outcome.status, "NOTE")
+        assert place.tables() == set()

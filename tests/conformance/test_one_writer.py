@@ -1,0 +1,56 @@
+"""Who else is at work: a second run is refused with the name of the holder, and changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from command import CLEAN, FAILED
+from conformance.conftest import MakeJob
+from conformance.job import Job, go_on
+
+
+@pytest.mark.clause("D-28")
+@pytest.mark.parametrize("point", ["in_copy", "before_switch", "before_switch_commit"])
+def test_a_second_run_is_refused(job: Job, point: str) -> None:
+    with job.standing_still_at(point) as running:
+        second = job.run().expect(FAILED)
+        assert str(running.process.pid) in second.said, second.said
+        go_on(running).expect(CLEAN)
+    job.assert_done()
+    job.run().expect(CLEAN, "already loaded")
+
+
+@pytest.mark.clause("D-28")
+def test_cleanup_leaves_a_run_at_work_alone(job: Job) -> None:
+    with job.standing_still_at("before_switch") as running:
+        job.inrush("cleanup", *job.place.words)
+        go_on(running).expect(CLEAN)
+    job.assert_done()
+
+
+@pytest.mark.clause("D-29")
+def test_a_run_of_another_package(make_job: MakeJob) -> None:
+    job = make_job()
+    inrush, place = job.inrush, job.place
+    inrush.write("other.csv", "n\n1\n2\n")
+    words = ("--table", "other", "--columns", "n integer")
+    with job.standing_still_at("in_copy") as running:
+        other = inrush("load", "other.csv", *place.words, *words)
+        if place.keeps("D-29"):
+            other.expect(CLEAN)
+        else:
+            other.expect(FAILED)
+            assert str(running.process.pid) in other.said, other.said
+        go_on(running).expect(CLEAN)
+    inrush("load", "other.csv", *place.words, *words).expect(CLEAN)
+    assert place.rows("other", ["integer"]) == [("1",), ("2",)]
+    assert job.found == job.rows
+
+
+@pytest.mark.clause("D-23")
+def test_no_lock_outlives_its_process(job: Job) -> None:
+    with job.standing_still_at("before_switch_commit") as running:
+        running.process.kill()
+        running.wait()
+    job.run().expect(CLEAN)
+    job.assert_done()
