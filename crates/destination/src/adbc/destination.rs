@@ -117,6 +117,8 @@ struct AdbcDestination {
     abilities: Abilities,
     schema: Option<String>,
     shared: Arc<Shared>,
+    // Last: the database is closed when it goes.
+    made: Option<duckdb_file::MadeFile>,
 }
 
 /// Opens a file of DuckDB, or makes it.
@@ -139,10 +141,11 @@ pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destina
         .or_insert_with(|| "false".to_owned());
     let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     duckdb_file::not_open_here(file)?;
+    let made = duckdb_file::MadeFile::of(file);
     let database = new_database(&mut driver, &options)
         .map_err(|error| duckdb_file::cannot_open(file, &error.message))?;
     drop(opening);
-    AdbcDestination::open(address, database, &file.display().to_string())
+    AdbcDestination::open(address, database, &file.display().to_string(), made)
 }
 
 /// Opens whatever a driver reaches.
@@ -169,6 +172,7 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
         address,
         database,
         &format!("through the ADBC driver {name}"),
+        None,
     )
 }
 
@@ -189,6 +193,7 @@ impl AdbcDestination {
         address: &Address<'_>,
         database: ManagedDatabase,
         place: &str,
+        made: Option<duckdb_file::MadeFile>,
     ) -> Result<Box<dyn Destination>> {
         let (vendor, version) = vendor(&database)?;
         let quirks = Quirks::of(&vendor);
@@ -235,6 +240,7 @@ impl AdbcDestination {
             abilities: abilities(quirks),
             schema,
             shared,
+            made,
         }))
     }
 
@@ -408,6 +414,9 @@ impl Destination for AdbcDestination {
     }
 
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
+        if let Some(made) = &self.made {
+            made.keep();
+        }
         Ok(Box::new(Run::begin(&self.shared, run, targets)?))
     }
 

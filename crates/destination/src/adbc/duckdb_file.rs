@@ -1,6 +1,7 @@
 //! A file of DuckDB: who has it open, and what DuckDB says when it cannot open it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Error;
 
@@ -51,6 +52,38 @@ pub fn is_possible(file: &Path) -> Result<(), Error> {
             hint: format!("make it: mkdir -p {}", folder.display()),
         }),
         _ => Ok(()),
+    }
+}
+
+/// A file that opening has made. Unless something comes of it, it goes when this is dropped: whoever only
+/// looks leaves nothing behind.
+pub struct MadeFile {
+    path: PathBuf,
+    wanted: AtomicBool,
+}
+
+impl MadeFile {
+    /// To be asked before the file is opened: none where it is there.
+    pub fn of(path: &Path) -> Option<MadeFile> {
+        let is_there = path.symlink_metadata().is_ok();
+        (!is_there).then(|| MadeFile {
+            path: path.to_owned(),
+            wanted: AtomicBool::new(false),
+        })
+    }
+
+    /// The file is to stay.
+    pub fn keep(&self) {
+        self.wanted.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for MadeFile {
+    fn drop(&mut self) {
+        if !*self.wanted.get_mut() {
+            // An empty file that stays does no harm.
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -119,6 +152,22 @@ mod tests {
             error.to_string(),
             "the folder of /nowhere/x.duckdb is not there"
         );
+    }
+
+    #[test]
+    fn a_file_that_was_only_looked_at_goes_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x.duckdb");
+        for is_kept in [false, true] {
+            let made = MadeFile::of(&path).expect("it is not there");
+            std::fs::write(&path, "rows").expect("written");
+            assert!(MadeFile::of(&path).is_none());
+            if is_kept {
+                made.keep();
+            }
+            drop(made);
+            assert_eq!(path.exists(), is_kept);
+        }
     }
 
     #[cfg(target_os = "linux")]
