@@ -56,7 +56,7 @@ class Measuring:
         return self._done[type_.name]
 
     def _load(self, type_: Type) -> Measured:
-        # Messages name the table, and stand in the page: whatever was loaded before, it is the same.
+        # Messages in the page name the table: it does not depend on what was loaded before.
         table = "of_" + re.sub(r"\W+", "_", type_.name).strip("_")
         text, offsets = b"id,v\n", []
         for number, value in enumerate(type_.values):
