@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -55,7 +56,8 @@ class Measuring:
         return self._done[type_.name]
 
     def _load(self, type_: Type) -> Measured:
-        table = f"t{len(self._done)}"
+        # Messages in the page name the table: it does not depend on what was loaded before.
+        table = "of_" + re.sub(r"\W+", "_", type_.name).strip("_")
         text, offsets = b"id,v\n", []
         for number, value in enumerate(type_.values):
             offsets.append(len(text))
@@ -94,7 +96,7 @@ class Measuring:
         return found
 
     def _refused(self, type_: Type, table: str, outcome: Outcome) -> Measured:
-        found = Measured(refused=" ".join(outcome.errors.split()))
+        found = Measured(refused=" ".join(outcome.errors.split()).removeprefix("error: "))
         if type_.name not in outcome.said or "panicked" in outcome.said:
             found.faults.append(f"the type is refused in other words: {outcome.said}")
         if table in self.place.tables():

@@ -131,7 +131,7 @@ def test_a_secret_is_told_to_nobody(
         inrush("run", path, environment=environment),
     ]
     statuses = {outcome.status for outcome in outcomes}
-    assert statuses == ({CLEAN} if ends == "loaded" else {FAILED}), outcomes
+    assert statuses <= ({CLEAN} if ends == "loaded" else {FAILED, USAGE}), outcomes
     for outcome in outcomes:
         assert SECRET not in outcome.said
     assert SECRET not in texts_below(inrush.folder)
