@@ -1,10 +1,11 @@
 //! Types of columns: which values fit, and the Arrow type that carries them.
 
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use serde::{Deserialize, Serialize};
 
 /// The type of a column, with the bounds that a value must keep. It says which values fit;
 /// how they are sent is the destination's own matter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ColumnType {
     /// `t`, `f`, `true`, `false`, `y`, `n`, `yes`, `no`, `on`, `off`, `1`, `0` in any case.
     Bool,

@@ -1,9 +1,11 @@
 //! Tables: as they are, and as they are to be.
 
+use serde::{Deserialize, Serialize};
+
 use crate::column_type::ColumnType;
 
 /// A table's full name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TargetName {
     /// Its schema, where the destination has schemas.
     pub schema: Option<String>,
@@ -55,7 +57,7 @@ pub struct TargetColumn {
 }
 
 /// What becomes of a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WriteMode {
     /// It is new, or has no rows.
     Create,
@@ -68,7 +70,7 @@ pub enum WriteMode {
 }
 
 /// A target as a run will fill it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetPlan {
     /// Its name.
     pub name: TargetName,
@@ -87,7 +89,7 @@ pub struct TargetPlan {
 }
 
 /// A column that is filled.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnPlan {
     /// Its name.
     pub name: String,

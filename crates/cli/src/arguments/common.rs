@@ -79,6 +79,10 @@ pub struct LedgerArguments {
     #[command(flatten)]
     pub destination: DestinationArguments,
 
+    /// An option of the destination of --to, such as uri=FILE (repeatable)
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, requires = "to")]
+    pub option: Vec<(String, String)>,
+
     /// The schema of the ledger; else what the package says
     #[arg(long, value_name = "SCHEMA")]
     pub ledger_schema: Option<String>,

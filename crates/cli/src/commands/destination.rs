@@ -33,7 +33,7 @@ pub fn find(
             let name = ready.package.name.clone();
             (ready, Some(name))
         }
-        (None, Some(url)) => (of_url(url)?, None),
+        (None, Some(url)) => (of_url(url, &arguments.option)?, None),
         (None, None) => unreachable!("clap asks for one of them"),
     };
     let which = Which {
@@ -84,12 +84,21 @@ pub fn find(
 }
 
 /// A package that has this connection and nothing to load.
-fn of_url(url: &str) -> Result<Ready, CommandError> {
+fn of_url(url: &str, options: &[(String, String)]) -> Result<Ready, CommandError> {
     credentials::refuse_password("--to", url)?;
+    for (option, value) in options {
+        credentials::refuse_secret(option, value)?;
+    }
     let package = Package {
         name: "none".to_owned(),
         parameters: BTreeMap::new(),
-        connections: BTreeMap::from([("target".to_owned(), Connection::new(url))]),
+        connections: BTreeMap::from([(
+            "target".to_owned(),
+            Connection {
+                options: options.iter().cloned().collect(),
+                ..Connection::new(url)
+            },
+        )]),
         run: RunSettings::default(),
         flows: vec![Flow::new(OneOrMany::One("none".to_owned()), "none")],
         origin: Origin::of_arguments([("connections.target.url", "--to")]),

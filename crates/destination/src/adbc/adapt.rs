@@ -207,14 +207,24 @@ impl Adapter {
     }
 
     fn numbers_only(&self, column: &ArrayRef, miss: &mut dyn FnMut(usize, String)) -> ArrayRef {
-        let mut check = |row: usize, is_nan: bool| {
-            if is_nan && column.is_valid(row) {
+        let product = self.product;
+        let mut check = |row: usize, value: f64| {
+            if column.is_null(row) {
+                return;
+            }
+            if value.is_nan() {
                 miss(
                     row,
                     format!(
-                        "cannot be kept by {}, which would make it NULL: make it NULL with a null \
-                         marker, or load it as text",
-                        self.product
+                        "cannot be kept by {product}, which would make it NULL: make it NULL with a null \
+                         marker, or load it as text"
+                    ),
+                );
+            } else if value == 0.0 && value.is_sign_negative() {
+                miss(
+                    row,
+                    format!(
+                        "is the negative zero, which {product} would make 0: mend it, or load it as text"
                     ),
                 );
             }
@@ -222,17 +232,13 @@ impl Adapter {
         match column.data_type() {
             DataType::Float32 => {
                 let values = column.as_primitive::<Float32Type>().values();
-                values
-                    .iter()
-                    .enumerate()
-                    .for_each(|(row, value)| check(row, value.is_nan()));
+                let values = values.iter().map(|value| f64::from(*value)).enumerate();
+                values.for_each(|(row, value)| check(row, value));
             }
             _ => {
                 let values = column.as_primitive::<Float64Type>().values();
-                values
-                    .iter()
-                    .enumerate()
-                    .for_each(|(row, value)| check(row, value.is_nan()));
+                let values = values.iter().copied().enumerate();
+                values.for_each(|(row, value)| check(row, value));
             }
         }
         column.clone()

@@ -17,7 +17,7 @@ use super::interrupt::Interrupt;
 use super::ledger::{Ledger, StoredRun};
 use super::lock;
 use super::queue::QUEUE_BYTES_MAX;
-use super::quirks::{Quirks, Vendor};
+use super::quirks::{Quirks, RunLock, Vendor};
 use super::run::Run;
 use super::session::Session;
 use super::sql;
@@ -56,6 +56,32 @@ impl Shared {
     /// Lets streams load, one thread each.
     pub fn one_thread(&self, session: &mut Session) -> Result<()> {
         self.set_threads(session, 1)
+    }
+
+    /// Takes the lock of a run. Who has it is told as the ledger names it, where the database knows only
+    /// a session.
+    pub fn hold(&self, session: &mut Session, run_key: &str, holder: &str) -> Result<lock::Held> {
+        let refused = match lock::take(session, self.quirks, run_key, holder) {
+            Err(refused @ Error::Held { .. }) if self.quirks.run_lock == RunLock::Advisory => {
+                refused
+            }
+            other => return other,
+        };
+        let Error::Held { what, hint } = refused else {
+            return Err(refused);
+        };
+        let known = match self.ledger.exists(session, self.quirks)? {
+            true => self.ledger.runs(session, Some(run_key))?,
+            false => Vec::new(),
+        };
+        let is_loading = |run: &&StoredRun| run.record.state == RunState::Loading;
+        Err(Error::Held {
+            what: match known.iter().rfind(is_loading) {
+                Some(run) => format!("{what}, for {}", run.record.holder),
+                None => what,
+            },
+            hint,
+        })
     }
 
     /// Lets a statement have all threads again.
@@ -221,6 +247,14 @@ impl AdbcDestination {
         });
         if quirks.vendor == Vendor::Other {
             understands_texts(&mut control, &vendor)?;
+        }
+        if quirks.vendor == Vendor::Sqlite && lock::database_file(&mut control)?.is_none() {
+            return Err(Error::Address {
+                what: "no file is named, and SQLite would keep the rows in memory: they would be gone \
+                       with this command"
+                    .to_owned(),
+                hint: "name one: --option uri=FILE, or options = { uri = \"FILE\" } in a package".to_owned(),
+            });
         }
         let schema = match quirks.current_schema {
             Some(statement) => {
@@ -426,7 +460,7 @@ impl Destination for AdbcDestination {
         let _claim = Claim::take(&self.shared, &run.run_key)?;
         let mut session = self.shared.session(&Arc::new(Interrupt::default()))?;
         let holder = format!("process {}, which gives it up", std::process::id());
-        let _held = lock::take(&mut session, quirks, &run.run_key, &holder)?;
+        let _held = self.shared.hold(&mut session, &run.run_key, &holder)?;
         session.begin()?;
         // A session that is dropped takes back what is open.
         ledger.fence(&mut session, quirks, run)?;

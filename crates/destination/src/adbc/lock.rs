@@ -38,7 +38,7 @@ pub fn take(session: &mut Session, quirks: &Quirks, run_key: &str, holder: &str)
 }
 
 /// The file of SQLite; none of a database in memory.
-fn database_file(session: &mut Session) -> Result<Option<PathBuf>> {
+pub fn database_file(session: &mut Session) -> Result<Option<PathBuf>> {
     let rows = session.rows("cannot ask for the database's file", "PRAGMA database_list")?;
     let main = rows.into_iter().find(|row| {
         row.get(1)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::destination::{Claim, Shared};
 use super::interrupt::Interrupt;
 use super::ledger::StoredRun;
-use super::lock::{self, Held};
+use super::lock::Held;
 use super::publish;
 use super::session::Session;
 use super::staging::{self, Staging};
@@ -37,7 +37,7 @@ impl Run {
         let claim = Claim::take(shared, &run.run_key)?;
         let interrupt = Arc::new(Interrupt::default());
         let mut session = shared.session(&interrupt)?;
-        let held = lock::take(&mut session, shared.quirks, &run.run_key, &run.holder)?;
+        let held = shared.hold(&mut session, &run.run_key, &run.holder)?;
         shared.ledger.create(&mut session, shared.quirks)?;
         let transactional = shared.quirks.transactional_ddl;
         if transactional {

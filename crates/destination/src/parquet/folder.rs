@@ -7,7 +7,7 @@ use super::lock::Lock;
 use super::options::Options;
 use super::run::{Run, remove_staging};
 use super::table::Table;
-use super::{names, types};
+use super::{names, recover, types};
 use crate::abilities::{Abilities, PublishedTogether, Streams};
 use crate::address::Address;
 use crate::contract::{Destination, OpenRun};
@@ -26,7 +26,8 @@ pub(super) struct ParquetFolder {
 }
 
 impl ParquetFolder {
-    /// Looks at the folder; nothing is made.
+    /// Looks at the folder; nothing is made, but what a crash has left half published is brought to
+    /// its end.
     pub(super) fn open(address: &Address<'_>, folder: &Path) -> Result<ParquetFolder> {
         if folder.as_os_str().is_empty() || (folder.exists() && !folder.is_dir()) {
             return Err(Error::Address {
@@ -58,8 +59,10 @@ impl ParquetFolder {
                     .to_owned(),
             ],
         };
+        let root = Root::new(folder);
+        recover::finish_published(&root, &options)?;
         Ok(ParquetFolder {
-            root: Root::new(folder),
+            root,
             options,
             abilities,
         })

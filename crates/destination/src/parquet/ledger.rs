@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 use super::files;
 use crate::error::{Error, Result};
 use crate::record::{PastRun, RunRecord, RunState, UnitRecord};
-use crate::target::TargetName;
+use crate::target::{TargetName, TargetPlan};
 
 /// Where Inrush keeps its own things in a folder of tables.
 pub(super) const HOME: &str = "_inrush";
@@ -172,6 +172,17 @@ impl Root {
         Ok(last)
     }
 
+    /// Whether the run is in any of its targets.
+    pub(super) fn is_in_a_table(&self, stored: &StoredRun) -> Result<bool> {
+        for target in &stored.targets {
+            let generation = self.generation(Path::new(&target.path))?;
+            if generation.is_some_and(|it| it.run(&stored.record).is_some()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn holds(&self, record: &RunRecord, table: &Path) -> Result<bool> {
         let generation = self.generation(table)?;
         let Some(run) = generation.as_ref().and_then(|it| it.run(record)) else {
@@ -217,6 +228,9 @@ pub(super) struct StoredRun {
     pub(super) targets: Vec<StoredTarget>,
     /// Its units, once it is switched.
     pub(super) units: Vec<UnitRecord>,
+    /// Its targets as they were planned, from when the first of them is about to be exchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) publishing: Option<Vec<TargetPlan>>,
 }
 
 /// A target of a run.

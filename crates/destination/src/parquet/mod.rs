@@ -39,6 +39,7 @@ mod names;
 mod options;
 mod partition;
 mod publish;
+mod recover;
 mod run;
 mod stream;
 mod table;

@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::data_file::DataFile;
 use super::files::{self, Swap, failed};
-use super::ledger::{FORMAT, GENERATION, Generation, GenerationRun, StagedUnit, digest};
+use super::ledger::{FORMAT, GENERATION, Generation, GenerationRun, StagedUnit, StoredRun, digest};
 use super::lock::Lock;
 use super::run::{Run, RunTarget, refuse_rows, remove_staging};
 use super::table::{Table, TableFile};
@@ -52,6 +52,16 @@ pub(super) fn publish(run: &Run, reached: &dyn Fn(PublishStep)) -> Result<Publis
     if run.is_interrupted() {
         return Err(Error::Interrupted);
     }
+    // From here on the run comes to its end, whoever brings it there.
+    run.root.store_run(&StoredRun {
+        publishing: Some(
+            run.targets
+                .iter()
+                .map(|target| target.plan.clone())
+                .collect(),
+        ),
+        ..run.stored.clone()
+    })?;
     let mut published = Published::default();
     for (index, (step, target)) in steps.into_iter().zip(&run.targets).enumerate() {
         let (rows, partitions) = match step {
@@ -355,6 +365,7 @@ fn finish(run: &Run) -> Result<()> {
         retire(run, &target.staging.with_extension("next"))?;
     }
     let mut stored = run.stored.clone();
+    stored.publishing = None;
     stored.record.state = RunState::Switched;
     stored.record.switched_at_microseconds =
         run.root.switched_at(&run.stored)?.or_else(|| Some(now()));

@@ -126,6 +126,7 @@ impl Run {
             record,
             targets: stored_targets,
             units: Vec::new(),
+            publishing: None,
         };
         root.store_run(&stored)?;
         drop(numbers);
@@ -136,6 +137,37 @@ impl Run {
             targets,
             stored,
             kept,
+            counter: AtomicU64::new(0),
+            interrupted: AtomicBool::new(false),
+            is_finished: Mutex::new(false),
+            _lock: lock,
+        })
+    }
+
+    /// A run that a crash has stopped while it was published, to be brought to its end.
+    pub(super) fn half_published(
+        root: &Root,
+        options: &Options,
+        stored: StoredRun,
+        plans: Vec<TargetPlan>,
+        lock: Lock,
+    ) -> Result<Run> {
+        let mut targets = Vec::with_capacity(plans.len());
+        for (plan, target) in plans.into_iter().zip(&stored.targets) {
+            let path = PathBuf::from(&target.path);
+            targets.push(RunTarget {
+                layout: Layout::new(&plan, Table::read(root, &path)?.as_ref())?,
+                staging: root.staging(stored.record.run_id).join(&target.staging),
+                plan,
+                path,
+            });
+        }
+        Ok(Run {
+            root: root.clone(),
+            options: options.clone(),
+            targets,
+            stored,
+            kept: Vec::new(),
             counter: AtomicU64::new(0),
             interrupted: AtomicBool::new(false),
             is_finished: Mutex::new(false),

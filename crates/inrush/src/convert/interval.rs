@@ -69,7 +69,7 @@ impl Kernel for Interval {
         if let Some(is_negative) = infinity(text) {
             if !self.has_infinity {
                 return Err(ValueError::out_of_range(
-                    "PostgreSQL has infinite intervals from version 17 on, and the server is older",
+                    "the destination has no infinite intervals (PostgreSQL has them from version 17 on)",
                 ));
             }
             let value = if is_negative {

@@ -1,9 +1,11 @@
 //! Writes a package as a person would, so that it can be edited.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde::Serialize;
 
+use super::types::names_secret;
 use super::url::url_without_password;
 use super::{
     BoundValue, Bounds, BoundsWord, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, Flow,
@@ -61,6 +63,7 @@ impl Package {
                 );
             }
             setting(&mut out, "url", &text(&url));
+            options(&mut out, &connection.options);
         }
         run(&mut out, &self.run);
         let none = Comments::default();
@@ -69,6 +72,25 @@ impl Package {
         }
         out
     }
+}
+
+/// Options of a connection, without secrets.
+fn options(out: &mut String, options: &BTreeMap<String, String>) {
+    let (secret, told): (Vec<_>, Vec<_>) = options.iter().partition(|(name, _)| names_secret(name));
+    for (name, _) in secret {
+        let name: String = name.chars().filter(|c| !c.is_control()).collect();
+        out.push_str(&format!(
+            "# The option {name} is a secret, and not written here: {name} = \"${{env:NAME}}\"\n"
+        ));
+    }
+    if told.is_empty() {
+        return;
+    }
+    let told = told
+        .iter()
+        .map(|(name, value)| format!("{} = {}", key(name), text(&url_without_password(value))));
+    let told: Vec<String> = told.collect();
+    line(out, &format!("options = {{ {} }}", told.join(", ")));
 }
 
 /// Lines of a comment. Control characters have no place in one.

@@ -149,32 +149,24 @@ fn a_crash_at_any_step_of_publishing_is_gone_on_with() {
                 WriteMode::Append => expected(&[numbers(0..2), new]),
                 _ => expected(&[new]),
             });
-            if crash == "Committed 2" {
-                assert_eq!(past.record.state, RunState::Switched, "{mode:?}");
+            // Whoever opens the folder brings to its end what is in one of its tables.
+            if ["Committed 1", "BeforeCommit 2", "Committed 2"].contains(&crash) {
+                assert_eq!(past.record.state, RunState::Switched, "{mode:?} {crash}");
                 assert_eq!(past.gone, Vec::<String>::new());
                 assert_eq!(past.units.len(), 2);
             } else {
                 assert_eq!(past.record.state, RunState::Loading, "{mode:?} {crash}");
-                if crash == "Committed 1" {
-                    assert_eq!(lake.rows("left", &schema), all[0]);
-                    let refused = destination.discard(&past).unwrap_err();
-                    assert!(
-                        refused.to_string().contains("cannot be given up"),
-                        "{refused}"
-                    );
-                }
+                let run = destination
+                    .begin(&new_run("key", Some(id)), &plans)
+                    .unwrap();
+                assert_eq!(run.kept().len(), 2, "{mode:?} {crash}");
+                let published = run.publish(&|_| {}).unwrap();
+                assert_eq!(
+                    published.rows,
+                    all.each_ref().map(|rows| Some(rows.len() as u64))
+                );
+                assert!(run.is_switched().unwrap());
             }
-            let run = destination
-                .begin(&new_run("key", Some(id)), &plans)
-                .unwrap();
-            assert_eq!(run.kept().len(), 2, "{mode:?} {crash}");
-            let published = run.publish(&|_| {}).unwrap();
-            assert_eq!(
-                published.rows,
-                all.each_ref().map(|rows| Some(rows.len() as u64))
-            );
-            assert!(run.is_switched().unwrap());
-            drop(run);
             for (table, rows) in ["left", "right"].into_iter().zip(&all) {
                 assert_eq!(lake.rows(table, &schema), *rows, "{mode:?} {crash} {table}");
             }
