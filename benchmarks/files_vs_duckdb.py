@@ -1,10 +1,10 @@
-"""Lineitem into a DuckDB file and into Parquet files: Inrush against DuckDB itself, in turn in one run.
+"""Lineitem into a DuckDB file and into Parquet files: Inrush against DuckDB itself, in turn.
 
-Both read the same `.tbl` files. DuckDB has its best settings (`preserve_insertion_order = false`, the
-columns declared, no quotes to look for), and loads what it has once more from Arrow tables that are in
-memory already: that costs it no reading and no converting. The times are those of whole processes,
-from start to a file that is closed and checkpointed, but for the Arrow tables, which are made before
-the clock starts. The contents are compared.
+Both read the same `.tbl` files. DuckDB has its best settings (`preserve_insertion_order = false`,
+the columns declared, no quotes to look for), and loads what it has once more from Arrow tables that
+are in memory already: that costs it no reading and no converting. The times are those of whole
+processes, from start to a file that is closed and checkpointed, but for the Arrow tables, which are
+made before the clock starts. The contents are compared.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,7 +33,8 @@ columns = json.loads(columns)
 words = ", ".join(f"'{name}': '{kind}'" for name, kind in columns)
 def scan(files):
     return (f"SELECT * EXCLUDE (nothing) FROM read_csv({files!r}, delim = '|', header = false, "
-            f"columns = {{{words}, 'nothing': 'varchar'}}, auto_detect = false, quote = '', escape = '')")
+            f"columns = {{{words}, 'nothing': 'varchar'}}, auto_detect = false, "
+            "quote = '', escape = '')")
 made = ", ".join(f"{name} {kind}" for name, kind in columns)
 if what == "arrow":
     with duckdb.connect(config={"threads": int(threads)}) as first:
@@ -117,10 +117,7 @@ class Side:
     def run(self, folder: Path, first: bool) -> Measure:
         """Load into a new place, measure it, and remove it."""
         work = Path(tempfile.mkdtemp(dir=folder))
-        if self.what.startswith("inrush"):
-            measure = self.inrush(work)
-        else:
-            measure = self.duckdb(work)
+        measure = self.inrush(work) if self.what.startswith("inrush") else self.duckdb(work)
         if first:
             what = "parquet" if "parquet" in self.what else "duckdb"
             place = work / ("lineitem/*.parquet" if self.what == "inrush-parquet" else "target")
@@ -130,6 +127,7 @@ class Side:
         return measure
 
     def inrush(self, work: Path) -> Measure:
+        """Measure Inrush."""
         target = f"parquet:{work}" if "parquet" in self.what else f"duckdb:{work}/target"
         command: list[str | Path] = [ground.INRUSH, "load", *self.files, "--to", target]
         listed = ", ".join(f"{name} {kind}" for name, kind in columns())
@@ -139,8 +137,10 @@ class Side:
         return measure
 
     def duckdb(self, work: Path) -> Measure:
-        arguments = [self.what, work / "target", str(self.threads), json.dumps(columns())]
-        command = [sys.executable, "-c", DUCKDB, *arguments, *self.files]
+        """Measure DuckDB."""
+        arguments: list[str | Path] = [self.what, work / "target", str(self.threads)]
+        arguments.append(json.dumps(columns()))
+        command: list[str | Path] = [sys.executable, "-c", DUCKDB, *arguments, *self.files]
         measure, said = measured(command, work)
         self.bytes = (work / "target").stat().st_size
         if self.what == "arrow":
@@ -204,18 +204,18 @@ def run(options: argparse.Namespace, folder: Path) -> None:
         f"# TPC-H scale {options.scale}, lineitem in {options.parts} files, into files",
         "",
         ground.machine_lines(facts),
-        f"{text / 1e6:.0f} MB of text, {options.streams} streams or threads; {options.rounds} rounds, "
-        "all sides in turn; medians (least-most). The contents are equal.",
+        f"{text / 1e6:.0f} MB of text, {options.streams} streams or threads; {options.rounds} "
+        "rounds, all sides in turn; medians (least-most). The contents are equal.",
         "",
         "| side | wall s | CPU s | resident MiB | MB written |",
         "|---|---|---|---|---|",
     ]
     for side in sides:
-        walls = ground.spread([one.wall_s for one in side.measures])
+        wall = ground.spread([one.wall_s for one in side.measures])
         cpu = ground.spread([one.client_cpu_s for one in side.measures])
         resident = ground.spread([one.client_resident_kib_max / 1024 for one in side.measures], 0)
         cpu = "not measured alone" if side is arrow else cpu
-        lines.append(f"| {side.name} | {walls} | {cpu} | {resident} | {side.bytes / 1e6:.1f} |")
+        lines.append(f"| {side.name} | {wall} | {cpu} | {resident} | {side.bytes / 1e6:.1f} |")
     lines += [
         "",
         f"read_csv / inrush, DuckDB file: **{ground.spread(ratios(csv, mine))}**  ",

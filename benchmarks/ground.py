@@ -254,7 +254,8 @@ def machine_lines(facts: dict[str, Any]) -> str:
     changed = " (with changes)" if about["commit_changed"] else ""
     return (
         f"{about['processor']}, {about['cores']} cores, {about['memory_gib']} GiB, "
-        f"{about['file_system']}, Linux {about['kernel']}; {about.get('postgresql', 'no server').split(' on ')[0]}; "
+        f"{about['file_system']}, Linux {about['kernel']}; "
+        f"{about.get('postgresql', 'no server').split(' on ')[0]}; "
         f"commit {about['commit']}{changed}; load average at the start "
         f"{about['load_average_at_start']:.1f}.\n"
     )

@@ -20,7 +20,7 @@ import pytest
 
 from command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, USAGE, Inrush
 from contents import assert_same_rows
-from packages import flow, package
+from packages import Value, flow, package
 from servers import Database
 
 Write = Callable[..., Path]
@@ -568,7 +568,8 @@ def test_columns_that_go_by_their_text_are_told(
     newest_database: Database, inrush: Inrush, write: Write
 ) -> None:
     table = pa.table({"id": [1, 2], "day": ["2024-01-02", "2024-01-03"], "note": ["x", " y"]})
-    columns = ["id integer", "day date", {"name": "note", "type": "text", "trim": "both"}]
+    note: Value = {"name": "note", "type": "text", "trim": "both"}
+    columns: list[Value] = ["id integer", "day date", note]
     path = write("t", table)
     text = package(newest_database.url, flow("t", str(path), columns=columns))
     p = inrush.write("p.toml", text)

@@ -41,7 +41,10 @@ def peak_kib(inrush: Inrush, *words: str | Path) -> int:
 
 
 @pytest.mark.clause("D-35")
-def test_it_does_not_grow_with_the_rows(place: Place, inrush: Inrush, files: list[str]) -> None:
+def test_it_does_not_grow_with_the_rows(
+    place: Place, inrush: Inrush, files: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, "options", {**place.options, **place.memory_options})
     peaks = []
     columns: list[Value] = list(COLUMNS)
     for number, pattern in enumerate(files):
