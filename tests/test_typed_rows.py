@@ -562,3 +562,44 @@ def test_a_string_that_is_none_is_told(newest_database: Database, inrush: Inrush
     path.write_bytes(path.read_bytes().replace(b"abcdefgh", b"abc\xffefgh"))
     outcome = inrush("load", path, "--to", newest_database.url, "--table", "t")
     outcome.expect(FAILED, "t.parquet", "not valid UTF-8")
+
+
+def test_columns_that_go_by_their_text_are_told(
+    newest_database: Database, inrush: Inrush, write: Write
+) -> None:
+    table = pa.table({"id": [1, 2], "day": ["2024-01-02", "2024-01-03"], "note": ["x", " y"]})
+    columns = ["id integer", "day date", {"name": "note", "type": "text", "trim": "both"}]
+    path = write("t", table)
+    text = package(newest_database.url, flow("t", str(path), columns=columns))
+    p = inrush.write("p.toml", text)
+    inrush("check", p).expect(CLEAN, "by the text of their values", "day, note")
+    inrush("run", p).expect(CLEAN)
+    assert newest_database.rows("SELECT id, day::text, note FROM t ORDER BY id") == [
+        (1, "2024-01-02", "x"),
+        (2, "2024-01-03", "y"),
+    ]
+
+
+def test_rows_that_the_server_refuses_are_found_again(
+    newest_database: Database, inrush: Inrush, write: Write
+) -> None:
+    ids: list[int | None] = list(range(5000))
+    ids[10], ids[4000], ids[4999] = None, 7, 3000
+    table = pa.table({"id": ids, "note": [f"note {n}" for n in range(5000)]})
+    path = write("t", table, 1000, compression="none")
+    newest_database.execute("CREATE TABLE t (id integer PRIMARY KEY, note text)")
+    text = package(
+        newest_database.url, flow("t", str(path), mode="append", rejects={"rows_max": 10})
+    )
+    outcome = inrush("run", inrush.write("p.toml", text))
+    outcome.expect(LOADED_WITH_REJECTS)
+    assert sorted((reject["line"], reject["column"]) for reject in outcome.rejects()) == [
+        (11, "id"),
+        (4001, None),
+        (5000, None),
+    ]
+    kept = outcome.run_folders()[0].glob("rejects/*.rejects")
+    rows = sorted(line for file in kept for line in file.read_text().splitlines()[1:])
+    assert rows == [",note 10", "3000,note 4999", "7,note 4000"]
+    expected = [(n, f"note {n}") for n in range(5000) if n not in (10, 4000, 4999)]
+    assert newest_database.rows("SELECT id, note FROM t ORDER BY id") == expected

@@ -1,20 +1,24 @@
 //! A piece of a file in memory, and the unit of work of a stream.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_buffer::Buffer;
+use inrush_scan::Record;
 
 use crate::encoding::TextEncoding;
 use crate::location::Location;
+use crate::typed_rows::TypedRows;
 
 /// Zero bytes behind the valid bytes of a chunk, so that a kernel may load a whole word at the
 /// last field without a bounds check of its own.
 pub const CHUNK_PADDING_BYTES: usize = 64;
 
-/// Whole records of one file. Text columns of the batches made of it are views into `bytes`.
+/// Whole records of one file. Text columns of the batches made of it are views into `bytes`, or into the
+/// arrays of `typed`.
 #[derive(Clone, Debug)]
 pub struct Chunk {
     /// The text, followed by [`CHUNK_PADDING_BYTES`] bytes of padding.
@@ -32,6 +36,8 @@ pub struct Chunk {
     pub invalid_utf8: Vec<u32>,
     /// What its places in the file are, where they cannot be counted in its text alone.
     pub places: Option<Arc<dyn Places>>,
+    /// Its rows, where they have no text here; a position is then the number of a row in them.
+    pub typed: Option<TypedRows>,
 }
 
 /// The places in a file of a chunk whose text is not the file's bytes one by one, or whose line
@@ -67,6 +73,30 @@ impl Chunk {
     /// The valid bytes.
     pub fn text(&self) -> &[u8] {
         &self.bytes.as_slice()[..self.bytes_count]
+    }
+
+    /// What a hash of what was read takes in: the text, or what stands for the rows.
+    pub fn content(&self) -> &[u8] {
+        match &self.typed {
+            Some(rows) => &rows.content,
+            None => self.text(),
+        }
+    }
+
+    /// Bytes of its text, or of its rows' values.
+    pub fn size_bytes(&self) -> u64 {
+        match &self.typed {
+            Some(rows) => rows.bytes_count,
+            None => self.bytes_count as u64,
+        }
+    }
+
+    /// The text of a record.
+    pub fn record_text(&self, record: &Record) -> Cow<'_, [u8]> {
+        match &self.typed {
+            Some(rows) => Cow::Owned(rows.row_text(record.start as usize).0),
+            None => Cow::Borrowed(&self.text()[record.start as usize..record.end as usize]),
+        }
     }
 
     /// The line where the chunk begins, counted from 1.

@@ -31,6 +31,7 @@ pub mod report;
 pub mod sniff;
 pub mod source;
 pub mod switch;
+pub mod typed_rows;
 pub mod undo;
 pub mod upkeep;
 pub mod verify;

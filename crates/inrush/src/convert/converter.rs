@@ -30,35 +30,35 @@ use crate::reject::{Reject, RejectCode};
 /// Makes record batches of the columns' types from the records of chunks. One per stream; its
 /// memory is used again from batch to batch.
 pub struct Converter {
-    columns: Vec<ColumnState>,
+    pub(super) columns: Vec<ColumnState>,
     schema: SchemaRef,
-    dialect: Dialect,
+    pub(super) dialect: Dialect,
     field_count: usize,
-    key_bounds: Option<KeyBounds>,
-    key_set: Option<KeySet>,
-    gatherer: Gatherer,
-    rows: Vec<Row>,
-    is_bad: Vec<bool>,
-    pending: Vec<PendingReject>,
-    stamp: Option<RunStamp>,
+    pub(super) key_bounds: Option<KeyBounds>,
+    pub(super) key_set: Option<KeySet>,
+    pub(super) gatherer: Gatherer,
+    pub(super) rows: Vec<Row>,
+    pub(super) is_bad: Vec<bool>,
+    pub(super) pending: Vec<PendingReject>,
+    pub(super) stamp: Option<RunStamp>,
 }
 
-struct ColumnState {
-    name: Arc<str>,
-    nullable: bool,
-    source: StateSource,
-    converter: ColumnConverter,
+pub(super) struct ColumnState {
+    pub(super) name: Arc<str>,
+    pub(super) nullable: bool,
+    pub(super) source: StateSource,
+    pub(super) converter: ColumnConverter,
     /// Whether numbers of which a part would be lost are rejects, and what is looked at.
-    lossless: Option<Lossless>,
+    pub(super) lossless: Option<Lossless>,
     /// The same for numbers that a float would change.
-    exact: Option<ExactFloat>,
+    pub(super) exact: Option<ExactFloat>,
     /// Values that became others in this batch, and in all batches before it.
-    changes_of_batch: ColumnChanges,
+    pub(super) changes_of_batch: ColumnChanges,
     changes: ColumnChanges,
 }
 
 /// Where the values of a column come from.
-enum StateSource {
+pub(super) enum StateSource {
     Field {
         index: usize,
         /// How it is read, where that is not the usual way.
@@ -109,17 +109,23 @@ impl ColumnState {
     /// The field that fills it in a record. One that is missing, or none at all, has no text to
     /// show.
     fn field_of(&self, records: &Records, record: u32) -> Option<Range<usize>> {
+        records.field_if_present(record as usize, self.field_index()?)
+    }
+
+    /// The number of that field.
+    pub(super) fn field_index(&self) -> Option<usize> {
         match self.source {
-            StateSource::Field { index, .. } => records.field_if_present(record as usize, index),
+            StateSource::Field { index, .. } => Some(index),
             StateSource::Made(_) => None,
         }
     }
 
-    /// The column over the rows of a batch.
-    fn output(
+    /// The column over the rows of a batch, made of their field `index`.
+    pub(super) fn output(
         &mut self,
         gatherer: &mut Gatherer,
         input: &GatherInput<'_>,
+        index: usize,
         origin: &Origin<'_>,
         faults: &mut Vec<Fault>,
     ) -> Output {
@@ -128,16 +134,15 @@ impl ColumnState {
             StateSource::Made(provenance) => {
                 return provenance.output(&self.converter, gatherer, input, origin, faults);
             }
+            StateSource::Field { policy: None, .. } => {
+                (gatherer.gather(input, index, faults), None)
+            }
             StateSource::Field {
-                index,
-                policy: None,
-            } => (gatherer.gather(input, *index, faults), None),
-            StateSource::Field {
-                index,
                 policy: Some(policy),
+                ..
             } => {
                 let changes = &mut self.changes_of_batch;
-                let fields = gatherer.gather_by_policy(input, *index, policy, changes, faults);
+                let fields = gatherer.gather_by_policy(input, index, policy, changes, faults);
                 (fields, Some(policy))
             }
         };
@@ -164,10 +169,10 @@ impl ColumnState {
 }
 
 /// A row that does not fit: its place in the batch, the first column at fault and why.
-struct BadRow {
-    row: usize,
-    column_index: usize,
-    error: ValueError,
+pub(super) struct BadRow {
+    pub(super) row: usize,
+    pub(super) column_index: usize,
+    pub(super) error: ValueError,
 }
 
 /// What all columns of a batch share.
@@ -273,6 +278,9 @@ impl Converter {
             chunk.bytes.len() <= i32::MAX as usize,
             "a chunk is small enough for the offsets of views"
         );
+        if let Some(typed) = &chunk.typed {
+            return self.convert_typed(chunk, typed, records, range, rejects);
+        }
         let facts = TextFacts::of(chunk, records, &range, self.gatherer.instructions);
         let selected = rows::select(
             chunk,
@@ -298,6 +306,15 @@ impl Converter {
             arrays = self.arrays(&batch, &mut none);
             assert!(none.is_empty(), "a row that did fit fits again");
         }
+        self.finish(arrays, rejects)
+    }
+
+    /// The batch of the rows that are left, and the rejects of the others.
+    pub(super) fn finish(
+        &mut self,
+        arrays: Vec<ArrayRef>,
+        rejects: &mut Vec<Reject>,
+    ) -> RecordBatch {
         for column in &mut self.columns {
             column.changes.add(&column.changes_of_batch);
         }
@@ -337,8 +354,13 @@ impl Converter {
     ) -> Reject {
         let record = self.rows[row].record;
         let column = column.and_then(|name| self.columns.iter().find(|known| *known.name == *name));
-        let at = column.map(|column| (&column.name, column.field_of(records, record)));
         let error = ValueError::new(code, reason);
+        if let Some(typed) = &chunk.typed {
+            let at = column.map(|column| (&column.name, column.field_index()));
+            let place = &records.records[record as usize];
+            return rows::typed_reject(chunk, typed, place, at, error);
+        }
+        let at = column.map(|column| (&column.name, column.field_of(records, record)));
         rows::reject(chunk, records, record, at, error)
     }
 
@@ -372,33 +394,12 @@ impl Converter {
             chunk: batch.chunk,
             stamp: *stamp,
         };
-        let mut faults: Vec<Fault> = Vec::new();
-        let mut arrays = Vec::with_capacity(columns.len());
-        for (column_index, column) in columns.iter_mut().enumerate() {
-            let output = column.output(gatherer, &input, &origin, &mut faults);
-            let array = output.finish(&batch.chunk.bytes, gatherer);
-            if let Some(bounds) = key_bounds
-                && bounds.column_index == column_index
-            {
-                key::check_bounds(bounds, &array, &mut faults);
-            }
-            if let Some(set) = key_set
-                && set.column_index == column_index
-            {
-                key_set::check_set(set, &array, &mut faults);
-            }
-            for fault in faults.drain(..) {
-                if !std::mem::replace(&mut is_bad[fault.row], true) {
-                    bad_rows.push(BadRow {
-                        row: fault.row,
-                        column_index,
-                        error: fault.error,
-                    });
-                }
-            }
-            arrays.push(array);
-        }
-        arrays
+        let make = |column: &mut ColumnState, faults: &mut Vec<Fault>| {
+            let index = column.field_index().unwrap_or(0);
+            let output = column.output(gatherer, &input, index, &origin, faults);
+            output.finish(&batch.chunk.bytes, gatherer)
+        };
+        all_columns(columns, (key_bounds, key_set), is_bad, bad_rows, make)
     }
 
     /// Makes rejects of the rows that have a field which begins or ends inside a character, and
@@ -427,7 +428,7 @@ impl Converter {
         self.keep_good_rows();
     }
 
-    fn keep_good_rows(&mut self) {
+    pub(super) fn keep_good_rows(&mut self) {
         let mut is_bad = self.is_bad.iter();
         self.rows
             .retain(|_| !is_bad.next().expect("a flag for every row"));
@@ -452,6 +453,43 @@ impl Converter {
         }
         self.keep_good_rows();
     }
+}
+
+/// Makes all columns, and holds the keys among them against what they must be. At most one bad row is
+/// noted for each row.
+pub(super) fn all_columns(
+    columns: &mut [ColumnState],
+    (key_bounds, key_set): (&Option<KeyBounds>, &Option<KeySet>),
+    is_bad: &mut [bool],
+    bad_rows: &mut Vec<BadRow>,
+    mut make: impl FnMut(&mut ColumnState, &mut Vec<Fault>) -> ArrayRef,
+) -> Vec<ArrayRef> {
+    let mut faults: Vec<Fault> = Vec::new();
+    let mut arrays = Vec::with_capacity(columns.len());
+    for (column_index, column) in columns.iter_mut().enumerate() {
+        let array = make(column, &mut faults);
+        if let Some(bounds) = key_bounds
+            && bounds.column_index == column_index
+        {
+            key::check_bounds(bounds, &array, &mut faults);
+        }
+        if let Some(set) = key_set
+            && set.column_index == column_index
+        {
+            key_set::check_set(set, &array, &mut faults);
+        }
+        for fault in faults.drain(..) {
+            if !std::mem::replace(&mut is_bad[fault.row], true) {
+                bad_rows.push(BadRow {
+                    row: fault.row,
+                    column_index,
+                    error: fault.error,
+                });
+            }
+        }
+        arrays.push(array);
+    }
+    arrays
 }
 
 fn null_error(dialect: &Dialect) -> ValueError {

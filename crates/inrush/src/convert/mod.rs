@@ -16,6 +16,9 @@
 //! A column with policies of its own ([`policies`]) is gathered in another way, one field after
 //! the other; a column that takes no field ([`provenance`]) is made of what is known of its rows.
 //!
+//! Rows of a file of typed values have no text: a column of such a chunk is taken as it is where its type
+//! is the target's ([`direct`]), else made of the text of its values ([`typed`]).
+//!
 //! Rows are found bad while the arrays are made. That is rare, so the good rows are then simply
 //! converted once more without the bad ones.
 
@@ -30,6 +33,7 @@ mod date;
 mod decimal;
 mod decimal_text;
 mod digits;
+mod direct;
 mod enumeration;
 mod error;
 mod exact_float;
@@ -59,6 +63,7 @@ mod text;
 mod text_facts;
 mod time;
 mod timestamp;
+mod typed;
 mod uuid;
 mod views;
 mod zone;

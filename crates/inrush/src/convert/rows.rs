@@ -13,6 +13,7 @@ use super::error::ValueError;
 use crate::chunk::Chunk;
 use crate::encoding::TextEncoding;
 use crate::reject::{Reject, RejectCode, VALUE_BYTES_MAX};
+use crate::typed_rows::TypedRows;
 
 /// A record that takes part in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +183,29 @@ pub(super) fn reject(
             .original(record.start as usize..record.end as usize)
             .to_vec(),
         encoding: chunk.encoding(),
+    }
+}
+
+/// The reject of a row of typed values; `at` is the column at fault and the number of its field, where it
+/// has one.
+pub(super) fn typed_reject(
+    chunk: &Chunk,
+    typed: &TypedRows,
+    record: &Record,
+    at: Option<(&Arc<str>, Option<usize>)>,
+    error: ValueError,
+) -> Reject {
+    let (text, fields) = typed.row_text(record.start as usize);
+    Reject {
+        location: chunk.location(record.start, record.line),
+        column: at.map(|(column, _)| Arc::clone(column)),
+        value: at
+            .and_then(|(_, field)| field)
+            .map(|field| shortened(&text[fields[field].clone()])),
+        code: error.code,
+        reason: error.reason,
+        raw: text,
+        encoding: None,
     }
 }
 

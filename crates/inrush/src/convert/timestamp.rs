@@ -50,6 +50,11 @@ impl Timestamp {
 }
 
 impl Timestamp {
+    /// Digits of a second's fraction that are kept; nothing where its column declares how values are written.
+    pub fn digits_kept(&self) -> Option<u8> {
+        self.formats.is_none().then_some(self.seconds.kept)
+    }
+
     /// How many values were rounded since this was asked last.
     pub fn take_rounded_count(&self) -> u64 {
         self.seconds.take_rounded_count()
@@ -130,6 +135,11 @@ impl TimestampTz {
 }
 
 impl TimestampTz {
+    /// Digits of a second's fraction that are kept; nothing where its column declares how values are written.
+    pub fn digits_kept(&self) -> Option<u8> {
+        self.formats.is_none().then_some(self.seconds.kept)
+    }
+
     /// How many values were rounded since this was asked last.
     pub fn take_rounded_count(&self) -> u64 {
         self.seconds.take_rounded_count()

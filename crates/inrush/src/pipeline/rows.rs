@@ -130,7 +130,7 @@ impl<'a> Piece<'a> {
             self.meter.stored_bytes += read.stored_bytes - stored_before;
             stored_before = read.stored_bytes;
             self.rejects
-                .note_read(records.len() as u64, chunk.bytes_count as u64);
+                .note_read(records.len() as u64, chunk.size_bytes());
             source.recycle(chunk);
             fault::reach(self.context.fault, FaultPoint::InCopy);
         }

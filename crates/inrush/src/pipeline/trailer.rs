@@ -36,11 +36,11 @@ impl TrailerCatch {
                 place: place.clone(),
             });
         }
-        let text = &chunk.text()[last.start as usize..last.end as usize];
+        let text = chunk.record_text(&last);
         if !text.starts_with(&self.starts_with) {
             return Ok(0);
         }
-        let text = String::from_utf8_lossy(text).into_owned();
+        let text = String::from_utf8_lossy(&text).into_owned();
         self.found = Some((text, chunk.location(last.start, last.line).to_string()));
         let index = records.records.len() as u32 - 1;
         records.records.pop();

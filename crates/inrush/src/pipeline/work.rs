@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::ledger::{Account, ShardRecord};
 use crate::plan::Reading;
-use crate::source::{BufferPool, Feed, FeedRange, Shard, ShardReader, SourceError, SourceMeter};
+use crate::source::{BufferPool, Feed, FeedRange, RowReader, Shard, SourceError, SourceMeter};
 
 /// Text that a stream loads from a feed in one transaction: what a stop throws away.
 const FED_TRANSACTION_BYTES: u64 = 64 << 20;
@@ -149,7 +149,7 @@ impl Piece<'_> {
     ) -> Result<(Account, BufferPool), Error> {
         let settings = &self.context.run.plan.settings;
         let flow = self.flow;
-        let mut reader = ShardReader::open(
+        let mut reader = RowReader::open(
             shard.clone(),
             &flow.dialect,
             settings.chunk_bytes as usize,

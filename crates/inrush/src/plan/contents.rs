@@ -16,9 +16,7 @@ use inrush_scan::{Dialect, Records};
 use super::identity;
 use crate::cancel::Stop;
 use crate::ledger::ShardRecord;
-use crate::source::{
-    BufferPool, FED_RANGE_BYTES, Feed, FeedSettings, Shard, ShardReader, SourceError, SourceFile,
-};
+use crate::source::{FED_RANGE_BYTES, Feed, FeedSettings, SourceError, SourceFile, TableFile};
 use crate::verify::ContentHash;
 
 /// Text that is read and hashed at a time.
@@ -74,8 +72,8 @@ impl ContentChecks {
         if let Some(known) = known {
             return Ok(known);
         }
-        let is_same = if file.table().is_some() {
-            rows_are_same(file, dialect, shards, stop)?
+        let is_same = if let Some(table) = file.table() {
+            rows_are_same(file, table, shards, stop)?
         } else if file.reads_in_ranges()? {
             ranges_are_same(file, shards, stop)?
         } else {
@@ -129,26 +127,20 @@ fn ranges_are_same(
     Ok(true)
 }
 
-/// The text of a shard is that of the rows in a range of a file of typed rows.
+/// The rows of a shard are known by the bytes that they are stored as.
 fn rows_are_same(
     file: &Arc<SourceFile>,
-    dialect: &Dialect,
+    table: &Arc<TableFile>,
     shards: &[&ShardRecord],
     stop: &Stop,
 ) -> Result<bool, SourceError> {
-    let mut records = Records::default();
-    let mut pool = BufferPool::default();
     for shard in shards {
         let range = shard.byte_start..shard.byte_end.unwrap_or(file.size_bytes);
-        let part = Shard::range(Arc::clone(file), range, None);
-        let mut reader = ShardReader::open(part, dialect, BLOCK_BYTES, pool)?;
         let mut hash = ContentHash::default();
-        while let Some(chunk) = reader.next_chunk(&mut records)? {
+        for digest in TableFile::digests(file, table, &range)? {
             refuse_stopped(file, stop)?;
-            hash.add(chunk.text());
-            reader.recycle(chunk);
+            hash.add(&digest?);
         }
-        pool = reader.close();
         if shard.content_hash.as_ref() != Some(&hash.take()) {
             return Ok(false);
         }

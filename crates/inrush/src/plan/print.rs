@@ -7,7 +7,7 @@ use inrush_scan::{ExtraFields, MissingFields, PositionUnit, Terminator, Trim};
 
 use super::{
     Earlier, FlowPlan, Plan, Publish, Reading, UnitPlan, WireForm, column_words, replace,
-    statistics, switch_statements,
+    statistics, switch_statements, typed_rows,
 };
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging;
@@ -288,6 +288,10 @@ impl Plan {
         }
         writeln!(f, "  columns: {columns}")?;
         for line in column_words::lines(&flow.columns, flow.field_count) {
+            writeln!(f, "    {line}")?;
+        }
+        let file = files.first().map(|file| &***file);
+        if let Some(line) = typed_rows::words(flow, file) {
             writeln!(f, "    {line}")?;
         }
         for unit in flow.units.iter().take(UNITS_SHOWN) {

@@ -1,6 +1,6 @@
 //! Whether the columns of files of typed rows (Parquet, Arrow IPC) can go into those of the target.
 //!
-//! Values go there as text ([`TableFile`]), which says each of them exactly, and the converters refuse what
+//! Values go there as they are or as the text that says each of them exactly, and the converters refuse what
 //! does not fit. What is left for the plan are the pairs of types where a text would fit and be another
 //! thing: bytes as the text of their digits, the words of a boolean. Numbers that a float cannot hold are
 //! rejects.
@@ -8,9 +8,11 @@
 use arrow_schema::DataType;
 
 use super::error::PlanError;
+use super::reading::Reading;
 use crate::column::{Column, ColumnType};
 use crate::column_policy::NumberForm;
-use crate::source::{TableField, TableFile};
+use crate::convert::Converter;
+use crate::source::{SourceFile, TableField, TableFile};
 
 /// Refuses columns that cannot take their field, and lets others lose nothing of theirs.
 pub fn check(flow: &str, table: &TableFile, columns: &mut [Column]) -> Result<(), PlanError> {
@@ -56,6 +58,24 @@ pub fn check(flow: &str, table: &TableFile, columns: &mut [Column]) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Which columns of a flow are made of the text of their values, in words; nothing where none is, or the
+/// files are text.
+pub fn words(flow: &Reading, file: Option<&SourceFile>) -> Option<String> {
+    let table = file?.table()?;
+    let types = table.fields.iter();
+    let types: Vec<_> = types
+        .map(|field| (field.data_type.clone(), field.is_uuid))
+        .collect();
+    let mut converter = Converter::new(&flow.columns, &flow.dialect, flow.field_count).ok()?;
+    let names = converter.columns_by_text(&types);
+    (!names.is_empty()).then(|| {
+        format!(
+            "by the text of their values, for types or settings that ask for it: {}",
+            names.join(", ")
+        )
+    })
 }
 
 fn is_string(field: &TableField) -> bool {

@@ -65,6 +65,7 @@ pub(super) fn cut(sample: &Sample, form: &Form, field_count: usize) -> Option<Cu
             line_offset: sample.line_offset,
             invalid_utf8,
             places: None,
+            typed: None,
         },
         records,
         starts_file: sample.starts_file,

@@ -113,6 +113,7 @@ impl Window {
             line_offset: self.line_offset,
             invalid_utf8: Vec::new(),
             places: places.or(range_places.map(|places| places as Arc<dyn Places>)),
+            typed: None,
         };
         self.byte_offset += file_bytes;
         self.line_offset += line_ends;

@@ -6,6 +6,7 @@ mod one_value;
 mod policies;
 mod rejects;
 mod splits;
+mod typed;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,6 +55,7 @@ fn scanned(dialect: &Dialect, text: &[u8]) -> (Chunk, Records) {
         line_offset: 10,
         invalid_utf8,
         places: None,
+        typed: None,
     };
     (chunk, records)
 }

@@ -18,7 +18,7 @@ use crate::package::RunSettings;
 use crate::pipeline::trailer::TrailerCatch;
 use crate::plan::{FlowPlan, UnitPlan, identity};
 use crate::reject::Reject;
-use crate::source::{BufferPool, Shard, ShardReader};
+use crate::source::{BufferPool, Chunks, RowReader, Shard};
 use crate::verify::Tally;
 
 /// A row of a staging table that the target's server refuses.
@@ -67,7 +67,7 @@ pub fn find(
             return Ok(None);
         };
         let mut refused_before: BTreeSet<u64> = record.refused.iter().copied().collect();
-        let mut reader = ShardReader::open(shard.clone(), &flow.dialect, chunk_bytes, buffers)?;
+        let mut reader = RowReader::open(shard.clone(), &flow.dialect, chunk_bytes, buffers)?;
         let mut trailer = flow.expect.trailer.as_ref().map(TrailerCatch::new);
         let mut scanned = Records::default();
         let mut rejects = Vec::new();

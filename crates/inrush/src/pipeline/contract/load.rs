@@ -25,7 +25,7 @@ use crate::plan::contract::{ContractFlow, RangeUnit};
 use crate::plan::identity;
 use crate::reject::{Reject, RejectCode};
 use crate::report::RejectFile;
-use crate::source::{BufferPool, ShardReader};
+use crate::source::{BufferPool, Chunks, RowReader};
 
 /// Loads a unit and commits it.
 pub fn load(
@@ -126,7 +126,7 @@ impl Work<'_> {
         let shard = &self.unit.shard;
         let settings = &self.context.run.plan.settings;
         let chunk_bytes = settings.chunk_bytes as usize;
-        let mut reader = ShardReader::open(
+        let mut reader = RowReader::open(
             shard.clone(),
             &reading.dialect,
             chunk_bytes,
@@ -176,7 +176,7 @@ impl Work<'_> {
             self.meter.stored_bytes += read.stored_bytes - stored_before;
             stored_before = read.stored_bytes;
             self.rejects
-                .note_read(records.len() as u64, chunk.bytes_count as u64);
+                .note_read(records.len() as u64, chunk.size_bytes());
             reader.recycle(chunk);
             fault::reach(self.context.fault, FaultPoint::InCopy);
         }

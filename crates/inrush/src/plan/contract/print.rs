@@ -5,8 +5,8 @@ use std::fmt;
 use inrush_destination::{PublishedTogether, Streams, WriteMode};
 
 use super::{ContractFlow, ContractPlan, Earlier};
-use crate::plan::column_words;
 use crate::plan::print::{bytes, dialect_words, reject_limit, shard_words, size_words};
+use crate::plan::{column_words, typed_rows};
 use crate::plural::counted;
 
 /// Units of a flow that are printed; of more, the rest is counted.
@@ -156,6 +156,10 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow) -> fmt::Result {
         .collect();
     writeln!(f, "  columns: {}", columns.join(", "))?;
     for line in column_words::lines(&reading.columns, reading.field_count) {
+        writeln!(f, "    {line}")?;
+    }
+    let file = flow.shards().next().map(|shard| &*shard.file);
+    if let Some(line) = typed_rows::words(reading, file) {
         writeln!(f, "    {line}")?;
     }
     for unit in flow.units.iter().take(UNITS_SHOWN) {

@@ -22,7 +22,7 @@ use crate::plan::bounds::{self, Interval};
 use crate::plan::error::PlanError;
 use crate::plan::{KeyKind, KeyPlan, identity};
 use crate::source::{
-    BufferPool, Shard, ShardReader, SourceError, SourceFile, first_records, needs_place,
+    BufferPool, Chunks, RowReader, Shard, SourceError, SourceFile, first_records, needs_place,
     on_threads, pieces,
 };
 
@@ -186,7 +186,7 @@ impl Scan<'_> {
         let mut converter = Converter::new(&[column], self.dialect, self.field_count)
             .expect("the column was converted by the plan before");
         let pool = BufferPool::default();
-        let mut reader = ShardReader::open(shard.clone(), self.dialect, CHUNK_BYTES, pool)?;
+        let mut reader = RowReader::open(shard.clone(), self.dialect, CHUNK_BYTES, pool)?;
         let mut records = Records::default();
         let mut rejects = Vec::new();
         while let Some(chunk) = reader.next_chunk(&mut records)? {

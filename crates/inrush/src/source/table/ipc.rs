@@ -24,6 +24,8 @@ pub(super) struct Footer {
 
 /// What stands before a block's buffers.
 struct BlockFacts {
+    /// Its bytes in the file.
+    stored: Range<u64>,
     row_count: u64,
     /// Bytes of its buffers, decompressed.
     decoded_bytes: u64,
@@ -37,14 +39,18 @@ pub(super) fn open(mut file: &File) -> Result<Opened, ArrowError> {
     let footer = root_as_footer(&footer).map_err(told)?;
     let dictionaries = footer.dictionaries().into_iter().flatten();
     let mut dictionary_bytes = 0;
+    let mut shared = Vec::new();
     for block in dictionaries {
-        dictionary_bytes += facts(&mut file, block, size)?.decoded_bytes;
+        let facts = facts(&mut file, block, size)?;
+        dictionary_bytes += facts.decoded_bytes;
+        shared.push(facts.stored);
     }
     let mut groups = Vec::new();
     for block in footer.recordBatches().into_iter().flatten() {
         let facts = facts(&mut file, block, size)?;
         groups.push(RowGroup {
-            start: in_file(block.offset())?,
+            start: facts.stored.start,
+            end: facts.stored.end,
             first_row: 0,
             row_count: facts.row_count,
             decoded_bytes: facts.decoded_bytes + dictionary_bytes,
@@ -68,6 +74,7 @@ pub(super) fn open(mut file: &File) -> Result<Opened, ArrowError> {
     Ok(Opened {
         fields,
         groups: with_first_rows(groups),
+        shared,
         footer: super::Footer::Arrow(Footer { readable }),
     })
 }
@@ -147,6 +154,7 @@ fn facts(file: &mut &File, block: &Block, size: u64) -> Result<BlockFacts, Arrow
         };
     }
     Ok(BlockFacts {
+        stored: start..body_start.saturating_add(body),
         row_count: in_file(batch.length())?,
         decoded_bytes,
     })

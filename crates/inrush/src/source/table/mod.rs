@@ -1,20 +1,23 @@
-//! A file of typed rows (Parquet, Arrow IPC), which is read as the CSV text of its rows.
+//! A file of typed rows (Parquet, Arrow IPC).
 //!
-//! Rows then go the way of all others: the converters of the target's types take their text and change
-//! nothing unseen, and a row that does not fit is kept as a line of CSV, to be mended and loaded again.
-//! Every value's text is exact ([`cells`]). Which pairs of types would still change a value on the way is
+//! What is loaded is read as the values that it has ([`TypedReader`]): the converters take those of the
+//! target's own types as they are, and the text of all others; a row that does not fit is kept as a line of
+//! CSV, to be mended and loaded again. What is only looked at is read as the CSV text of its rows
+//! ([`TableText`]).
+//! Every value's text is exact ([`Cells`](crate::typed_rows::Cells)). Which pairs of types would still change a value on the way is
 //! the plan's matter; here the fields tell what they are.
 //!
 //! Such a file is cut at its row groups, or record batches, each of which is found through the file's
 //! footer. A place in it is the number of a row: it has neither lines nor bytes of text.
 
-mod cells;
+mod content;
 mod guard;
 mod ipc;
 mod parquet;
 mod places;
+mod rows;
 mod text;
-mod times;
+mod typed;
 
 #[cfg(test)]
 mod tests;
@@ -23,16 +26,21 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType};
 use inrush_scan::Dialect;
 
 use super::error::SourceError;
+use super::files::SourceFile;
+use crate::typed_rows;
 
 use guard::guarded;
 
+pub(super) use content::TableContent;
 pub(super) use text::TableText;
+pub(super) use typed::TypedReader;
 
 /// What Parquet files begin and end with.
 const PARQUET_MAGIC: &[u8] = b"PAR1";
@@ -48,6 +56,8 @@ pub struct TableFile {
     pub fields: Vec<TableField>,
     /// Its row groups, or record batches, in order.
     groups: Vec<RowGroup>,
+    /// Bytes that all groups are read with: dictionaries.
+    shared: Vec<Range<u64>>,
     size_bytes: u64,
     footer: Footer,
 }
@@ -77,6 +87,8 @@ pub struct TableField {
 struct RowGroup {
     /// Where it begins in the file.
     start: u64,
+    /// Where the last of its bytes stands before.
+    end: u64,
     /// Rows of the file before it.
     first_row: u64,
     row_count: u64,
@@ -129,7 +141,7 @@ impl TableKind {
 impl TableField {
     /// Whether its values can be written as text.
     pub fn is_readable(&self) -> bool {
-        cells::is_readable(&self.data_type)
+        typed_rows::is_readable(&self.data_type)
     }
 }
 
@@ -163,6 +175,7 @@ impl TableFile {
             kind,
             fields: opened.fields,
             groups: opened.groups,
+            shared: opened.shared,
             size_bytes,
             footer: opened.footer,
         }))
@@ -203,6 +216,21 @@ impl TableFile {
         ranges
     }
 
+    /// What stands for the rows of a range of [`ranges`](TableFile::ranges) in a hash of what was read, as
+    /// the chunks of a [`RowReader`](super::RowReader) have it, group by group.
+    pub fn digests(
+        file: &Arc<SourceFile>,
+        table: &Arc<TableFile>,
+        range: &Range<u64>,
+    ) -> Result<impl Iterator<Item = Result<Vec<u8>, SourceError>>, SourceError> {
+        let mut content = TableContent::open(file, table, range)?;
+        Ok(std::iter::from_fn(move || {
+            let mut digest = Vec::new();
+            let next = content.append_next(&mut digest);
+            next.map(|is_one| is_one.then_some(digest)).transpose()
+        }))
+    }
+
     /// Which groups begin in a range of [`ranges`](TableFile::ranges).
     fn groups_in(&self, range: &Range<u64>) -> Range<usize> {
         let index = |place: u64| match place {
@@ -237,6 +265,7 @@ impl PartialEq for TableFile {
 struct Opened {
     fields: Vec<TableField>,
     groups: Vec<RowGroup>,
+    shared: Vec<Range<u64>>,
     footer: Footer,
 }
 

@@ -14,7 +14,9 @@ use arrow_schema::{DataType, Field, Schema};
 use inrush_scan::Records;
 
 use super::TableFile;
-use crate::source::{BufferPool, Shard, ShardReader, SourceError, SourceFile, pieces, resolve};
+use crate::source::{
+    BufferPool, Chunks, RowReader, Shard, ShardReader, SourceError, SourceFile, pieces, resolve,
+};
 
 struct Folder(tempfile::TempDir);
 
@@ -84,7 +86,49 @@ fn read(shard: Shard) -> Result<(Vec<u8>, Vec<Place>), SourceError> {
     }
     assert_eq!(reader.meter().stored_bytes, reader.shard().size_bytes());
     assert_eq!(reader.meter().record_count, places.len() as u64);
+    let header = reader.header().map(<[String]>::to_vec);
+    check_typed(reader.shard(), header.as_deref(), &text, &places)?;
     Ok((text, places))
+}
+
+/// Reads the shard as typed rows: their text and places are these, and their digests those of the range.
+fn check_typed(
+    shard: &Shard,
+    header: Option<&[String]>,
+    text: &[u8],
+    places: &[Place],
+) -> Result<(), SourceError> {
+    let dialect = TableFile::dialect();
+    let mut reader = RowReader::open(shard.clone(), &dialect, 4 << 10, BufferPool::default())?;
+    assert_eq!(reader.header(), header);
+    let mut typed_text = Vec::new();
+    let mut typed_places = Vec::new();
+    let mut content = Vec::new();
+    let mut records = Records::default();
+    while let Some(chunk) = reader.next_chunk(&mut records)? {
+        content.extend_from_slice(chunk.content());
+        for record in &records.records {
+            typed_text.extend_from_slice(&chunk.record_text(record));
+            typed_text.push(b'\n');
+            let place = chunk.location(record.start, record.line);
+            typed_places.push((place.line, place.byte_offset));
+        }
+        reader.recycle(chunk);
+    }
+    let meter = reader.meter();
+    assert_eq!(meter.stored_bytes, shard.size_bytes());
+    // A row that is a blank line of the text is none there.
+    let count = typed_places.len();
+    assert_eq!(meter.record_count, count as u64);
+    if count == places.len() {
+        assert_eq!(typed_places, places);
+        assert!(typed_text == text, "the text of typed rows");
+    }
+    let table = shard.file.table().expect("a table");
+    let digests = TableFile::digests(&shard.file, table, &shard.byte_range)?;
+    let digests = digests.collect::<Result<Vec<_>, _>>()?;
+    assert_eq!(content, digests.concat());
+    Ok(())
 }
 
 #[test]

@@ -93,6 +93,7 @@ pub(super) fn open(file: &File) -> Result<Opened, String> {
     Ok(Opened {
         fields,
         groups,
+        shared: Vec::new(),
         footer: super::Footer::Parquet(Footer {
             metadata,
             readable,
@@ -158,6 +159,7 @@ fn groups(metadata: &ArrowReaderMetadata, size: u64) -> Result<Vec<RowGroup>, St
         }
         groups.push(RowGroup {
             start: start_of(part),
+            end: end_of(part),
             first_row: 0,
             row_count: count(part.num_rows(), "rows")?,
             decoded_bytes: count(decoded_bytes(part), "bytes")?,
@@ -179,6 +181,13 @@ fn start_of(group: &RowGroupMetaData) -> u64 {
     starts.min().unwrap_or(0)
 }
 
+/// Where the last of a group's columns ends.
+fn end_of(group: &RowGroupMetaData) -> u64 {
+    let ranges = group.columns().iter().map(|column| column.byte_range());
+    let ends = ranges.map(|(start, length)| start.saturating_add(length));
+    ends.max().unwrap_or(0)
+}
+
 /// Bytes of a group's pages, decompressed.
 fn decoded_bytes(group: &RowGroupMetaData) -> i64 {
     let of_columns: i64 = group
@@ -192,6 +201,7 @@ fn decoded_bytes(group: &RowGroupMetaData) -> i64 {
 fn join(groups: &[RowGroup]) -> RowGroup {
     RowGroup {
         start: 0,
+        end: groups.iter().map(|group| group.end).max().unwrap_or(0),
         first_row: 0,
         row_count: groups.iter().map(|group| group.row_count).sum(),
         decoded_bytes: groups

@@ -22,11 +22,10 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
-use super::TableField;
 use super::times;
 
 /// The values of one column of a batch.
-pub(super) struct Cells {
+pub(crate) struct Cells {
     nulls: Option<NullBuffer>,
     values: Values,
 }
@@ -76,7 +75,7 @@ enum Values {
 }
 
 /// Whether values of a type can be written as text.
-pub(super) fn is_readable(data_type: &DataType) -> bool {
+pub(crate) fn is_readable(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, values) => is_readable(values),
         DataType::List(_)
@@ -92,19 +91,8 @@ pub(super) fn is_readable(data_type: &DataType) -> bool {
     }
 }
 
-/// Appends the names of the fields as a record.
-pub(super) fn append_header(fields: &[TableField], out: &mut Vec<u8>) {
-    for (index, field) in fields.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        append_text(field.name.as_bytes(), out);
-    }
-    out.push(b'\n');
-}
-
 /// Appends a row as a record.
-pub(super) fn append_row(columns: &[Cells], row: usize, out: &mut Vec<u8>) {
+pub(crate) fn append_row(columns: &[Cells], row: usize, out: &mut Vec<u8>) {
     for (index, cells) in columns.iter().enumerate() {
         if index > 0 {
             out.push(b',');
@@ -116,7 +104,7 @@ pub(super) fn append_row(columns: &[Cells], row: usize, out: &mut Vec<u8>) {
 
 impl Cells {
     /// Those of a column that is not read.
-    pub(super) fn unread() -> Cells {
+    pub(crate) fn unread() -> Cells {
         Cells {
             nulls: None,
             values: Values::Unread,
@@ -124,7 +112,7 @@ impl Cells {
     }
 
     /// The values of a column; nothing where its type has no text.
-    pub(super) fn of(column: &ArrayRef, is_uuid: bool) -> Option<Cells> {
+    pub(crate) fn of(column: &ArrayRef, is_uuid: bool) -> Option<Cells> {
         let values = match column.data_type() {
             DataType::Null => Values::Null,
             DataType::Boolean => Values::Boolean(column.as_boolean().clone()),
@@ -227,7 +215,7 @@ impl Cells {
     }
 
     /// Appends a row's value as a field; nothing for NULL.
-    fn append(&self, row: usize, out: &mut Vec<u8>) {
+    pub(crate) fn append(&self, row: usize, out: &mut Vec<u8>) {
         if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             return;
         }
@@ -320,7 +308,7 @@ impl Cells {
 }
 
 /// Appends a text: between quotes, where CSV would read it otherwise without.
-fn append_text(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn append_text(text: &[u8], out: &mut Vec<u8>) {
     let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r' | b'\\');
     // Without a branch for each byte.
     let any_special = text.iter().fold(false, |any, byte| any | is_special(byte));
@@ -354,7 +342,7 @@ fn append_hex(bytes: &[u8], out: &mut Vec<u8>) {
     }));
 }
 
-pub(super) fn append_integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
+pub(crate) fn append_integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 

@@ -1,0 +1,50 @@
+//! Values of a file of typed rows as those of the target's column, without their text.
+//!
+//! A quick path like those of the kernels: it takes a column of a batch where its type and the target's are
+//! the same, or the one holds all of the other, and each value fits. It never takes what the text of a
+//! value would be refused for, and never makes another value of it. Where any value of the batch is another
+//! matter, it makes nothing, and the column is made of the values' text
+//! ([`typed`](super::typed)): that also words the rejects. The two are tested against each other.
+
+mod bytes;
+mod numbers;
+mod texts;
+mod times;
+
+use arrow_array::ArrayRef;
+use arrow_schema::DataType;
+
+use super::column_converter::ColumnConverter;
+
+/// The column of some values; nothing where their text has to be looked at.
+pub(super) fn array(
+    values: &ArrayRef,
+    is_uuid: bool,
+    converter: &ColumnConverter,
+) -> Option<ArrayRef> {
+    match converter {
+        ColumnConverter::Bool(_) => {
+            (*values.data_type() == DataType::Boolean).then(|| values.clone())
+        }
+        ColumnConverter::Int16(_) => numbers::int16(values),
+        ColumnConverter::Int32(_) => numbers::int32(values),
+        ColumnConverter::Int64(_) => numbers::int64(values),
+        ColumnConverter::Float32(_) => numbers::float32(values),
+        ColumnConverter::Float64(_) => numbers::float64(values),
+        ColumnConverter::Decimal(kernel) => {
+            numbers::decimal(values, kernel.precision, kernel.scale)
+        }
+        ColumnConverter::Text(kernel) => texts::array(values, kernel),
+        ColumnConverter::Date(kernel) if !kernel.has_formats() => times::date(values),
+        ColumnConverter::Time(kernel) => times::time(values, kernel.digits_kept()?),
+        ColumnConverter::Timestamp(kernel) => {
+            times::timestamp(values, false, kernel.digits_kept()?)
+        }
+        ColumnConverter::TimestampTz(kernel) => {
+            times::timestamp(values, true, kernel.digits_kept()?)
+        }
+        ColumnConverter::Uuid(_) => is_uuid.then(|| values.clone()),
+        ColumnConverter::Binary if !is_uuid => bytes::array(values),
+        _ => None,
+    }
+}

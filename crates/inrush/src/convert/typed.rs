@@ -1,0 +1,261 @@
+//! Rows of typed values in, Arrow arrays of the target's types out: each column as it is where that is
+//! [`direct`](super::direct), else made of its values' text as the fields of a text file are.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, new_empty_array};
+use arrow_buffer::Buffer;
+use arrow_schema::DataType;
+use arrow_select::filter::filter;
+use inrush_scan::{Dialect, Record, Records};
+
+use super::converter::{BadRow, ColumnState, Converter, StateSource, all_columns};
+use super::direct;
+use super::fields::{GatherInput, Gatherer};
+use super::kernel::Fault;
+use super::provenance::Origin;
+use super::rows::{self, PendingReject, Row, Selected};
+use super::simd::Instructions;
+use super::text_facts::TextFacts;
+use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
+use crate::column_policy::ColumnChanges;
+use crate::reject::Reject;
+use crate::typed_rows::{Cells, TypedColumn, TypedRows};
+
+impl Converter {
+    /// As [`convert`](Converter::convert), for a chunk of typed rows.
+    pub(super) fn convert_typed(
+        &mut self,
+        chunk: &Chunk,
+        typed: &TypedRows,
+        records: &Records,
+        range: Range<usize>,
+        rejects: &mut Vec<Reject>,
+    ) -> RecordBatch {
+        self.rows.clear();
+        self.rows.extend(range.clone().map(|record| Row {
+            record: record as u32,
+            first_field: 0,
+        }));
+        let mut selected = match range.len() == typed.row_count {
+            true => typed.clone(),
+            false => typed.slice(range),
+        };
+        let mut bad_rows = Vec::new();
+        let mut arrays = self.typed_arrays(chunk, &selected, records, &mut bad_rows);
+        if !bad_rows.is_empty() {
+            selected = without(&selected, &self.is_bad);
+            for bad in bad_rows {
+                let record = self.rows[bad.row].record;
+                let column = &self.columns[bad.column_index];
+                let at = Some((&column.name, column.field_index()));
+                let place = &records.records[record as usize];
+                self.pending.push(PendingReject {
+                    record,
+                    reject: rows::typed_reject(chunk, typed, place, at, bad.error),
+                });
+            }
+            self.keep_good_rows();
+            let mut none = Vec::new();
+            arrays = self.typed_arrays(chunk, &selected, records, &mut none);
+            assert!(none.is_empty(), "a row that did fit fits again");
+        }
+        self.finish(arrays, rejects)
+    }
+
+    /// The columns that are made of the text of a file's values, whatever those are; `types` are those of
+    /// the file's columns, and which are marked as UUIDs.
+    pub fn columns_by_text(&mut self, types: &[(DataType, bool)]) -> Vec<&str> {
+        let by_text = self.columns.iter_mut().filter_map(|column| {
+            let (data_type, is_uuid) = types.get(column.field_index()?)?;
+            let none = TypedColumn {
+                values: Some(new_empty_array(data_type)),
+                is_uuid: *is_uuid,
+            };
+            column.direct(&none).is_none().then_some(&*column.name)
+        });
+        by_text.collect()
+    }
+
+    fn typed_arrays(
+        &mut self,
+        chunk: &Chunk,
+        typed: &TypedRows,
+        records: &Records,
+        bad_rows: &mut Vec<BadRow>,
+    ) -> Vec<ArrayRef> {
+        let Converter {
+            columns,
+            dialect,
+            key_bounds,
+            key_set,
+            gatherer,
+            rows,
+            is_bad,
+            stamp,
+            ..
+        } = self;
+        let dialect: &Dialect = dialect;
+        is_bad.clear();
+        is_bad.resize(rows.len(), false);
+        let origin = Origin {
+            chunk,
+            stamp: *stamp,
+        };
+        let make = |column: &mut ColumnState, faults: &mut Vec<Fault>| {
+            let StateSource::Field { index, .. } = column.source else {
+                let input = GatherInput {
+                    text: chunk.bytes.as_slice(),
+                    bytes_count: chunk.bytes_count,
+                    records,
+                    rows,
+                    dialect,
+                    selected: Selected::default(),
+                    any_nul: false,
+                    ascii: 0..0,
+                };
+                let output = column.output(gatherer, &input, 0, &origin, faults);
+                return output.finish(&chunk.bytes, gatherer);
+            };
+            let values = &typed.columns[index];
+            if let Some(array) = column.direct(values) {
+                return array;
+            }
+            let text = ColumnText::of(chunk, values, typed.row_count, gatherer.instructions);
+            text.array(column, dialect, gatherer, &origin, faults)
+        };
+        all_columns(columns, (key_bounds, key_set), is_bad, bad_rows, make)
+    }
+}
+
+impl ColumnState {
+    /// The column of values that are of its type; nothing where their text has to be looked at.
+    fn direct(&mut self, column: &TypedColumn) -> Option<ArrayRef> {
+        let is_usual = matches!(self.source, StateSource::Field { policy: None, .. })
+            && self.lossless.is_none()
+            && self.exact.is_none();
+        let values = column.values.as_ref().filter(|_| is_usual)?;
+        if !self.nullable && values.logical_null_count() > 0 {
+            return None;
+        }
+        let array = direct::array(values, column.is_uuid, &self.converter)?;
+        self.changes_of_batch = ColumnChanges::default();
+        Some(array)
+    }
+}
+
+/// The values of a column as a text file of one column has them.
+struct ColumnText {
+    chunk: Chunk,
+    records: Records,
+    rows: Vec<Row>,
+    any_escaped: bool,
+    facts: TextFacts,
+}
+
+impl ColumnText {
+    fn of(
+        origin: &Chunk,
+        column: &TypedColumn,
+        row_count: usize,
+        instructions: Instructions,
+    ) -> ColumnText {
+        let values = column.values.as_ref();
+        let cells = values
+            .and_then(|values| Cells::of(values, column.is_uuid))
+            .unwrap_or_else(Cells::unread);
+        let mut text = Vec::new();
+        let mut records = Records {
+            gap_bytes: 1,
+            ..Records::default()
+        };
+        let mut any_escaped = false;
+        for row in 0..row_count {
+            let start = text.len();
+            cells.append(row, &mut text);
+            let escaped = text.get(start) == Some(&b'"');
+            any_escaped |= escaped;
+            records.records.push(Record {
+                start: start as u32,
+                end: text.len() as u32,
+                line: row as u32,
+                first_field: row as u32,
+                escaped,
+            });
+            records.field_ends.push(text.len() as u32);
+            text.push(b'\n');
+        }
+        let bytes_count = text.len();
+        text.resize(bytes_count + CHUNK_PADDING_BYTES, 0);
+        assert!(
+            text.len() <= i32::MAX as usize,
+            "the rows of a chunk are few enough for the offsets of views"
+        );
+        let chunk = Chunk {
+            bytes: Buffer::from_vec(text),
+            bytes_count,
+            file: Arc::clone(&origin.file),
+            byte_offset: 0,
+            line_offset: 0,
+            invalid_utf8: Vec::new(),
+            places: None,
+            typed: None,
+        };
+        let facts = TextFacts::of(&chunk, &records, &(0..row_count), instructions);
+        let rows = (0..row_count as u32).map(|row| Row {
+            record: row,
+            first_field: row,
+        });
+        ColumnText {
+            rows: rows.collect(),
+            chunk,
+            records,
+            any_escaped,
+            facts,
+        }
+    }
+
+    fn array(
+        &self,
+        column: &mut ColumnState,
+        dialect: &Dialect,
+        gatherer: &mut Gatherer,
+        origin: &Origin<'_>,
+        faults: &mut Vec<Fault>,
+    ) -> ArrayRef {
+        let input = GatherInput {
+            text: self.chunk.bytes.as_slice(),
+            bytes_count: self.chunk.bytes_count,
+            records: &self.records,
+            rows: &self.rows,
+            dialect,
+            selected: Selected {
+                any_escaped: self.any_escaped,
+                any_ragged: false,
+            },
+            any_nul: self.facts.any_nul,
+            ascii: self.facts.ascii.clone(),
+        };
+        let output = column.output(gatherer, &input, 0, origin, faults);
+        output.finish(&self.chunk.bytes, gatherer)
+    }
+}
+
+/// The rows that are not bad.
+fn without(rows: &TypedRows, is_bad: &[bool]) -> TypedRows {
+    let good: BooleanArray = is_bad.iter().map(|is_bad| Some(!is_bad)).collect();
+    let columns = rows.columns.iter().map(|column| TypedColumn {
+        values: column
+            .values
+            .as_ref()
+            .map(|values| filter(values, &good).expect("a flag for every row")),
+        is_uuid: column.is_uuid,
+    });
+    TypedRows {
+        columns: columns.collect(),
+        row_count: good.true_count(),
+        content: Vec::new(),
+        bytes_count: 0,
+    }
+}

@@ -1,0 +1,155 @@
+//! Rows of typed values (of Parquet and Arrow IPC files) on their way from the source to the converters,
+//! and their text.
+//!
+//! Where the types of a column and of its values are the same, its values go on as they are. The text of a
+//! value says it exactly ([`Cells`]): it is what all others are converted from, and what a reject shows.
+
+mod cells;
+mod times;
+
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::ArrowDictionaryKeyType;
+use arrow_array::{Array, ArrayRef, GenericByteArray, GenericByteViewArray, OffsetSizeTrait};
+use arrow_array::{downcast_dictionary_array, types};
+use arrow_buffer::ArrowNativeType;
+use arrow_schema::DataType;
+
+pub(crate) use cells::{Cells, append_row, append_text, is_readable};
+
+/// Rows of a file of typed rows.
+#[derive(Clone, Debug)]
+pub struct TypedRows {
+    /// The file's columns, in its order.
+    pub columns: Vec<TypedColumn>,
+    /// How many rows each of them has.
+    pub row_count: usize,
+    /// What stands for their text in a hash of what was read: nothing, or digests of the groups of rows
+    /// of which these are the first that were read.
+    pub content: Vec<u8>,
+    /// Bytes of their values.
+    pub bytes_count: u64,
+}
+
+/// A column of typed rows.
+#[derive(Clone, Debug)]
+pub struct TypedColumn {
+    /// Its values; nothing where its type has no text: all of them stand as NULL, and no column may take
+    /// them.
+    pub values: Option<ArrayRef>,
+    /// 16 bytes that are marked as a UUID.
+    pub is_uuid: bool,
+}
+
+impl TypedRows {
+    /// Some of the rows.
+    pub(crate) fn slice(&self, rows: Range<usize>) -> TypedRows {
+        let slice = |column: &TypedColumn| TypedColumn {
+            values: column
+                .values
+                .as_ref()
+                .map(|values| values.slice(rows.start, rows.len())),
+            is_uuid: column.is_uuid,
+        };
+        TypedRows {
+            columns: self.columns.iter().map(slice).collect(),
+            row_count: rows.len(),
+            content: Vec::new(),
+            bytes_count: 0,
+        }
+    }
+
+    /// The text of a row without its line end, and where each of its fields stands in it.
+    pub(crate) fn row_text(&self, row: usize) -> (Vec<u8>, Vec<Range<usize>>) {
+        let mut text = Vec::new();
+        let mut fields = Vec::with_capacity(self.columns.len());
+        for (index, column) in self.columns.iter().enumerate() {
+            if index > 0 {
+                text.push(b',');
+            }
+            let start = text.len();
+            if let Some(values) = &column.values {
+                // Of one row, since a dictionary's keys are unpacked.
+                let cells = Cells::of(&values.slice(row, 1), column.is_uuid);
+                if let Some(cells) = cells {
+                    cells.append(0, &mut text);
+                }
+            }
+            fields.push(start..text.len());
+        }
+        (text, fields)
+    }
+
+    /// Bytes of each row's values, in memory.
+    pub(crate) fn row_bytes(&self) -> Vec<u64> {
+        let mut fixed = 0;
+        let mut sizes = vec![0; self.row_count];
+        for values in self.columns.iter().filter_map(|one| one.values.as_ref()) {
+            match values.data_type().primitive_width() {
+                Some(bytes) => fixed += bytes as u64,
+                None => add_bytes(values, &mut sizes),
+            }
+        }
+        for size in &mut sizes {
+            *size += fixed;
+        }
+        sizes
+    }
+}
+
+/// Adds the bytes of texts, those of other values whose sizes differ, and of fixed ones.
+fn add_bytes(values: &ArrayRef, sizes: &mut [u64]) {
+    match values.data_type() {
+        DataType::Utf8 => add_lengths(values.as_string::<i32>(), sizes),
+        DataType::LargeUtf8 => add_lengths(values.as_string::<i64>(), sizes),
+        DataType::Binary => add_lengths(values.as_binary::<i32>(), sizes),
+        DataType::LargeBinary => add_lengths(values.as_binary::<i64>(), sizes),
+        DataType::Utf8View => add_view_lengths(values.as_string_view(), sizes),
+        DataType::BinaryView => add_view_lengths(values.as_binary_view(), sizes),
+        DataType::FixedSizeBinary(bytes) => {
+            let bytes = u64::try_from(*bytes).unwrap_or(0);
+            sizes.iter_mut().for_each(|size| *size += bytes);
+        }
+        DataType::Dictionary(_, _) => {
+            downcast_dictionary_array!(
+                values => add_dictionary_bytes(values, sizes),
+                _ => {}
+            );
+        }
+        _ => sizes.iter_mut().for_each(|size| *size += 1),
+    }
+}
+
+fn add_lengths<T>(values: &GenericByteArray<T>, sizes: &mut [u64])
+where
+    T: types::ByteArrayType,
+    T::Offset: OffsetSizeTrait,
+{
+    for (size, ends) in sizes.iter_mut().zip(values.value_offsets().windows(2)) {
+        *size += (ends[1] - ends[0]).as_usize() as u64;
+    }
+}
+
+fn add_view_lengths<T: types::ByteViewType>(values: &GenericByteViewArray<T>, sizes: &mut [u64]) {
+    for (size, view) in sizes.iter_mut().zip(values.views()) {
+        // The length is in a view's lowest 32 bits.
+        *size += u64::from(*view as u32);
+    }
+}
+
+fn add_dictionary_bytes<K: ArrowDictionaryKeyType>(
+    values: &arrow_array::DictionaryArray<K>,
+    sizes: &mut [u64],
+) {
+    let words = values.values();
+    for (row, size) in sizes.iter_mut().enumerate() {
+        let Some(key) = values.key(row) else { continue };
+        let mut one = [0];
+        match words.data_type().primitive_width() {
+            Some(bytes) => one[0] = bytes as u64,
+            None => add_bytes(&words.slice(key, 1), &mut one),
+        }
+        *size += one[0];
+    }
+}
