@@ -245,6 +245,7 @@ fn chunk(text: String) -> Chunk {
         line_offset: 0,
         invalid_utf8: Vec::new(),
         places: None,
+        typed: None,
     }
 }
 

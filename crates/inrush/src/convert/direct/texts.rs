@@ -113,7 +113,7 @@ fn any_nul(views: &StringViewArray) -> bool {
     const ONES: u128 = u128::from_ne_bytes([0x01; 16]);
     const HIGHS: u128 = u128::from_ne_bytes([0x80; 16]);
     let buffers = views.data_buffers();
-    let is_any = views.views().iter().enumerate().any(|(row, view)| {
+    views.views().iter().enumerate().any(|(row, view)| {
         let length = *view as u32 as usize;
         if length <= INLINE_BYTES_MAX {
             // The bytes of the length, and those behind the text, are none of it.
@@ -126,8 +126,7 @@ fn any_nul(views: &StringViewArray) -> bool {
             let buffer = &buffers[(*view >> 64) as u32 as usize];
             memchr::memchr(0, &buffer[start..start + length]).is_some()
         }
-    });
-    is_any
+    })
 }
 
 #[cfg(test)]

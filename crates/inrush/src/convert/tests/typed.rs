@@ -188,7 +188,7 @@ fn values(kind: usize, seeds: &[Option<u64>]) -> TypedColumn {
     let doubles = |seed: u64| match seed % 6 {
         0 => f64::from_bits(seed.rotate_left(17)),
         1 => f64::NAN.copysign(-1.0),
-        2 => f64::from_bits(f64::INFINITY.to_bits() | seed % 2 << 63),
+        2 => f64::from_bits(f64::INFINITY.to_bits() | ((seed % 2) << 63)),
         3 => -0.0,
         _ => number(seed) as f64 / 100.0,
     };
