@@ -43,6 +43,7 @@ begun = time.perf_counter()
 with duckdb.connect(target if what != "parquet" else ":memory:",
                     config={"threads": int(threads)}) as session:
     session.execute("SET preserve_insertion_order = false")
+    session.execute("SET enable_progress_bar = false")
     if what == "parquet":
         session.execute(f"COPY ({scan(files)}) TO '{target}' (FORMAT parquet, CODEC zstd)")
     else:
@@ -144,7 +145,7 @@ class Side:
         measure, said = measured(command, work)
         self.bytes = (work / "target").stat().st_size
         if self.what == "arrow":
-            return Measure(float(said), 0.0, 0.0, measure.client_resident_kib_max)
+            return Measure(float(said.split()[-1]), 0.0, 0.0, measure.client_resident_kib_max)
         return measure
 
 

@@ -15,6 +15,8 @@ pub struct Abilities {
     pub partitions: bool,
     /// Statements of the user can go into the publishing transaction.
     pub user_sql: bool,
+    /// Names that differ only in case are one name.
+    pub folds_names: bool,
     /// Bytes of text that a unit should have at least, so that what each one costs does not count.
     pub unit_bytes: u64,
     /// Rows that it likes to have in a batch.

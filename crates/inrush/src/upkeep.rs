@@ -115,14 +115,19 @@ pub fn cleanup(place: &LedgerPlace, which: &Which) -> Result<Vec<StoppedRun>, Er
         LedgerPlace::Postgres(address) => address,
         LedgerPlace::Contract(destination) => {
             let mut removed = Vec::new();
+            let mut first_error = None;
             for run in stopped(destination.as_ref(), which)? {
                 match destination.discard(&run) {
                     Ok(()) => removed.push(StoppedRun::from(&run)),
                     Err(inrush_destination::Error::Held { .. }) => {}
-                    Err(error) => return Err(error.into()),
+                    // One that cannot go keeps no other one.
+                    Err(error) => first_error = first_error.or(Some(error)),
                 }
             }
-            return Ok(removed);
+            return match first_error {
+                Some(error) if removed.is_empty() => Err(error.into()),
+                _ => Ok(removed),
+            };
         }
     };
     pipeline::runtime()?.block_on(async {

@@ -19,6 +19,7 @@ use super::lock;
 use super::queue::QUEUE_BYTES_MAX;
 use super::quirks::{Quirks, RunLock, Vendor};
 use super::run::Run;
+use super::secrets::Secrets;
 use super::session::Session;
 use super::sql;
 use super::staging;
@@ -143,7 +144,7 @@ struct AdbcDestination {
     abilities: Abilities,
     schema: Option<String>,
     shared: Arc<Shared>,
-    // Last: the database is closed when it goes.
+    /// The file, where opening has made it.
     made: Option<duckdb_file::MadeFile>,
 }
 
@@ -167,9 +168,13 @@ pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destina
         .or_insert_with(|| "false".to_owned());
     let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     duckdb_file::not_open_here(file)?;
-    let made = duckdb_file::MadeFile::of(file);
+    let was_there = file.symlink_metadata().is_ok();
     let database = new_database(&mut driver, &options)
         .map_err(|error| duckdb_file::cannot_open(file, &error.message))?;
+    let made = match was_there {
+        true => None,
+        false => duckdb_file::MadeFile::opened(file),
+    };
     drop(opening);
     AdbcDestination::open(address, database, &file.display().to_string(), made)
 }
@@ -184,7 +189,8 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
         address.folder,
         address.site_packages,
     )?;
-    let database = new_database(&mut driver, &options).map_err(|error| Error::Address {
+    let secrets = Secrets::of(&options);
+    let refused = |error: adbc_core::error::Error| Error::Address {
         what: format!(
             "the ADBC driver {name} cannot open a database: {}",
             error.message.trim()
@@ -193,13 +199,12 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
             "options of the connection, such as uri, go to the driver as they are: mend them as it \
                says"
                 .to_owned(),
-    })?;
-    AdbcDestination::open(
-        address,
-        database,
-        &format!("through the ADBC driver {name}"),
-        None,
-    )
+    };
+    let database =
+        new_database(&mut driver, &options).map_err(|error| secrets.blank_error(refused(error)))?;
+    let place = format!("through the ADBC driver {name}");
+    AdbcDestination::open(address, database, &place, None)
+        .map_err(|error| secrets.blank_error(error))
 }
 
 fn new_database(
@@ -298,8 +303,14 @@ impl AdbcDestination {
                         name,
                         sql: target.clone(),
                     };
-                    found.is_some_and(|found| found.kind == "table")
-                        && catalog::rows_up_to(session, &name, *loaded)? >= *loaded
+                    match loaded {
+                        // Rows of others took their place.
+                        None => false,
+                        Some(loaded) => {
+                            found.is_some_and(|found| found.kind == "table")
+                                && (*loaded == 0 || catalog::rows_up_to(session, &name, 1)? > 0)
+                        }
+                    }
                 }
                 None => false,
             };
@@ -367,6 +378,7 @@ fn abilities(quirks: &Quirks) -> Abilities {
         modes: vec![WriteMode::Create, WriteMode::Append, WriteMode::Replace],
         partitions: false,
         user_sql: true,
+        folds_names: quirks.folds_names,
         unit_bytes: quirks.unit_bytes,
         batch_rows: quirks.batch_rows,
         stream_buffer_bytes: QUEUE_BYTES_MAX as u64,
@@ -375,6 +387,21 @@ fn abilities(quirks: &Quirks) -> Abilities {
             .iter()
             .map(|&said| said.to_owned())
             .collect(),
+    }
+}
+
+impl Drop for AdbcDestination {
+    fn drop(&mut self) {
+        let Some(made) = self.made.take().filter(duckdb_file::MadeFile::is_unwanted) else {
+            return;
+        };
+        // Others may have loaded into it, and closed it, before it was opened here.
+        let count = "SELECT count(*) FROM information_schema.tables \
+                     WHERE table_catalog = current_database()";
+        let tables = self.control().number("cannot look into the file", count);
+        if matches!(tables, Ok(Some(0))) {
+            made.remove();
+        }
     }
 }
 
@@ -412,13 +439,19 @@ impl Destination for AdbcDestination {
                 hint: format!("make it: CREATE SCHEMA {}", sql::name(schema)),
             });
         }
+        let quirks = self.shared.quirks;
+        let name = match quirks.folds_names {
+            true => catalog::kind(&mut self.control(), quirks, schema.as_deref(), name)?
+                .map_or_else(|| name.to_owned(), |found| found.name),
+            false => name.to_owned(),
+        };
         Ok(TargetName {
             sql: match &schema {
-                Some(schema) => format!("{}.{}", sql::name(schema), sql::name(name)),
-                None => sql::name(name),
+                Some(schema) => format!("{}.{}", sql::name(schema), sql::name(&name)),
+                None => sql::name(&name),
             },
             schema,
-            name: name.to_owned(),
+            name,
         })
     }
 

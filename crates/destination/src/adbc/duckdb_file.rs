@@ -1,5 +1,6 @@
 //! A file of DuckDB: who has it open, and what DuckDB says when it cannot open it.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +10,6 @@ use crate::error::Error;
 /// not its own: two instances in one process would both write to the file and spoil it.
 #[cfg(target_os = "linux")]
 pub fn not_open_here(file: &Path) -> Result<(), Error> {
-    use std::os::unix::fs::MetadataExt;
     let (Ok(wanted), Ok(open)) = (std::fs::metadata(file), std::fs::read_dir("/proc/self/fd"))
     else {
         return Ok(());
@@ -55,19 +55,22 @@ pub fn is_possible(file: &Path) -> Result<(), Error> {
     }
 }
 
-/// A file that opening has made. Unless something comes of it, it goes when this is dropped: whoever only
-/// looks leaves nothing behind.
+/// A file that opening has made. Where nothing comes of it, it goes again: whoever only looks leaves
+/// nothing behind.
 pub struct MadeFile {
     path: PathBuf,
+    inode: u64,
     wanted: AtomicBool,
 }
 
 impl MadeFile {
-    /// To be asked before the file is opened: none where it is there.
-    pub fn of(path: &Path) -> Option<MadeFile> {
-        let is_there = path.symlink_metadata().is_ok();
-        (!is_there).then(|| MadeFile {
+    /// Of a file that was not there before it was opened, and is open now: DuckDB's lock holds all
+    /// others off.
+    pub fn opened(path: &Path) -> Option<MadeFile> {
+        let inode = path.metadata().ok()?.ino();
+        Some(MadeFile {
             path: path.to_owned(),
+            inode,
             wanted: AtomicBool::new(false),
         })
     }
@@ -76,11 +79,20 @@ impl MadeFile {
     pub fn keep(&self) {
         self.wanted.store(true, Ordering::Relaxed);
     }
-}
 
-impl Drop for MadeFile {
-    fn drop(&mut self) {
-        if !*self.wanted.get_mut() {
+    /// Whether it may go, if nothing is in it.
+    pub fn is_unwanted(&self) -> bool {
+        !self.wanted.load(Ordering::Relaxed)
+    }
+
+    /// Removes it. The caller has it open still, so what has its name and its inode is it, and nobody
+    /// else can have written to it.
+    pub fn remove(&self) {
+        if self
+            .path
+            .metadata()
+            .is_ok_and(|found| found.ino() == self.inode)
+        {
             // An empty file that stays does no harm.
             let _ = std::fs::remove_file(&self.path);
         }
@@ -155,19 +167,22 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_only_looked_at_goes_again() {
+    fn only_the_file_itself_goes_again() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("x.duckdb");
-        for is_kept in [false, true] {
-            let made = MadeFile::of(&path).expect("it is not there");
-            std::fs::write(&path, "rows").expect("written");
-            assert!(MadeFile::of(&path).is_none());
-            if is_kept {
-                made.keep();
-            }
-            drop(made);
-            assert_eq!(path.exists(), is_kept);
-        }
+        std::fs::write(&path, "").expect("written");
+        let made = MadeFile::opened(&path).expect("it is there");
+        assert!(made.is_unwanted());
+        let aside = folder.path().join("aside");
+        std::fs::rename(&path, &aside).expect("renamed");
+        std::fs::write(&path, "of somebody else").expect("written");
+        made.remove();
+        assert!(path.exists());
+        std::fs::rename(&aside, &path).expect("renamed");
+        made.remove();
+        assert!(!path.exists());
+        made.keep();
+        assert!(!made.is_unwanted());
     }
 
     #[cfg(target_os = "linux")]

@@ -28,8 +28,9 @@ pub struct StoredRun {
     pub record: RunRecord,
     /// Its staging tables: schema and name.
     pub staging: Vec<(Option<String>, String)>,
-    /// Rows that were loaded into each target, of runs that are switched.
-    pub loaded: Vec<u64>,
+    /// Rows that were loaded into each target, of runs that are switched; none where others took their
+    /// place since.
+    pub loaded: Vec<Option<u64>>,
 }
 
 const RUN_COLUMNS: &str = "run_id, version, name, run_key, package, package_hash, holder, epoch, state, \
@@ -318,6 +319,34 @@ impl Ledger {
             sql::text(&json(&loaded)),
         );
         session.run("cannot mark the run as switched", &statement)?;
+        Ok(())
+    }
+
+    /// Notes that a target has none of the rows any more that earlier runs have loaded into it.
+    pub fn mark_gone(&self, session: &mut Session, target: &str) -> Result<()> {
+        for stored in self.select(session, "WHERE state = 'switched'")? {
+            let mut loaded = stored.loaded;
+            let places = stored.record.targets.iter().enumerate();
+            let own: Vec<usize> = places
+                .filter(|(place, name)| {
+                    *name == target && loaded.get(*place).is_some_and(Option::is_some)
+                })
+                .map(|(place, _)| place)
+                .collect();
+            if own.is_empty() {
+                continue;
+            }
+            for place in own {
+                loaded[place] = None;
+            }
+            let statement = format!(
+                "UPDATE {} SET loaded = {} WHERE run_id = {}",
+                self.run,
+                sql::text(&json(&loaded)),
+                stored.record.run_id
+            );
+            session.run("cannot note in the ledger what gave way", &statement)?;
+        }
         Ok(())
     }
 

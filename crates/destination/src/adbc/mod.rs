@@ -25,6 +25,7 @@ mod publish;
 mod queue;
 mod quirks;
 mod run;
+mod secrets;
 mod session;
 mod sql;
 mod staging;

@@ -38,7 +38,10 @@ pub fn publish(
         }
     };
     reached(PublishStep::BeforeCommit);
-    if let Err(error) = session.commit("cannot commit the switch") {
+    let committed = session
+        .refuse_interrupted()
+        .and_then(|()| session.commit("cannot commit the switch"));
+    if let Err(error) = committed {
         let _ = session.rollback();
         return Err(error);
     }
@@ -62,7 +65,11 @@ fn switch(run: &Run, session: &mut Session, reached: &dyn Fn(PublishStep)) -> Re
     let mut published = Published::default();
     let mut loaded = Vec::with_capacity(run.stagings.len());
     for (place, staging) in run.stagings.iter().enumerate() {
+        session.refuse_interrupted()?;
         let staged = staging.count(session)?;
+        if staging.plan.mode != WriteMode::Append {
+            ledger.mark_gone(session, &staging.plan.name.sql)?;
+        }
         published.rows.push(fill(run, session, staging, staged)?);
         loaded.push(staged);
         if place == 0 {
@@ -122,7 +129,28 @@ fn fill(run: &Run, session: &mut Session, staging: &Staging, staged: u64) -> Res
         }
         _ => {}
     }
+    session.refuse_interrupted()?;
+    let before = counted(session, staging, quirks.counts_targets)?;
     copy(session, staging, staged)?;
+    let after = counted(session, staging, quirks.counts_targets)?;
+    if before
+        .zip(after)
+        .is_some_and(|(before, after)| after != before + staged)
+    {
+        return Err(Error::Refused {
+            doing: format!("cannot add the rows to {}", target.sql),
+            message: format!(
+                "{staged} rows are staged, and it went from {} to {} rows",
+                before.unwrap_or_default(),
+                after.unwrap_or_default()
+            ),
+            hint: Some(
+                "a trigger of the table, or ON CONFLICT in its constraints, leaves rows out or puts them in \
+                 the place of others: mend or leave out those rows, or load into another table"
+                    .to_owned(),
+            ),
+        });
+    }
     if quirks.transactional_ddl {
         staging.remove(session)?;
     }
@@ -133,6 +161,18 @@ fn fill(run: &Run, session: &mut Session, staging: &Staging, staged: u64) -> Res
             session.number(&doing, &format!("SELECT count(*) FROM {}", target.sql))
         }
         _ => Ok(Some(staged)),
+    }
+}
+
+/// The rows of a target, where they are to be counted.
+fn counted(session: &mut Session, staging: &Staging, is_wanted: bool) -> Result<Option<u64>> {
+    let target = &staging.plan.name.sql;
+    match is_wanted {
+        false => Ok(None),
+        true => session.number(
+            &format!("cannot count the rows of {target}"),
+            &format!("SELECT count(*) FROM {target}"),
+        ),
     }
 }
 

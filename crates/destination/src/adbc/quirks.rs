@@ -58,6 +58,11 @@ pub struct Quirks {
     pub hold_row: &'static str,
     /// Counting all rows of a table costs next to nothing.
     pub counts_quickly: bool,
+    /// Names that differ only in case are one name.
+    pub folds_names: bool,
+    /// Rows that a target takes are counted before and after: its own rules may leave some out, or put
+    /// them in the place of others, without a word.
+    pub counts_targets: bool,
     /// Bytes of a name at most; what is longer would be cut off without an error.
     pub name_bytes_max: Option<usize>,
     /// What makes transactions that number their runs wait for each other, behind the table's name.
@@ -83,6 +88,8 @@ const DUCKDB: Quirks = Quirks {
     run_lock: RunLock::DatabaseFile,
     hold_row: "",
     counts_quickly: true,
+    folds_names: true,
+    counts_targets: false,
     name_bytes_max: None,
     lock_table: None,
     unit_bytes: 128 << 20,
@@ -102,6 +109,8 @@ const SQLITE: Quirks = Quirks {
     run_lock: RunLock::LockFile,
     hold_row: "",
     counts_quickly: false,
+    folds_names: true,
+    counts_targets: true,
     name_bytes_max: None,
     lock_table: None,
     unit_bytes: 64 << 20,
@@ -126,6 +135,8 @@ const POSTGRES: Quirks = Quirks {
     run_lock: RunLock::Advisory,
     hold_row: " FOR SHARE",
     counts_quickly: false,
+    folds_names: false,
+    counts_targets: false,
     name_bytes_max: Some(63),
     lock_table: Some("IN SHARE ROW EXCLUSIVE MODE"),
     unit_bytes: 64 << 20,
@@ -150,6 +161,8 @@ const OTHER: Quirks = Quirks {
     run_lock: RunLock::LedgerOnly,
     hold_row: "",
     counts_quickly: false,
+    folds_names: false,
+    counts_targets: false,
     name_bytes_max: None,
     lock_table: None,
     unit_bytes: 64 << 20,

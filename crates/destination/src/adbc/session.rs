@@ -147,6 +147,14 @@ impl Session {
         Ok(statement)
     }
 
+    /// Refuses to go on where it was asked to end.
+    pub fn refuse_interrupted(&self) -> Result<()> {
+        match self.interrupt.is_raised() {
+            true => Err(Error::Interrupted),
+            false => Ok(()),
+        }
+    }
+
     /// Whether it was asked to end.
     pub fn is_interrupted(&self) -> bool {
         self.interrupt.is_raised()

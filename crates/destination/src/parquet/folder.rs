@@ -47,6 +47,7 @@ impl ParquetFolder {
             ],
             partitions: true,
             user_sql: false,
+            folds_names: false,
             unit_bytes: UNIT_BYTES,
             batch_rows: 1024,
             stream_buffer_bytes: (options.row_group_bytes_max + options.partition_buffer_bytes) as u64,

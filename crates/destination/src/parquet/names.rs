@@ -109,6 +109,47 @@ pub(super) fn is_too_long(folder: &str) -> bool {
     folder.len() > NAME_BYTES_MAX
 }
 
+/// How a folder `column=value` is written here, where that is another way than its own: a value that can
+/// be written in two ways would have two folders.
+pub(super) fn written_here(folder: &str, is_integer: bool) -> Option<String> {
+    let (column, value) = folder.split_once('=')?;
+    let value = match value {
+        NULL_PARTITION => None,
+        value => Some(decoded(value)),
+    };
+    let value = match (&value, is_integer) {
+        (Some(text), true) => match text.trim().parse::<i64>() {
+            Ok(number) => Some(number.to_string()),
+            Err(_) => value,
+        },
+        _ => value,
+    };
+    let mut here = String::new();
+    push_partition(&mut here, column, value.as_deref());
+    (here != folder).then_some(here)
+}
+
+/// A text with its `%XX` taken back.
+fn decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = text.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                at += 3;
+            }
+            None => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// The column that a folder `column=value` is of.
 pub(super) fn partition_column(folder: &str) -> Option<&str> {
     folder.split_once('=').map(|(column, _)| column)
@@ -117,6 +158,26 @@ pub(super) fn partition_column(folder: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_has_one_folder() {
+        for (folder, is_integer, here) in [
+            ("p=ü", false, None),
+            ("p=%C3%BC", false, Some("p=ü")),
+            ("p=a b", false, Some("p=a%20b")),
+            ("p=a%20b", false, None),
+            ("m=01", true, Some("m=1")),
+            ("m=01", false, None),
+            ("m=-1", true, None),
+            ("m=__HIVE_DEFAULT_PARTITION__", true, None),
+        ] {
+            assert_eq!(
+                written_here(folder, is_integer).as_deref(),
+                here,
+                "{folder}"
+            );
+        }
+    }
 
     fn partition(value: Option<&str>) -> String {
         let mut out = String::new();

@@ -129,6 +129,7 @@ fn build(run: &Run, target: &RunTarget) -> Result<Step> {
     }
     refuse_rows(&target.plan, table.as_ref())?;
     check_columns(target, table.as_ref())?;
+    refuse_other_spellings(target, table.as_ref())?;
     let stays = |file: &TableFile| match target.plan.mode {
         // A file without rows only told of the columns.
         _ if file.rows == 0 => false,
@@ -191,6 +192,42 @@ fn build(run: &Run, target: &RunTarget) -> Result<Step> {
         partitions: written,
         notes: table.map(|table| table.notes).unwrap_or_default(),
     }))
+}
+
+/// Partitions are told apart by their folders' names: one that is written in another way than here would
+/// stay beside the one that takes its place.
+fn refuse_other_spellings(target: &RunTarget, table: Option<&Table>) -> Result<()> {
+    if target.plan.mode != WriteMode::ReplacePartitions {
+        return Ok(());
+    }
+    let is_integer = |folder: &str| {
+        let column = names::partition_column(folder);
+        let plans = target.plan.columns.iter();
+        let mut own = plans.filter(|plan| Some(plan.name.as_str()) == column);
+        own.any(|plan| {
+            use crate::column_type::ColumnType::{Int16, Int32, Int64};
+            matches!(plan.column_type, Int16 | Int32 | Int64)
+        })
+    };
+    for file in table.iter().flat_map(|table| &table.files) {
+        for folder in file
+            .partition
+            .split('/')
+            .filter(|folder| !folder.is_empty())
+        {
+            if let Some(here) = names::written_here(folder, is_integer(folder)) {
+                return Err(Error::Unsuitable {
+                    what: format!(
+                        "table {} has the partition folder {folder:?}, which would be {here:?} here: old and \
+                         new rows of one value could stand side by side",
+                        target.plan.name.sql
+                    ),
+                    hint: "give the folder that name, or replace the whole table".to_owned(),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The table may have got other columns while the run was loading.

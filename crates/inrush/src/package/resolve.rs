@@ -166,6 +166,10 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
             &mut connection.url,
         );
         for (option, value) in &mut connection.options {
+            if value.contains("${env:") {
+                let written = &mut connection.options_written;
+                written.insert(option.clone(), value.clone());
+            }
             let path = format!("connections.{name}.options.{option}");
             visit(&path, Kind::Files, value);
         }

@@ -54,6 +54,10 @@ pub struct Connection {
         serialize_with = "options_without_secrets"
     )]
     pub options: BTreeMap<String, String>,
+    /// Those that a variable of the environment stands in, as they are written: what is written again
+    /// has no secret in it.
+    #[serde(skip)]
+    pub options_written: BTreeMap<String, String>,
     /// Where it is reached in this run, where that is elsewhere: the socket of an embedded
     /// server. It is no part of what the package says.
     #[serde(skip)]
@@ -66,6 +70,7 @@ impl Connection {
         Connection {
             url: url.to_owned(),
             options: BTreeMap::new(),
+            options_written: BTreeMap::new(),
             reached_at: None,
         }
     }
@@ -124,18 +129,26 @@ fn options_shown(options: &BTreeMap<String, String>) -> BTreeMap<&str, String> {
 
 /// Whether the name of an option says that its value is a secret.
 pub fn names_secret(key: &str) -> bool {
-    let key = key.to_lowercase();
-    [
+    const PARTS: [&str; 14] = [
         "password",
         "passwd",
+        "passphrase",
         "secret",
         "token",
         "credential",
         "private_key",
         "api_key",
-    ]
-    .iter()
-    .any(|word| key.contains(word))
+        "apikey",
+        "access_key",
+        "account_key",
+        "authorization",
+        "bearer",
+        "call_header",
+    ];
+    const WORDS: [&str; 4] = ["pwd", "pat", "sas", "pass"];
+    let key = key.to_lowercase();
+    let mut words = key.split(|c: char| !c.is_ascii_alphanumeric());
+    PARTS.iter().any(|part| key.contains(part)) || words.any(|word| WORDS.contains(&word))
 }
 
 fn options_without_secrets<S: Serializer>(

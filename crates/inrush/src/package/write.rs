@@ -63,7 +63,9 @@ impl Package {
                 );
             }
             setting(&mut out, "url", &text(&url));
-            options(&mut out, &connection.options);
+            let mut told = connection.options.clone();
+            told.extend(connection.options_written.clone());
+            options(&mut out, &told);
         }
         run(&mut out, &self.run);
         let none = Comments::default();
@@ -76,7 +78,9 @@ impl Package {
 
 /// Options of a connection, without secrets.
 fn options(out: &mut String, options: &BTreeMap<String, String>) {
-    let (secret, told): (Vec<_>, Vec<_>) = options.iter().partition(|(name, _)| names_secret(name));
+    let (secret, told): (Vec<_>, Vec<_>) = options
+        .iter()
+        .partition(|(name, value)| names_secret(name) && !value.contains("${env:"));
     for (name, _) in secret {
         let name: String = name.chars().filter(|c| !c.is_control()).collect();
         out.push_str(&format!(

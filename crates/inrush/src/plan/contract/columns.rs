@@ -1,6 +1,6 @@
 //! The columns of a flow, resolved by the destination's types.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_destination::{ColumnPlan, Destination, ResolvedType, TargetColumn, TargetFacts};
 
@@ -41,15 +41,28 @@ pub fn resolve(
     // Wide tables have few types, and many columns.
     let mut types: BTreeMap<&str, ResolvedType> = BTreeMap::new();
     let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
+    let mut folded: BTreeSet<String> = BTreeSet::new();
     let by_name: BTreeMap<&str, &TargetColumn> = facts
         .iter()
         .flat_map(|facts| &facts.columns)
         .map(|column| (column.name.as_str(), column))
         .collect();
     for Assigned { detail, source } in &assignment.columns {
-        if seen.insert(&detail.name, ()).is_some() {
+        let is_twice = match destination.abilities().folds_names {
+            true => !folded.insert(detail.name.to_lowercase()),
+            false => false,
+        };
+        if seen.insert(&detail.name, ()).is_some() || is_twice {
             return Err(known.mismatch(
-                format!("the files have the column `{}` twice", detail.name),
+                format!(
+                    "the files have the column `{}` twice{}",
+                    detail.name,
+                    if is_twice {
+                        ", in two spellings that are one name here"
+                    } else {
+                        ""
+                    }
+                ),
                 "each column of the target can be filled once",
             ));
         }

@@ -114,7 +114,8 @@ pub async fn build(
     for flow in &package.flows {
         let name = flow.parsed_table()?;
         let target = destination.target_name(name.schema.as_deref(), &name.name)?;
-        if names.iter().any(|known| known.sql == target.sql) {
+        let folded = |name: &TargetName| folded(&abilities, &name.sql);
+        if names.iter().any(|known| folded(known) == folded(&target)) {
             return Err(PlanError::Target {
                 target: target.sql,
                 what: "is the target of two flows".to_owned(),
@@ -123,7 +124,8 @@ pub async fn build(
         }
         names.push(target);
     }
-    let targets: Vec<String> = names.iter().map(|name| name.sql.clone()).collect();
+    let targets = names.iter().map(|name| folded(&abilities, &name.sql));
+    let targets: Vec<String> = targets.collect();
     let run_key = identity::run_key(&package.name, &targets);
     let mut notes = Vec::new();
     let mut flows = Vec::new();
@@ -182,6 +184,14 @@ pub async fn build(
     };
     plan.plan_hash = identity::digest(plan.steps().iter().map(String::as_str));
     Ok(plan)
+}
+
+/// A name as it is compared: where case does not tell names apart, in lower case.
+fn folded(abilities: &Abilities, name: &str) -> String {
+    match abilities.folds_names {
+        true => name.to_lowercase(),
+        false => name.to_owned(),
+    }
 }
 
 fn memory(
