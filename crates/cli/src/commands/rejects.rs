@@ -109,6 +109,7 @@ fn replay(arguments: &ReplayArguments, surroundings: &Surroundings) -> Result<u8
         return Ok(0);
     };
     let mut package = replay.package;
+    package.fill_options(&credentials::variable)?;
     for (name, url) in &arguments.connection {
         let url = package_file::from_here(url);
         package.connect(name, &url, &credentials::variable)?;

@@ -97,6 +97,33 @@ impl Package {
     }
 }
 
+impl Package {
+    /// Puts variables of the environment into the options of a package that is resolved already: what a
+    /// run writes of its package has their names in place of their values.
+    pub fn fill_options(&mut self, environment: Environment<'_>) -> Result<(), PackageError> {
+        let mut faults = Vec::new();
+        for (name, connection) in &mut self.connections {
+            for (option, value) in &mut connection.options {
+                if !value.contains("${env:") {
+                    continue;
+                }
+                let path = format!("connections.{name}.options.{option}");
+                match expand(value, Kind::Files, &self.parameters, environment, &path) {
+                    Ok(expanded) => {
+                        let written = &mut connection.options_written;
+                        written.insert(option.clone(), std::mem::replace(value, expanded));
+                    }
+                    Err(kind) => faults.push(PackageFault {
+                        place: Place::of_argument(&path),
+                        kind,
+                    }),
+                }
+            }
+        }
+        PackageError::of(faults)
+    }
+}
+
 /// The text with every brace doubled, so that resolving gives it back as it is.
 pub fn escape_braces(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
