@@ -67,8 +67,8 @@ pub struct Quirks {
     pub name_bytes_max: Option<usize>,
     /// What makes transactions that number their runs wait for each other, behind the table's name.
     pub lock_table: Option<&'static str>,
-    /// Bytes of text that a unit should have at least: for DuckDB several ingests' worth, so that what the
-    /// last one leaves over does not count.
+    /// Bytes of text that a unit should have at least: for DuckDB some of its row groups, so that the last
+    /// one, which is not whole, does not count.
     pub unit_bytes: u64,
     /// Rows that the driver likes to have in a batch.
     pub batch_rows: u32,

@@ -53,8 +53,8 @@ impl FlowPlanner<'_> {
         )?;
         let facts = self.destination.target(self.name)?;
         if let Some((what, hint)) = facts.as_ref().and_then(|facts| facts.obstacle.clone()) {
-            return Err(PlanError::Target {
-                target: self.name.sql.clone(),
+            return Err(PlanError::Mismatch {
+                flow: name,
                 what,
                 hint,
             });
