@@ -51,7 +51,10 @@ pub fn flow(
         return refuse("routing = true", "leave it out");
     }
     if flow.bounds != Bounds::default() {
-        return refuse("`bounds`", "leave it out");
+        return refuse(
+            "`bounds`",
+            "leave it out: partitions by ranges of a key are kept for PostgreSQL",
+        );
     }
     if flow.triggers != TriggerPolicy::default() {
         return refuse("`triggers`", "leave it out");
