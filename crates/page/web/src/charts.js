@@ -1,7 +1,7 @@
 // The few kinds of charts that the page has, drawn by Observable Plot.
 
 import * as Plot from "@observablehq/plot";
-import { clock } from "./format.js";
+import { clock, moments } from "./format.js";
 
 const STYLE = { background: "transparent", fontSize: "12px", fontFamily: "inherit", overflow: "visible" };
 
@@ -13,10 +13,11 @@ function plot(options) {
   return svg;
 }
 
-const timeAxis = (width) => ({
+const timeAxis = (width, end_s) => ({
+  domain: [0, end_s],
   label: null,
   tickFormat: clock,
-  ticks: Math.max(3, Math.min(10, Math.floor(width / 90))),
+  ticks: moments(end_s, Math.max(3, Math.min(12, Math.floor(width / 85)))),
 });
 
 /** Whole ticks that are not closer than people can read. */
@@ -92,7 +93,7 @@ export function stackedAreas({ width, height, at, layers, label, format, tick, l
     marginRight: 14,
     marginTop: 22,
     marginBottom: 26,
-    x: { domain: [0, at[bins]], ...timeAxis(width) },
+    x: timeAxis(width, at[bins]),
     y: { domain: [0, highest * 1.04], label, tickFormat: tick ?? format, grid: true, ticks: valueTicks(height) },
     marks,
   });
@@ -129,7 +130,7 @@ export function lines({ width, height, at, lines: all, label, format, tick, isPa
     marginRight: 14,
     marginTop: 22,
     marginBottom: 26,
-    x: { domain: [0, at[bins]], ...timeAxis(width) },
+    x: timeAxis(width, at[bins]),
     y: { domain: [0, highest * 1.08], label, tickFormat: tick ?? format, grid: true, ticks: valueTicks(height) },
     marks,
   });
@@ -137,8 +138,8 @@ export function lines({ width, height, at, lines: all, label, format, tick, isPa
 
 /** How high a lane may be, so that all of them stay on a screen or a sheet of paper. */
 export function laneHeight(lanes, isPaper) {
-  const most = isPaper ? 780 : 1100;
-  return Math.max(isPaper ? 6 : 10, Math.min(34, most / Math.max(1, lanes)));
+  const most = isPaper ? 760 : 1100;
+  return Math.max(isPaper ? 6 : 10, Math.min(lanes <= 4 ? 52 : 36, most / Math.max(1, lanes)));
 }
 
 /**
@@ -208,7 +209,7 @@ export function lanes({ width, at, lanes: all, kinds, end_s, isPaper }) {
     marginRight: 14,
     marginTop: 6,
     marginBottom: 28,
-    x: { domain: [0, end_s], ...timeAxis(width) },
+    x: timeAxis(width, end_s),
     y: { domain: [all.length, 0], axis: null },
     marks,
   });
@@ -218,8 +219,8 @@ export function lanes({ width, at, lanes: all, kinds, end_s, isPaper }) {
  * Bars to the right, one below the other, each made of parts: `bars` are `{ name, parts: [{ kind, value }] }`. `most` is the
  * end of the axis.
  */
-export function stackedBars({ width, bars, most, format, label, isPaper, barHeight = 26 }) {
-  const height = Math.max(isPaper ? 6 : 10, Math.min(barHeight, (isPaper ? 780 : 1100) / Math.max(1, bars.length)));
+export function stackedBars({ width, bars, most, format, label, isTime, isPaper, barHeight = 28 }) {
+  const height = Math.max(isPaper ? 6 : 10, Math.min(barHeight, (isPaper ? 600 : 760) / Math.max(1, bars.length)));
   const gap = height > 14 ? 0.12 : 0.08;
   const parts = [];
   bars.forEach((bar, index) => {
@@ -248,7 +249,7 @@ export function stackedBars({ width, bars, most, format, label, isPaper, barHeig
     marginRight: 18,
     marginTop: 4,
     marginBottom: 30,
-    x: { domain: [0, most], label, tickFormat: format, ticks: Math.max(2, Math.min(10, Math.floor(width / 110))) },
+    x: isTime ? timeAxis(width, most) : { domain: [0, most], label, tickFormat: format, ticks: Math.max(2, Math.min(10, Math.floor(width / 110))) },
     y: { domain: [bars.length, 0], axis: null },
     marks: [
       Plot.rect(parts, {
@@ -277,7 +278,7 @@ export function stackedBars({ width, bars, most, format, label, isPaper, barHeig
 }
 
 /** Bars upwards, side by side: `bars` are `{ value, fill, title }`; `line` is a value that they are compared with. */
-export function columns({ width, bars, format, label, line, xLabel }) {
+export function columns({ width, bars, label, line, xLabel }) {
   const room = (width - 70) / Math.max(1, bars.length);
   const inset = room > 6 ? 1 : room > 2.5 ? 0.4 : 0;
   const marks = [
@@ -311,7 +312,7 @@ export function columns({ width, bars, format, label, line, xLabel }) {
     marginTop: 22,
     marginBottom: 34,
     x: { domain: [0.5, bars.length + 0.5], label: xLabel, ticks: Math.min(bars.length, 10), tickFormat: (at) => (Number.isInteger(at) ? `${at}` : "") },
-    y: { domain: [0, highest * 1.06], label, tickFormat: format, grid: true, ticks: 4 },
+    y: { domain: [0, highest * 1.06], label, tickFormat: clock, grid: true, ticks: 4 },
     marks,
   });
 }

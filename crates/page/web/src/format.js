@@ -31,10 +31,24 @@ export function seconds(number) {
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
 }
 
-/** A point of time in a load, on the axis of a chart. */
+/** A point of time in a load: 7.5 s, 2 min, 2 min 30 s. */
 export function clock(number) {
-  if (number < 100) return `${Number(number.toFixed(1))} s`;
-  return seconds(number);
+  if (number < 100 || !Number.isInteger(Number(number.toFixed(2)))) return `${Number(number.toFixed(2))} s`;
+  const rounded = Math.round(number);
+  const minutes = Math.floor(rounded / 60);
+  const rest = rounded % 60 === 0 ? "" : ` ${rounded % 60} s`;
+  if (minutes < 60) return `${minutes} min${rest}`;
+  return `${Math.floor(minutes / 60)} h${minutes % 60 === 0 ? "" : ` ${minutes % 60} min`}${rest}`;
+}
+
+const STEPS_S = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400];
+
+/** Round points of time from 0 to an end, no more than `most`. */
+export function moments(end_s, most) {
+  const step = STEPS_S.find((each) => end_s / each <= most) ?? end_s / most;
+  const made = [];
+  for (let index = 0; index * step <= end_s * 1.0001; index += 1) made.push(Number((index * step).toFixed(3)));
+  return made;
 }
 
 /** 64 % */

@@ -18,7 +18,7 @@ function checks(report) {
   ];
   if (report.tables.length > 1) {
     const wrong = report.tables.filter((each) => !adds(each.account)).length;
-    made.push(check(wrong === 0, wrong === 0 ? "so does the account of each table" : `the account of ${counted(wrong, "table")} does not add up`));
+    made.push(check(wrong === 0, wrong === 0 ? "the account of each table adds up as well" : `the account of ${counted(wrong, "table")} does not add up`));
   }
   const counts = report.units.filter((unit) => unit.rows_counted !== null && unit.rows_counted !== undefined);
   if (counts.length > 0) {

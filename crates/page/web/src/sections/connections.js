@@ -59,7 +59,7 @@ export function connections(report) {
         title: "Where each connection's time went",
         says: `${counted(others.length, "connection")} without TCP (a socket on this machine, or a library): the loader's own timers tell. ${inWords(bars, kinds, load_s * bars.length)}`,
         legend: kinds,
-        draw: ({ width, isPaper }) => stackedBars({ width, isPaper, bars: drawnBars(bars, kinds), most: load_s, format: seconds, label: "seconds →" }),
+        draw: ({ width, isPaper }) => stackedBars({ width, isPaper, bars: drawnBars(bars, kinds), most: load_s, format: seconds, isTime: true }),
         numbers: () => barNumbers(bars, kinds),
       }),
     );
@@ -98,7 +98,7 @@ function* flow(measurements, all) {
     title: "What held each connection back, as TCP knows it",
     says: inWords(bars, FLOW_LIMITS, load_s * bars.length),
     legend: FLOW_LIMITS,
-    draw: ({ width, isPaper }) => stackedBars({ width, isPaper, bars: drawnBars(bars, FLOW_LIMITS), most: load_s, format: seconds, label: "seconds →" }),
+    draw: ({ width, isPaper }) => stackedBars({ width, isPaper, bars: drawnBars(bars, FLOW_LIMITS), most: load_s, format: seconds, isTime: true }),
     numbers: () => barNumbers(bars, FLOW_LIMITS),
   });
   if (measurements.steps > 1) {

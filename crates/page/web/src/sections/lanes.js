@@ -172,7 +172,7 @@ function withoutSeries(report) {
         report.phases.load_s,
       ),
       legend: kinds,
-      draw: ({ width, isPaper }) => stackedBars({ width, isPaper, bars, most: most_s, format: seconds, label: "seconds →" }),
+      draw: ({ width, isPaper }) => stackedBars({ width, isPaper, bars, most: most_s, format: seconds, isTime: true }),
       numbers: () => ({
         columns: [{ name: "Stream" }, { name: "Ended at", right: true }, { name: "Pieces", right: true }, ...kinds.map(({ name }) => ({ name, right: true }))],
         rows: all.map((one, index) => [

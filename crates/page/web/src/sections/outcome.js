@@ -6,12 +6,15 @@ const stagedUnits = (report) => (report.units ?? []).filter((unit) => unit.finis
 
 /** What a stopped run has in the database for the next one. */
 function kept(report) {
+  if (report.embedded && !report.embedded.data_folder) {
+    return "The embedded server and its data went with the command; with embedded:FOLDER they stay, and the same command goes on.";
+  }
   const units = stagedUnits(report);
   if (units.length === 0) return "No unit was committed; the same command begins anew.";
   const rows = sum(units.map((unit) => unit.account.rows_loaded));
   return (
     `Kept: ${units.length} of ${counted(report.units.length, "unit")}, ${counted(rows, "row")} in staging tables. ` +
-    "The same command goes on from there."
+    "The same command goes on from there; what came through a pipe has to be sent once more."
   );
 }
 
@@ -24,12 +27,13 @@ function straight(report) {
 }
 
 function mend(report) {
+  if (report.hint && report.exit_status !== 4) return [`${report.hint[0].toUpperCase()}${report.hint.slice(1)}.`];
   const show = `inrush rejects show ${report.run}`;
   switch (report.exit_status) {
     case 4:
       return [
         "More rows were rejected than the flow allows. Mend them in the files, or let the flow accept more " +
-          "(rejects, or --max-rejects), then give the same command again.",
+          "(`rejects` in the package, or --max-rejects), then give the same command again.",
         ["Why they were rejected stands below, and all of it in ", { code: show }, "."],
       ];
     case 5:

@@ -21,7 +21,7 @@ export function phases(report) {
       says: `${seconds(known.total_s)} in all: ${parts.map(({ kind, value }) => `${kind.name} ${seconds(value)} (${percent(value / known.total_s)})`).join(", ")}.`,
       legend: kinds,
       draw: ({ width, isPaper }) =>
-        stackedBars({ width, isPaper, bars: [{ name: "", parts }], most: known.total_s, format: seconds, label: "seconds →", barHeight: 40 }),
+        stackedBars({ width, isPaper, bars: [{ name: "", parts }], most: known.total_s, format: seconds, isTime: true, barHeight: 40 }),
       numbers: () => ({
         columns: [{ name: "Phase" }, { name: "What" }, { name: "Seconds", right: true }, { name: "Share", right: true }],
         rows: parts.map(({ kind, value }) => [kind.name, kind.what, seconds(value), percent(value / known.total_s)]),

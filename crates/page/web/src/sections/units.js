@@ -80,7 +80,6 @@ function chart(loaded, flows, colour, busy) {
       columns({
         width,
         bars: loaded.map((unit) => ({ value: busy(unit), fill: colour(unit.flow), title: `${unit.flow} ${unit.unit}: ${seconds(busy(unit))}` })),
-        format: seconds,
         label: "↑ stream time",
         xLabel: "units, in the order of the plan →",
         line: { name: `median ${seconds(middle)}`, value: middle },

@@ -46,7 +46,7 @@ function byStream(found) {
       ? `The largest cause is ${kindOf(first.cause).name} with ${percent(first.share)} of all; stream ${largestOf.name} has the most of it, ${seconds(largestOf.known[first.cause] ?? 0)}.`
       : "",
     legend: kinds,
-    draw: ({ width, isPaper }) => stackedBars({ width, isPaper, bars, most, format: seconds, label: "seconds →" }),
+    draw: ({ width, isPaper }) => stackedBars({ width, isPaper, bars, most, format: seconds, isTime: true }),
     numbers: () => ({
       columns: [{ name: "Stream" }, ...kinds.map(({ name }) => ({ name, right: true }))],
       rows: bars.map(({ name, parts }) => [name, ...parts.map(({ value }) => seconds(value))]),
