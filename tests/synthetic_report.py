@@ -22,7 +22,15 @@ PHASES = [
     "send_wait",
     "server_wait",
 ]
-MIX = {"read": 6, "decompress": 4, "scan": 8, "convert": 22, "encode": 9, "send_wait": 40, "server_wait": 8}
+MIX = {
+    "read": 6,
+    "decompress": 4,
+    "scan": 8,
+    "convert": 22,
+    "encode": 9,
+    "send_wait": 40,
+    "server_wait": 8,
+}
 STATES = ["cpu", "client", "wal", "data_file", "lock", "internal", "idle", "other"]
 CODES = {
     "syntax": ("l_quantity", "12,5", "not a number; likely the decimal separator is a comma"),
@@ -79,7 +87,10 @@ def _steps(chance: random.Random, step_us: int, ended_us: int, steps: int) -> di
 
 
 def _tcp(chance: random.Random, step_us: int, ended_us: int, steps: int) -> dict[str, Any]:
-    busy = [int(min(max(ended_us - index * step_us, 0), step_us) * chance.uniform(0.7, 0.9)) for index in range(steps)]
+    busy = [
+        int(min(max(ended_us - index * step_us, 0), step_us) * chance.uniform(0.7, 0.9))
+        for index in range(steps)
+    ]
     return {
         "busy_us": busy,
         "receiver_limited_us": [int(us * chance.uniform(0.3, 0.6)) for us in busy],
@@ -104,7 +115,9 @@ def _stream(wish: Wish, chance: random.Random, number: int) -> dict[str, Any]:
     phases = _steps(chance, step_us, ended_us, wish.steps)
     if wish.has_tail and number == wish.streams:
         # The lesson of 2009's figure 14: its source is slow, and it never waits to send.
-        phases["read"] = [read + wait for read, wait in zip(phases["read"], phases["send_wait"], strict=True)]
+        phases["read"] = [
+            read + wait for read, wait in zip(phases["read"], phases["send_wait"], strict=True)
+        ]
         phases["send_wait"] = [0] * wish.steps
     text = [int(us * chance.uniform(180, 260)) for us in phases["convert"]]
     samples = [
@@ -120,7 +133,10 @@ def _stream(wish: Wish, chance: random.Random, number: int) -> dict[str, Any]:
         "rows": [size // 120 for size in text],
         "text_bytes": text,
         "sent_bytes": [size * 9 // 10 for size in text],
-        "cpu_us": [sum(parts) for parts in zip(*(phases[name] for name in ("scan", "convert", "encode")), strict=True)],
+        "cpu_us": [
+            sum(parts)
+            for parts in zip(*(phases[name] for name in ("scan", "convert", "encode")), strict=True)
+        ],
         "cpu_wait_us": [us // 20 for us in phases["convert"]],
         "backend": {
             "process_id": 4000 + number,
@@ -189,7 +205,9 @@ def _measurements(wish: Wish, chance: random.Random, names: list[str]) -> dict[s
             "disk_read_bytes": [int(chance.uniform(0.8, 1.1) * part) for part in size],
             "disk_written_bytes": [int(chance.uniform(0.6, 1.3) * part) for part in size],
             "disk_busy_ms": [int(wish.step_ms * chance.uniform(0.2, 0.7)) for _ in steps],
-            "loader_memory_bytes": [min(20_000_000 + index * 900_000, 96_000_000) for index in steps],
+            "loader_memory_bytes": [
+                min(20_000_000 + index * 900_000, 96_000_000) for index in steps
+            ],
         },
     }
 
@@ -203,7 +221,9 @@ def _verdict(wish: Wish, measurements: dict[str, Any]) -> dict[str, Any]:
         causes = {
             "source_read": seconds.get("read", 0),
             "decompression": seconds.get("decompress", 0),
-            "client_cpu": sum(seconds.get(name, 0) for name in ("scan", "convert", "verify", "encode")),
+            "client_cpu": sum(
+                seconds.get(name, 0) for name in ("scan", "convert", "verify", "encode")
+            ),
             "destination_cpu": seconds.get("send_wait", 0) * 0.7,
             "destination_disk": seconds.get("send_wait", 0) * 0.3 + seconds.get("server_wait", 0),
             "coordination": load_s - stream["ended_s"],
@@ -225,12 +245,18 @@ def _verdict(wish: Wish, measurements: dict[str, Any]) -> dict[str, Any]:
                 "cause": cause,
                 "share": part / whole,
                 "seconds": part,
-                "evidence": [f"{part:.1f} s of stream time", "the backends were on a CPU in 64 of 81 samples"],
+                "evidence": [
+                    f"{part:.1f} s of stream time",
+                    "the backends were on a CPU in 64 of 81 samples",
+                ],
             }
             for cause, part in ordered
         ],
         "streams": per_stream,
-        "advice": {"change": "cut the slow files into more parts, or read them from another disk", "gain_s": load_s * 0.3},
+        "advice": {
+            "change": "cut the slow files into more parts, or read them from another disk",
+            "gain_s": load_s * 0.3,
+        },
     }
 
 
@@ -295,13 +321,22 @@ def report(wish: Wish) -> dict[str, Any]:
                 "account": account,
                 "stored_bytes": account["bytes_read"],
                 "partitions": [
-                    {"name": f"{name}_p{number}", "lower": str(number * 1000), "upper": str((number + 1) * 1000)}
+                    {
+                        "name": f"{name}_p{number}",
+                        "lower": str(number * 1000),
+                        "upper": str((number + 1) * 1000),
+                    }
                     for number in range(len(own))
                 ],
             }
         )
     load_s = wish.steps * wish.step_ms / 1000
-    status = {"loaded": 3 if wish.rejects else 0, "failed": 1, "interrupted": 130, "already_loaded": 0}[wish.outcome]
+    status = {
+        "loaded": 3 if wish.rejects else 0,
+        "failed": 1,
+        "interrupted": 130,
+        "already_loaded": 0,
+    }[wish.outcome]
     made: dict[str, Any] = {
         "report_version": 1,
         "inrush_version": "0.1.0",
@@ -315,12 +350,23 @@ def report(wish: Wish) -> dict[str, Any]:
         "resumed": False,
         "started_at": "2026-11-22T07:10:14.957737707Z",
         "finished_at": "2026-11-22T07:10:35.276960409Z",
-        "phases": {"plan_s": 0.31, "load_s": load_s, "switch_s": 0.42, "analyze_s": 1.7, "total_s": load_s + 2.51},
+        "phases": {
+            "plan_s": 0.31,
+            "load_s": load_s,
+            "switch_s": 0.42,
+            "analyze_s": 1.7,
+            "total_s": load_s + 2.51,
+        },
         "account": _sum([table["account"] for table in tables]),
         "tables": tables,
         "units": units,
         "streams": [
-            {"stream": number + 1, "pieces": wish.units // wish.streams, "meter": units[0]["meter"], "ended_s": load_s}
+            {
+                "stream": number + 1,
+                "pieces": wish.units // wish.streams,
+                "meter": units[0]["meter"],
+                "ended_s": load_s,
+            }
             for number in range(wish.streams)
         ],
         "rejects": _rejects(wish),
@@ -328,7 +374,12 @@ def report(wish: Wish) -> dict[str, Any]:
         "destination": "postgresql://etl@dw/tpch",
         "server": {
             "version": "18.4",
-            "settings": [["fsync", "on"], ["max_wal_size", "1GB"], ["shared_buffers", "128MB"], ["wal_level", "minimal"]],
+            "settings": [
+                ["fsync", "on"],
+                ["max_wal_size", "1GB"],
+                ["shared_buffers", "128MB"],
+                ["wal_level", "minimal"],
+            ],
         },
         "machine": {
             "cores": wish.streams * 2,

@@ -191,7 +191,10 @@ mod tests {
             assert_eq!(find(path.to_str()), Some(old.clone()));
         }
         for (run, part) in [
-            (Some("20260103T000000Z-a-3"), "a-3 is neither a run's folder"),
+            (
+                Some("20260103T000000Z-a-3"),
+                "a-3 is neither a run's folder",
+            ),
             (runs.to_str(), "runs is neither a run's folder"),
         ] {
             let error = KeptReport::find(&runs, run).expect_err("it is none");
@@ -210,7 +213,10 @@ mod tests {
             ("[]", "it has no `report_version`"),
             ("{\"run\": \"x\"}", "it has no `report_version`"),
             ("{\"report_version\": 1}", "missing field"),
-            ("{\"report_version\": 99}", "version 99 of the report's form"),
+            (
+                "{\"report_version\": 99}",
+                "version 99 of the report's form",
+            ),
         ] {
             let path = written(folder.path(), "report.json", text);
             let error = KeptReport::read(&path).expect_err(text);

@@ -36,7 +36,7 @@ function show(report) {
   document.body.append(
     h("a", { class: "skip", href: "#report" }, "To the report"),
     h(
-      "div",
+      "header",
       { class: "top" },
       h("p", { class: "brand" }, "Inrush"),
       themeChoice(),

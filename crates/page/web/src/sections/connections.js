@@ -5,7 +5,7 @@ import { lanes, stackedBars } from "../charts.js";
 import { h, section, table } from "../dom.js";
 import { figure } from "../figure.js";
 import { bytes, counted, median, percent, seconds, sum } from "../format.js";
-import { FLOW_LIMITS, PIPELINE, STATES } from "../palette.js";
+import { FLOW_LIMITS, IDLE, PIPELINE, STATES } from "../palette.js";
 import { edges, factorFor, together } from "../series.js";
 
 /** Microseconds of each limit by step. */
@@ -107,7 +107,7 @@ function* flow(measurements, all) {
       id: "flow-over-time",
       title: "The same, over time",
       says: "Each lane is a connection; what is blank is time in which it had nothing to send.",
-      legend: FLOW_LIMITS.slice(0, 3),
+      legend: [...FLOW_LIMITS.slice(0, 3), ...(all.some(({ ended_s }) => ended_s < load_s * 0.995) ? [IDLE] : [])],
       draw: ({ width, isPaper }) => {
         const factor = factorFor(measurements.steps, Math.min(width / 2, Math.max(80, 9000 / all.length)));
         const at = edges(measurements, factor);
@@ -119,7 +119,7 @@ function* flow(measurements, all) {
           kinds: FLOW_LIMITS.slice(0, 3),
           lanes: found.map(({ stream, limits: known }) => ({
             name: `${stream.stream}`,
-            end_s: load_s,
+            end_s: stream.ended_s,
             note: `stream ${stream.stream}: ${bytes(median(stream.tcp.delivery_rate))}/s acknowledged`,
             shares: Object.fromEntries(
               Object.entries(known).map(([id, us]) => [

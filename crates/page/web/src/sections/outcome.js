@@ -105,7 +105,7 @@ export function figures(report) {
     ["text", bytes(account.bytes_read)],
   ];
   if (report.outcome === "already_loaded") return made;
-  made.push(["seconds in all", seconds(phases.total_s)]);
+  made.push(["from command to end", seconds(phases.total_s)]);
   if (phases.load_s > 0 && account.rows_loaded > 0) {
     made.push(
       ["rows/s while loading", count(per_s(account.rows_loaded))],

@@ -30,7 +30,7 @@ export function units(report) {
   const loaded = all.filter((unit) => !unit.kept && busy(unit) > 0);
   const list = () =>
     table(
-      "Load units",
+      "All load units",
       [
         { name: "Unit" },
         { name: "Files", grow: true },
