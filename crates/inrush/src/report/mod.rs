@@ -10,6 +10,6 @@ mod types;
 
 pub use folder::{PACKAGE_FILE, PAGE_FILE, REPORT_FILE, RunFolder, write_whole};
 pub use kept::{KeptReport, KeptReportError};
-pub use machine::{MachineReport, machine, memory_peak_bytes};
+pub use machine::{MachineReport, loader_cpu_s, machine, memory_peak_bytes};
 pub use rejects::{REASONS_SUFFIX, ROWS_SUFFIX, RejectFile, reject_file_name};
 pub use types::*;
