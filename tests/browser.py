@@ -1,4 +1,4 @@
-"""Looks at reports' pages in headless Chromium, by the script beside this file's folder `browser`."""
+"""Looks at reports' pages in headless Chromium, by the script in the folder `browser`."""
 
 from __future__ import annotations
 

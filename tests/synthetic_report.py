@@ -1,7 +1,8 @@
-"""Reports as a run could have left them, made of seeds: what the report's page is tried with where no run is that large.
+"""Reports as a run could have left them, made of seeds, for pages of runs that no test can afford.
 
-Their form is that of `RunReport` (crates/inrush/src/report/types.rs) and of `Measurements` and `Verdict`
-(crates/verdict). Sums hold: an account is that of its units, a stream's phases fit into its steps.
+Their form is that of `RunReport` (crates/inrush/src/report/types.rs), and of `Measurements` and
+`Verdict` (crates/verdict). Sums hold: an account is that of its units, and a stream's phases fit into
+its steps.
 """
 
 from __future__ import annotations
@@ -10,18 +11,6 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-PHASES = [
-    "read",
-    "decompress",
-    "scan",
-    "convert",
-    "verify",
-    "encode",
-    "feed_wait",
-    "pace_wait",
-    "send_wait",
-    "server_wait",
-]
 MIX = {
     "read": 6,
     "decompress": 4,
@@ -31,13 +20,16 @@ MIX = {
     "send_wait": 40,
     "server_wait": 8,
 }
-STATES = ["cpu", "client", "wal", "data_file", "lock", "internal", "idle", "other"]
 CODES = {
     "syntax": ("l_quantity", "12,5", "not a number; likely the decimal separator is a comma"),
-    "out_of_range": ("l_extendedprice", "99999999999.99", "11 digits stand before the point, and numeric(12,2) holds 10"),
-    "duplicate_key": (None, None, "the key (l_orderkey, l_linenumber)=(7, 1) stands in a row before it"),
-    "null_not_allowed": ("l_shipdate", "", "an empty unquoted field means NULL in this format, and the column allows none"),
-}  # fmt: skip
+    "out_of_range": (
+        "l_tax",
+        "99999.99",
+        "5 digits stand before the point, and the column holds 4",
+    ),
+    "duplicate_key": (None, None, "the key (l_orderkey)=(7) stands in a row before it"),
+    "null_not_allowed": ("l_shipdate", "", "an empty field means NULL, and the column allows none"),
+}
 
 
 @dataclass(frozen=True)
@@ -172,13 +164,13 @@ def _measurements(wish: Wish, chance: random.Random, names: list[str]) -> dict[s
             "read_us": [step_us // 20] * wish.steps,
             "decompress_us": [step_us // 2] * wish.steps,
             "scan_us": [step_us // 10] * wish.steps,
-            "wait_us": [step_us // 5] * wish.steps,
         }
     ]
     return {
         "step_ms": wish.step_ms,
         "steps": wish.steps,
         "load_s": max(stream["ended_s"] for stream in streams),
+        "metering_cpu_s": 0.08,
         "streams": streams,
         **({"feeds": feeds} if wish.has_feed else {}),
         "tables": [
@@ -234,9 +226,9 @@ def _verdict(wish: Wish, measurements: dict[str, Any]) -> dict[str, Any]:
             totals[cause] = totals.get(cause, 0) + part
     whole = sum(totals.values())
     ordered = sorted(totals.items(), key=lambda item: -item[1])
-    line = "The backends' CPU limited this run: give the server more cores, or load with fewer indexes; up to 3.1 s less"
+    line = "The backends' CPU limited this run: give the server more cores; up to 3.1 s less"
     if wish.has_tail:
-        line = f"A long tail limited this run: stream {wish.streams} read its files slowly while the others had nothing left"
+        line = f"A long tail limited this run: stream {wish.streams} read its files slowly"
     return {
         "line": line,
         "is_decided": True,
@@ -303,13 +295,23 @@ def report(wish: Wish) -> dict[str, Any]:
                 "account": _account(rows, rejected, 0, rows * 124),
                 "rows_counted": rows - rejected,
                 "meter": {
-                    "read_ns": busy // 20, "decompress_ns": 0, "scan_ns": busy // 12, "convert_ns": busy // 4,
-                    "verify_ns": 0, "encode_ns": busy // 10, "send_wait_ns": busy // 3, "verify_wait_ns": 0,
-                    "server_wait_ns": busy // 9, "busy_ns": busy, "stored_bytes": rows * 124,
-                    "text_bytes": rows * 124, "sent_bytes": rows * 110, "rows": rows - rejected,
+                    "read_ns": busy // 20,
+                    "decompress_ns": 0,
+                    "scan_ns": busy // 12,
+                    "convert_ns": busy // 4,
+                    "verify_ns": 0,
+                    "encode_ns": busy // 10,
+                    "send_wait_ns": busy // 3,
+                    "verify_wait_ns": 0,
+                    "server_wait_ns": busy // 9,
+                    "busy_ns": busy,
+                    "stored_bytes": rows * 124,
+                    "text_bytes": rows * 124,
+                    "sent_bytes": rows * 110,
+                    "rows": rows - rejected,
                 },
             }
-        )  # fmt: skip
+        )
     tables = []
     for name in names:
         own = [unit["account"] for unit in units if unit["flow"] == name]

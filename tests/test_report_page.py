@@ -33,9 +33,9 @@ def count(number: int) -> str:
 
 
 def size(number: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 999.95:
-            break
+    unit, *larger = ("B", "kB", "MB", "GB")
+    while number >= 999.95:
+        unit, *larger = larger
         number /= 1000
     return f"{number:,.0f} B" if unit == "B" else f"{rounded(number, 1)} {unit}"
 
@@ -127,6 +127,7 @@ PHASES = {
     "feed_wait": "wait for a file's reader",
     "pace_wait": "wait for the pace",
     "send_wait": "wait to send",
+    "verify_wait": "wait for the server's sums",
     "server_wait": "wait for the server",
 }
 
@@ -395,7 +396,7 @@ def test_a_large_report_stays_usable(inrush: Inrush) -> None:
 
 
 def hostile(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a value with other texts in it, names of fields and what must stay a word left as they are."""
+    """Return a value with other texts in it; names of fields, and fixed words, stay."""
     if isinstance(value, dict):
         fixed = ("outcome", "cause", "code", "state", "phase", "started_at", "finished_at")
         return {name: one if name in fixed else hostile(one, change) for name, one in value.items()}
@@ -422,10 +423,8 @@ def test_whatever_stands_in_a_report_is_text(inrush: Inrush, number: int) -> Non
     given["verdict"]["streams"] = calm["verdict"]["streams"]
     page = made(inrush, "wild", given)
     seen = look(page, "screen,phone")
-    assert (
-        seen["page"]["title"].split()
-        == f"Inrush: {given['package']}, {given['run']}".replace("\x00", "\ufffd").split()
-    )
+    title = f"Inrush: {given['package']}, {given['run']}"
+    assert seen["page"]["title"].split() == title.split()
     assert seen["page"]["rejects"]
     calm_seen = look(made(inrush, "calm", calm), "screen")
     assert seen["page"]["sections"] == calm_seen["page"]["sections"]

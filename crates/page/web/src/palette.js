@@ -18,17 +18,13 @@ export const PHASES = [
   hatched("feed_wait", "wait for a file's reader", "waiting for a range of a file that one thread reads for all", 45),
   hatched("pace_wait", "wait for the pace", "held back by a rate that was asked for, or by replicas", 0),
   hatched("send_wait", "wait to send", "waiting until the connection took a block, and for the answer to a COPY", 135),
+  hatched("verify_wait", "wait for the server's sums", "waiting until the server had summed up what is verified", 0),
   hatched("server_wait", "wait for the server", "making tables, counting, indexes, COMMIT", 90),
   plain("between", "between phases", "what is left of the time until the stream ended"),
 ];
 
 /** What a thread does that reads a file for several streams. */
-export const FEED_PHASES = [
-  PHASES[0],
-  PHASES[1],
-  PHASES[2],
-  hatched("taker_wait", "wait for a stream", "waiting until a stream took a range", 135),
-];
+export const FEED_PHASES = PHASES.slice(0, 3);
 
 /** What limits a connection, as the sender's side of TCP knows it. */
 export const FLOW_LIMITS = [
@@ -44,7 +40,7 @@ export const PIPELINE = [
   plain("work", "the loader's own work", "scanning, converting, summing up, encoding"),
   hatched("pace_wait", "the pace", "a rate or replicas that were asked for", 0),
   hatched("send_wait", "sending", "waiting until the connection took a block", 135),
-  hatched("server_wait", "the server's other work", "tables, counts, indexes, COMMIT", 90),
+  hatched("server_wait", "the server's other work", "tables, counts, sums, indexes, COMMIT", 90),
   plain("between", "between phases", "what is left of the time until the stream ended"),
   plain("idle", "nothing left to do", "idle until the last stream ended"),
 ];

@@ -26,7 +26,7 @@ function pipeline(stream, load_s) {
     work: of("scan", "convert", "verify", "encode"),
     pace_wait: of("pace_wait"),
     send_wait: of("send_wait"),
-    server_wait: of("server_wait"),
+    server_wait: of("verify_wait", "server_wait"),
   };
   made.between = Math.max(0, stream.ended_s - sum(Object.values(made)));
   made.idle = Math.max(0, load_s - stream.ended_s);

@@ -89,13 +89,13 @@ export function streams(report) {
       name: feed.file.split("/").pop(),
       file: feed.file,
       end_s: measurements.load_s,
-      series: { read: feed.read_us, decompress: feed.decompress_us, scan: feed.scan_us, taker_wait: feed.wait_us },
+      series: { read: feed.read_us, decompress: feed.decompress_us, scan: feed.scan_us },
     }));
     charts.push(
       figure({
         id: "feeds",
         title: "Each file that one thread reads for several streams",
-        says: `${counted(feeds.length, "file")} could not be read from the middle (compressed, translated, or a pipe). ${feeds
+        says: `${counted(feeds.length, "file")} could not be read from the middle (compressed, translated, or a pipe). What is blank is time in which the thread waited for a stream to take what was read, or was done. ${feeds
           .map((feed) => `${feed.name}: ${most(wholes(feed.series), FEED_PHASES, feed.end_s)}`)
           .slice(0, 4)
           .join("; ")}.`,
@@ -152,6 +152,7 @@ function withoutSeries(report) {
     verify: "verify_ns",
     encode: "encode_ns",
     send_wait: "send_wait_ns",
+    verify_wait: "verify_wait_ns",
     server_wait: "server_wait_ns",
   };
   const kinds = PHASES.filter(({ id }) => all.some(({ meter }) => (meter[parts[id]] ?? 0) > 0));
