@@ -1,7 +1,7 @@
 """Reports as a run could have left them, made of seeds, for pages of runs that no test can afford.
 
 Their form is that of `RunReport` (crates/inrush/src/report/types.rs), and of `Measurements` and
-`Verdict` (crates/verdict). Sums hold: an account is that of its units, and a stream's phases fit into
+`Verdict` (crates/verdict). Sums hold: an account is that of its units, a stream's phases fit into
 its steps.
 """
 
@@ -277,7 +277,7 @@ def report(wish: Wish) -> dict[str, Any]:
     names = ["lineitem", "orders", "partsupp", "part", "customer", "supplier", "nation", "region"]
     names += [f"table_{number}" for number in range(9, wish.flows + 1)]
     names = names[: wish.flows]
-    units = []
+    units: list[dict[str, Any]] = []
     for number in range(wish.units):
         rows = chance.randrange(40_000, 90_000)
         rejected = wish.rejects // wish.units + (1 if number < wish.rejects % wish.units else 0)
@@ -312,7 +312,7 @@ def report(wish: Wish) -> dict[str, Any]:
                 },
             }
         )
-    tables = []
+    tables: list[dict[str, Any]] = []
     for name in names:
         own = [unit["account"] for unit in units if unit["flow"] == name]
         account = _sum(own)

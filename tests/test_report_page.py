@@ -13,7 +13,16 @@ import pytest
 
 import browser
 from browser import look
-from command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, USAGE, Inrush, Outcome
+from command import (
+    CLEAN,
+    FAILED,
+    LOADED_WITH_REJECTS,
+    REJECT_LIMIT,
+    USAGE,
+    VERIFICATION,
+    Inrush,
+    Outcome,
+)
 from packages import flow, package
 from servers import Database
 from synthetic_report import Wish, report
@@ -303,15 +312,17 @@ def test_a_run_that_failed(newest_database: Database, inrush: Inrush) -> None:
 
 def test_a_failure_says_how_to_mend_it(newest_database: Database, inrush: Inrush) -> None:
     write_files(inrush, 1, 10)
-    newest_database.execute(
-        "CREATE TABLE loaded (id int NOT NULL, name text CHECK (name <> 'row 3'))"
-    )
-    outcome = load(inrush, newest_database.url, flow("loaded", "rows.tbl.*", mode="append"))
-    outcome.expect(REJECT_LIMIT)
+    text = package(newest_database.url, flow("loaded", "rows.tbl.*", columns=COLUMNS))
+    path = inrush.write("package.toml", text)
+    outcome = inrush("run", path, environment={"INRUSH_FAULT": "batch_lost"}).expect(VERIFICATION)
     given = outcome.report
-    assert given["hint"] in outcome.errors or "hint: " in outcome.errors
+    assert f"hint: {given['hint']}" in outcome.errors
     page = look(page_of(outcome), "screen")["page"]
     assert page["error"] == " ".join(given["error"].split())
+    assert page["todo"][0].lower() == f"{given['hint']}.".lower()
+    assert page["todo"][-1] == (
+        "The targets are as they were. No unit was committed; the same command begins anew."
+    )
 
 
 def test_files_instead_of_a_server(inrush: Inrush) -> None:

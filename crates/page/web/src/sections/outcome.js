@@ -26,23 +26,28 @@ function straight(report) {
     : null;
 }
 
+const TOO_MANY =
+  "More rows were rejected than the flow allows. Mend them in the files, or let the flow accept more (`rejects` in the " +
+  "package, or --max-rejects), then give the same command again.";
+
+const DIFFERS =
+  "What the destination holds, or what the files promise, is not what was read. Find out which of them is wrong (the error " +
+  "names the table, the column or the file) before you load again.";
+
 function mend(report) {
-  if (report.hint && report.exit_status !== 4) return [`${report.hint[0].toUpperCase()}${report.hint.slice(1)}.`];
+  const hint = report.hint && `${report.hint[0].toUpperCase()}${report.hint.slice(1)}.`;
   const show = `inrush rejects show ${report.run}`;
   switch (report.exit_status) {
     case 4:
       return [
-        "More rows were rejected than the flow allows. Mend them in the files, or let the flow accept more " +
-          "(`rejects` in the package, or --max-rejects), then give the same command again.",
+        // An option is of use to `inrush load` alone; a package says how many it accepts.
+        hint && !hint.includes("--max-rejects") ? hint : TOO_MANY,
         ["Why they were rejected stands below, and all of it in ", { code: show }, "."],
       ];
     case 5:
-      return [
-        "What the destination holds, or what the files promise, is not what was read. Find out which of them is wrong " +
-          "(the error names the table, the column or the file) before you load again.",
-      ];
+      return [hint ?? DIFFERS];
     default:
-      return ["Mend what the error names, then give the same command again."];
+      return [hint ?? "Mend what the error names, then give the same command again."];
   }
 }
 
