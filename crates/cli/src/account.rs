@@ -67,6 +67,9 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
         seconds(report.phases.switch_s),
         seconds(report.phases.analyze_s),
     ));
+    if let Some(verdict) = &report.verdict {
+        line(format!("verdict: {}", verdict.line));
+    }
     for table in &report.tables {
         for column in &table.changes {
             line(format!(

@@ -8,9 +8,11 @@
 pub mod abilities;
 pub mod adbc;
 pub mod address;
+mod calendar;
 pub mod column_type;
 pub mod contract;
 pub mod error;
+mod lock_file;
 pub mod misfit;
 pub mod parquet;
 pub mod record;

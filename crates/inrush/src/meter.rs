@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::source::SourceMeter;
+
 /// Time and volume of one stream or of one unit. Added up once a batch, never once a row.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
@@ -21,6 +23,12 @@ pub struct Meter {
     pub verify_ns: u64,
     /// Turning columns into the destination's bytes.
     pub encode_ns: u64,
+    /// Waiting for a range of a file that one thread reads for several streams.
+    #[serde(default)]
+    pub feed_wait_ns: u64,
+    /// Held back by a rate that was asked for, or by replicas.
+    #[serde(default)]
+    pub pace_wait_ns: u64,
     /// Waiting until the connection took a block, and for the answer to a COPY.
     pub send_wait_ns: u64,
     /// Waiting until the server had summed up what is verified.
@@ -48,6 +56,8 @@ impl Meter {
         self.convert_ns += other.convert_ns;
         self.verify_ns += other.verify_ns;
         self.encode_ns += other.encode_ns;
+        self.feed_wait_ns += other.feed_wait_ns;
+        self.pace_wait_ns += other.pace_wait_ns;
         self.send_wait_ns += other.send_wait_ns;
         self.verify_wait_ns += other.verify_wait_ns;
         self.server_wait_ns += other.server_wait_ns;
@@ -56,6 +66,36 @@ impl Meter {
         self.text_bytes += other.text_bytes;
         self.sent_bytes += other.sent_bytes;
         self.rows += other.rows;
+    }
+
+    /// What came since the same meter had read `before`.
+    pub fn since(&self, before: &Meter) -> Meter {
+        Meter {
+            read_ns: self.read_ns.saturating_sub(before.read_ns),
+            decompress_ns: self.decompress_ns - before.decompress_ns,
+            scan_ns: self.scan_ns - before.scan_ns,
+            convert_ns: self.convert_ns - before.convert_ns,
+            verify_ns: self.verify_ns - before.verify_ns,
+            encode_ns: self.encode_ns - before.encode_ns,
+            feed_wait_ns: self.feed_wait_ns - before.feed_wait_ns,
+            pace_wait_ns: self.pace_wait_ns - before.pace_wait_ns,
+            send_wait_ns: self.send_wait_ns - before.send_wait_ns,
+            verify_wait_ns: self.verify_wait_ns - before.verify_wait_ns,
+            server_wait_ns: self.server_wait_ns - before.server_wait_ns,
+            busy_ns: self.busy_ns - before.busy_ns,
+            stored_bytes: self.stored_bytes - before.stored_bytes,
+            text_bytes: self.text_bytes - before.text_bytes,
+            sent_bytes: self.sent_bytes - before.sent_bytes,
+            rows: self.rows - before.rows,
+        }
+    }
+
+    /// Adds what another thread has read for this one.
+    pub fn add_reading(&mut self, other: &SourceMeter) {
+        self.read_ns += other.read_ns;
+        self.decompress_ns += other.decompress_ns;
+        self.scan_ns += other.scan_ns;
+        self.stored_bytes += other.stored_bytes;
     }
 }
 

@@ -30,6 +30,9 @@ pub struct Measurements {
     pub server: Option<ServerMeasurements>,
     /// The machine that the loader ran on.
     pub machine: MachineSeries,
+    /// CPU seconds that looking at all this took: of the thread that looks, and of the backend that it asks where that is
+    /// on this machine. What streams count for themselves is some clock readings for each batch, and not in it.
+    pub metering_cpu_s: f64,
 }
 
 /// What a stream's thread does.
@@ -56,12 +59,14 @@ pub enum Phase {
     PaceWait,
     /// Waiting until the connection took a block, and for the answer to a COPY.
     SendWait,
+    /// Waiting until the server had summed up what is verified.
+    VerifyWait,
     /// Waiting for the server's other work: making tables, counting, indexes, COMMIT.
     ServerWait,
 }
 
 /// All phases, in the order of the way of the data.
-pub const PHASES: [Phase; 10] = [
+pub const PHASES: [Phase; 11] = [
     Phase::Read,
     Phase::Decompress,
     Phase::Scan,
@@ -71,6 +76,7 @@ pub const PHASES: [Phase; 10] = [
     Phase::FeedWait,
     Phase::PaceWait,
     Phase::SendWait,
+    Phase::VerifyWait,
     Phase::ServerWait,
 ];
 
@@ -203,8 +209,6 @@ pub struct FeedSeries {
     pub decompress_us: Vec<u32>,
     /// Microseconds finding record ends.
     pub scan_us: Vec<u32>,
-    /// Microseconds waiting until a stream took a range.
-    pub wait_us: Vec<u32>,
 }
 
 /// One flow over time.

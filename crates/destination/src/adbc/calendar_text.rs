@@ -3,6 +3,8 @@
 
 use inrush_wire::timestamp::{INFINITY, MINUS_INFINITY, POSTGRES_EPOCH_MICROSECONDS, to_postgres};
 
+use crate::calendar::civil;
+
 const DAY_MICROSECONDS: i128 = 86_400_000_000;
 
 /// A date as batches carry it.
@@ -10,7 +12,7 @@ pub fn date(days: i32) -> String {
     match days {
         i32::MIN => "-infinity".to_owned(),
         i32::MAX => "infinity".to_owned(),
-        days => civil(i64::from(days)),
+        days => day(i64::from(days)),
     }
 }
 
@@ -37,7 +39,7 @@ pub fn timestamp(number: i64, zone: &str) -> String {
             // Days and microseconds of a day are far from the ends of 64 bits.
             let days = since_1970.div_euclid(DAY_MICROSECONDS) as i64;
             let rest = since_1970.rem_euclid(DAY_MICROSECONDS) as i64;
-            format!("{} {}{zone}", civil(days), time(rest))
+            format!("{} {}{zone}", day(days), time(rest))
         }
     }
 }
@@ -72,22 +74,9 @@ pub fn uuid(bytes: &[u8]) -> String {
 
 const HEXADECIMAL: &[u8; 16] = b"0123456789abcdef";
 
-/// Year, month and day of a day since 1970-01-01, by Howard Hinnant's `civil_from_days`.
-fn civil(days: i64) -> String {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+/// A day since 1970-01-01.
+fn day(days: i64) -> String {
+    let (year, month, day) = civil(days);
     match year < 0 {
         true => format!("-{:04}-{month:02}-{day:02}", -year),
         false => format!("{year:04}-{month:02}-{day:02}"),

@@ -1,7 +1,6 @@
 //! Holding a run, so that nobody else loads it at the same time.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::quirks::{Quirks, RunLock};
 use super::session::Session;
 use crate::error::{Error, Result};
+use crate::lock_file::{self, Taken};
 
 /// A run that is held, until this is dropped or its session ends.
 #[derive(Debug)]
@@ -66,33 +66,18 @@ impl LockFile {
             source,
         };
         loop {
-            let mut file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&path)
-                .map_err(failed)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    let mut who = String::new();
-                    let _ = file.read_to_string(&mut who);
+            let file = match lock_file::try_take(&path, holder).map_err(failed)? {
+                Taken::Ours(file) => file,
+                Taken::Others(other) => {
                     return Err(Error::Held {
-                        what: format!("{} is being loaded by {}", database.display(), who.trim()),
+                        what: format!("{} is being loaded by {other}", database.display()),
                         hint: HINT.to_owned(),
                     });
                 }
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-            }
+            };
             // Whoever held it removes it before letting go: a lock of a file that is gone is none.
             let locked = file.metadata().map_err(failed)?.ino();
             if std::fs::metadata(&path).is_ok_and(|there| there.ino() == locked) {
-                let written = file
-                    .set_len(0)
-                    .and_then(|()| file.rewind())
-                    .and_then(|()| file.write_all(holder.as_bytes()));
-                written.map_err(failed)?;
                 return Ok(LockFile { path, _file: file });
             }
         }

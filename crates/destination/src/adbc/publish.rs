@@ -1,12 +1,11 @@
 //! Making staged rows part of their targets: all of them in one transaction.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use super::catalog;
 use super::run::Run;
 use super::session::Session;
 use super::sql;
 use super::staging::Staging;
+use crate::calendar::now_microseconds;
 use crate::contract::{PublishStep, Published};
 use crate::error::{Error, Result};
 use crate::target::WriteMode;
@@ -220,12 +219,4 @@ fn user_statements(
         session.run(&doing, statement)?;
     }
     Ok(())
-}
-
-/// Microseconds since 1970.
-fn now_microseconds() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

@@ -1,12 +1,12 @@
-//! Locks between processes: `flock`, which the system lets go of when a process ends, however it does.
+//! Locks between processes that load into one folder.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::files::{self, failed};
 use crate::error::{Error, Result};
+use crate::lock_file::{self, Taken};
 
 /// A lock that is held until it is dropped. The file stays: who removed it would let two hold it.
 #[derive(Debug)]
@@ -59,32 +59,10 @@ impl Lock {
 
     fn try_take(path: &Path, holder: &str) -> Result<std::result::Result<Lock, String>> {
         files::make_folder(path.parent().unwrap_or(Path::new(".")))?;
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(failed("cannot open the lock", path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut other = String::new();
-                // Who holds it may be writing its name at this moment.
-                let _ = file.read_to_string(&mut other);
-                let other = match other.trim() {
-                    "" => "another process".to_owned(),
-                    other => other.to_owned(),
-                };
-                return Ok(Err(other));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed("cannot lock", path)(error)),
+        match lock_file::try_take(path, holder).map_err(failed("cannot lock", path))? {
+            Taken::Ours(_file) => Ok(Ok(Lock { _file })),
+            Taken::Others(other) => Ok(Err(other)),
         }
-        file.set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| file.write_all(holder.as_bytes()))
-            .map_err(failed("cannot write", path))?;
-        Ok(Ok(Lock { _file: file }))
     }
 }
 

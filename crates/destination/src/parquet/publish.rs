@@ -9,7 +9,6 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::data_file::DataFile;
 use super::files::{self, Swap, failed};
@@ -18,6 +17,7 @@ use super::lock::Lock;
 use super::run::{Run, RunTarget, refuse_rows, remove_staging};
 use super::table::{Table, TableFile};
 use super::{data_file, names};
+use crate::calendar::now_microseconds;
 use crate::contract::{PublishStep, Published};
 use crate::error::{Error, Result};
 use crate::record::RunState;
@@ -176,7 +176,7 @@ fn build(run: &Run, target: &RunTarget) -> Result<Step> {
         run_key: record.run_key.clone(),
         package: record.package.clone(),
         started_at_microseconds: record.started_at_microseconds,
-        switched_at_microseconds: now(),
+        switched_at_microseconds: now_microseconds(),
         files: added,
         gone: false,
     });
@@ -349,12 +349,6 @@ fn join(partition: &str, name: &str) -> String {
     }
 }
 
-fn now() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_micros() as i64)
-}
-
 /// Exchanges the table's folder, and puts the old one away.
 fn exchange(run: &Run, target: &RunTarget, next: &Path) -> Result<()> {
     let place = run.root.folder().join(&target.path);
@@ -404,8 +398,10 @@ fn finish(run: &Run) -> Result<()> {
     let mut stored = run.stored.clone();
     stored.publishing = None;
     stored.record.state = RunState::Switched;
-    stored.record.switched_at_microseconds =
-        run.root.switched_at(&run.stored)?.or_else(|| Some(now()));
+    stored.record.switched_at_microseconds = run
+        .root
+        .switched_at(&run.stored)?
+        .or_else(|| Some(now_microseconds()));
     for target in &run.targets {
         stored
             .units

@@ -82,7 +82,7 @@ pub async fn conclude(
                 (targets, verified) = context.unless_stopped(verifying).await?;
             }
             Err(SwitchError::Careful(error)) => {
-                summary.rejected(careful.told());
+                summary.gathering.rejected(careful.told());
                 return Err(*error);
             }
             Err(error) => {
@@ -91,14 +91,14 @@ pub async fn conclude(
             }
         }
     };
-    summary.rejected(careful.told());
+    summary.gathering.rejected(careful.told());
     summary.switched(&done);
     context.notice(Event::Switched { targets: names });
-    summary.phases.switch_s = started.elapsed().as_secs_f64();
+    summary.gathering.phases.switch_s = started.elapsed().as_secs_f64();
     if package.run.analyze {
         let started = Instant::now();
         analyze(context, control, summary).await;
-        summary.phases.analyze_s = started.elapsed().as_secs_f64();
+        summary.gathering.phases.analyze_s = started.elapsed().as_secs_f64();
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::feeding::FedFile;
+use super::metering::{FedSource, FlowCount};
 use super::reject_count::RejectCount;
 use super::sharing::Sharing;
 use super::telling::Teller;
@@ -53,6 +54,8 @@ pub struct PreparedRun {
     pub turns: Turns,
     /// What all streams pass before they send.
     pub pace: Arc<Pace>,
+    /// What went into each flow so far.
+    pub flow_counts: Vec<FlowCount>,
 }
 
 /// What the streams of a run share.
@@ -119,6 +122,39 @@ impl<'a> Context<'a> {
     /// Tells the log and the caller.
     pub fn notice(&self, event: Event) {
         self.teller().notice(&event);
+    }
+
+    /// Rows of a flow were read, and bytes of its files as stored.
+    pub fn progress(&self, flow: usize, rows: u64, bytes: u64) {
+        self.run.flow_counts[flow].add(rows, bytes);
+        self.observer.notice(&Event::Progress {
+            flow: self.run.plan.flows[flow].name.clone(),
+            rows,
+            bytes,
+        });
+    }
+
+    /// The counts of all flows, by their names.
+    pub fn flow_counts(&self) -> Vec<(String, &'a FlowCount)> {
+        let flows = self.run.plan.flows.iter();
+        flows
+            .map(|flow| flow.name.clone())
+            .zip(&self.run.flow_counts)
+            .collect()
+    }
+
+    /// The files that streams take from one feed, by their paths.
+    pub fn feeds(&self) -> Vec<(String, &'a dyn FedSource)> {
+        let run = self.run;
+        let named = |(place, file): (&(usize, usize, usize), &'a FedFile)| {
+            let (flow, unit, shard) = *place;
+            let shard = &run.plan.flows[flow].units[unit].shards[shard];
+            (
+                shard.file.path.display().to_string(),
+                file as &dyn FedSource,
+            )
+        };
+        run.fed_files.iter().map(named).collect()
     }
 
     /// Does something by the control session, no longer than until the run is asked to stop: what is

@@ -1,15 +1,13 @@
 //! Rows on their way into one table: batches encoded into blocks, blocks sent by COPY.
 
-use std::time::Instant;
-
 use arrow_array::RecordBatch;
+use inrush_verdict::Phase;
 
 use super::encoder::Encoder;
 use crate::cancel::Stop;
 use crate::destination::postgres::Session;
 use crate::destination::postgres::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
 use crate::error::Error;
-use crate::meter::{Meter, nanoseconds};
 use crate::plan::FlowPlan;
 
 /// A COPY under way, with the block that is being filled.
@@ -55,10 +53,10 @@ impl<'a> Copying<'a> {
     }
 
     /// Sends the rows of a batch.
-    pub async fn send(&mut self, batch: &RecordBatch, meter: &mut Meter) -> Result<(), Error> {
-        let started = Instant::now();
+    pub async fn send(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        let encoding = self.session.gauge.enter(Phase::Encode);
         self.encoder.encode(batch, &mut self.block)?;
-        meter.encode_ns += nanoseconds(started.elapsed());
+        drop(encoding);
         self.sent += batch.num_rows() as u64;
         if self.block.len() >= BLOCK_BYTES {
             let block = std::mem::take(&mut self.block);
@@ -68,12 +66,9 @@ impl<'a> Copying<'a> {
     }
 
     /// Ends the COPY and runs a statement before the rest goes by another one.
-    pub async fn interrupt(
-        mut self,
-        statement: &str,
-        meter: &mut Meter,
-    ) -> Result<Copying<'a>, Error> {
-        self.counted += end(self.writer, &self.encoder, self.block, meter).await?;
+    pub async fn interrupt(mut self, statement: &str) -> Result<Copying<'a>, Error> {
+        self.counted += end(self.writer, &self.encoder, self.block).await?;
+        let _waiting = self.session.gauge.enter(Phase::ServerWait);
         self.session.execute(statement, &self.doing).await?;
         (self.writer, self.block) = open(
             self.session,
@@ -88,8 +83,8 @@ impl<'a> Copying<'a> {
     }
 
     /// Ends the COPY. The server must have counted what was sent.
-    pub async fn end(self, meter: &mut Meter) -> Result<(), Error> {
-        let counted = self.counted + end(self.writer, &self.encoder, self.block, meter).await?;
+    pub async fn end(self) -> Result<(), Error> {
+        let counted = self.counted + end(self.writer, &self.encoder, self.block).await?;
         if counted != self.sent {
             return Err(Error::Verification {
                 what: format!("the COPY for {}", self.doing),
@@ -122,18 +117,12 @@ async fn end(
     mut writer: CopyWriter<'_>,
     encoder: &Encoder,
     mut block: Vec<u8>,
-    meter: &mut Meter,
 ) -> Result<u64, Error> {
     encoder.end(&mut block);
     if !block.is_empty() {
         writer.send(block).await.map_err(stopped)?;
     }
-    meter.send_wait_ns += nanoseconds(writer.wait_time);
-    meter.sent_bytes += writer.bytes_count;
-    let waiting = Instant::now();
-    let counted = writer.finish().await.map_err(stopped)?;
-    meter.send_wait_ns += nanoseconds(waiting.elapsed());
-    Ok(counted)
+    writer.finish().await.map_err(stopped)
 }
 
 fn stopped(stop: CopyStop) -> Error {

@@ -8,17 +8,15 @@ use arrow_array::{ArrayRef, RecordBatch};
 use super::copying::Copying;
 use crate::error::Error;
 use crate::fault::{self, Fault, FaultPoint};
-use crate::meter::Meter;
 
 /// Sends a batch; harmed, where that is wished.
 pub async fn send<'a>(
     fault: Option<&Fault>,
     mut copying: Copying<'a>,
     batch: &RecordBatch,
-    meter: &mut Meter,
 ) -> Result<Copying<'a>, Error> {
     for part in harmed(fault, batch) {
-        copying.send(&part, meter).await?;
+        copying.send(&part).await?;
     }
     Ok(copying)
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::metering::FedSource;
 use crate::plan::FlowPlan;
 use crate::source::{
     FED_RANGE_BYTES, Feed, FeedRange, FeedSettings, Shard, SourceError, SourceMeter,
@@ -142,5 +143,12 @@ impl FedFile {
         };
         *noted = cost;
         new
+    }
+}
+
+impl FedSource for FedFile {
+    fn cost(&self) -> Option<SourceMeter> {
+        let feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
+        feed.as_ref().map(|feed| feed.meter())
     }
 }

@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+
+use inrush_verdict::Phase;
 
 use super::careful::Additions;
 use super::context::Context;
@@ -27,11 +28,10 @@ use crate::destination::postgres::{DestinationError, Session};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
-use crate::meter::{Meter, nanoseconds};
 use crate::plan::Publish;
 use crate::plan::units::WorkItem;
 use crate::report::RejectFile;
-use crate::source::Shard;
+use crate::source::{Shard, SourceMeter};
 
 /// Loads a piece of work and commits it; one that is fed in as many transactions as it takes.
 /// Dropped before its end, or after an error, it leaves an open transaction behind: the session
@@ -162,7 +162,7 @@ impl<'a> Loader<'a> {
             let next = tokio::select! {
                 biased;
                 () = sharing.refused() => return Ok(()),
-                next = file.next_range(&feed) => next?,
+                next = waiting_for_feed(session, file.next_range(&feed)) => next?,
             };
             let Some(first) = next else {
                 break;
@@ -325,7 +325,7 @@ impl<'a> Loader<'a> {
             ..
         } = *self;
         let (flow, unit) = context.run.unit(item.flow, item.unit);
-        let begun = Instant::now();
+        let before = session.gauge.meter();
         let file = RejectFile::new(
             &context.run.rejects_folder(),
             &reject_files::of_unit(flow, unit, name),
@@ -336,6 +336,7 @@ impl<'a> Loader<'a> {
             context,
             session,
             flow,
+            flow_index: item.flow,
             unit,
             way,
             expected: None,
@@ -347,7 +348,7 @@ impl<'a> Loader<'a> {
                 file,
             ),
             pool: BlockPool::default(),
-            meter: Meter::default(),
+            fed: SourceMeter::default(),
             changes: BTreeMap::new(),
             proof: Proof::new(flow),
             refused: Vec::new(),
@@ -363,10 +364,13 @@ impl<'a> Loader<'a> {
         let is_whole = piece.is_whole();
         let Piece {
             mut rejects,
-            mut meter,
+            fed,
             changes,
             ..
         } = piece;
+        let mut meter = session.gauge.meter().since(&before);
+        meter.add_reading(&fed);
+        result.meter.add_reading(&fed);
         let told = match outcome {
             // Those that led here are the ones to show.
             Err(ref error) if !self.may_be_mended(error) => rejects.told(),
@@ -395,7 +399,6 @@ impl<'a> Loader<'a> {
             let bytes = meter.stored_bytes;
             sharing.committed_bytes.fetch_add(bytes, Ordering::AcqRel);
         }
-        meter.busy_ns = nanoseconds(begun.elapsed());
         context.notice(Event::UnitCommitted {
             flow: flow.name.clone(),
             unit: unit.number,
@@ -403,7 +406,6 @@ impl<'a> Loader<'a> {
             account,
             stored_bytes: meter.stored_bytes,
         });
-        result.meter.add(&meter);
         result.loaded.push(Loaded {
             flow: item.flow,
             unit: item.unit,
@@ -416,4 +418,10 @@ impl<'a> Loader<'a> {
         });
         Ok(Ended::Committed(ranges))
     }
+}
+
+/// Waits for what a feed hands out.
+async fn waiting_for_feed<T>(session: &Session, next: impl Future<Output = T>) -> T {
+    let _waiting = session.gauge.enter(Phase::FeedWait);
+    next.await
 }

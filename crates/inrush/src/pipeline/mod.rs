@@ -2,8 +2,8 @@
 //!
 //! [`prepare`] connects, plans and enters the run into the ledger; [`streams`] runs the streams,
 //! each a thread with its own connection; [`load`] is what a stream does with a piece of work, in
-//! transactions of [`piece`]; [`conclude`] checks the account, switches and analyzes; [`summary`]
-//! writes it all down.
+//! transactions of [`piece`]; [`metering`] looks at all of them meanwhile; [`conclude`] checks the account, switches
+//! and analyzes; [`summary`] writes it all down.
 
 mod anew;
 mod careful;
@@ -17,11 +17,14 @@ mod encoder;
 mod expectations;
 mod expected_keys;
 mod feeding;
+mod gathering;
 mod kept_rejects;
 mod load;
+mod metering;
 mod piece;
 mod prepare;
 mod proof;
+mod reading_meter;
 mod ready;
 mod recheck;
 mod reject_count;
@@ -33,6 +36,7 @@ mod shared_unit;
 mod sharing;
 mod splitting;
 mod straight;
+mod stream_threads;
 mod streams;
 mod summary;
 mod telling;
@@ -49,12 +53,12 @@ use std::time::Instant;
 use crate::cancel::Stop;
 use crate::destination::postgres::{ConnectionDefaults, Session};
 use crate::error::Error;
-use crate::event::{Event, Observer};
+use crate::event::Observer;
 use crate::fault::{self, Fault, FaultPoint};
 use crate::package::Package;
 use crate::plan::routing::KeyScans;
 use crate::plan::{self, ContentChecks, ContractPlan, Earlier, Plan, PlanOptions};
-use crate::report::{EmbeddedReport, Outcome, RunReport};
+use crate::report::{EmbeddedReport, RunReport};
 use crate::source::Pipes;
 
 pub(crate) use self::prepare::holder;
@@ -194,7 +198,7 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
         let context = prepared.context(&address, options);
         error = streams::run(&runtime, &context, &mut summary).err();
     }
-    summary.phases.load_s = loading.elapsed().as_secs_f64();
+    summary.gathering.phases.load_s = loading.elapsed().as_secs_f64();
     if error.is_none() {
         fault::reach(options.fault.as_ref(), FaultPoint::BeforeSwitch);
         let context = prepared.context(&address, options);
@@ -210,12 +214,7 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
     let report = runtime.block_on(summary.report(&prepared, options, error.as_ref()));
     let report_path = prepared.folder.report_path();
     let written = prepared.folder.write_report(&report);
-    let finished = Event::Finished {
-        run: report.run.clone(),
-        outcome: outcome_word(report.outcome).to_owned(),
-        account: report.account,
-        report: Some(report_path.display().to_string()),
-    };
+    let finished = gathering::finished(&report, Some(report_path.display().to_string()));
     prepared.folder.notice(&finished);
     options.observer.notice(&finished);
     runtime.block_on(prepared.control.close());
@@ -241,24 +240,10 @@ fn already_loaded(
     options: &RunOptions<'_>,
 ) -> Success {
     let report = summary.already_loaded(plan, accounts, options);
-    options.observer.notice(&Event::Finished {
-        run: report.run.clone(),
-        outcome: outcome_word(report.outcome).to_owned(),
-        account: report.account,
-        report: None,
-    });
+    options.observer.notice(&gathering::finished(&report, None));
     Success {
         report,
         report_path: None,
-    }
-}
-
-fn outcome_word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Loaded => "loaded",
-        Outcome::AlreadyLoaded => "already_loaded",
-        Outcome::Failed => "failed",
-        Outcome::Interrupted => "interrupted",
     }
 }
 

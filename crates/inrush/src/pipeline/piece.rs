@@ -2,7 +2,8 @@
 //! them and COMMIT.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+
+use inrush_verdict::Phase;
 
 use super::careful::Additions;
 use super::context::Context;
@@ -19,9 +20,8 @@ use crate::destination::postgres::{Session, staging};
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
 use crate::ledger::{Account, ShardRecord};
-use crate::meter::{Meter, nanoseconds};
-use crate::plan::{FlowPlan, Publish, UnitPlan, identity};
-use crate::source::Shard;
+use crate::plan::{FlowPlan, Publish, UnitPlan};
+use crate::source::{Shard, SourceMeter};
 use crate::verify::VerifyError;
 
 /// A piece of work under way.
@@ -29,6 +29,7 @@ pub struct Piece<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) session: &'a Session,
     pub(super) flow: &'a FlowPlan,
+    pub(super) flow_index: usize,
     pub(super) unit: &'a UnitPlan,
     /// How its rows are sent.
     pub(super) way: Way<'a>,
@@ -36,7 +37,8 @@ pub struct Piece<'a> {
     pub(super) expected: Option<ExpectedKeys>,
     pub(super) rejects: KeptRejects<'a>,
     pub(super) pool: BlockPool,
-    pub(super) meter: Meter,
+    /// What another thread has read for it.
+    pub(super) fed: SourceMeter,
     pub(super) changes: BTreeMap<String, ColumnChanges>,
     pub(super) proof: Proof,
     /// Where the rows begin that the server refused, of the file range that is loaded now.
@@ -73,7 +75,7 @@ impl Piece<'_> {
         let run = self.context.run;
         let session = self.session;
         let doing = format!("loading {}", self.flow.target());
-        let waiting = Instant::now();
+        let waiting = session.gauge.enter(Phase::ServerWait);
         session.execute("BEGIN", &doing).await?;
         run.ledger.hold_fence(session, &run.fence).await?;
         // Functions in the target's constraints find what they name as in any other session; a
@@ -91,13 +93,13 @@ impl Piece<'_> {
             }
             self.expect_keys().await?;
         }
-        self.meter.server_wait_ns += nanoseconds(waiting.elapsed());
+        drop(waiting);
         let records = self.copy(work).await?;
         let mut account = Account::default();
         for record in &records {
             account.add(&record.account);
         }
-        let waiting = Instant::now();
+        let _waiting = session.gauge.enter(Phase::ServerWait);
         if let Way::Careful(additions) = self.way {
             for statement in &additions.after_rows {
                 session.execute(statement, &doing).await?;
@@ -106,8 +108,7 @@ impl Piece<'_> {
         if self.is_whole() {
             let (measured, is_checked) = self.measure().await?;
             self.verify(&measured, &account)?;
-            let asked = verifying::check(session, &run.plan, self.flow, self.unit, records.iter());
-            self.meter.verify_wait_ns += asked.await?;
+            verifying::check(session, &run.plan, self.flow, self.unit, records.iter()).await?;
             let standing = Standing {
                 is_checked,
                 is_indexed: self.way.is_careful(),
@@ -132,7 +133,6 @@ impl Piece<'_> {
             unit::send_commit_and(session, || fault::die(FaultPoint::UnitCommitSent)).await;
         }
         session.execute("COMMIT", &doing).await?;
-        self.meter.server_wait_ns += nanoseconds(waiting.elapsed());
         Ok((account, records.len()))
     }
 
@@ -156,23 +156,9 @@ impl Piece<'_> {
 
     /// What the ledger is to know of a file range.
     pub(super) fn shard_record(&mut self, shard: &Shard, account: Account) -> ShardRecord {
-        let proof = self.proof.take();
         ShardRecord {
-            unit_key: self.unit.key.clone(),
-            shard_key: identity::shard_key(shard),
-            file_key: identity::file_key(&shard.file),
-            file: shard.file.path.display().to_string(),
-            byte_start: shard.byte_range.start,
-            byte_end: Some(shard.byte_range.end),
-            file_bytes: shard.file.size_bytes,
-            file_modified_ns: shard.file.modified_ns,
-            file_state: shard.file.state.to_string(),
-            account,
-            content_hash: Some(proof.content_hash),
-            text_range: proof.text_range,
-            tally: proof.tally,
-            trailer: proof.trailer,
             refused: std::mem::take(&mut self.refused),
+            ..self.proof.record(&self.unit.key, shard, account)
         }
     }
 

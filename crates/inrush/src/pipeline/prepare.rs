@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::context::PreparedRun;
 use super::feeding::FedFile;
+use super::metering::FlowCount;
 use super::reject_count::{RejectCount, RowTally};
 use super::reject_files;
 use super::sharing::Sharing;
@@ -337,6 +338,7 @@ async fn finish_preparing(
     let fed_files = fed_files(&plan, &entered.shards_kept);
     let run = PreparedRun {
         fed_files,
+        flow_counts: plan.flows.iter().map(|_| FlowCount::default()).collect(),
         pace: Arc::new(Pace::new(plan.settings.rate_bytes_max)),
         plan,
         record: entered.record,

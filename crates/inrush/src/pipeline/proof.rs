@@ -2,15 +2,17 @@
 //! and against what others promise of the file.
 
 use std::ops::Range;
-use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use inrush_scan::Records;
+use inrush_verdict::Phase;
 
 use super::trailer::TrailerCatch;
 use crate::chunk::Chunk;
-use crate::meter::{Meter, nanoseconds};
-use crate::plan::Reading;
+use crate::gauge::Gauge;
+use crate::ledger::{Account, ShardRecord};
+use crate::plan::{Reading, identity};
+use crate::source::Shard;
 use crate::verify::{ContentHash, Tally, VerifyError};
 
 /// What is gathered of one file range after the other.
@@ -22,18 +24,6 @@ pub struct Proof {
     content: ContentHash,
     /// The places of the text in the file, as far as its bytes are the text's own.
     text_range: Option<Range<u64>>,
-}
-
-/// What was gathered of one file range, as the ledger keeps it.
-pub struct Gathered {
-    /// A hash of its text.
-    pub content_hash: String,
-    /// Where that text stands in the file, where it is neither compressed nor translated.
-    pub text_range: Option<Range<u64>>,
-    /// Sums of its rows.
-    pub tally: Option<Vec<String>>,
-    /// Its trailer.
-    pub trailer: Option<String>,
 }
 
 impl Proof {
@@ -62,21 +52,31 @@ impl Proof {
     }
 
     /// Adds rows that the database is to have.
-    pub fn add(&mut self, batch: &RecordBatch, meter: &mut Meter) {
+    pub fn add(&mut self, batch: &RecordBatch, gauge: &Gauge) {
         if let Some(tally) = &mut self.tally {
-            let started = Instant::now();
+            let _verifying = gauge.enter(Phase::Verify);
             tally.add(batch);
-            meter.verify_ns += nanoseconds(started.elapsed());
         }
     }
 
-    /// Takes what was gathered of a range, and begins with the next one.
-    pub fn take(&mut self) -> Gathered {
-        Gathered {
-            content_hash: self.content.take(),
+    /// What the ledger is to know of a range whose rows have all passed; the next one begins.
+    pub fn record(&mut self, unit_key: &str, shard: &Shard, account: Account) -> ShardRecord {
+        ShardRecord {
+            unit_key: unit_key.to_owned(),
+            shard_key: identity::shard_key(shard),
+            file_key: identity::file_key(&shard.file),
+            file: shard.file.path.display().to_string(),
+            byte_start: shard.byte_range.start,
+            byte_end: Some(shard.byte_range.end),
+            file_bytes: shard.file.size_bytes,
+            file_modified_ns: shard.file.modified_ns,
+            file_state: shard.file.state.to_string(),
+            account,
+            content_hash: Some(self.content.take()),
             text_range: self.text_range.take(),
             tally: self.tally.as_mut().map(Tally::take),
             trailer: self.trailer.as_mut().and_then(TrailerCatch::take),
+            refused: Vec::new(),
         }
     }
 }

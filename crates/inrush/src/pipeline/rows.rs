@@ -2,21 +2,20 @@
 //! are expected, sent and counted.
 
 use std::ops::Range;
-use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use inrush_scan::Records;
+use inrush_verdict::Phase;
 
 use super::careful::{CarefulCopy, Origin};
 use super::copying::Copying;
 use super::damage;
 use super::piece::{Piece, Way};
+use super::reading_meter::read_chunk;
 use crate::convert::{Converter, RunStamp};
 use crate::error::Error;
-use crate::event::Event;
 use crate::fault::{self, FaultPoint};
 use crate::ledger::Account;
-use crate::meter::{Meter, nanoseconds};
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::reject::Reject;
 use crate::source::Chunks;
@@ -31,9 +30,9 @@ pub enum Copier<'a> {
 
 impl Copier<'_> {
     /// The rows of a file are all sent.
-    pub async fn end(self, meter: &mut Meter) -> Result<(), Error> {
+    pub async fn end(self) -> Result<(), Error> {
         match self {
-            Copier::Quick(copying) => copying.end(meter).await,
+            Copier::Quick(copying) => copying.end().await,
             Copier::Careful(copy) => copy.end().await,
         }
     }
@@ -88,14 +87,15 @@ impl<'a> Piece<'a> {
         let mut rows_loaded = 0_u64;
         let mut stored_before = 0;
         let mut trailers = 0;
-        while let Some(mut chunk) = source.next_chunk(&mut records)? {
+        let gauge = &self.session.gauge;
+        while let Some(mut chunk) = read_chunk(gauge, source, &mut records)? {
             trailers += self.proof.see(&mut chunk, &mut records)?;
             let mut at = 0;
             while at < records.len() {
                 let end = records.len().min(at + batch_rows);
-                let started = Instant::now();
+                let converting = gauge.enter(Phase::Convert);
                 let batch = converter.convert(&chunk, &records, at..end, &mut rejects);
-                self.meter.convert_ns += nanoseconds(started.elapsed());
+                drop(converting);
                 copier = match copier {
                     Copier::Quick(copying) => {
                         if !rejects.is_empty() {
@@ -121,26 +121,20 @@ impl<'a> Piece<'a> {
                 };
                 at = end;
             }
-            let read = source.meter();
-            self.context.observer.notice(&Event::Progress {
-                flow: self.flow.name.clone(),
-                rows: records.len() as u64,
-                bytes: read.stored_bytes - stored_before,
-            });
-            self.meter.stored_bytes += read.stored_bytes - stored_before;
-            stored_before = read.stored_bytes;
+            let stored_bytes = source.meter().stored_bytes;
+            self.context.progress(
+                self.flow_index,
+                records.len() as u64,
+                stored_bytes - stored_before,
+            );
+            stored_before = stored_bytes;
             self.rejects
                 .note_read(records.len() as u64, chunk.size_bytes());
             source.recycle(chunk);
             fault::reach(self.context.fault, FaultPoint::InCopy);
         }
+        gauge.add_rows(rows_loaded);
         let read = source.meter();
-        self.meter.stored_bytes += read.stored_bytes - stored_before;
-        self.meter.read_ns += read.read_ns;
-        self.meter.decompress_ns += read.decompress_ns;
-        self.meter.scan_ns += read.scan_ns;
-        self.meter.text_bytes += read.text_bytes;
-        self.meter.rows += rows_loaded;
         let account = Account {
             rows_read: read.record_count + read.skipped_line_count,
             rows_loaded,
@@ -171,9 +165,7 @@ impl<'a> Piece<'a> {
         let mut at = 0;
         loop {
             let refused_max = self.rejects.left().saturating_sub(rejects.len() as u64) + 1;
-            let (refused, end) = copy
-                .send(batch, at, refused_max, origin, rejects, &mut self.meter)
-                .await?;
+            let (refused, end) = copy.send(batch, at, refused_max, origin, rejects).await?;
             self.prove(batch, at..end, &refused);
             self.refused.extend(refused.iter().map(|row| {
                 let place = origin
@@ -200,7 +192,7 @@ impl<'a> Piece<'a> {
         for row in refused.iter().copied().chain([rows.end]) {
             if row > from {
                 self.proof
-                    .add(&batch.slice(from, row - from), &mut self.meter);
+                    .add(&batch.slice(from, row - from), &self.session.gauge);
             }
             from = row + 1;
         }
@@ -216,10 +208,10 @@ impl<'a> Piece<'a> {
         if self.expected.as_mut().is_some_and(|keys| !keys.hold(batch)) {
             self.expected = None;
             let statement = self.drop_check();
-            copying = copying.interrupt(&statement, &mut self.meter).await?;
+            copying = copying.interrupt(&statement).await?;
         }
-        self.proof.add(batch, &mut self.meter);
-        damage::send(self.context.fault, copying, batch, &mut self.meter).await
+        self.proof.add(batch, &self.session.gauge);
+        damage::send(self.context.fault, copying, batch).await
     }
 
     /// Adds up what a converter has changed.

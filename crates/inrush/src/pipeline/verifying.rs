@@ -1,27 +1,25 @@
 //! Before the COMMIT of a unit: what the database makes of its rows against what we have made.
 
-use std::time::Instant;
+use inrush_verdict::Phase;
 
 use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::qualified;
 use crate::error::Error;
 use crate::ledger::ShardRecord;
-use crate::meter::nanoseconds;
 use crate::package::Verify;
 use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::verify::VerifyError;
 
-/// Compares a unit whose rows are all in; `shards` are all of its own. Returns how long the
-/// server took.
+/// Compares a unit whose rows are all in; `shards` are all of its own.
 pub async fn check(
     session: &Session,
     plan: &Plan,
     flow: &FlowPlan,
     unit: &UnitPlan,
     shards: impl Iterator<Item = &ShardRecord>,
-) -> Result<u64, Error> {
+) -> Result<(), Error> {
     let Some(statement) = &unit.verify else {
-        return Ok(0);
+        return Ok(());
     };
     let table = qualified(&plan.settings.staging_schema, &unit.staging_table);
     let sent = flow
@@ -30,13 +28,13 @@ pub async fn check(
         .ok_or_else(|| VerifyError::NoTally {
             table: table.clone(),
         })?;
-    let started = Instant::now();
     let doing = format!("verifying the rows of {table}");
+    let waiting = session.gauge.enter(Phase::VerifyWait);
     let answer = ask(session, statement, &doing).await?;
-    let took_ns = nanoseconds(started.elapsed());
+    drop(waiting);
     let differences = flow.verify.differences(&sent, &answer);
     if differences.is_empty() {
-        return Ok(took_ns);
+        return Ok(());
     }
     if flow.verify.level == Verify::Rows {
         let by_column = ask(session, &flow.verify.column_statement(&table), &doing).await?;

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use inrush_verdict::Phase;
+
 use super::feeding::{FedFile, Taken};
 use super::piece::Piece;
 use crate::error::Error;
-use crate::event::Event;
 use crate::ledger::{Account, ShardRecord};
 use crate::plan::Reading;
 use crate::source::{BufferPool, Feed, FeedRange, RowReader, Shard, SourceError, SourceMeter};
@@ -85,16 +86,19 @@ impl Piece<'_> {
                 .send_rows(&mut range, &path, &mut converter, copier)
                 .await?;
             self.note_cost(&file.new_cost(feed));
-            taken.stored_bytes = self.meter.stored_bytes;
+            taken.stored_bytes = self.fed.stored_bytes;
             text_bytes += account.bytes_read;
             let part = Shard::range(Arc::clone(&shard.file), range.text_range.clone(), None);
             records.push(self.shard_record(&part, account));
             next = match text_bytes < FED_TRANSACTION_BYTES {
-                true => file.next_range(feed).await?,
+                true => {
+                    let _waiting = self.session.gauge.enter(Phase::FeedWait);
+                    file.next_range(feed).await?
+                }
                 false => None,
             };
         }
-        copier.end(&mut self.meter).await?;
+        copier.end().await?;
         self.note_changes(&converter);
         Ok(records)
     }
@@ -131,7 +135,7 @@ impl Piece<'_> {
             let part = Shard::range(Arc::clone(&shard.file), range.text_range.clone(), None);
             records.push(self.shard_record(&part, account));
         }
-        copier.end(&mut self.meter).await?;
+        copier.end().await?;
         self.note_changes(&converter);
         // What the first try had told as progress was taken back.
         self.note_cost(&SourceMeter {
@@ -163,22 +167,15 @@ impl Piece<'_> {
         (account, copier) = self
             .send_rows(&mut reader, &file, &mut converter, copier)
             .await?;
-        copier.end(&mut self.meter).await?;
+        copier.end().await?;
         self.note_changes(&converter);
         Ok((account, reader.close()))
     }
 
     /// What the feed has cost since somebody noted it last.
     fn note_cost(&mut self, cost: &SourceMeter) {
-        self.context.observer.notice(&Event::Progress {
-            flow: self.flow.name.clone(),
-            rows: 0,
-            bytes: cost.stored_bytes,
-        });
-        self.meter.stored_bytes += cost.stored_bytes;
-        self.meter.read_ns += cost.read_ns;
-        self.meter.decompress_ns += cost.decompress_ns;
-        self.meter.scan_ns += cost.scan_ns;
+        self.context.progress(self.flow_index, 0, cost.stored_bytes);
+        self.fed.add(cost);
     }
 }
 

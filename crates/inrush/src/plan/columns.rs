@@ -1,6 +1,6 @@
 //! Which field of the files fills which column of the target, and of what type it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use inrush_wire::PgType;
@@ -124,6 +124,26 @@ impl Known<'_> {
         }
     }
 
+    /// Refuses files that lack a column which must have a value: one of `required` that is not `filled`.
+    pub fn require<'c>(
+        &self,
+        required: impl Iterator<Item = &'c str>,
+        filled: &BTreeSet<&str>,
+    ) -> Result<(), PlanError> {
+        let missing: Vec<&str> = required.filter(|name| !filled.contains(name)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(self.mismatch(
+            format!(
+                "the files have no column {}, which {} does not allow to be NULL",
+                missing.join(", "),
+                self.target
+            ),
+            "add it to the files, or give the column a DEFAULT",
+        ))
+    }
+
     /// There is no such column in the target.
     pub fn no_column(&self, field: &str, target: &TargetColumns) -> PlanError {
         let names = &target.all;
@@ -220,7 +240,11 @@ pub async fn resolve(
         type_sql.push(resolved.sql);
     }
     if let Some(facts) = facts {
-        check_missing(known, facts, &columns)?;
+        let required = facts.columns.iter().filter(|column| {
+            column.not_null && !column.has_default && !column.generated && !column.identity
+        });
+        let filled = columns.iter().map(|column| column.name.as_str()).collect();
+        known.require(required.map(|column| column.name.as_str()), &filled)?;
     }
     let forms = columns
         .iter()
@@ -337,34 +361,6 @@ fn existing(
         ));
     }
     Ok((column.resolved.clone(), !column.not_null))
-}
-
-/// Refuses files that lack a column which must have a value.
-fn check_missing(
-    known: &Known<'_>,
-    facts: &TargetFacts,
-    columns: &[Column],
-) -> Result<(), PlanError> {
-    let missing: Vec<&str> = facts
-        .columns
-        .iter()
-        .filter(|column| {
-            column.not_null && !column.has_default && !column.generated && !column.identity
-        })
-        .map(|column| column.name.as_str())
-        .filter(|name| columns.iter().all(|column| column.name != *name))
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    Err(known.mismatch(
-        format!(
-            "the files have no column {}, which {} does not allow to be NULL",
-            missing.join(", "),
-            known.target
-        ),
-        "add it to the files, or give the column a DEFAULT",
-    ))
 }
 
 fn wire_form(columns: &[Column], type_sql: &[String], wire: Vec<Option<PgType>>) -> WireForm {

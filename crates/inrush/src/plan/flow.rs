@@ -1,6 +1,5 @@
 //! Makes the plan of one flow: its files, its columns, its key, its units.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use inrush_scan::Dialect;
@@ -8,21 +7,22 @@ use inrush_scan::Dialect;
 use super::build::PlanOptions;
 use super::columns::{self, Known, TargetColumns};
 use super::error::PlanError;
+use super::flow_files::FlowFiles;
 use super::switch_statements::expression;
 use super::target::{self, Asked};
 use super::{
-    FlowPlan, KeyKind, KeyPlan, Publish, Reading, bounds, expect, header_row, headers, parts,
-    replace, routing, sniffed, typed_rows, units, upsert,
+    FlowPlan, KeyKind, KeyPlan, Publish, Reading, bounds, expect, parts, replace, routing, units,
+    upsert,
 };
 use crate::column::{Column, ColumnType};
-use crate::convert::{Converter, KeyValue, convert_first};
+use crate::convert::{KeyValue, convert_first};
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::staging::{Model, Storage};
 use crate::destination::postgres::{Session, catalog, default_grants, swap};
-use crate::package::{ALL_OTHERS, Bounds, ColumnDetail, Flow, Mode, OneOrMany, Package, Verify};
-use crate::source::{self, Preview, ResolveOptions, Shard, SourceFile};
+use crate::package::{Bounds, Flow, Mode, OneOrMany, Package, Verify};
+use crate::source::{Preview, Shard, SourceFile};
 use crate::verify::{self, VerifyColumn, VerifyPlan};
 
 /// Makes the plan of one flow.
@@ -102,48 +102,9 @@ impl FlowPlanner<'_> {
             routing::check(&target, &asked, facts.as_ref(), tree.as_ref(), notes)?;
         }
 
-        // Paths are shown as they were written: without a dot for the folder that one stands in.
-        let folder = self.options.folder;
-        let folder = folder.strip_prefix(".").unwrap_or(folder);
-        let files: Vec<Arc<SourceFile>> = source::resolve_as(
-            self.flow.files.patterns(),
-            folder,
-            &ResolveOptions {
-                compression: self.flow.format.compression,
-                encoding: self.flow.format.text_encoding()?,
-                pipes: self.options.pipes.clone(),
-                reader: &name,
-            },
-        )?
-        .into_iter()
-        .map(Arc::new)
-        .collect();
-        for file in files
-            .iter()
-            .filter(|file| file.size_bytes == 0 && !file.is_pipe())
-        {
-            notes.push(format!("{} is empty: it has no rows", file.path.display()));
-        }
         let target_columns = facts.as_ref().map(TargetColumns::of_catalog);
         let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
-        let sniffed = sniffed::of(self.flow, &files, filled)?;
-        notes.extend(sniffed.notes);
-        let mut dialect = sniffed.dialect;
-        let mut details: Vec<ColumnDetail> = self.flow.column_details()?;
-        if sniffed.columns.is_empty() {
-            let question = header_row::Question {
-                flow: &name,
-                declared: self.flow.format.header,
-                files: &files,
-                details: &details,
-                target_columns: filled,
-            };
-            dialect.header = header_row::has_header(&question, &dialect, notes)?;
-        }
-        let (header, header_file) = match headers::first(&name, &files, &dialect, notes)? {
-            Some((header, file)) => (Some(header), Some(file)),
-            None => (None, None),
-        };
+        let mut read = FlowFiles::find(self.flow, &name, self.options, filled, notes)?;
 
         let key_name = facts
             .as_ref()
@@ -154,36 +115,16 @@ impl FlowPlanner<'_> {
                 _ => None,
             })
             .or(partition_by.filter(|_| !is_routed || facts.is_none()));
-        details.extend(sniffed.columns);
         let target = qualified(self.schema, self.table);
         let known = Known {
-            flow: &name,
-            target: &target,
-            details: &details,
-            header: header.as_deref(),
-            header_file: header_file.as_deref().map(PathBuf::as_path),
-            first_field_count: first_field_count(&files, &dialect, &details)?,
-            format: &self.flow.format,
-            target_columns: target_columns.as_ref(),
             // A default partition takes rows without a key.
             key: key_name
                 .as_deref()
                 .filter(|_| !is_routed || facts.is_none()),
+            ..read.known(self.flow, &name, &target, target_columns.as_ref())
         };
         let mut resolved = columns::resolve(self.session, &known, facts.as_ref()).await?;
-        if let Some(table) = files[0].table() {
-            typed_rows::check(&name, table, &mut resolved.columns)?;
-        }
-        // In a file of one column an empty line is an empty field, as COPY reads it.
-        dialect.blank_lines_are_records = resolved.field_count == 1 && !dialect.trailing_delimiter;
-        // What cannot be converted as declared is told before anything runs.
-        Converter::new(&resolved.columns, &dialect, resolved.field_count).map_err(|error| {
-            PlanError::Mismatch {
-                flow: name.clone(),
-                what: error.to_string(),
-                hint: "mend the column in `columns`".to_owned(),
-            }
-        })?;
+        read.settle(&name, &mut resolved.columns, resolved.field_count)?;
         let asks_bounds = matches!(self.flow.bounds, Bounds::List(_) | Bounds::Every(_));
         let key = match &key_name {
             // Rows are routed into partitions that exist by any key.
@@ -217,8 +158,8 @@ impl FlowPlanner<'_> {
                 triggers: self.flow.triggers,
                 columns: &resolved.columns,
                 field_count: resolved.field_count,
-                files: &files,
-                dialect: &dialect,
+                files: &read.files,
+                dialect: &read.dialect,
             };
             let mut names = units::PartitionNames::new(self.table, &taken);
             Publish::Route(routing::route(&asking, &mut names, notes).await?)
@@ -252,17 +193,18 @@ impl FlowPlanner<'_> {
             self.flow,
             &name,
             self.options.folder,
-            &files,
-            String::from_utf8_lossy(dialect.delimiter.as_bytes()).into_owned(),
+            &read.files,
+            read.delimiter(),
         )?;
-        let file_names: Vec<String> = files
+        let file_names: Vec<String> = read
+            .files
             .iter()
             .map(|file| file.path.display().to_string())
             .collect();
         let intervals = match &key {
             Some(key) if matches!(self.flow.bounds, Bounds::List(_) | Bounds::Every(_)) => {
                 let column = &resolved.columns[key.column_index];
-                let first_keys = first_keys(&name, &files, &dialect, column)?;
+                let first_keys = first_keys(&name, &read.files, &read.dialect, column)?;
                 bounds::place(
                     self.session,
                     &name,
@@ -305,17 +247,26 @@ impl FlowPlanner<'_> {
             (Some(key), Bounds::Parts(asked)) => {
                 let column = &resolved.columns[key.column_index];
                 let stop = self.options.pipes.stop();
-                parts::cut(&name, &files, &dialect, column, asked.parts, stop, notes)?
+                parts::cut(
+                    &name,
+                    &read.files,
+                    &read.dialect,
+                    column,
+                    asked.parts,
+                    stop,
+                    notes,
+                )?
             }
             _ => Vec::new(),
         };
         let shards: Vec<Shard> = if parts.is_empty() {
-            files.into_iter().map(Shard::whole).collect()
+            read.files.into_iter().map(Shard::whole).collect()
         } else {
             parts.iter().map(|part| part.shard.clone()).collect()
         };
         let shape = format!(
-            "{dialect:?} {:?} {:?} {:?} {:?} {target} {:?} {:?} {:?}",
+            "{:?} {:?} {:?} {:?} {:?} {target} {:?} {:?} {:?}",
+            read.dialect,
             self.flow.format.encoding,
             resolved.columns,
             resolved.type_sql,
@@ -395,10 +346,10 @@ impl FlowPlanner<'_> {
             target,
             columns: resolved.columns,
             field_count: resolved.field_count,
-            header,
-            dialect,
-            format: sniffed.format,
-            reject_hint: sniffed.reject_hint,
+            header: read.header,
+            dialect: read.dialect,
+            format: read.format,
+            reject_hint: read.reject_hint,
             reject_limit: self.flow.rejects,
             verify,
             expect: expected,
@@ -562,24 +513,6 @@ fn storage(facts: &catalog::TargetFacts) -> Storage {
         access_method: facts.access_method.clone(),
         tablespace: facts.tablespace.clone(),
     }
-}
-
-/// The fields of the first row of all, where the package needs their number: it says to skip all
-/// that it does not list, and no header tells how many there are.
-pub fn first_field_count(
-    files: &[Arc<SourceFile>],
-    dialect: &Dialect,
-    details: &[ColumnDetail],
-) -> Result<Option<usize>, PlanError> {
-    if dialect.header || !details.iter().any(|detail| detail.name == ALL_OTHERS) {
-        return Ok(None);
-    }
-    for file in files {
-        if let Some(record) = Preview::read(file, dialect, 1)?.records.first() {
-            return Ok(Some(record.fields.len()));
-        }
-    }
-    Ok(None)
 }
 
 /// The key of each file's first row; none where it has no row.

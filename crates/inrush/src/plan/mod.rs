@@ -16,6 +16,7 @@ mod error;
 pub mod expect;
 mod fields;
 mod flow;
+mod flow_files;
 mod header_row;
 mod headers;
 pub mod identity;

@@ -31,7 +31,7 @@ pub fn machine() -> MachineReport {
         kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
             .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned()),
         loader_memory_peak_bytes: memory_peak_bytes(),
-        loader_cpu_s: cpu_seconds(),
+        loader_cpu_s: loader_cpu_s(),
     }
 }
 
@@ -55,7 +55,8 @@ fn value_of(file: &str, key: &str) -> Option<String> {
     })
 }
 
-fn cpu_seconds() -> (f64, f64) {
+/// CPU seconds of this process so far, user and system.
+pub fn loader_cpu_s() -> (f64, f64) {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: getrusage fills the struct that it is given, and it is read only where it says so.
     let usage = unsafe {

@@ -8,6 +8,6 @@ mod schema_test;
 mod types;
 
 pub use folder::{PACKAGE_FILE, RunFolder};
-pub use machine::{MachineReport, machine, memory_peak_bytes};
+pub use machine::{MachineReport, loader_cpu_s, machine, memory_peak_bytes};
 pub use rejects::{REASONS_SUFFIX, ROWS_SUFFIX, RejectFile, reject_file_name};
 pub use types::*;

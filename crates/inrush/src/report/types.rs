@@ -1,5 +1,6 @@
 //! The form of `report.json`. Its schema is generated from these types.
 
+use inrush_verdict::{Measurements, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +78,12 @@ pub struct RunReport {
     pub machine: MachineReport,
     /// The embedded server, where there was one.
     pub embedded: Option<EmbeddedReport>,
+    /// What was measured while the streams ran; nothing where they did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measurements: Option<Measurements>,
+    /// What held the run back, as far as the measurements tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
 }
 
 /// Seconds of each phase of a run.

@@ -2,10 +2,10 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::SinkExt;
+use inrush_verdict::Phase;
 use tokio_postgres::CopyInSink;
 
 use super::error::DestinationError;
@@ -83,10 +83,6 @@ pub struct CopyWriter<'session> {
     pool: BlockPool,
     stop: Stop,
     doing: String,
-    /// Time spent waiting until the connection took a block.
-    pub wait_time: Duration,
-    /// Bytes sent.
-    pub bytes_count: u64,
 }
 
 impl<'session> CopyWriter<'session> {
@@ -110,8 +106,6 @@ impl<'session> CopyWriter<'session> {
             pool,
             stop,
             doing,
-            wait_time: Duration::ZERO,
-            bytes_count: 0,
         })
     }
 
@@ -124,12 +118,15 @@ impl<'session> CopyWriter<'session> {
             // The server refused an earlier block: the rest of the file would be sent in vain.
             return Err(self.refusal().await);
         }
-        self.bytes_count += block.len() as u64;
-        let before = Instant::now();
+        let gauge = &self.session.gauge;
+        gauge.add_sent(block.len() as u64);
+        let paced = gauge.enter(Phase::PaceWait);
         self.session.pace.pass(block.len(), &self.stop).await;
+        drop(paced);
         let block = self.pool.lend(block);
+        let sending = gauge.enter(Phase::SendWait);
         let sent = self.sink.send(block).await;
-        self.wait_time += before.elapsed();
+        drop(sending);
         match sent {
             Ok(()) => Ok(self.pool.take()),
             Err(_) => Err(self.refusal().await),
@@ -138,6 +135,7 @@ impl<'session> CopyWriter<'session> {
 
     /// Ends the COPY; the server's own count of its rows.
     pub async fn finish(mut self) -> Result<u64, CopyStop> {
+        let _waiting = self.session.gauge.enter(Phase::SendWait);
         let finished = self.sink.as_mut().finish().await;
         finished.map_err(|error| CopyStop::Failed(self.session.error(error, self.doing.clone())))
     }

@@ -18,7 +18,9 @@ use super::error::{DestinationError, chain};
 use super::socket::{SocketWatch, Watched, WatchedTls};
 use super::tls;
 use super::vigil::{self, Backend};
+use crate::gauge::Gauge;
 use crate::pace::Pace;
+use crate::tcp::TcpConnection;
 
 /// How long a connection may take to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -60,6 +62,8 @@ pub struct Session {
     pub backend_process_id: i32,
     /// How fast it may be sent rows.
     pub pace: Arc<Pace>,
+    /// Where its user's time goes.
+    pub gauge: Arc<Gauge>,
     connection: tokio::task::JoinHandle<()>,
 }
 
@@ -125,6 +129,7 @@ impl Session {
             backend_process_id: watch.backend().map_or(0, |backend| backend.process_id),
             watch,
             pace: Arc::default(),
+            gauge: Arc::default(),
             connection,
         })
     }
@@ -302,6 +307,7 @@ pub(super) async fn connect(
                 .map_err(|error| unreachable(place, &error))?;
             tune(&stream, &address.keepalive).map_err(|error| unreachable(place, &error))?;
             let watch = Arc::new(SocketWatch::default());
+            watch.is_tcp(TcpConnection::of(&stream));
             if address.ssl_mode == SslMode::Disable {
                 let watched = Watched::new(stream, Arc::clone(&watch), false);
                 let (client, connection) = config

@@ -16,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 
 use super::vigil::Backend;
+use crate::tcp::TcpConnection;
 
 /// What was seen on a connection.
 #[derive(Debug, Default)]
@@ -26,6 +27,7 @@ pub struct SocketWatch {
     bytes_received: AtomicU64,
     backend: OnceLock<Backend>,
     given_up: OnceLock<&'static str>,
+    tcp: OnceLock<Arc<TcpConnection>>,
 }
 
 impl SocketWatch {
@@ -68,6 +70,16 @@ impl SocketWatch {
     pub fn served_by(&self, backend: Backend) {
         // A connection has one backend for its life.
         let _ = self.backend.set(backend);
+    }
+
+    /// The connection, where it is TCP.
+    pub fn tcp(&self) -> Option<Arc<TcpConnection>> {
+        self.tcp.get().cloned()
+    }
+
+    /// Notes that the connection is TCP.
+    pub fn is_tcp(&self, connection: TcpConnection) {
+        let _ = self.tcp.set(Arc::new(connection));
     }
 
     /// Why the connection was given up, though nobody had closed it.
@@ -115,6 +127,15 @@ impl<S> Watched<S> {
                 header_bytes: 0,
                 body_bytes: 0,
             },
+        }
+    }
+}
+
+impl<S> Drop for Watched<S> {
+    fn drop(&mut self) {
+        // Before the socket is closed.
+        if let Some(connection) = self.watch.tcp.get() {
+            connection.end();
         }
     }
 }

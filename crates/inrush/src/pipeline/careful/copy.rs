@@ -1,10 +1,10 @@
 //! Batches on their way to the server, behind a savepoint each.
 
 use std::ops::Range;
-use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use inrush_scan::Records;
+use inrush_verdict::Phase;
 
 use super::additions::Additions;
 use super::cause::{Place, cause};
@@ -18,7 +18,6 @@ use crate::destination::postgres::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyW
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{RefusalFacts, Session};
 use crate::error::Error;
-use crate::meter::{Meter, nanoseconds};
 use crate::package::RunSettings;
 use crate::pipeline::encoder::Encoder;
 use crate::plan::{FlowPlan, Publish, UnitPlan};
@@ -111,14 +110,12 @@ impl<'a> CarefulCopy<'a> {
         refused_max: u64,
         origin: &Origin<'_>,
         rejects: &mut Vec<Reject>,
-        meter: &mut Meter,
     ) -> Result<(Vec<usize>, usize), Error> {
         let refused_max = refused_max.clamp(1, REFUSED_AT_ONCE_MAX) as usize;
         let mut isolator = self.isolator;
         let mut rows = BatchRows {
             copy: &mut *self,
             batch,
-            meter,
         };
         let (refused, end) = isolator
             .run(&mut rows, from..batch.num_rows(), refused_max)
@@ -173,7 +170,6 @@ impl<'a> CarefulCopy<'a> {
         &mut self,
         batch: &RecordBatch,
         rows: Range<usize>,
-        meter: &mut Meter,
     ) -> Result<u64, CopyStop> {
         // Without FREEZE: a savepoint stands in its way.
         let mut writer = CopyWriter::begin(
@@ -190,11 +186,11 @@ impl<'a> CarefulCopy<'a> {
         let mut at = rows.start;
         while at < rows.end {
             let end = rows.end.min(at + ROWS_PER_SLICE);
-            let started = Instant::now();
+            let encoding = self.session.gauge.enter(Phase::Encode);
             self.encoder
                 .encode(&batch.slice(at, end - at), &mut block)
                 .map_err(CopyStop::Failed)?;
-            meter.encode_ns += nanoseconds(started.elapsed());
+            drop(encoding);
             at = end;
             if block.len() >= BLOCK_BYTES {
                 block = writer.send(block).await?;
@@ -204,12 +200,7 @@ impl<'a> CarefulCopy<'a> {
         if !block.is_empty() {
             writer.send(block).await?;
         }
-        meter.send_wait_ns += nanoseconds(writer.wait_time);
-        meter.sent_bytes += writer.bytes_count;
-        let waiting = Instant::now();
-        let counted = writer.finish().await?;
-        meter.send_wait_ns += nanoseconds(waiting.elapsed());
-        Ok(counted)
+        writer.finish().await
     }
 }
 
@@ -217,7 +208,6 @@ impl<'a> CarefulCopy<'a> {
 struct BatchRows<'c, 'a, 'b> {
     copy: &'c mut CarefulCopy<'a>,
     batch: &'b RecordBatch,
-    meter: &'b mut Meter,
 }
 
 impl RowSink for BatchRows<'_, '_, '_> {
@@ -225,7 +215,7 @@ impl RowSink for BatchRows<'_, '_, '_> {
         let sent = rows.len() as u64;
         let (session, doing) = (self.copy.session, self.copy.doing.as_str());
         self.copy.savepoint.set(session, doing).await?;
-        let copied = self.copy.copy_range(self.batch, rows, self.meter).await;
+        let copied = self.copy.copy_range(self.batch, rows).await;
         let error = match copied {
             Ok(counted) if counted == sent => return Ok(Ok(())),
             Ok(counted) => {

@@ -2,7 +2,6 @@
 //! then everything is published.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use inrush_destination::{Destination, PublishStep, Published};
 use tokio::runtime::Runtime;
@@ -16,9 +15,8 @@ use crate::event::Event;
 use crate::fault::{self, FaultPoint};
 use crate::ledger::{Account, ShardRecord};
 use crate::pipeline::{coverage, expectations, recheck};
-use crate::plan::contract::{ContractFlow, shard_of};
+use crate::plan::contract::shard_of;
 use crate::plan::identity;
-use crate::source::SourceFile;
 
 /// Checks and publishes.
 pub fn conclude(
@@ -75,11 +73,11 @@ fn verify(
             .collect();
         runtime.block_on(recheck::texts(
             &flow.reading.dialect,
-            files(flow).into_iter(),
+            flow.files().into_iter(),
             &of_flow,
             context.stop,
         ))?;
-        for file in files(flow) {
+        for file in flow.files() {
             let key = identity::file_key(file);
             let is_of_file = |shard: &&&ShardRecord| shard.file_key == key;
             let of_file: Vec<&ShardRecord> = of_flow.iter().filter(is_of_file).copied().collect();
@@ -98,7 +96,7 @@ fn verify(
             }
             coverage::check_bytes(file, &of_file)?;
         }
-        expectations::check(&flow.reading, files(flow).into_iter(), &of_flow)?;
+        expectations::check(&flow.reading, flow.files().into_iter(), &of_flow)?;
         let mut account = Account::default();
         for shard in &of_flow {
             account.add(&shard.account);
@@ -119,13 +117,6 @@ fn verify(
     }
     summary.verified(shards);
     Ok(())
-}
-
-/// The files of a flow, each once.
-fn files(flow: &ContractFlow) -> Vec<&Arc<SourceFile>> {
-    let mut files: Vec<&Arc<SourceFile>> = flow.shards().map(|shard| &shard.file).collect();
-    files.dedup_by(|file, before| Arc::ptr_eq(file, before));
-    files
 }
 
 /// Publishes, no longer than until the run is asked to stop. A stop in the middle leaves open what

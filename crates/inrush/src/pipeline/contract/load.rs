@@ -1,10 +1,10 @@
 //! A unit on its way: read, scanned, converted, written, and committed with its record.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use inrush_destination::{UnitRecord, UnitStream};
 use inrush_scan::Records;
+use inrush_verdict::Phase;
 
 use super::Context;
 use crate::chunk::Chunk;
@@ -12,17 +12,17 @@ use crate::convert::{Converter, RunStamp};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
+use crate::gauge::Gauge;
 use crate::ledger::{Account, ShardRecord};
-use crate::meter::{Meter, nanoseconds};
 use crate::pipeline::damage;
 use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::proof::Proof;
+use crate::pipeline::reading_meter::read_chunk;
 use crate::pipeline::reject_files;
 use crate::pipeline::results::{Loaded, StreamResult};
 use crate::pipeline::work::check_header;
 use crate::plan::Reading;
 use crate::plan::contract::{ContractFlow, RangeUnit};
-use crate::plan::identity;
 use crate::reject::{Reject, RejectCode};
 use crate::report::RejectFile;
 use crate::source::{BufferPool, Chunks, RowReader};
@@ -32,12 +32,13 @@ pub fn load(
     context: &Context<'_>,
     stream: &mut dyn UnitStream,
     number: usize,
+    gauge: &Gauge,
     (flow_index, unit_index): (usize, usize),
     result: &mut StreamResult,
 ) -> Result<(), Error> {
     let flow = &context.run.plan.flows[flow_index];
     let unit = &flow.units[unit_index];
-    let begun = Instant::now();
+    let before = gauge.meter();
     context.notice(&Event::UnitStarted {
         flow: flow.reading.name.clone(),
         unit: unit.number,
@@ -56,15 +57,14 @@ pub fn load(
         stream,
         flow,
         unit,
+        flow_index,
+        gauge,
         rejects: KeptRejects::new(context.teller(), &flow.reading, count, None, file),
-        meter: Meter::default(),
     };
-    stream_begin(&mut work, flow_index)?;
+    work.begin()?;
     let loaded = work.load();
-    let Work {
-        rejects, mut meter, ..
-    } = work;
-    let told = rejects.told();
+    let told = work.rejects.told();
+    let meter = gauge.meter().since(&before);
     let (account, changes) = match loaded {
         Ok(done) => done,
         Err(error) => {
@@ -78,7 +78,6 @@ pub fn load(
             return Err(error);
         }
     };
-    meter.busy_ns = nanoseconds(begun.elapsed());
     context.notice(&Event::UnitCommitted {
         flow: flow.reading.name.clone(),
         unit: unit.number,
@@ -86,7 +85,6 @@ pub fn load(
         account,
         stored_bytes: meter.stored_bytes,
     });
-    result.meter.add(&meter);
     result.loaded.push(Loaded {
         flow: flow_index,
         unit: unit_index,
@@ -100,26 +98,25 @@ pub fn load(
     Ok(())
 }
 
-fn stream_begin(work: &mut Work<'_>, flow_index: usize) -> Result<(), Error> {
-    let waiting = Instant::now();
-    work.stream.begin_unit(flow_index, &work.unit.key)?;
-    work.meter.server_wait_ns += nanoseconds(waiting.elapsed());
-    Ok(())
-}
-
 /// A unit under way.
 struct Work<'a> {
     context: &'a Context<'a>,
     stream: &'a mut dyn UnitStream,
     flow: &'a ContractFlow,
     unit: &'a RangeUnit,
+    flow_index: usize,
+    gauge: &'a Gauge,
     rejects: KeptRejects<'a>,
-    meter: Meter,
 }
 
 type Changes = BTreeMap<String, crate::column_policy::ColumnChanges>;
 
 impl Work<'_> {
+    fn begin(&mut self) -> Result<(), Error> {
+        let _waiting = self.gauge.enter(Phase::ServerWait);
+        Ok(self.stream.begin_unit(self.flow_index, &self.unit.key)?)
+    }
+
     /// All of it, to the commit.
     fn load(&mut self) -> Result<(Account, Changes), Error> {
         let reading = &self.flow.reading;
@@ -139,7 +136,7 @@ impl Work<'_> {
         let mut rejects = Vec::new();
         let mut account = Account::default();
         let mut stored_before = 0;
-        while let Some(mut chunk) = reader.next_chunk(&mut records)? {
+        while let Some(mut chunk) = read_chunk(self.gauge, &mut reader, &mut records)? {
             if self.context.stop.asked().is_some() {
                 return Err(Error::Interrupted);
             }
@@ -147,9 +144,9 @@ impl Work<'_> {
             let mut at = 0;
             while at < records.len() {
                 let end = records.len().min(at + self.context.run.plan.batch_rows);
-                let started = Instant::now();
+                let converting = self.gauge.enter(Phase::Convert);
                 let batch = converter.convert(&chunk, &records, at..end, &mut rejects);
-                self.meter.convert_ns += nanoseconds(started.elapsed());
+                drop(converting);
                 let rows = batch.num_rows() as u64;
                 let misfits = self.write(&batch, &mut converter, &chunk, &records, &mut rejects)?;
                 account.rows_loaded += rows - misfits.len() as u64;
@@ -157,7 +154,7 @@ impl Work<'_> {
                 let mut from = 0;
                 for row in misfits.into_iter().chain([batch.num_rows()]) {
                     if row > from {
-                        proof.add(&batch.slice(from, row - from), &mut self.meter);
+                        proof.add(&batch.slice(from, row - from), self.gauge);
                     }
                     from = row + 1;
                 }
@@ -167,26 +164,20 @@ impl Work<'_> {
                 }
                 at = end;
             }
-            let read = reader.meter();
-            self.context.observer.notice(&Event::Progress {
-                flow: reading.name.clone(),
-                rows: records.len() as u64,
-                bytes: read.stored_bytes - stored_before,
-            });
-            self.meter.stored_bytes += read.stored_bytes - stored_before;
-            stored_before = read.stored_bytes;
+            let stored_bytes = reader.meter().stored_bytes;
+            self.context.progress(
+                self.flow_index,
+                records.len() as u64,
+                stored_bytes - stored_before,
+            );
+            stored_before = stored_bytes;
             self.rejects
                 .note_read(records.len() as u64, chunk.size_bytes());
             reader.recycle(chunk);
             fault::reach(self.context.fault, FaultPoint::InCopy);
         }
         let read = reader.meter();
-        self.meter.stored_bytes += read.stored_bytes - stored_before;
-        self.meter.read_ns += read.read_ns;
-        self.meter.decompress_ns += read.decompress_ns;
-        self.meter.scan_ns += read.scan_ns;
-        self.meter.text_bytes += read.text_bytes;
-        self.meter.rows += account.rows_loaded;
+        self.gauge.add_rows(account.rows_loaded);
         account.rows_read = read.record_count + read.skipped_line_count;
         account.rows_skipped += read.skipped_line_count;
         account.bytes_read = read.text_bytes;
@@ -232,12 +223,12 @@ impl Work<'_> {
         records: &Records,
         rejects: &mut Vec<Reject>,
     ) -> Result<Vec<usize>, Error> {
-        let started = Instant::now();
+        let sending = self.gauge.enter(Phase::SendWait);
         let mut misfits = Vec::new();
         for part in damage::harmed(self.context.fault, batch) {
             misfits.extend(self.stream.write(&part)?);
         }
-        self.meter.send_wait_ns += nanoseconds(started.elapsed());
+        drop(sending);
         if misfits.is_empty() {
             return Ok(Vec::new());
         }
@@ -266,9 +257,9 @@ impl Work<'_> {
         };
         self.rejects.finish()?;
         fault::reach(self.context.fault, FaultPoint::BeforeUnitCommit);
-        let waiting = Instant::now();
+        let waiting = self.gauge.enter(Phase::ServerWait);
         self.stream.commit_unit(&record)?;
-        self.meter.server_wait_ns += nanoseconds(waiting.elapsed());
+        drop(waiting);
         fault::reach(self.context.fault, FaultPoint::UnitCommitSent);
         fault::reach(self.context.fault, FaultPoint::AfterUnitCommit);
         Ok(())
@@ -277,27 +268,11 @@ impl Work<'_> {
     /// What this engine is to know of the unit later.
     fn detail(&self, proof: &mut Proof, account: Account) -> ShardRecord {
         let shard = &self.unit.shard;
-        let proof = proof.take();
+        let record = proof.record(&self.unit.key, shard, account);
         ShardRecord {
-            unit_key: self.unit.key.clone(),
-            shard_key: identity::shard_key(shard),
-            file_key: identity::file_key(&shard.file),
-            file: shard.file.path.display().to_string(),
-            byte_start: shard.byte_range.start,
             // What a pipe brings has no size before.
-            byte_end: match shard.is_whole() {
-                true => None,
-                false => Some(shard.byte_range.end),
-            },
-            file_bytes: shard.file.size_bytes,
-            file_modified_ns: shard.file.modified_ns,
-            file_state: shard.file.state.to_string(),
-            account,
-            content_hash: Some(proof.content_hash),
-            text_range: proof.text_range,
-            tally: proof.tally,
-            trailer: proof.trailer,
-            refused: Vec::new(),
+            byte_end: record.byte_end.filter(|_| !shard.is_whole()),
+            ..record
         }
     }
 }

@@ -17,6 +17,8 @@ use inrush_destination::address::Kind;
 
 use self::prepare::Prepared;
 use self::summary::ContractSummary;
+use super::gathering::finished;
+use super::metering::FlowCount;
 use super::{Failure, RunOptions, Success, runtime};
 use crate::cancel::Stop;
 use crate::error::Error;
@@ -44,6 +46,23 @@ impl<'a> Context<'a> {
 
     fn notice(&self, event: &Event) {
         self.teller().notice(event);
+    }
+
+    fn progress(&self, flow: usize, rows: u64, bytes: u64) {
+        self.run.flow_counts[flow].add(rows, bytes);
+        self.observer.notice(&Event::Progress {
+            flow: self.run.plan.flows[flow].reading.name.clone(),
+            rows,
+            bytes,
+        });
+    }
+
+    fn flow_counts(&self) -> Vec<(String, &'a FlowCount)> {
+        let flows = self.run.plan.flows.iter();
+        flows
+            .map(|flow| flow.reading.name.clone())
+            .zip(&self.run.flow_counts)
+            .collect()
     }
 }
 
@@ -77,7 +96,7 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
         }
         Prepared::Run(run) => *run,
     };
-    summary.planned(&run);
+    summary.gathering.planned(&run.plan.notes);
     let context = Context {
         run: &run,
         stop: &options.stop,
@@ -85,13 +104,13 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
         fault: options.fault.as_ref(),
     };
     let loading = Instant::now();
-    let mut error = streams::run(&context, &mut summary).err();
-    summary.phases.load_s = loading.elapsed().as_secs_f64();
+    let mut error = streams::run(&runtime, &context, &mut summary).err();
+    summary.gathering.phases.load_s = loading.elapsed().as_secs_f64();
     if error.is_none() {
         fault::reach(context.fault, FaultPoint::BeforeSwitch);
         let publishing = Instant::now();
         error = conclude::conclude(&runtime, &context, destination.as_ref(), &mut summary).err();
-        summary.phases.switch_s = publishing.elapsed().as_secs_f64();
+        summary.gathering.phases.switch_s = publishing.elapsed().as_secs_f64();
     }
     fault::reach(context.fault, FaultPoint::BeforeReport);
     let report = summary.report(&run, options, error.as_ref());
@@ -114,14 +133,5 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
                 report_path: Some(report_path),
             })
         }
-    }
-}
-
-fn finished(report: &crate::report::RunReport, path: Option<String>) -> Event {
-    Event::Finished {
-        run: report.run.clone(),
-        outcome: super::outcome_word(report.outcome).to_owned(),
-        account: report.account,
-        report: path,
     }
 }

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan, UnitRecord};
 
+use super::super::metering::FlowCount;
 use super::super::prepare::{holder, new_run_name};
 use super::super::reject_count::{RejectCount, RowTally};
 use super::super::{RunOptions, plan_options, reject_files, splitting};
@@ -42,6 +43,8 @@ pub struct PreparedRun {
     pub kept: BTreeMap<String, (UnitRecord, ShardRecord)>,
     /// Rejects of each flow so far.
     pub rejects: Vec<RejectCount>,
+    /// What went into each flow so far.
+    pub flow_counts: Vec<FlowCount>,
 }
 
 /// Opens the destination that a package names.
@@ -171,6 +174,7 @@ pub async fn prepare(
         resumed: takes_over.is_some(),
         kept,
         rejects,
+        flow_counts: package.flows.iter().map(|_| FlowCount::default()).collect(),
     };
     place(&mut run, options)?;
     Ok(Prepared::Run(Box::new(run)))

@@ -1,64 +1,39 @@
-//! Runs the streams: threads that take units, the largest first, until none is left.
+//! What the streams do: they take units, the largest first, until none is left.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+
+use tokio::runtime::Runtime;
 
 use super::Context;
 use super::load::load;
 use super::summary::ContractSummary;
-use crate::cancel::StopReason;
 use crate::error::Error;
-use crate::meter::nanoseconds;
+use crate::gauge::Gauge;
+use crate::pipeline::metering::Subjects;
 use crate::pipeline::results::StreamResult;
+use crate::pipeline::stream_threads::{self, Queue};
 
 /// A unit, by the places of its flow and of itself.
 type Place = (usize, usize);
 
-/// Runs all streams to their ends. The first error stops the others; theirs are told only where
-/// there is no other.
-pub fn run(context: &Context<'_>, summary: &mut ContractSummary) -> Result<(), Error> {
-    let queue = Mutex::new(remaining(context));
-    let started = Instant::now();
-    let streams = context.run.plan.streams;
-    let results: Vec<StreamResult> = std::thread::scope(|scope| {
-        let mut threads = Vec::new();
-        let mut results = Vec::new();
-        for number in 1..=streams {
-            let queue = &queue;
-            let spawned = std::thread::Builder::new()
-                .name(format!("inrush-stream-{number}"))
-                .spawn_scoped(scope, move || stream(context, number, queue, started));
-            match spawned {
-                Ok(thread) => threads.push(thread),
-                Err(source) => {
-                    context.stop.ask(StopReason::Failed);
-                    results.push(StreamResult {
-                        error: Some(Error::Threads { source }),
-                        ..StreamResult::default()
-                    });
-                    break;
-                }
-            }
-        }
-        let ended = threads.into_iter().map(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        results.extend(ended);
-        results
+/// Runs all streams to their ends.
+pub fn run(
+    runtime: &Runtime,
+    context: &Context<'_>,
+    summary: &mut ContractSummary,
+) -> Result<(), Error> {
+    let queue = Queue::new(remaining(context));
+    let gauges = stream_threads::gauges(context.run.plan.streams);
+    let subjects = Subjects {
+        gauges: &gauges,
+        flows: context.flow_counts(),
+        feeds: Vec::new(),
+        backends: None,
+    };
+    let ended = stream_threads::run(runtime, context.stop, subjects, |number, gauge, result| {
+        work_off(context, number, gauge, &queue, result)
     });
-    let mut first: Option<Error> = None;
-    for result in results {
-        let error = summary.stream_ended(result);
-        first = match (first, error) {
-            (Some(Error::Interrupted), Some(other)) => Some(other),
-            (Some(first), _) => Some(first),
-            (None, other) => other,
-        };
-    }
-    match first {
+    match summary.gathering.streams_ended(ended) {
         Some(error) => Err(error),
         None if context.stop.asked().is_some() => Err(Error::Interrupted),
         None => Ok(()),
@@ -80,36 +55,14 @@ fn remaining(context: &Context<'_>) -> VecDeque<Place> {
     places.into_iter().map(|(_, place)| place).collect()
 }
 
-fn stream(
-    context: &Context<'_>,
-    number: usize,
-    queue: &Mutex<VecDeque<Place>>,
-    started: Instant,
-) -> StreamResult {
-    let mut result = StreamResult::default();
-    let begun = Instant::now();
-    if let Err(error) = work_off(context, number, queue, &mut result) {
-        context.stop.ask(StopReason::Failed);
-        result.error = Some(error);
-    }
-    result.meter.busy_ns = nanoseconds(begun.elapsed());
-    result.ended_s = started.elapsed().as_secs_f64();
-    result
-}
-
 fn work_off(
     context: &Context<'_>,
     number: usize,
-    queue: &Mutex<VecDeque<Place>>,
+    gauge: &Gauge,
+    queue: &Queue<Place>,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
-    let next = || {
-        queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop_front()
-    };
-    let Some(mut place) = next() else {
+    let Some(mut place) = queue.next() else {
         return Ok(());
     };
     let mut stream = context.run.open.open_stream()?;
@@ -117,12 +70,12 @@ fn work_off(
         if context.stop.asked().is_some() {
             return Err(Error::Interrupted);
         }
-        if let Err(error) = load(context, stream.as_mut(), number, place, result) {
+        if let Err(error) = load(context, stream.as_mut(), number, gauge, place, result) {
             // What undoing says is no news beside it.
             let _ = stream.abort_unit();
             return Err(error);
         }
-        match next() {
+        match queue.next() {
             Some(next) => place = next,
             None => return Ok(()),
         }

@@ -1,37 +1,22 @@
-//! Gathers what happened, and writes the report of it.
+//! Gathers what happened in a run into a destination that is reached by the contract, and writes the report of it.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use inrush_destination::Published;
 
 use super::prepare::PreparedRun;
-use crate::column_policy::ColumnChanges;
 use crate::error::Error;
 use crate::ledger::{Account, ShardRecord};
-use crate::meter::Meter;
 use crate::pipeline::RunOptions;
-use crate::pipeline::results::{Loaded, StreamResult};
-use crate::pipeline::summary::{REJECTS_SHOWN, now};
+use crate::pipeline::gathering::{About, Done, Gathering};
 use crate::plan::ContractPlan;
 use crate::plan::contract::{ContractFlow, Earlier, shard_of};
-use crate::reject::Reject;
-use crate::report::{
-    self, ColumnChangesReport, Outcome, PartitionReport, Phases, REPORT_VERSION, RejectReport,
-    RunReport, ServerReport, StreamReport, TableReport, UnitReport,
-};
+use crate::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};
 
 /// What is gathered while a run goes on.
 pub struct ContractSummary {
-    started: Instant,
-    started_at: String,
-    /// Seconds of each phase.
-    pub phases: Phases,
-    streams: Vec<StreamReport>,
-    loaded: Vec<Loaded>,
-    /// The first rejects of what was not finished.
-    rejects: Vec<Reject>,
-    notes: Vec<String>,
+    /// What is gathered of every run.
+    pub gathering: Gathering,
     published: Published,
     /// What the ledger said before everything was published, by the keys of units.
     verified: Option<BTreeMap<String, ShardRecord>>,
@@ -41,35 +26,10 @@ impl ContractSummary {
     /// Begins with the run.
     pub fn begin() -> ContractSummary {
         ContractSummary {
-            started: Instant::now(),
-            started_at: now(),
-            phases: Phases::default(),
-            streams: Vec::new(),
-            loaded: Vec::new(),
-            rejects: Vec::new(),
-            notes: Vec::new(),
+            gathering: Gathering::begin(),
             published: Published::default(),
             verified: None,
         }
-    }
-
-    /// The plan is made and the run is in the ledger.
-    pub fn planned(&mut self, run: &PreparedRun) {
-        self.phases.plan_s = self.started.elapsed().as_secs_f64();
-        self.notes.extend(run.plan.notes.iter().cloned());
-    }
-
-    /// A stream came to its end.
-    pub fn stream_ended(&mut self, result: StreamResult) -> Option<Error> {
-        self.streams.push(StreamReport {
-            stream: self.streams.len() + 1,
-            pieces: result.loaded.len(),
-            meter: result.meter,
-            ended_s: result.ended_s,
-        });
-        self.rejects.extend(result.rejects);
-        self.loaded.extend(result.loaded);
-        result.error
     }
 
     /// The whole account was checked by these.
@@ -79,7 +39,9 @@ impl ContractSummary {
 
     /// Everything is published.
     pub fn published(&mut self, published: Published) {
-        self.notes.extend(published.notes.iter().cloned());
+        for note in &published.notes {
+            self.gathering.note(note.clone());
+        }
         self.published = published;
     }
 
@@ -92,107 +54,43 @@ impl ContractSummary {
     ) -> RunReport {
         let accounts = self.accounts(run);
         let units = self.unit_reports(run, &accounts);
-        let tables: Vec<TableReport> = run
+        let tables = run
             .plan
             .flows
             .iter()
             .enumerate()
             .map(|(index, flow)| self.table_report(index, flow, &accounts))
             .collect();
-        let mut account = Account::default();
-        for table in &tables {
-            account.add(&table.account);
-        }
-        let outcome = match error {
-            None => Outcome::Loaded,
-            Some(Error::Interrupted) => Outcome::Interrupted,
-            Some(_) => Outcome::Failed,
-        };
-        self.phases.total_s = self.started.elapsed().as_secs_f64();
-        let rejects = self.loaded.iter().flat_map(|loaded| &loaded.rejects);
-        RunReport {
+        let done = Done {
             run: run.open.record().name.clone(),
-            outcome,
-            exit_status: match error {
-                None if account.rows_rejected > 0 => 3,
-                None => 0,
-                Some(error) => error.exit_status(),
-            },
-            error: error.map(ToString::to_string),
             resumed: run.resumed,
-            account,
             tables,
             units,
-            streams: self.streams.clone(),
-            rejects: rejects
-                .chain(&self.rejects)
-                .take(REJECTS_SHOWN)
-                .map(RejectReport::from)
-                .collect(),
-            ..self.frame(&run.plan, options)
-        }
+            error,
+        };
+        self.gathering.report(about(&run.plan), options, done)
     }
 
-    /// The report of a run that had nothing left to do.
+    /// The report of a run that had nothing left to do: the one that had done it.
     pub fn already_loaded(&self, plan: &ContractPlan, options: &RunOptions<'_>) -> RunReport {
-        let Earlier::Loaded(run) = &plan.earlier else {
-            return self.frame(plan, options);
+        let (name, units) = match &plan.earlier {
+            Earlier::Loaded(run) => (run.record.name.clone(), run.units.as_slice()),
+            _ => (String::new(), [].as_slice()),
         };
-        let mut account = Account::default();
-        let mut tables = Vec::new();
-        for flow in &plan.flows {
+        let table = |flow: &ContractFlow| {
             let mut loaded = Account::default();
             // By target and not by unit: what the plan would make of the files today may differ.
-            let own = run
-                .units
+            let own = units
                 .iter()
                 .filter(|unit| unit.target == flow.reading.target);
             for shard in own.filter_map(|unit| shard_of(&unit.detail)) {
                 loaded.add(&shard.account);
             }
-            account.add(&loaded);
-            tables.push(table_report(flow, loaded));
-        }
-        RunReport {
-            run: run.record.name.clone(),
-            outcome: Outcome::AlreadyLoaded,
-            account,
-            tables,
-            ..self.frame(plan, options)
-        }
-    }
-
-    /// What every report says, whatever happened.
-    fn frame(&self, plan: &ContractPlan, options: &RunOptions<'_>) -> RunReport {
-        RunReport {
-            report_version: REPORT_VERSION,
-            inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
-            run: String::new(),
-            package: plan.package.clone(),
-            package_hash: plan.package_hash.clone(),
-            plan_hash: plan.plan_hash.clone(),
-            outcome: Outcome::Loaded,
-            exit_status: 0,
-            error: None,
-            replays: options.replays.clone(),
-            resumed: false,
-            started_at: self.started_at.clone(),
-            finished_at: now(),
-            phases: self.phases,
-            account: Account::default(),
-            tables: Vec::new(),
-            units: Vec::new(),
-            streams: Vec::new(),
-            rejects: Vec::new(),
-            notes: self.notes.clone(),
-            destination: plan.destination.clone(),
-            server: ServerReport {
-                version: plan.destination.clone(),
-                settings: Vec::new(),
-            },
-            machine: report::machine(),
-            embedded: None,
-        }
+            table_report(flow, loaded)
+        };
+        let tables = plan.flows.iter().map(table).collect();
+        self.gathering
+            .already_loaded(about(plan), options, name, tables)
     }
 
     /// The accounts of units that are committed, by their keys: as the ledger said, or where it was
@@ -208,7 +106,7 @@ impl ContractSummary {
         let mut accounts: BTreeMap<String, Account> = kept
             .map(|(key, (_, shard))| (key.clone(), shard.account))
             .collect();
-        for loaded in &self.loaded {
+        for loaded in &self.gathering.loaded {
             let unit = &run.plan.flows[loaded.flow].units[loaded.unit];
             accounts.insert(unit.key.clone(), loaded.account);
         }
@@ -220,11 +118,7 @@ impl ContractSummary {
         run: &PreparedRun,
         accounts: &BTreeMap<String, Account>,
     ) -> Vec<UnitReport> {
-        let meters: BTreeMap<(usize, usize), Meter> = self
-            .loaded
-            .iter()
-            .map(|loaded| ((loaded.flow, loaded.unit), loaded.meter))
-            .collect();
+        let meters = self.gathering.meters();
         let mut reports = Vec::new();
         for (flow_index, flow) in run.plan.flows.iter().enumerate() {
             for (unit_index, unit) in flow.units.iter().enumerate() {
@@ -262,11 +156,6 @@ impl ContractSummary {
         for own in flow.units.iter().filter_map(|unit| accounts.get(&unit.key)) {
             account.add(own);
         }
-        let mut changes: BTreeMap<&str, ColumnChanges> = BTreeMap::new();
-        let own = self.loaded.iter().filter(|loaded| loaded.flow == index);
-        for (column, more) in own.flat_map(|loaded| &loaded.changes) {
-            changes.entry(column).or_default().add(more);
-        }
         let partitions = self.published.partitions.get(&index);
         TableReport {
             partitions: partitions
@@ -278,15 +167,22 @@ impl ContractSummary {
                     upper: None,
                 })
                 .collect(),
-            changes: changes
-                .into_iter()
-                .map(|(column, changes)| ColumnChangesReport {
-                    column: column.to_owned(),
-                    changes,
-                })
-                .collect(),
+            changes: self.gathering.changes(index),
             ..table_report(flow, account)
         }
+    }
+}
+
+fn about(plan: &ContractPlan) -> About<'_> {
+    About {
+        package: &plan.package,
+        package_hash: &plan.package_hash,
+        plan_hash: &plan.plan_hash,
+        destination: &plan.destination,
+        server: ServerReport {
+            version: plan.destination.clone(),
+            settings: Vec::new(),
+        },
     }
 }
 

@@ -40,7 +40,7 @@ pub fn resolve(
     let mut planned = Vec::with_capacity(assignment.columns.len());
     // Wide tables have few types, and many columns.
     let mut types: BTreeMap<&str, ResolvedType> = BTreeMap::new();
-    let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut folded: BTreeSet<String> = BTreeSet::new();
     let by_name: BTreeMap<&str, &TargetColumn> = facts
         .iter()
@@ -52,7 +52,7 @@ pub fn resolve(
             true => !folded.insert(detail.name.to_lowercase()),
             false => false,
         };
-        if seen.insert(&detail.name, ()).is_some() || is_twice {
+        if !seen.insert(&detail.name) || is_twice {
             return Err(known.mismatch(
                 format!(
                     "the files have the column `{}` twice{}",
@@ -117,7 +117,11 @@ pub fn resolve(
             "list one column at least that is not skipped",
         ));
     }
-    refuse_missing(known, facts, &seen)?;
+    let must = facts.iter().flat_map(|facts| &facts.columns);
+    let required = must
+        .filter(|column| column.not_null && !column.has_default && !column.generated)
+        .map(|column| column.name.as_str());
+    known.require(required, &seen)?;
     Ok(Resolved {
         columns,
         planned,
@@ -145,29 +149,4 @@ fn existing(known: &Known<'_>, column: &TargetColumn) -> Result<ResolvedType, Pl
         sql: column.sql.clone(),
         column_type: column_type.clone(),
     })
-}
-
-/// Refuses files that lack a column which must have a value.
-fn refuse_missing(
-    known: &Known<'_>,
-    facts: Option<&TargetFacts>,
-    filled: &BTreeMap<&str, ()>,
-) -> Result<(), PlanError> {
-    let must = facts.iter().flat_map(|facts| &facts.columns);
-    let missing: Vec<&str> = must
-        .filter(|column| column.not_null && !column.has_default && !column.generated)
-        .map(|column| column.name.as_str())
-        .filter(|name| !filled.contains_key(name))
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    Err(known.mismatch(
-        format!(
-            "the files have no column {}, which {} does not allow to be NULL",
-            missing.join(", "),
-            known.target
-        ),
-        "add it to the files, or give the column a DEFAULT",
-    ))
 }

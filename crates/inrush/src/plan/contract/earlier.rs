@@ -1,7 +1,6 @@
 //! What earlier runs of the same package did and left, and how much of it the plan can keep.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use inrush_destination::{Destination, PastRun, RunState};
 
@@ -11,7 +10,6 @@ use crate::package::Mode;
 use crate::plan::changed::{self, PlannedFiles};
 use crate::plan::loaded::{WantedFiles, loaded_by};
 use crate::plan::{PlanError, PlanOptions, identity};
-use crate::source::SourceFile;
 
 /// Looks the package up in the ledger.
 pub async fn find(
@@ -101,19 +99,11 @@ fn switched_files(run: &PastRun) -> Vec<SwitchedFile> {
     found.into_values().collect()
 }
 
-/// The files of a flow, each once.
-fn files(flow: &ContractFlow) -> Vec<&Arc<SourceFile>> {
-    // The ranges of a file stand one after the other.
-    let mut files: Vec<&Arc<SourceFile>> = flow.shards().map(|shard| &shard.file).collect();
-    files.dedup_by(|file, before| Arc::ptr_eq(file, before));
-    files
-}
-
 fn wanted(flow: &ContractFlow) -> WantedFiles<'_> {
     WantedFiles {
         target: flow.reading.target.clone(),
         replaces: flow.mode == Mode::Replace,
-        files: files(flow),
+        files: flow.files(),
         holds: Box::new(|switched| {
             let facts = flow.facts.as_ref();
             facts.is_some_and(|facts| switched.rows_loaded == 0 || facts.has_rows)
@@ -125,7 +115,7 @@ fn planned(flow: &ContractFlow) -> PlannedFiles<'_> {
     PlannedFiles {
         target: flow.reading.target.clone(),
         dialect: &flow.reading.dialect,
-        files: files(flow),
+        files: flow.files(),
         unit_keys: flow.units.iter().map(|unit| unit.key.as_str()).collect(),
     }
 }

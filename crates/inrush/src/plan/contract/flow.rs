@@ -1,20 +1,16 @@
 //! Makes the plan of one flow: its files, its columns, its units.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use inrush_destination::{Abilities, Destination, TargetName, TargetPlan};
 
 use super::columns::{self, Resolved};
 use super::{ContractFlow, RangeUnit, refuse};
-use crate::convert::Converter;
-use crate::package::{ColumnDetail, Flow, Package, Verify};
-use crate::plan::columns::Known;
-use crate::plan::flow::{first_field_count, statements};
-use crate::plan::{
-    PlanError, PlanOptions, Reading, expect, header_row, headers, identity, sniffed, typed_rows,
-};
-use crate::source::{self, ResolveOptions, Shard, SourceFile};
+use crate::package::{Flow, Package, Verify};
+use crate::plan::flow::statements;
+use crate::plan::flow_files::FlowFiles;
+use crate::plan::{PlanError, PlanOptions, Reading, expect, identity};
+use crate::source::{self, Shard, SourceFile};
 use crate::verify::{ColumnForm, VerifyColumn, VerifyPlan};
 
 /// Makes the plan of one flow.
@@ -43,14 +39,7 @@ impl FlowPlanner<'_> {
             .name
             .clone()
             .unwrap_or_else(|| self.name.name.clone());
-        let is_replay = self.options.is_replay;
-        let mode = refuse::flow(
-            &name,
-            self.flow,
-            &self.package.run,
-            self.abilities,
-            is_replay,
-        )?;
+        let mode = refuse::flow(&name, self.flow, &self.package.run, self.abilities)?;
         let facts = self.destination.target(self.name)?;
         if let Some((what, hint)) = facts.as_ref().and_then(|facts| facts.obstacle.clone()) {
             return Err(PlanError::Mismatch {
@@ -60,53 +49,12 @@ impl FlowPlanner<'_> {
             });
         }
         notes.extend(facts.iter().flat_map(|facts| facts.notes.iter().cloned()));
-        let files = self.files(&name, notes)?;
         let target_columns = facts.as_ref().map(columns::names);
         let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
-        let sniffed = sniffed::of(self.flow, &files, filled)?;
-        notes.extend(sniffed.notes);
-        let mut dialect = sniffed.dialect;
-        let mut details: Vec<ColumnDetail> = self.flow.column_details()?;
-        if sniffed.columns.is_empty() {
-            let question = header_row::Question {
-                flow: &name,
-                declared: self.flow.format.header,
-                files: &files,
-                details: &details,
-                target_columns: filled,
-            };
-            dialect.header = header_row::has_header(&question, &dialect, notes)?;
-        }
-        let (header, header_file) = match headers::first(&name, &files, &dialect, notes)? {
-            Some((header, file)) => (Some(header), Some(file)),
-            None => (None, None),
-        };
-        details.extend(sniffed.columns);
-        let known = Known {
-            flow: &name,
-            target: &self.name.sql,
-            details: &details,
-            header: header.as_deref(),
-            header_file: header_file.as_deref().map(PathBuf::as_path),
-            first_field_count: first_field_count(&files, &dialect, &details)?,
-            format: &self.flow.format,
-            target_columns: target_columns.as_ref(),
-            key: None,
-        };
+        let mut read = FlowFiles::find(self.flow, &name, self.options, filled, notes)?;
+        let known = read.known(self.flow, &name, &self.name.sql, target_columns.as_ref());
         let mut resolved = columns::resolve(self.destination, &known, facts.as_ref())?;
-        if let Some(table) = files[0].table() {
-            typed_rows::check(&name, table, &mut resolved.columns)?;
-        }
-        // In a file of one column an empty line is an empty field, as COPY reads it.
-        dialect.blank_lines_are_records = resolved.field_count == 1 && !dialect.trailing_delimiter;
-        // What cannot be converted as declared is told before anything runs.
-        Converter::new(&resolved.columns, &dialect, resolved.field_count).map_err(|error| {
-            PlanError::Mismatch {
-                flow: name.clone(),
-                what: error.to_string(),
-                hint: "mend the column in `columns`".to_owned(),
-            }
-        })?;
+        read.settle(&name, &mut resolved.columns, resolved.field_count)?;
         let partition_by = self.partition_by(&name, &resolved, facts.as_ref())?;
         let mut verify = verify_plan(&resolved);
         verify.summed = expect::places(&name, &expect::summed(self.flow), &verify)?;
@@ -114,8 +62,8 @@ impl FlowPlanner<'_> {
             self.flow,
             &name,
             self.options.folder,
-            &files,
-            String::from_utf8_lossy(dialect.delimiter.as_bytes()).into_owned(),
+            &read.files,
+            read.delimiter(),
         )?;
         let trailer = self
             .flow
@@ -123,14 +71,15 @@ impl FlowPlanner<'_> {
             .as_ref()
             .map(|trailer| &trailer.starts_with);
         let shape = format!(
-            "{dialect:?} {:?} {:?} {:?} {} {partition_by:?} {trailer:?} {:?}",
+            "{:?} {:?} {:?} {:?} {} {partition_by:?} {trailer:?} {:?}",
+            read.dialect,
             self.flow.format.encoding,
             resolved.columns,
             resolved.planned,
             self.name.sql,
             verify.summed,
         );
-        let units = self.units(files, &shape)?;
+        let units = self.units(read.files, &shape)?;
         let target = TargetPlan {
             name: self.name.clone(),
             columns: resolved.planned,
@@ -144,10 +93,10 @@ impl FlowPlanner<'_> {
             target: self.name.sql.clone(),
             columns: resolved.columns,
             field_count: resolved.field_count,
-            header,
-            dialect,
-            format: sniffed.format,
-            reject_hint: sniffed.reject_hint,
+            header: read.header,
+            dialect: read.dialect,
+            format: read.format,
+            reject_hint: read.reject_hint,
             reject_limit: self.flow.rejects,
             verify,
             expect,
@@ -160,29 +109,6 @@ impl FlowPlanner<'_> {
             facts,
             units,
         })
-    }
-
-    fn files(
-        &self,
-        name: &str,
-        notes: &mut Vec<String>,
-    ) -> Result<Vec<Arc<SourceFile>>, PlanError> {
-        // Paths are shown as they were written: without a dot for the folder that one stands in.
-        let folder = self.options.folder;
-        let folder = folder.strip_prefix(".").unwrap_or(folder);
-        let options = ResolveOptions {
-            compression: self.flow.format.compression,
-            encoding: self.flow.format.text_encoding()?,
-            pipes: self.options.pipes.clone(),
-            reader: name,
-        };
-        let files = source::resolve_as(self.flow.files.patterns(), folder, &options)?;
-        let files: Vec<Arc<SourceFile>> = files.into_iter().map(Arc::new).collect();
-        let is_empty = |file: &&Arc<SourceFile>| file.size_bytes == 0 && !file.is_pipe();
-        for file in files.iter().filter(is_empty) {
-            notes.push(format!("{} is empty: it has no rows", file.path.display()));
-        }
-        Ok(files)
     }
 
     /// The columns whose values make the partitions: as the package says, which must be as the

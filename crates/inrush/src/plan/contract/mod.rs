@@ -11,6 +11,7 @@ mod print;
 mod refuse;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use inrush_destination::{
     Abilities, Destination, PastRun, Streams, TargetFacts, TargetName, TargetPlan,
@@ -20,7 +21,7 @@ use self::flow::FlowPlanner;
 use super::{MemoryBound, PlanError, PlanOptions, Reading, identity, limits};
 use crate::ledger::ShardRecord;
 use crate::package::{Mode, Package, RunSettings};
-use crate::source::Shard;
+use crate::source::{Shard, SourceFile};
 
 /// A package resolved against real files and a destination that is reached by the contract.
 #[derive(Clone, Debug)]
@@ -96,6 +97,14 @@ pub enum Earlier {
 }
 
 impl ContractFlow {
+    /// Its files, each once.
+    pub fn files(&self) -> Vec<&Arc<SourceFile>> {
+        // The ranges of a file stand one after the other.
+        let mut files: Vec<&Arc<SourceFile>> = self.shards().map(|shard| &shard.file).collect();
+        files.dedup_by(|file, before| Arc::ptr_eq(file, before));
+        files
+    }
+
     /// The file ranges of all units.
     pub fn shards(&self) -> impl Iterator<Item = &Shard> {
         self.units.iter().map(|unit| &unit.shard)

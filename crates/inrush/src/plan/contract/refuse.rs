@@ -32,7 +32,6 @@ pub fn flow(
     flow: &Flow,
     run: &RunSettings,
     abilities: &Abilities,
-    is_replay: bool,
 ) -> Result<WriteMode, PlanError> {
     let refuse = |what: &str, hint: &str| {
         Err(PlanError::Mismatch {
@@ -98,7 +97,6 @@ pub fn flow(
             "leave it out",
         );
     }
-    debug_assert!(!is_replay || mode == WriteMode::Append);
     Ok(mode)
 }
 

@@ -1,0 +1,41 @@
+//! Files that are locked by `flock`, which the system lets go of when a process ends, however it does.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::Path;
+
+/// What came of asking for a lock.
+#[derive(Debug)]
+pub enum Taken {
+    /// It is held until the file is dropped, and says by whom.
+    Ours(File),
+    /// Somebody else holds it, by the name that it gave.
+    Others(String),
+}
+
+/// Takes the lock of a file, which is made where it is not.
+pub fn try_take(path: &Path, holder: &str) -> io::Result<Taken> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut other = String::new();
+            // Who holds it may be writing its name at this moment.
+            let _ = file.read_to_string(&mut other);
+            return Ok(Taken::Others(match other.trim() {
+                "" => "another process".to_owned(),
+                other => other.to_owned(),
+            }));
+        }
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(holder.as_bytes())?;
+    Ok(Taken::Ours(file))
+}

@@ -1,0 +1,282 @@
+//! What is gathered of a run while it goes on, wherever its rows go, and the report of it.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use inrush_verdict::Measurements;
+
+use super::RunOptions;
+use super::results::{Loaded, StreamResult};
+use super::stream_threads::Ended;
+use crate::column_policy::ColumnChanges;
+use crate::error::Error;
+use crate::event::Event;
+use crate::ledger::Account;
+use crate::meter::Meter;
+use crate::reject::Reject;
+use crate::report::{
+    self, ColumnChangesReport, Outcome, Phases, REPORT_VERSION, RejectReport, RunReport,
+    ServerReport, StreamReport, TableReport, UnitReport,
+};
+
+/// Rejects that stand in the report itself.
+const REJECTS_SHOWN: usize = 20;
+
+/// What is gathered.
+pub struct Gathering {
+    started: Instant,
+    started_at: String,
+    /// Seconds of each phase.
+    pub phases: Phases,
+    streams: Vec<StreamReport>,
+    /// Pieces of work that are committed.
+    pub loaded: Vec<Loaded>,
+    /// The first rejects of what was not finished.
+    rejects: Vec<Reject>,
+    notes: Vec<String>,
+    measurements: Option<Measurements>,
+}
+
+/// What a report says of the plan, whatever happened.
+pub struct About<'a> {
+    /// The package.
+    pub package: &'a str,
+    /// SHA-256 of the package.
+    pub package_hash: &'a str,
+    /// SHA-256 of what the plan does.
+    pub plan_hash: &'a str,
+    /// Where the data goes.
+    pub destination: &'a str,
+    /// The server.
+    pub server: ServerReport,
+}
+
+/// What a report says of what was done.
+pub struct Done<'a> {
+    /// The run's name.
+    pub run: String,
+    /// It went on where an earlier one stopped.
+    pub resumed: bool,
+    /// One for each flow.
+    pub tables: Vec<TableReport>,
+    /// One for each unit.
+    pub units: Vec<UnitReport>,
+    /// Why it did not end well.
+    pub error: Option<&'a Error>,
+}
+
+impl Gathering {
+    /// Begins with the run.
+    pub fn begin() -> Gathering {
+        Gathering {
+            started: Instant::now(),
+            started_at: now(),
+            phases: Phases::default(),
+            streams: Vec::new(),
+            loaded: Vec::new(),
+            rejects: Vec::new(),
+            notes: Vec::new(),
+            measurements: None,
+        }
+    }
+
+    /// The plan is made and the run is in the ledger.
+    pub fn planned(&mut self, notes: &[String]) {
+        self.phases.plan_s = self.started.elapsed().as_secs_f64();
+        self.notes.extend(notes.iter().cloned());
+    }
+
+    /// Something that a user should know.
+    pub fn note(&mut self, text: String) {
+        self.notes.push(text);
+    }
+
+    /// Rows were rejected that belong to no piece of work.
+    pub fn rejected(&mut self, rejects: Vec<Reject>) {
+        self.rejects.extend(rejects);
+    }
+
+    /// All streams came to their ends.
+    pub fn streams_ended(&mut self, ended: Ended) -> Option<Error> {
+        for result in ended.results {
+            self.stream_ended(result);
+        }
+        self.measurements = Some(ended.measurements);
+        ended.error
+    }
+
+    fn stream_ended(&mut self, result: StreamResult) {
+        self.streams.push(StreamReport {
+            stream: self.streams.len() + 1,
+            pieces: result.loaded.len(),
+            meter: result.meter,
+            ended_s: result.ended_s,
+        });
+        self.rejects.extend(result.rejects);
+        self.loaded.extend(result.loaded);
+    }
+
+    /// The time that each unit took, by flow and unit.
+    pub fn meters(&self) -> BTreeMap<(usize, usize), Meter> {
+        let mut meters: BTreeMap<(usize, usize), Meter> = BTreeMap::new();
+        for loaded in &self.loaded {
+            let meter = meters.entry((loaded.flow, loaded.unit)).or_default();
+            meter.add(&loaded.meter);
+        }
+        meters
+    }
+
+    /// Pieces whose rows count: of a unit that was loaded as a whole only the last time, and nothing
+    /// that several streams had committed before.
+    fn pieces(&self) -> impl Iterator<Item = &Loaded> {
+        let whole: BTreeMap<(usize, usize), usize> = self
+            .loaded
+            .iter()
+            .enumerate()
+            .filter(|(_, loaded)| loaded.is_whole)
+            .map(|(index, loaded)| ((loaded.flow, loaded.unit), index))
+            .collect();
+        let counts = move |index, loaded: &Loaded| {
+            let last = whole.get(&(loaded.flow, loaded.unit));
+            last.is_none_or(|last| *last == index)
+        };
+        let pieces = self.loaded.iter().enumerate();
+        pieces.filter_map(move |(index, loaded)| counts(index, loaded).then_some(loaded))
+    }
+
+    /// The columns of a flow in which values were changed.
+    pub fn changes(&self, flow: usize) -> Vec<ColumnChangesReport> {
+        let mut changes: BTreeMap<&str, ColumnChanges> = BTreeMap::new();
+        let own = self.pieces().filter(|loaded| loaded.flow == flow);
+        for (column, more) in own.flat_map(|loaded| &loaded.changes) {
+            changes.entry(column).or_default().add(more);
+        }
+        let report = |(column, changes): (&str, ColumnChanges)| ColumnChangesReport {
+            column: column.to_owned(),
+            changes,
+        };
+        changes.into_iter().map(report).collect()
+    }
+
+    fn rejects_shown(&self) -> Vec<RejectReport> {
+        self.pieces()
+            .flat_map(|loaded| &loaded.rejects)
+            .chain(&self.rejects)
+            .take(REJECTS_SHOWN)
+            .map(RejectReport::from)
+            .collect()
+    }
+
+    /// The report of a run that was carried out or stopped.
+    pub fn report(
+        &mut self,
+        about: About<'_>,
+        options: &RunOptions<'_>,
+        done: Done<'_>,
+    ) -> RunReport {
+        let account = total(&done.tables);
+        let outcome = match done.error {
+            None => Outcome::Loaded,
+            Some(Error::Interrupted) => Outcome::Interrupted,
+            Some(_) => Outcome::Failed,
+        };
+        let exit_status = match done.error {
+            None if account.rows_rejected > 0 => 3,
+            None => 0,
+            Some(error) => error.exit_status(),
+        };
+        self.phases.total_s = self.started.elapsed().as_secs_f64();
+        RunReport {
+            run: done.run,
+            outcome,
+            exit_status,
+            error: done.error.map(ToString::to_string),
+            resumed: done.resumed,
+            account,
+            tables: done.tables,
+            units: done.units,
+            streams: self.streams.clone(),
+            rejects: self.rejects_shown(),
+            measurements: self.measurements.take(),
+            ..self.frame(about, options)
+        }
+    }
+
+    /// The report of a run that had nothing left to do.
+    pub fn already_loaded(
+        &self,
+        about: About<'_>,
+        options: &RunOptions<'_>,
+        run: String,
+        tables: Vec<TableReport>,
+    ) -> RunReport {
+        RunReport {
+            run,
+            outcome: Outcome::AlreadyLoaded,
+            account: total(&tables),
+            tables,
+            ..self.frame(about, options)
+        }
+    }
+
+    /// What every report says, whatever happened.
+    fn frame(&self, about: About<'_>, options: &RunOptions<'_>) -> RunReport {
+        RunReport {
+            report_version: REPORT_VERSION,
+            inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
+            run: String::new(),
+            package: about.package.to_owned(),
+            package_hash: about.package_hash.to_owned(),
+            plan_hash: about.plan_hash.to_owned(),
+            outcome: Outcome::Loaded,
+            exit_status: 0,
+            error: None,
+            replays: options.replays.clone(),
+            resumed: false,
+            started_at: self.started_at.clone(),
+            finished_at: now(),
+            phases: self.phases,
+            account: Account::default(),
+            tables: Vec::new(),
+            units: Vec::new(),
+            streams: Vec::new(),
+            rejects: Vec::new(),
+            notes: self.notes.clone(),
+            destination: about.destination.to_owned(),
+            server: about.server,
+            machine: report::machine(),
+            embedded: options.embedded.clone(),
+            measurements: None,
+            verdict: None,
+        }
+    }
+}
+
+/// What is told at the end of a run.
+pub fn finished(report: &RunReport, path: Option<String>) -> Event {
+    Event::Finished {
+        run: report.run.clone(),
+        outcome: match report.outcome {
+            Outcome::Loaded => "loaded",
+            Outcome::AlreadyLoaded => "already_loaded",
+            Outcome::Failed => "failed",
+            Outcome::Interrupted => "interrupted",
+        }
+        .to_owned(),
+        account: report.account,
+        report: path,
+    }
+}
+
+fn total(tables: &[TableReport]) -> Account {
+    let mut account = Account::default();
+    for table in tables {
+        account.add(&table.account);
+    }
+    account
+}
+
+/// This moment, RFC 3339.
+fn now() -> String {
+    jiff::Timestamp::now().to_string()
+}

@@ -1,0 +1,265 @@
+//! What the system knows of this machine, of this process, and of processes beside it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+use super::steps::{Column, Kind, Look, Steps};
+use crate::report::loader_cpu_s;
+
+/// Bytes of a sector in `/proc/diskstats`, whatever the device has.
+const SECTOR_BYTES: u64 = 512;
+
+/// The machine's figures, and what they need to be read.
+pub struct MachineColumns {
+    /// All cores, busy, microseconds.
+    pub cpu: Column,
+    /// Taken by the host, microseconds.
+    pub stolen: Column,
+    /// The loader, microseconds.
+    pub loader: Column,
+    /// Held back by a limit of the control group, microseconds.
+    pub throttled: Column,
+    /// Bytes read from block devices.
+    pub disk_read: Column,
+    /// Bytes written to block devices.
+    pub disk_written: Column,
+    /// The busiest block device, milliseconds.
+    pub disk_busy: Column,
+    /// Resident memory of the loader, bytes.
+    pub memory: Column,
+    throttling: Option<PathBuf>,
+    page_bytes: u64,
+    tick_us: u64,
+    /// Whole block devices, without those that are memory.
+    disks: BTreeSet<String>,
+    /// Milliseconds that each device was busy when it was looked at last.
+    busy_before: BTreeMap<String, u64>,
+    busiest_ms: u64,
+}
+
+impl MachineColumns {
+    /// Makes room for them.
+    pub fn new(steps: &mut Steps) -> MachineColumns {
+        MachineColumns {
+            cpu: steps.column(Kind::Sum),
+            stolen: steps.column(Kind::Sum),
+            loader: steps.column(Kind::Sum),
+            throttled: steps.column(Kind::Sum),
+            disk_read: steps.column(Kind::Sum),
+            disk_written: steps.column(Kind::Sum),
+            disk_busy: steps.column(Kind::Sum),
+            memory: steps.column(Kind::State),
+            throttling: throttling_file(),
+            page_bytes: system_figure(libc::_SC_PAGESIZE).unwrap_or(4_096),
+            tick_us: 1_000_000 / system_figure(libc::_SC_CLK_TCK).unwrap_or(100),
+            disks: disks(),
+            busy_before: BTreeMap::new(),
+            busiest_ms: 0,
+        }
+    }
+
+    /// Looks at all of them.
+    pub fn read(&mut self, look: &mut Look) {
+        if let Some((busy, stolen)) = fs::read_to_string("/proc/stat").ok().and_then(cpu_ticks) {
+            look.set(self.cpu, busy * self.tick_us);
+            look.set(self.stolen, stolen * self.tick_us);
+        }
+        let (user, system) = loader_cpu_s();
+        look.set(self.loader, ((user + system) * 1e6) as u64);
+        let resident = fs::read_to_string("/proc/self/statm").ok();
+        let pages = resident.and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
+        look.set_if(self.memory, pages.map(|pages| pages * self.page_bytes));
+        let throttled = self.throttling.as_ref();
+        let throttled = throttled.and_then(|path| fs::read_to_string(path).ok());
+        look.set_if(
+            self.throttled,
+            throttled.and_then(|text| throttled_us(&text)),
+        );
+        if let Ok(text) = fs::read_to_string("/proc/diskstats") {
+            self.read_disks(&text, look);
+        }
+    }
+
+    fn read_disks(&mut self, text: &str, look: &mut Look) {
+        let (mut read, mut written, mut busiest) = (0, 0, 0);
+        for disk in text.lines().filter_map(Disk::parse) {
+            // A partition's figures are in its disk's.
+            if !self.disks.contains(disk.name) {
+                continue;
+            }
+            // A loop device's bytes come by the disk that its file is on.
+            if !disk.name.starts_with("loop") && !disk.name.starts_with("dm-") {
+                read += disk.sectors_read * SECTOR_BYTES;
+                written += disk.sectors_written * SECTOR_BYTES;
+            }
+            let before = self.busy_before.insert(disk.name.to_owned(), disk.busy_ms);
+            let busy = disk.busy_ms - before.unwrap_or(disk.busy_ms).min(disk.busy_ms);
+            busiest = busiest.max(busy);
+        }
+        self.busiest_ms += busiest;
+        look.set(self.disk_read, read);
+        look.set(self.disk_written, written);
+        look.set(self.disk_busy, self.busiest_ms);
+    }
+}
+
+/// A line of `/proc/diskstats`.
+struct Disk<'a> {
+    name: &'a str,
+    sectors_read: u64,
+    sectors_written: u64,
+    busy_ms: u64,
+}
+
+impl Disk<'_> {
+    fn parse(line: &str) -> Option<Disk<'_>> {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let name = *fields.get(2)?;
+        Some(Disk {
+            name,
+            sectors_read: fields.get(5)?.parse().ok()?,
+            sectors_written: fields.get(9)?.parse().ok()?,
+            busy_ms: fields.get(12)?.parse().ok()?,
+        })
+    }
+}
+
+/// The names of all disks.
+fn disks() -> BTreeSet<String> {
+    let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| !name.starts_with("ram") && !name.starts_with("zram"))
+        .map(|name| name.replace('!', "/"))
+        .collect()
+}
+
+/// Ticks that all cores were busy, and that the host took, of `/proc/stat`.
+fn cpu_ticks(text: String) -> Option<(u64, u64)> {
+    let first = text.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> = first
+        .split_ascii_whitespace()
+        .map_while(|word| word.parse().ok())
+        .collect();
+    let [
+        user,
+        nice,
+        system,
+        _idle,
+        _iowait,
+        irq,
+        soft_irq,
+        stolen,
+        ..,
+    ] = *ticks
+    else {
+        return None;
+    };
+    Some((user + nice + system + irq + soft_irq, stolen))
+}
+
+/// Microseconds that a control group was held back, as either version of them writes it.
+fn throttled_us(text: &str) -> Option<u64> {
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+        line.trim().parse::<u64>().ok()
+    };
+    value("throttled_usec ").or_else(|| Some(value("throttled_time ")? / 1_000))
+}
+
+/// Where the limit of this process's CPU says how often it struck.
+fn throttling_file() -> Option<PathBuf> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    groups.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        let root = match controllers {
+            "" => PathBuf::from("/sys/fs/cgroup"),
+            own if own.split(',').any(|one| one == "cpu") => {
+                PathBuf::from("/sys/fs/cgroup").join(own)
+            }
+            _ => return None,
+        };
+        let file = root.join(path.trim_start_matches('/')).join("cpu.stat");
+        file.is_file().then_some(file)
+    })
+}
+
+/// Microseconds that a thread of this process ran on a CPU, and that it waited for one.
+pub fn thread_cpu_us(thread_id: i32) -> Option<(u64, u64)> {
+    schedule(&format!("/proc/self/task/{thread_id}/schedstat"))
+}
+
+/// Microseconds that a process of one thread ran on a CPU, and that it waited for one.
+pub fn process_cpu_us(process_id: i32) -> Option<(u64, u64)> {
+    schedule(&format!("/proc/{process_id}/schedstat"))
+}
+
+fn schedule(path: &str) -> Option<(u64, u64)> {
+    let text = fs::read_to_string(path).ok()?;
+    let mut words = text.split_ascii_whitespace();
+    let mut next = || words.next()?.parse::<u64>().ok();
+    Some((next()? / 1_000, next()? / 1_000))
+}
+
+/// The letter of a process's state: `R` runs, `S` sleeps, `D` sleeps on a device, `T` is stopped.
+pub fn process_state(process_id: i32) -> Option<char> {
+    let text = fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
+    // The name before it may hold anything, brackets too.
+    text.rsplit_once(") ")?.1.chars().next()
+}
+
+/// Whether a process of this machine is a server's process for that database.
+pub fn is_backend(process_id: i32, database: &str) -> bool {
+    let Ok(words) = fs::read(format!("/proc/{process_id}/cmdline")) else {
+        return false;
+    };
+    let title = String::from_utf8_lossy(&words);
+    title.starts_with("postgres:") && title.contains(database)
+}
+
+fn system_figure(name: libc::c_int) -> Option<u64> {
+    // SAFETY: sysconf reads a number and touches no memory of ours.
+    let figure = unsafe { libc::sysconf(name) };
+    u64::try_from(figure).ok().filter(|figure| *figure > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_of_all_cores() {
+        let text = "cpu  10 1 20 500 30 2 3 4 0 0\ncpu0 5 0 10 250 15 1 1 2 0 0\n".to_owned();
+        assert_eq!(cpu_ticks(text), Some((36, 4)));
+        assert_eq!(cpu_ticks(String::new()), None);
+    }
+
+    #[test]
+    fn limits_are_read_in_both_forms() {
+        assert_eq!(throttled_us("nr_periods 5\nthrottled_usec 70\n"), Some(70));
+        assert_eq!(
+            throttled_us("nr_periods 5\nthrottled_time 70000\n"),
+            Some(70)
+        );
+        assert_eq!(throttled_us("usage_usec 5\n"), None);
+    }
+
+    #[test]
+    fn this_very_machine_is_known() {
+        let mut steps = Steps::default();
+        let mut columns = MachineColumns::new(&mut steps);
+        let mut look = steps.look();
+        columns.read(&mut look);
+        steps.begin(&look);
+        steps.add(&look, 1);
+        assert!(steps.series(columns.cpu).is_some());
+        assert!(steps.series_or_zero(columns.memory)[0] > 0);
+        // SAFETY: gettid has no arguments and cannot fail.
+        let own = unsafe { libc::gettid() };
+        assert!(thread_cpu_us(own).is_some());
+        assert!(matches!(process_state(own), Some('R' | 'S')));
+        assert!(!is_backend(own, "postgres"));
+    }
+}

@@ -1,0 +1,112 @@
+//! Looks at everything that a run is made of ten times a second, while its streams run: what each thread does, what
+//! its connection and its backend do, and the machine. Streams count for themselves ([`Gauge`]); nothing here waits
+//! for them, nor they for this.
+
+mod backends;
+mod machine;
+mod series;
+mod steps;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use inrush_verdict::Measurements;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+pub use self::backends::Backends;
+use self::machine::thread_cpu_us;
+use self::series::Columns;
+use self::steps::Steps;
+use crate::gauge::Gauge;
+use crate::source::SourceMeter;
+
+/// Between two looks.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// What went into one flow so far, by all streams.
+#[derive(Debug, Default)]
+pub struct FlowCount {
+    rows: AtomicU64,
+    stored_bytes: AtomicU64,
+}
+
+impl FlowCount {
+    /// Rows were read, and bytes of its files.
+    pub fn add(&self, rows: u64, stored_bytes: u64) {
+        self.rows.fetch_add(rows, Ordering::Relaxed);
+        self.stored_bytes.fetch_add(stored_bytes, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> (u64, u64) {
+        let rows = self.rows.load(Ordering::Relaxed);
+        (rows, self.stored_bytes.load(Ordering::Relaxed))
+    }
+}
+
+/// A file that one thread reads for several streams.
+pub trait FedSource: Sync {
+    /// What reading has cost so far; nothing before it began.
+    fn cost(&self) -> Option<SourceMeter>;
+}
+
+/// What is looked at.
+pub struct Subjects<'a> {
+    /// The streams, in their order.
+    pub gauges: &'a [Arc<Gauge>],
+    /// The names of the flows, with their counts.
+    pub flows: Vec<(String, &'a FlowCount)>,
+    /// Files that one thread reads for several streams.
+    pub feeds: Vec<(String, &'a dyn FedSource)>,
+    /// Where the server can be asked.
+    pub backends: Option<Backends<'a>>,
+}
+
+/// Looks until the streams have ended, and says what was seen.
+pub async fn watch(mut subjects: Subjects<'_>, ended: &Notify) -> Measurements {
+    let mut steps = Steps::default();
+    let mut columns = Columns::new(&subjects, &mut steps);
+    let begun = Instant::now();
+    let mut look = steps.look();
+    columns.read(&subjects, &mut look);
+    steps.begin(&look);
+    // Intervals that are over and in the steps.
+    let mut intervals = 0_u32;
+    loop {
+        let is_over = tokio::select! {
+            biased;
+            () = ended.notified() => true,
+            () = tokio::time::sleep_until(begun + INTERVAL * (intervals + 1)) => false,
+        };
+        if !is_over && let Some(backends) = &mut subjects.backends {
+            backends.look(subjects.gauges).await;
+        }
+        let mut look = steps.look();
+        columns.read(&subjects, &mut look);
+        // Who was kept from looking in time has several intervals to account for.
+        let passed = begun.elapsed().as_secs_f64() / INTERVAL.as_secs_f64();
+        let passed = match is_over {
+            true => passed.ceil(),
+            false => passed.floor(),
+        };
+        let passed = (passed as u32).max(intervals + 1);
+        steps.add(&look, (passed - intervals) as usize);
+        intervals = passed;
+        if is_over {
+            break;
+        }
+    }
+    let load_s = begun.elapsed().as_secs_f64();
+    let server = match &mut subjects.backends {
+        Some(backends) => backends.end().await,
+        None => None,
+    };
+    let (server, asked_us) = server.unzip();
+    // SAFETY: gettid has no arguments and cannot fail.
+    let own = thread_cpu_us(unsafe { libc::gettid() }).map_or(0, |(ran, _)| ran);
+    Measurements {
+        metering_cpu_s: (own + asked_us.unwrap_or(0)) as f64 / 1e6,
+        ..columns.measurements(&steps, &subjects, load_s, server)
+    }
+}

@@ -1,0 +1,247 @@
+//! Cumulative figures, looked at again and again, as series of equal steps.
+
+/// Steps at most; where there would be more, each two become one.
+pub const STEPS_MAX: usize = 1_200;
+
+/// What a figure means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A sum that grows: a step has what came in it.
+    Sum,
+    /// A state: a step has the last one.
+    State,
+}
+
+/// A figure at a place of its own in each look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column(usize);
+
+/// The figures of all steps.
+#[derive(Debug, Default)]
+pub struct Steps {
+    kinds: Vec<Kind>,
+    seen: Vec<bool>,
+    /// What the last look had, by column.
+    before: Vec<u64>,
+    rows: Vec<Box<[u64]>>,
+    /// How often steps were made twice as long.
+    doublings: u32,
+    /// Looks that the last row has, where steps are longer than looks are apart.
+    last_looks: usize,
+}
+
+/// One look at all figures.
+#[derive(Debug)]
+pub struct Look {
+    figures: Vec<Option<u64>>,
+}
+
+impl Look {
+    /// What a figure is now.
+    pub fn set(&mut self, column: Column, figure: u64) {
+        self.figures[column.0] = Some(figure);
+    }
+
+    /// What a figure is now, where it is known.
+    pub fn set_if(&mut self, column: Column, figure: Option<u64>) {
+        if figure.is_some() {
+            self.figures[column.0] = figure;
+        }
+    }
+}
+
+impl Steps {
+    /// Makes room for one more figure; before the first look.
+    pub fn column(&mut self, kind: Kind) -> Column {
+        self.kinds.push(kind);
+        self.seen.push(false);
+        self.before.push(0);
+        Column(self.kinds.len() - 1)
+    }
+
+    /// A look that knows nothing yet.
+    pub fn look(&self) -> Look {
+        Look {
+            figures: vec![None; self.kinds.len()],
+        }
+    }
+
+    /// What sums have before the first step begins.
+    pub fn begin(&mut self, look: &Look) {
+        for (index, figure) in look.figures.iter().enumerate() {
+            if let Some(figure) = figure {
+                self.seen[index] = true;
+                self.before[index] = *figure;
+            }
+        }
+    }
+
+    /// Adds a look that came `looks` intervals after the one before; what came meanwhile is divided evenly.
+    pub fn add(&mut self, look: &Look, looks: usize) {
+        let looks = looks.max(1);
+        let mut deltas = vec![0; self.kinds.len()];
+        for (index, figure) in look.figures.iter().enumerate() {
+            let before = &mut self.before[index];
+            let now = match figure {
+                Some(figure) => {
+                    // A sum that is first seen in the middle says nothing of the time before.
+                    if !self.seen[index] && self.kinds[index] == Kind::Sum {
+                        *before = *figure;
+                    }
+                    self.seen[index] = true;
+                    *figure
+                }
+                None => *before,
+            };
+            deltas[index] = match self.kinds[index] {
+                Kind::Sum => now.saturating_sub(*before),
+                Kind::State => now,
+            };
+            *before = match self.kinds[index] {
+                // Read while another thread writes, a sum may go back for once.
+                Kind::Sum => now.max(*before),
+                Kind::State => now,
+            };
+        }
+        for number in 0..looks {
+            let part = |(index, delta): (usize, &u64)| match self.kinds[index] {
+                Kind::Sum => {
+                    delta * (number as u64 + 1) / looks as u64
+                        - delta * number as u64 / looks as u64
+                }
+                Kind::State => *delta,
+            };
+            let row = deltas.iter().enumerate().map(part).collect();
+            self.push(row);
+        }
+    }
+
+    fn push(&mut self, row: Box<[u64]>) {
+        let looks_of_row = 1_usize << self.doublings;
+        match self.rows.last_mut() {
+            Some(last) if self.last_looks < looks_of_row => {
+                merge(&self.kinds, last, &row);
+                self.last_looks += 1;
+            }
+            _ => {
+                self.rows.push(row);
+                self.last_looks = 1;
+            }
+        }
+        if self.rows.len() > STEPS_MAX {
+            self.double();
+        }
+    }
+
+    /// Makes of each two steps one.
+    fn double(&mut self) {
+        let is_odd = self.rows.len() % 2 == 1;
+        let full = 1 << self.doublings;
+        let rows = std::mem::take(&mut self.rows);
+        let mut rows = rows.into_iter();
+        while let Some(mut first) = rows.next() {
+            if let Some(second) = rows.next() {
+                merge(&self.kinds, &mut first, &second);
+            }
+            self.rows.push(first);
+        }
+        if !is_odd {
+            self.last_looks += full;
+        }
+        self.doublings += 1;
+    }
+
+    /// How many intervals between looks a step has.
+    pub fn looks_per_step(&self) -> u32 {
+        1 << self.doublings
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// A figure over all steps; nothing where it was never known.
+    pub fn series(&self, column: Column) -> Option<Vec<u64>> {
+        self.seen[column.0].then(|| self.rows.iter().map(|row| row[column.0]).collect())
+    }
+
+    /// A figure over all steps, zero where it was not known.
+    pub fn series_or_zero(&self, column: Column) -> Vec<u64> {
+        self.rows.iter().map(|row| row[column.0]).collect()
+    }
+}
+
+fn merge(kinds: &[Kind], first: &mut [u64], second: &[u64]) {
+    for ((kind, first), second) in kinds.iter().zip(first).zip(second) {
+        *first = match kind {
+            Kind::Sum => *first + second,
+            Kind::State => *second,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_late_look_is_divided() {
+        let mut steps = Steps::default();
+        let (sum, state) = (steps.column(Kind::Sum), steps.column(Kind::State));
+        let mut look = steps.look();
+        look.set(sum, 100);
+        steps.begin(&look);
+        look.set(sum, 110);
+        look.set(state, 3);
+        steps.add(&look, 1);
+        look.set(sum, 117);
+        look.set(state, 4);
+        steps.add(&look, 3);
+        assert_eq!(steps.series(sum), Some(vec![10, 2, 2, 3]));
+        assert_eq!(steps.series(state), Some(vec![3, 4, 4, 4]));
+    }
+
+    #[test]
+    fn what_is_never_known_has_no_series() {
+        let mut steps = Steps::default();
+        let (known, unknown) = (steps.column(Kind::Sum), steps.column(Kind::Sum));
+        let mut look = steps.look();
+        look.set(known, 5);
+        steps.add(&look, 1);
+        // Known in the middle: what was before it is not of this step.
+        look.set(known, 7);
+        steps.add(&look, 1);
+        assert_eq!(steps.series(known), Some(vec![0, 2]));
+        assert_eq!(steps.series(unknown), None);
+        assert_eq!(steps.series_or_zero(unknown), [0, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_however_long_it_takes(
+            looks in prop::collection::vec((0_u64..1_000, 1_usize..4), 1..4_000),
+        ) {
+            let mut steps = Steps::default();
+            let (sum, state) = (steps.column(Kind::Sum), steps.column(Kind::State));
+            let mut look = steps.look();
+            look.set(sum, 0);
+            steps.begin(&look);
+            let (mut total, mut intervals) = (0, 0);
+            for (delta, late) in &looks {
+                total += delta;
+                intervals += late;
+                look.set(sum, total);
+                look.set(state, total);
+                steps.add(&look, *late);
+            }
+            prop_assert!(steps.count() <= STEPS_MAX);
+            prop_assert_eq!(steps.count(), intervals.div_ceil(steps.looks_per_step() as usize));
+            prop_assert_eq!(steps.series_or_zero(sum).iter().sum::<u64>(), total);
+            let states = steps.series_or_zero(state);
+            prop_assert_eq!(states.last(), Some(&total));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Streams as threads, and the one that looks at them meanwhile.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use inrush_verdict::Measurements;
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+
+use super::metering::{self, Subjects};
+use super::results::StreamResult;
+use crate::cancel::{Stop, StopReason};
+use crate::error::Error;
+use crate::gauge::Gauge;
+use crate::source::SourceError;
+
+/// What came of all streams.
+pub struct Ended {
+    /// What each one did; its error is taken out.
+    pub results: Vec<StreamResult>,
+    /// What was measured meanwhile.
+    pub measurements: Measurements,
+    /// The first error that tells a cause.
+    pub error: Option<Error>,
+}
+
+/// Pieces of work that streams take, the first one first.
+pub struct Queue<T>(Mutex<VecDeque<T>>);
+
+impl<T> Queue<T> {
+    /// Of these, in their order.
+    pub fn new(pieces: VecDeque<T>) -> Queue<T> {
+        Queue(Mutex::new(pieces))
+    }
+
+    /// The next one; nothing once all are taken.
+    pub fn next(&self) -> Option<T> {
+        let mut pieces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pieces.pop_front()
+    }
+}
+
+/// A gauge for each of so many streams.
+pub fn gauges(streams: usize) -> Vec<Arc<Gauge>> {
+    (0..streams).map(|_| Arc::default()).collect()
+}
+
+/// Runs a stream for each gauge to its end: `work` gets its number, counted from 1, and its gauge. The first error stops
+/// the others; theirs are told only where there is no other.
+pub fn run(
+    runtime: &Runtime,
+    stop: &Stop,
+    subjects: Subjects<'_>,
+    work: impl Fn(usize, &Arc<Gauge>, &mut StreamResult) -> Result<(), Error> + Sync,
+) -> Ended {
+    let gauges = subjects.gauges;
+    let started = Instant::now();
+    let ended = Notify::new();
+    let (mut results, watched) = std::thread::scope(|scope| {
+        let (work, ended) = (&work, &ended);
+        let mut threads = Vec::new();
+        let mut results: Vec<StreamResult> = Vec::new();
+        let mut failed = |source| {
+            stop.ask(StopReason::Failed);
+            results.push(StreamResult {
+                error: Some(Error::Threads { source }),
+                ..StreamResult::default()
+            });
+        };
+        let watching = std::thread::Builder::new()
+            .name("inrush-meter".to_owned())
+            .spawn_scoped(scope, move || {
+                runtime.block_on(metering::watch(subjects, ended))
+            });
+        for (index, gauge) in gauges.iter().enumerate() {
+            if watching.is_err() {
+                break;
+            }
+            let spawned = std::thread::Builder::new()
+                .name(format!("inrush-stream-{}", index + 1))
+                .spawn_scoped(scope, move || {
+                    let _fall = Fall(stop);
+                    stream(stop, index + 1, gauge, started, work)
+                });
+            match spawned {
+                Ok(thread) => threads.push(thread),
+                Err(source) => {
+                    failed(source);
+                    break;
+                }
+            }
+        }
+        let watching = match watching {
+            Ok(watching) => Some(watching),
+            Err(source) => {
+                failed(source);
+                None
+            }
+        };
+        results.extend(threads.into_iter().map(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        }));
+        ended.notify_one();
+        let watched = watching.map(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        (results, watched.unwrap_or_default())
+    });
+    let mut measurements = watched;
+    for (series, result) in measurements.streams.iter_mut().zip(&results) {
+        series.ended_s = result.ended_s;
+    }
+    let errors = results.iter_mut().map(|result| result.error.take());
+    let error = errors.fold(None, worse);
+    Ended {
+        results,
+        measurements,
+        error,
+    }
+}
+
+fn stream(
+    stop: &Stop,
+    number: usize,
+    gauge: &Arc<Gauge>,
+    started: Instant,
+    work: &(impl Fn(usize, &Arc<Gauge>, &mut StreamResult) -> Result<(), Error> + Sync),
+) -> StreamResult {
+    let mut result = StreamResult::default();
+    gauge.is_mine();
+    if let Err(error) = work(number, gauge, &mut result) {
+        stop.ask(StopReason::Failed);
+        result.error = Some(error);
+    }
+    result.meter.add(&gauge.meter());
+    result.ended_s = started.elapsed().as_secs_f64();
+    result
+}
+
+/// A thread that falls lets the others stop and go on from where they wait for it: what it was for,
+/// such as to end their pause, nobody does any more.
+pub struct Fall<'a>(pub &'a Stop);
+
+impl Drop for Fall<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.ask(StopReason::Failed);
+        }
+    }
+}
+
+/// Of two errors the one that tells the cause: a stream that was asked to stop is no cause.
+pub fn worse(first: Option<Error>, second: Option<Error>) -> Option<Error> {
+    match (first, second) {
+        (Some(first), Some(second)) if is_consequence(&first) => Some(second),
+        (Some(first), _) => Some(first),
+        (None, second) => second,
+    }
+}
+
+/// A stream that stopped since another one had failed.
+fn is_consequence(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Interrupted | Error::Source(SourceError::FeedFailed { .. })
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_falls_stops_the_others() {
+        let stop = Stop::default();
+        let fallen = std::thread::scope(|scope| {
+            let falling = || {
+                let _fall = Fall(&stop);
+                panic!("a bug");
+            };
+            let ended = || drop(Fall(&stop));
+            scope.spawn(ended).join().expect("no panic");
+            assert_eq!(stop.asked(), None);
+            scope.spawn(falling).join()
+        });
+        assert!(fallen.is_err());
+        assert_eq!(stop.asked(), Some(StopReason::Failed));
+    }
+
+    #[test]
+    fn the_error_that_tells_the_cause_comes_back() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let stop = Stop::default();
+        let gauges = gauges(3);
+        let subjects = Subjects {
+            gauges: &gauges,
+            flows: Vec::new(),
+            feeds: Vec::new(),
+            backends: None,
+        };
+        let ended = run(&runtime, &stop, subjects, |number, _, _| match number {
+            2 => Err(Error::Header {
+                file: "a".to_owned(),
+                found: "b".to_owned(),
+                expected: "c".to_owned(),
+            }),
+            _ => {
+                runtime.block_on(stop.wait());
+                Err(Error::Interrupted)
+            }
+        });
+        assert!(matches!(ended.error, Some(Error::Header { .. })));
+        assert_eq!(ended.results.len(), 3);
+        assert_eq!(ended.measurements.streams.len(), 3);
+        assert!(ended.measurements.steps > 0);
+    }
+}

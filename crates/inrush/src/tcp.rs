@@ -1,0 +1,177 @@
+//! What the kernel knows of a TCP connection (`TCP_INFO`): whether its sender was busy, and what held it back.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::{Mutex, PoisonError};
+
+use tokio::net::TcpStream;
+
+/// A connection that is asked from beside, for as long as its owner has it.
+#[derive(Debug)]
+pub struct TcpConnection {
+    /// Taken away before the socket is closed: its number may be another file's right after.
+    socket: Mutex<Option<RawFd>>,
+    is_loopback: bool,
+}
+
+/// Sums since the connection began, and its state now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpFacts {
+    /// Microseconds with data in flight or to send.
+    pub busy_us: u64,
+    /// Of these, limited by the receiver's window.
+    pub receiver_limited_us: u64,
+    /// Of these, limited by our send buffer.
+    pub send_buffer_limited_us: u64,
+    /// Segments sent again.
+    pub segments_sent_again: u64,
+    /// Segments sent.
+    pub segments_sent: u64,
+    /// Smoothed round trip, microseconds.
+    pub round_trip_us: u32,
+    /// The least round trip, microseconds.
+    pub round_trip_min_us: u32,
+    /// Congestion window, bytes.
+    pub congestion_window_bytes: u64,
+    /// The rate at which the receiver acknowledged, bytes per second.
+    pub delivery_rate: u64,
+}
+
+impl TcpConnection {
+    /// Of a stream that outlives what is asked of this, or [ends](TcpConnection::end) it before.
+    pub fn of(stream: &TcpStream) -> TcpConnection {
+        let is_own = |(own, peer): (SocketAddr, SocketAddr)| {
+            peer.ip().to_canonical().is_loopback() || peer.ip() == own.ip()
+        };
+        TcpConnection {
+            socket: Mutex::new(Some(stream.as_raw_fd())),
+            is_loopback: stream
+                .local_addr()
+                .and_then(|own| Ok((own, stream.peer_addr()?)))
+                .is_ok_and(is_own),
+        }
+    }
+
+    /// Whether the peer is this machine.
+    pub fn is_loopback(&self) -> bool {
+        self.is_loopback
+    }
+
+    /// The socket is about to be closed.
+    pub fn end(&self) {
+        *self.socket.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// What the kernel knows; nothing of a connection that is over, or where the kernel is too old.
+    pub fn facts(&self) -> Option<TcpFacts> {
+        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let info = TcpInfo::of((*socket)?)?;
+        Some(TcpFacts {
+            busy_us: info.busy_time,
+            receiver_limited_us: info.rwnd_limited,
+            send_buffer_limited_us: info.sndbuf_limited,
+            segments_sent_again: u64::from(info.total_retrans),
+            segments_sent: u64::from(info.data_segs_out),
+            round_trip_us: info.rtt,
+            round_trip_min_us: info.min_rtt,
+            congestion_window_bytes: u64::from(info.snd_cwnd) * u64::from(info.snd_mss),
+            delivery_rate: info.delivery_rate,
+        })
+    }
+}
+
+/// `struct tcp_info` of `linux/tcp.h` as far as Linux 4.10 had it, which brought the times.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct TcpInfo {
+    state_and_options: [u8; 8],
+    rto: u32,
+    ato: u32,
+    snd_mss: u32,
+    rcv_mss: u32,
+    unacked: u32,
+    sacked: u32,
+    lost: u32,
+    retrans: u32,
+    fackets: u32,
+    last_data_sent: u32,
+    last_ack_sent: u32,
+    last_data_recv: u32,
+    last_ack_recv: u32,
+    pmtu: u32,
+    rcv_ssthresh: u32,
+    rtt: u32,
+    rttvar: u32,
+    snd_ssthresh: u32,
+    snd_cwnd: u32,
+    advmss: u32,
+    reordering: u32,
+    rcv_rtt: u32,
+    rcv_space: u32,
+    total_retrans: u32,
+    pacing_rate: u64,
+    max_pacing_rate: u64,
+    bytes_acked: u64,
+    bytes_received: u64,
+    segs_out: u32,
+    segs_in: u32,
+    notsent_bytes: u32,
+    min_rtt: u32,
+    data_segs_in: u32,
+    data_segs_out: u32,
+    delivery_rate: u64,
+    busy_time: u64,
+    rwnd_limited: u64,
+    sndbuf_limited: u64,
+}
+
+impl TcpInfo {
+    fn of(socket: RawFd) -> Option<TcpInfo> {
+        let mut info = TcpInfo::default();
+        let size = size_of::<TcpInfo>() as libc::socklen_t;
+        let mut filled = size;
+        // SAFETY: the kernel writes at most `filled` bytes, which is the size of the struct, all of whose fields are
+        // integers; the descriptor is open, for its owner takes it away under the lock that the caller holds.
+        let done = unsafe {
+            libc::getsockopt(
+                socket,
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                (&raw mut info).cast(),
+                &raw mut filled,
+            )
+        };
+        (done == 0 && filled == size).then_some(info)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_is_asked_until_it_ends() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let (stream, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (mut stream, mut accepted) = (stream.expect("connected"), accepted.expect("taken").0);
+        let connection = TcpConnection::of(&stream);
+        assert!(connection.is_loopback());
+        let sent = vec![7; 1 << 16];
+        let mut taken = vec![0; 1 << 16];
+        let (written, read) =
+            tokio::join!(stream.write_all(&sent), accepted.read_exact(&mut taken));
+        written.expect("sent");
+        read.expect("taken");
+        let facts = connection.facts().expect("a kernel of this century");
+        assert!(
+            facts.segments_sent > 0 && facts.congestion_window_bytes > 0,
+            "{facts:?}"
+        );
+        connection.end();
+        assert_eq!(connection.facts(), None);
+    }
+}
