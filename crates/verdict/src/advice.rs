@@ -282,15 +282,13 @@ fn destination_locks(facts: &Facts) -> String {
         );
     }
     match facts.blockers().first() {
-        Some(blocker) if blocker.starts_with("inrush") => {
-            "Give each stream a table or a partition of its own (`bounds`): the load's own sessions waited for each other's \
-             rows"
-                .to_owned()
-        }
         Some(blocker) => format!(
             "End the session that held the lock, or load while it does not run: {blocker}"
         ),
-        None => "Look at `pg_locks` while the load runs, and end the session that holds the lock".to_owned(),
+        // Sessions of the run itself are not among the blockers.
+        None => "Give each stream a table or a partition of its own (`bounds`): no other session was seen with a lock, so the \
+                 load's own waited for each other"
+            .to_owned(),
     }
 }
 

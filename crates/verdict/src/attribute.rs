@@ -6,7 +6,7 @@ use crate::measurements::{Measurements, Phase, StreamSeries};
 use crate::network::Link;
 use crate::parts::{ByPart, Part};
 use crate::samples::Joint;
-use crate::timeline::{Step, Timeline, sane_seconds};
+use crate::timeline::{SERVER_WAITS, Step, Timeline, sane_seconds};
 use crate::waits::{Waits, Witness};
 
 /// The phases in which a stream needs a CPU.
@@ -102,7 +102,9 @@ impl Attributed<'_> {
         parts.add(Part::Pace, step.in_phase(Phase::PaceWait));
         parts.add_all(&feeding.at(index), step.in_phase(Phase::FeedWait));
         parts.add_all(&self.waits.send, step.in_phase(Phase::SendWait));
-        parts.add_all(&self.waits.server, step.in_phase(Phase::ServerWait));
+        for phase in SERVER_WAITS {
+            parts.add_all(&self.waits.server, step.in_phase(phase));
+        }
         parts
     }
 

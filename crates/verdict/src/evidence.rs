@@ -284,7 +284,7 @@ fn destination_cpu(facts: &Facts) -> Vec<String> {
         clauses.push(format!(
             "backends were stopped (state T) for {} of the {} that streams waited for them",
             seconds(stopped_s),
-            seconds(facts.in_phase(Phase::SendWait) + facts.in_phase(Phase::ServerWait))
+            seconds(facts.waits_s())
         ));
     }
     clauses.extend(holder_of_cpus(

@@ -96,6 +96,16 @@ impl<'a> Facts<'a> {
         streams.map(|stream| stream.timeline.in_phase(phase)).sum()
     }
 
+    /// Seconds that the streams waited for the destination.
+    pub(crate) fn waits_s(&self) -> f64 {
+        let streams = self.streams.iter();
+        streams
+            .map(|stream| {
+                stream.timeline.in_phase(Phase::SendWait) + stream.timeline.server_waits_s()
+            })
+            .sum()
+    }
+
     /// Bytes of text that were read.
     pub(crate) fn text_bytes(&self) -> f64 {
         let streams = self.streams.iter();

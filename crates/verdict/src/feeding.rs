@@ -19,22 +19,17 @@ impl Feeding {
         let step_s = f64::from(measurements.step_ms) / 1e3;
         let mut feeding = Feeding::default();
         for feed in &measurements.feeds {
-            let series = [
-                &feed.read_us,
-                &feed.decompress_us,
-                &feed.scan_us,
-                &feed.wait_us,
-            ];
+            let series = [&feed.read_us, &feed.decompress_us, &feed.scan_us];
             let count = series.iter().map(|series| series.len()).max().unwrap_or(0);
-            let mut steps: Vec<[f64; 4]> = (0..count)
+            let mut steps: Vec<[f64; 3]> = (0..count)
                 .map(|step| series.map(|series| seconds_at(series, step)))
                 .collect();
             spread(&mut steps, &vec![step_s; count]);
             if feeding.steps.len() < count {
                 feeding.steps.resize(count, [0.0; 3]);
             }
-            for (sum, [read, decompress, scan, _]) in feeding.steps.iter_mut().zip(steps) {
-                for (sum, seconds) in sum.iter_mut().zip([read, decompress, scan]) {
+            for (sum, own) in feeding.steps.iter_mut().zip(steps) {
+                for (sum, seconds) in sum.iter_mut().zip(own) {
                     *sum += seconds;
                 }
             }

@@ -5,6 +5,8 @@
 //! one with data to deliver is the way there. Of the three limits of a way, loss leaves segments that were sent again; a
 //! full link makes a queue, so the round trip is much longer than the least that was seen; and a long round trip
 //! without a queue is a window too small for it. Loss also happens where a queue overflows: the queue then tells.
+//! Congestion control that keeps queues short (BBR) paces below its window; a link is then full although its round trip is
+//! the least, and the window is not.
 
 use crate::measurements::{Phase, TcpSeries};
 use crate::parts::Part;
@@ -16,6 +18,10 @@ const ROUND_TRIP_LONG_US: f64 = 1_000.0;
 const QUEUE_US: f64 = 2_000.0;
 /// Congestion control slows down noticeably from here on.
 const LOSS_SHARE: f64 = 0.000_5;
+/// A window of the receiver's or of the send buffer that limits a connection for this share of its time is its limit.
+const WINDOW_SHARE: f64 = 0.3;
+/// With this part of the congestion window under way, it is what limits.
+const WINDOW_FULL: f64 = 0.7;
 /// Fewer segments say nothing of loss.
 const SEGMENTS_MIN: u64 = 500;
 
@@ -40,6 +46,8 @@ pub(crate) struct Link {
     pub open_s: f64,
     /// Of these, with one that was shut.
     pub shut_s: f64,
+    /// The usual rate at which the receiver acknowledged, bytes per second.
+    pub delivery_rate: f64,
     /// Share of the busy time that the receiver's window limited.
     pub receiver_share: f64,
     /// Share of the busy time that our send buffer limited.
@@ -57,6 +65,7 @@ impl Link {
         };
         let mut round_trips = Vec::new();
         let mut windows = Vec::new();
+        let mut rates: Vec<u64> = Vec::new();
         for (index, step) in timeline.steps.iter().enumerate() {
             let waited_s = step.in_phase(Phase::SendWait);
             if waited_s <= 0.0 {
@@ -69,6 +78,7 @@ impl Link {
             link.shut_s += shut_s.min(waited_s);
             round_trips.extend(tcp.round_trip_us.get(index).filter(|&&us| us > 0));
             windows.extend(tcp.congestion_window_bytes.get(index).filter(|&&b| b > 0));
+            rates.extend(tcp.delivery_rate.get(index).filter(|&&rate| rate > 0));
         }
         link.round_trip_us = median(round_trips)
             .or_else(|| median(tcp.round_trip_us.clone()))
@@ -79,6 +89,8 @@ impl Link {
             link.round_trip_us
         };
         link.congestion_window_bytes = median(windows).unwrap_or(0.0);
+        rates.sort_unstable();
+        link.delivery_rate = rates.get(rates.len() / 2).map_or(0.0, |&rate| rate as f64);
         let busy_s = seconds_of(&tcp.busy_us);
         if busy_s > 0.0 {
             let share = |us: &[u32]| (seconds_of(us) / busy_s).min(1.0);
@@ -102,6 +114,7 @@ impl Link {
             round_trip_us: middle(|link| link.round_trip_us),
             round_trip_min_us: middle(|link| link.round_trip_min_us),
             congestion_window_bytes: middle(|link| link.congestion_window_bytes),
+            delivery_rate: middle(|link| link.delivery_rate),
             segments: links.iter().map(|link| link.segments).sum(),
             sent_again: links.iter().map(|link| link.sent_again).sum(),
             busy_s: links.iter().map(|link| link.busy_s).sum(),
@@ -133,6 +146,14 @@ impl Link {
         self.round_trip_min_us >= ROUND_TRIP_LONG_US
     }
 
+    /// As much is under way as some window lets through: the receiver's, that of our send buffer or that of congestion
+    /// control.
+    fn fills_its_window(&self) -> bool {
+        let under_way = self.delivery_rate * self.round_trip_us / 1e6;
+        self.receiver_share + self.send_buffer_share >= WINDOW_SHARE
+            || under_way >= WINDOW_FULL * self.congestion_window_bytes
+    }
+
     /// There is more between the two than the memory of one machine: another peer, or an address of this machine whose
     /// packets take longer, queue up or get lost.
     pub(crate) fn is_a_network(&self) -> bool {
@@ -143,7 +164,7 @@ impl Link {
     pub(crate) fn limit(&self) -> Part {
         if self.is_lossy() {
             Part::Loss
-        } else if self.is_long() && !self.has_queue() {
+        } else if self.is_long() && !self.has_queue() && self.fills_its_window() {
             Part::Window
         } else {
             Part::LinkRate

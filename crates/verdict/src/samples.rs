@@ -1,6 +1,7 @@
 //! What a backend was seen doing while its stream waited for it, and while it did not.
 
 use crate::measurements::{BackendSeries, BackendState, Phase, StreamSeries};
+use crate::timeline::SERVER_WAITS;
 
 /// All states of a backend, in their order.
 pub(crate) const STATES: [BackendState; 8] = [
@@ -49,7 +50,7 @@ impl Joint {
             let group = match seen.phase {
                 None => continue,
                 Some(Phase::SendWait) => Group::Send,
-                Some(Phase::ServerWait) => Group::Server,
+                Some(phase) if SERVER_WAITS.contains(&phase) => Group::Server,
                 Some(_) => Group::Work,
             };
             joint.counts[group as usize][seen.state as usize] += count;

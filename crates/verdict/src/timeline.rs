@@ -27,6 +27,9 @@ pub(crate) fn seconds_of(series: &[u32]) -> f64 {
     series.iter().fold(0.0, |sum, &us| sum + f64::from(us)) / 1e6
 }
 
+/// The phases in which a stream waits for work of the server other than taking its bytes.
+pub(crate) const SERVER_WAITS: [Phase; 2] = [Phase::VerifyWait, Phase::ServerWait];
+
 /// One step of a stream that has not ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
@@ -141,12 +144,16 @@ impl Timeline {
         self.steps.iter().map(|step| step.in_phase(phase)).sum()
     }
 
+    /// Seconds that it waited for other work of the server.
+    pub(crate) fn server_waits_s(&self) -> f64 {
+        SERVER_WAITS.iter().map(|&phase| self.in_phase(phase)).sum()
+    }
+
     /// Seconds that the stream had something to do and did not wait for the destination.
     pub(crate) fn working_s(&self) -> f64 {
-        let waits = [Phase::SendWait, Phase::ServerWait];
         PHASES
             .iter()
-            .filter(|phase| !waits.contains(phase))
+            .filter(|phase| **phase != Phase::SendWait && !SERVER_WAITS.contains(phase))
             .map(|&phase| self.in_phase(phase))
             .sum::<f64>()
             + self.steps.iter().map(|step| step.between_s).sum::<f64>()

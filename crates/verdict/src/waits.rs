@@ -14,7 +14,7 @@ use crate::measurements::{BackendSeries, BackendState, Measurements, Phase, Stre
 use crate::network::Link;
 use crate::parts::{ByPart, CAUSES, Part};
 use crate::samples::{Group, Joint, States};
-use crate::timeline::{Timeline, seconds_of};
+use crate::timeline::{SERVER_WAITS, Timeline, seconds_of};
 
 /// A pair of waits that is seen more seldom is a matter of samples that come a moment apart.
 const PAIRS_CHANCE: f64 = 0.1;
@@ -62,7 +62,7 @@ impl Waits {
             link,
             witness,
             send_s: timeline.in_phase(Phase::SendWait),
-            server_s: timeline.in_phase(Phase::ServerWait),
+            server_s: timeline.server_waits_s(),
             work_s: timeline.working_s(),
         };
         let send = during(Group::Send);
@@ -373,7 +373,10 @@ impl Judge<'_> {
                 let written = machine.disk_written_bytes.get(*index).copied().unwrap_or(0);
                 written > 0 && f64::from(busy_ms) / 1e3 >= DISK_FULL * step.length_s
             })
-            .map(|(_, step)| step.in_phase(Phase::SendWait) + step.in_phase(Phase::ServerWait))
+            .map(|(_, step)| {
+                let server_s = SERVER_WAITS.iter().map(|&phase| step.in_phase(phase));
+                step.in_phase(Phase::SendWait) + server_s.sum::<f64>()
+            })
             .sum()
     }
 }

@@ -271,6 +271,21 @@ fn a_long_way_with_a_small_send_buffer() {
     assert!(advice(&verdict).change.contains("tcp_wmem"));
 }
 
+/// Congestion control that keeps queues short: the link is full, and the round trip is the least.
+#[test]
+fn a_long_way_with_a_full_link() {
+    let tcp = Tcp {
+        busy: 0.99,
+        receiver: 0.0,
+        round_trip_ms: 80.0,
+        round_trip_min_ms: 78.0,
+        window: 2_000_000.0,
+        ..RACK
+    };
+    let run = run(20.0).streams(2, &by_wire(tcp)).remote();
+    expect(&run, Cause::NetworkRate);
+}
+
 #[test]
 fn answers_from_far_away() {
     let tcp = Tcp {

@@ -110,8 +110,8 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn feed()(read_us in narrow(), decompress_us in narrow(), scan_us in narrow(), wait_us in narrow()) -> FeedSeries {
-        FeedSeries { file: "rows.csv.gz".to_owned(), read_us, decompress_us, scan_us, wait_us }
+    fn feed()(read_us in narrow(), decompress_us in narrow(), scan_us in narrow()) -> FeedSeries {
+        FeedSeries { file: "rows.csv.gz".to_owned(), read_us, decompress_us, scan_us }
     }
 }
 
@@ -158,7 +158,7 @@ prop_compose! {
         machine in machine(),
     ) -> Measurements {
         let tables = vec![TableSeries { flow: "rows".to_owned(), rows: Vec::new(), stored_bytes }];
-        Measurements { step_ms, steps, load_s, streams, feeds, tables, server, machine }
+        Measurements { step_ms, steps, load_s, streams, feeds, tables, server, machine, metering_cpu_s: 0.0 }
     }
 }
 

@@ -118,7 +118,6 @@ impl Run {
             read_us: steady(load_s, read),
             decompress_us: steady(load_s, decompress),
             scan_us: steady(load_s, scan),
-            wait_us: steady(load_s, 1.0 - read - decompress - scan),
         });
         self
     }
