@@ -186,6 +186,7 @@ impl Gathering {
             Some(error) => error.exit_status(),
         };
         self.phases.total_s = self.started.elapsed().as_secs_f64();
+        let measurements = self.measurements.take();
         RunReport {
             run: done.run,
             outcome,
@@ -198,7 +199,8 @@ impl Gathering {
             units: done.units,
             streams: self.streams.clone(),
             rejects: self.rejects_shown(),
-            measurements: self.measurements.take(),
+            verdict: measurements.as_ref().map(inrush_verdict::verdict),
+            measurements,
             ..self.frame(about, options)
         }
     }

@@ -1,0 +1,17 @@
+//! The verdict on runs that are over, from their reports: `cargo run --release -p inrush-verdict --example verdict --
+//! runs/*/report.json`. A change of this crate is judged so without a load.
+
+use std::fs;
+
+use inrush_verdict::{Measurements, Verdict, verdict};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for path in std::env::args().skip(1) {
+        let report: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path)?)?;
+        let measured = report.get("measurements").ok_or("no measurements")?;
+        let measurements: Measurements = serde_json::from_value(measured.clone())?;
+        let verdict: Verdict = verdict(&measurements);
+        println!("{}", serde_json::to_string(&verdict)?);
+    }
+    Ok(())
+}

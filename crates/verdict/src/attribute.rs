@@ -1,0 +1,134 @@
+//! Divides each stream's time completely: what it did itself goes to the step that it did, what it waited for to
+//! whatever the other side was doing.
+
+use crate::feeding::Feeding;
+use crate::measurements::{Measurements, Phase, StreamSeries};
+use crate::network::Link;
+use crate::parts::{ByPart, Part};
+use crate::samples::Joint;
+use crate::timeline::{SERVER_WAITS, Step, Timeline, sane_seconds};
+use crate::waits::{Waits, Witness};
+
+/// The phases in which a stream needs a CPU.
+pub(crate) const WORK: [Phase; 4] = [Phase::Scan, Phase::Convert, Phase::Verify, Phase::Encode];
+
+/// One stream, and where its time went.
+pub(crate) struct Attributed<'a> {
+    /// What was measured.
+    pub series: &'a StreamSeries,
+    /// Its steps.
+    pub timeline: Timeline,
+    /// Its connection, where it is TCP.
+    pub link: Option<Link>,
+    /// What its waits were.
+    pub waits: Waits,
+    /// Seconds by part; they add up to the time that loading took.
+    pub parts: ByPart,
+}
+
+/// All streams of a run.
+pub(crate) fn attribute<'a>(
+    measurements: &'a Measurements,
+    feeding: &Feeding,
+) -> Vec<Attributed<'a>> {
+    let load_s = sane_seconds(measurements.load_s);
+    let timelines: Vec<Timeline> = measurements
+        .streams
+        .iter()
+        .map(|series| Timeline::of(series, measurements))
+        .collect();
+    let links: Vec<Option<Link>> = measurements
+        .streams
+        .iter()
+        .zip(&timelines)
+        .map(|(series, timeline)| Some(Link::of(series.tcp.as_ref()?, timeline)))
+        .collect();
+    let witness = Witness {
+        measurements,
+        pooled: Joint::pooled(&measurements.streams),
+        network: Link::pooled(links.iter().flatten()),
+    };
+    measurements
+        .streams
+        .iter()
+        .zip(timelines)
+        .zip(links)
+        .map(|((series, timeline), link)| {
+            let waits = Waits::of(series, &timeline, link.as_ref(), &witness);
+            let mut stream = Attributed {
+                series,
+                timeline,
+                link,
+                waits,
+                parts: ByPart::default(),
+            };
+            let mut parts = stream.within(feeding, 0.0, load_s);
+            parts.add(Part::Unmeasured, stream.timeline.unmeasured_s);
+            parts.add(Part::Ended, load_s - stream.timeline.ended_s);
+            // It adds up but for the rounding of floats.
+            stream.parts = parts.scaled_to(load_s);
+            stream
+        })
+        .collect()
+}
+
+impl Attributed<'_> {
+    /// Where its time went between two moments, as far as it was measured and until it ended.
+    pub(crate) fn within(&self, feeding: &Feeding, from_s: f64, to_s: f64) -> ByPart {
+        let mut parts = ByPart::default();
+        for (index, step) in self.timeline.steps.iter().enumerate() {
+            let end_s = (step.start_s + step.length_s).min(to_s);
+            let inside_s = end_s - step.start_s.max(from_s);
+            if inside_s > 0.0 && step.length_s > 0.0 {
+                parts.add_all(
+                    &self.of_step(step, index, feeding),
+                    inside_s / step.length_s,
+                );
+            }
+        }
+        parts
+    }
+
+    fn of_step(&self, step: &Step, index: usize, feeding: &Feeding) -> ByPart {
+        let mut parts = ByPart::default();
+        parts.add(Part::FileRead, step.in_phase(Phase::Read));
+        parts.add(Part::FileDecompress, step.in_phase(Phase::Decompress));
+        for phase in WORK {
+            parts.add(Part::Work, step.in_phase(phase));
+        }
+        parts.add(Part::Between, step.between_s);
+        parts.add(Part::Idle, step.idle_s);
+        parts.add(Part::NotBegun, step.not_begun_s);
+        parts.add(Part::Pace, step.in_phase(Phase::PaceWait));
+        parts.add_all(&feeding.at(index), step.in_phase(Phase::FeedWait));
+        parts.add_all(&self.waits.send, step.in_phase(Phase::SendWait));
+        for phase in SERVER_WAITS {
+            parts.add_all(&self.waits.server, step.in_phase(phase));
+        }
+        parts
+    }
+
+    /// Seconds from the start of loading until it had no work any more.
+    pub(crate) fn ended_s(&self) -> f64 {
+        self.timeline.ended_s
+    }
+
+    /// Bytes of text a second between two moments.
+    pub(crate) fn text_rate(&self, step_s: f64, from_s: f64, to_s: f64) -> f64 {
+        if to_s <= from_s || step_s <= 0.0 {
+            return 0.0;
+        }
+        let bytes: f64 = self
+            .series
+            .text_bytes
+            .iter()
+            .enumerate()
+            .map(|(step, &bytes)| {
+                let start_s = step as f64 * step_s;
+                let inside_s = (start_s + step_s).min(to_s) - start_s.max(from_s);
+                bytes as f64 * (inside_s / step_s).clamp(0.0, 1.0)
+            })
+            .sum();
+        bytes / (to_s - from_s)
+    }
+}

@@ -1,0 +1,179 @@
+//! Who has the CPUs of the loader's machine.
+
+use crate::attribute::Attributed;
+use crate::measurements::Measurements;
+use crate::timeline::seconds_of;
+
+/// A machine that computes for this share of its cores is full.
+const FULL: f64 = 0.9;
+/// What takes this share of the cores, or of the time, is noticed.
+const NOTICED: f64 = 0.1;
+/// Other processes than the loader and its backends always use some: the server's own helpers, the kernel's threads.
+const OTHERS: f64 = 0.2;
+/// A thread that waits for a CPU for this share of its time has not what it needs.
+const STARVED: f64 = 0.2;
+
+/// Who has the CPUs that a thread needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// Nobody: the control group's limit keeps it from them.
+    Limit,
+    /// Other machines of the same host.
+    Host,
+    /// Other processes of this machine.
+    Others,
+    /// The loader and the backends together.
+    Both,
+    /// The loader itself.
+    Loader,
+    /// Nobody: each thread is as fast as a core is.
+    Nobody,
+}
+
+/// CPU seconds of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Cpu {
+    /// Cores that the loader may use.
+    pub cores: f64,
+    /// How long the run was.
+    pub load_s: f64,
+    /// All processes.
+    pub machine_s: f64,
+    /// The loader.
+    pub loader_s: f64,
+    /// The backends, where they run on this machine and were looked at.
+    pub backends_s: Option<f64>,
+    /// What neither of them used, where that is known.
+    pub others_s: f64,
+    /// Taken by the host.
+    pub stolen_s: f64,
+    /// The control group's limit held the loader back.
+    pub throttled_s: f64,
+    /// Of the time that the streams' threads needed a CPU, the share that they waited for one.
+    pub streams_wait: Option<f64>,
+    /// Of the time that the backends needed a CPU, the share that they waited for one.
+    pub backends_wait: Option<f64>,
+}
+
+impl Cpu {
+    /// Of a run.
+    pub(crate) fn of(measurements: &Measurements, streams: &[Attributed], load_s: f64) -> Cpu {
+        let machine = &measurements.machine;
+        let is_local = measurements
+            .server
+            .as_ref()
+            .is_some_and(|server| server.is_local);
+        let backends_s = machine.backends_cpu_us.as_deref().map(seconds_of);
+        let machine_s = seconds_of(&machine.cpu_us);
+        let loader_s = seconds_of(&machine.loader_cpu_us);
+        let others_s = if is_local && backends_s.is_none() {
+            0.0
+        } else {
+            (machine_s - loader_s - backends_s.unwrap_or(0.0)).max(0.0)
+        };
+        let of_streams = streams.iter().map(|stream| {
+            let series = stream.series;
+            (series.cpu_us.as_deref(), series.cpu_wait_us.as_deref())
+        });
+        let of_backends = streams
+            .iter()
+            .filter_map(|stream| stream.series.backend.as_ref())
+            .map(|backend| (backend.cpu_us.as_deref(), backend.cpu_wait_us.as_deref()));
+        Cpu {
+            cores: measurements.machine.cores.max(1) as f64,
+            load_s,
+            machine_s,
+            loader_s,
+            backends_s,
+            others_s,
+            stolen_s: seconds_of(&machine.cpu_stolen_us),
+            throttled_s: machine.cpu_throttled_us.as_deref().map_or(0.0, seconds_of),
+            streams_wait: wait_share(of_streams),
+            backends_wait: wait_share(of_backends),
+        }
+    }
+
+    /// CPU seconds that all cores have while the streams run.
+    fn all_s(&self) -> f64 {
+        self.cores * self.load_s
+    }
+
+    /// Cores that are busy on average.
+    pub(crate) fn busy_cores(&self, seconds: f64) -> f64 {
+        if self.load_s > 0.0 {
+            seconds / self.load_s
+        } else {
+            0.0
+        }
+    }
+
+    /// No core is free.
+    pub(crate) fn is_full(&self) -> bool {
+        self.machine_s.max(self.loader_s) + self.stolen_s >= FULL * self.all_s()
+    }
+
+    /// Other processes take a noticeable part.
+    pub(crate) fn has_others(&self) -> bool {
+        self.others_s >= OTHERS * self.all_s()
+    }
+
+    /// Who has the CPUs that the loader's threads need.
+    pub(crate) fn holder_for_loader(&self) -> Holder {
+        if self.throttled_s >= NOTICED * self.load_s {
+            return Holder::Limit;
+        }
+        match self.shared_holder(self.streams_wait) {
+            Holder::Nobody if self.is_full() => match self.backends_s {
+                Some(backends_s) if backends_s >= NOTICED * self.all_s() => Holder::Both,
+                _ => Holder::Loader,
+            },
+            holder => holder,
+        }
+    }
+
+    /// Who has the CPUs that the backends need, where they run on this machine.
+    pub(crate) fn holder_for_backends(&self) -> Holder {
+        if self.backends_s.is_none() {
+            return Holder::Nobody;
+        }
+        match self.shared_holder(self.backends_wait) {
+            Holder::Nobody if self.is_full() => Holder::Both,
+            holder => holder,
+        }
+    }
+
+    /// Whoever takes CPUs from both. A thread that is not kept waiting has what it needs, whoever else computes.
+    fn shared_holder(&self, waits: Option<f64>) -> Holder {
+        let is_starved = waits.map_or(self.is_full(), |share| share >= STARVED);
+        if self.stolen_s >= NOTICED * self.all_s() {
+            Holder::Host
+        } else if is_starved && self.has_others() {
+            Holder::Others
+        } else {
+            Holder::Nobody
+        }
+    }
+
+    /// How many streams the cores are enough for, up to twice as many as there are.
+    pub(crate) fn streams_max(&self, streams: usize) -> usize {
+        let used_s = self.loader_s + self.backends_s.unwrap_or(0.0);
+        let free_s = (self.all_s() - self.machine_s.max(used_s) - self.stolen_s).max(0.0);
+        if used_s <= 0.0 {
+            return streams * 2;
+        }
+        let times = ((used_s + free_s) / used_s).min(2.0);
+        // Float to integer saturates; the product is at most twice a number of streams that were measured.
+        (streams as f64 * times).floor() as usize
+    }
+}
+
+fn wait_share<'a>(
+    threads: impl Iterator<Item = (Option<&'a [u32]>, Option<&'a [u32]>)>,
+) -> Option<f64> {
+    let (mut ran_s, mut waited_s) = (0.0, 0.0);
+    for (ran, waited) in threads {
+        ran_s += seconds_of(ran?);
+        waited_s += seconds_of(waited?);
+    }
+    (ran_s + waited_s > 0.0).then(|| waited_s / (ran_s + waited_s))
+}

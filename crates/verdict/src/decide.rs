@@ -1,0 +1,98 @@
+//! From measurements to a verdict.
+
+use crate::advice::advice;
+use crate::attribute::{Attributed, attribute};
+use crate::evidence::evidence;
+use crate::facts::Facts;
+use crate::feeding::Feeding;
+use crate::line::line;
+use crate::measurements::Measurements;
+use crate::parts::CAUSES;
+use crate::verdict::{Cause, CauseShare, StreamAttribution, Verdict};
+
+/// Two shares whose difference is within so many standard errors of the samples are not told apart.
+const STANDARD_ERRORS: f64 = 1.6;
+
+/// What held a run back. It depends on the measurements alone, and is made of any: a series that is missing or too short
+/// leaves its time undecided.
+pub fn verdict(measurements: &Measurements) -> Verdict {
+    let feeding = Feeding::of(measurements);
+    let streams = attribute(measurements, &feeding);
+    let facts = Facts::of(measurements, &streams, &feeding);
+    let causes = causes(&facts);
+    let is_decided = is_decided(&causes, &streams);
+    let advice = causes.first().and_then(|first| advice(&facts, first.cause));
+    Verdict {
+        line: line(&facts, &causes, is_decided, advice.as_ref()),
+        is_decided,
+        streams: streams.iter().map(of_stream).collect(),
+        advice,
+        causes,
+    }
+}
+
+/// All causes that took any time, the largest first. A run without any time is undecided.
+fn causes(facts: &Facts) -> Vec<CauseShare> {
+    let total_s = facts.parts.total();
+    let mut causes: Vec<CauseShare> = CAUSES
+        .into_iter()
+        .map(|cause| (cause, facts.parts.of_cause(cause)))
+        .filter(|&(_, seconds)| seconds > 0.0)
+        .map(|(cause, seconds)| CauseShare {
+            cause,
+            share: seconds / total_s,
+            seconds,
+            evidence: evidence(facts, cause),
+        })
+        .collect();
+    causes.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    if causes.is_empty() {
+        causes.push(CauseShare {
+            cause: Cause::Undecided,
+            share: 1.0,
+            seconds: 0.0,
+            evidence: Vec::new(),
+        });
+    }
+    causes
+}
+
+/// Whether the first cause stays the first, whatever the undecided time is and however the samples might have fallen.
+fn is_decided(causes: &[CauseShare], streams: &[Attributed]) -> bool {
+    let first = &causes[0];
+    if first.cause == Cause::Undecided {
+        return false;
+    }
+    let variance = |cause: Cause| -> f64 {
+        let index = cause as usize;
+        streams
+            .iter()
+            .map(|stream| stream.waits.variance[index])
+            .sum()
+    };
+    let undecided_s = causes
+        .iter()
+        .find(|share| share.cause == Cause::Undecided)
+        .map_or(0.0, |share| share.seconds);
+    causes[1..]
+        .iter()
+        .filter(|other| other.cause != Cause::Undecided)
+        .map(|other| {
+            let error_s = (variance(first.cause) + variance(other.cause)).sqrt();
+            other.seconds + STANDARD_ERRORS * error_s
+        })
+        .fold(0.0, f64::max)
+        + undecided_s
+        < first.seconds
+}
+
+fn of_stream(stream: &Attributed) -> StreamAttribution {
+    StreamAttribution {
+        stream: stream.series.stream,
+        seconds: CAUSES
+            .into_iter()
+            .map(|cause| (cause, stream.parts.of_cause(cause)))
+            .filter(|&(_, seconds)| seconds > 0.0)
+            .collect(),
+    }
+}

@@ -1,0 +1,235 @@
+//! All that is known of a run once its time is divided: what evidence, advice and line are worded from.
+
+use crate::attribute::Attributed;
+use crate::cpu::{Cpu, Holder};
+use crate::feeding::Feeding;
+use crate::measurements::{FeedSeries, Measurements, Phase};
+use crate::network::Link;
+use crate::parts::{ByPart, Part};
+use crate::samples::{Group, Joint};
+use crate::tail::Tail;
+use crate::timeline::{sane_seconds, seconds_of};
+use crate::verdict::Cause;
+
+/// A stream that has this share of a cause's seconds has it alone.
+const ALONE: f64 = 0.7;
+
+/// A run.
+pub(crate) struct Facts<'a> {
+    /// What was measured.
+    pub measurements: &'a Measurements,
+    /// Its streams.
+    pub streams: &'a [Attributed<'a>],
+    /// Seconds of all streams by part.
+    pub parts: ByPart,
+    /// How long loading took.
+    pub load_s: f64,
+    /// The time at the end in which most streams were done.
+    pub tail: Option<Tail>,
+    /// Its connections as one.
+    pub network: Option<Link>,
+    /// Who had the CPUs.
+    pub cpu: Cpu,
+    /// Samples of all backends.
+    pub samples: Joint,
+}
+
+impl<'a> Facts<'a> {
+    /// Of a run whose time is divided.
+    pub(crate) fn of(
+        measurements: &'a Measurements,
+        streams: &'a [Attributed<'a>],
+        feeding: &Feeding,
+    ) -> Facts<'a> {
+        let load_s = sane_seconds(measurements.load_s);
+        let mut parts = ByPart::default();
+        for stream in streams {
+            parts.add_all(&stream.parts, 1.0);
+        }
+        let step_s = f64::from(measurements.step_ms) / 1e3;
+        Facts {
+            measurements,
+            streams,
+            parts,
+            load_s,
+            tail: Tail::of(streams, feeding, step_s, load_s),
+            network: Link::pooled(streams.iter().filter_map(|stream| stream.link.as_ref())),
+            cpu: Cpu::of(measurements, streams, load_s),
+            samples: Joint::pooled(&measurements.streams),
+        }
+    }
+
+    /// Seconds of all streams.
+    pub(crate) fn stream_s(&self) -> f64 {
+        self.load_s * self.streams.len() as f64
+    }
+
+    /// A share of all streams' time.
+    pub(crate) fn share(&self, seconds: f64) -> f64 {
+        if self.stream_s() > 0.0 {
+            seconds / self.stream_s()
+        } else {
+            0.0
+        }
+    }
+
+    /// What rows go into, in a word: a server, where there is one.
+    pub(crate) fn destination(&self) -> &'static str {
+        let has_backend = self.streams.iter().any(|s| s.series.backend.is_some());
+        let has_link = self.network.is_some();
+        if has_backend || has_link || self.measurements.server.is_some() {
+            "server"
+        } else {
+            "destination"
+        }
+    }
+
+    /// The server runs on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        let server = self.measurements.server.as_ref();
+        server.is_some_and(|server| server.is_local)
+    }
+
+    /// Seconds that the streams spent in a phase.
+    pub(crate) fn in_phase(&self, phase: Phase) -> f64 {
+        let streams = self.streams.iter();
+        streams.map(|stream| stream.timeline.in_phase(phase)).sum()
+    }
+
+    /// Seconds that the streams waited for the destination.
+    pub(crate) fn waits_s(&self) -> f64 {
+        let streams = self.streams.iter();
+        streams
+            .map(|stream| {
+                stream.timeline.in_phase(Phase::SendWait) + stream.timeline.server_waits_s()
+            })
+            .sum()
+    }
+
+    /// Bytes of text that were read.
+    pub(crate) fn text_bytes(&self) -> f64 {
+        let streams = self.streams.iter();
+        sum(streams.flat_map(|stream| stream.series.text_bytes.iter().copied()))
+    }
+
+    /// Bytes that were sent.
+    pub(crate) fn sent_bytes(&self) -> f64 {
+        let streams = self.streams.iter();
+        sum(streams.flat_map(|stream| stream.series.sent_bytes.iter().copied()))
+    }
+
+    /// Bytes of the files as stored.
+    pub(crate) fn stored_bytes(&self) -> f64 {
+        let tables = self.measurements.tables.iter();
+        sum(tables.flat_map(|table| table.stored_bytes.iter().copied()))
+    }
+
+    /// Bytes that this machine's disks read.
+    pub(crate) fn disk_read_bytes(&self) -> f64 {
+        sum(self.measurements.machine.disk_read_bytes.iter().copied())
+    }
+
+    /// Share of the load in which the busiest disk of this machine had something to do.
+    pub(crate) fn disk_busy(&self) -> f64 {
+        let busy_ms = &self.measurements.machine.disk_busy_ms;
+        let busy_s = sum(busy_ms.iter().map(|&ms| u64::from(ms))) / 1e3;
+        if self.load_s > 0.0 {
+            (busy_s / self.load_s).min(1.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// The stream that has a cause nearly alone, where there are others.
+    pub(crate) fn alone(&self, cause: Cause) -> Option<&Attributed<'a>> {
+        let most = self.streams.iter().max_by(|one, other| {
+            let seconds = |stream: &Attributed| stream.parts.of_cause(cause);
+            seconds(one).total_cmp(&seconds(other))
+        })?;
+        let is_alone = most.parts.of_cause(cause) >= ALONE * self.parts.of_cause(cause);
+        (self.streams.len() > 1 && is_alone).then_some(most)
+    }
+
+    /// The feed that worked most.
+    pub(crate) fn busiest_feed(&self) -> Option<&'a FeedSeries> {
+        let work_s = |feed: &FeedSeries| {
+            [&feed.read_us, &feed.decompress_us, &feed.scan_us]
+                .into_iter()
+                .map(|us| seconds_of(us))
+                .sum::<f64>()
+        };
+        let feeds = self.measurements.feeds.iter();
+        feeds.max_by(|one, other| work_s(one).total_cmp(&work_s(other)))
+    }
+
+    /// Wait events of all backends that are wanted, the most frequent first, with their samples.
+    pub(crate) fn events(&self, wanted: impl Fn(&str) -> bool) -> Vec<(&str, u64)> {
+        let mut events: Vec<(&str, u64)> = Vec::new();
+        for (name, samples) in self
+            .streams
+            .iter()
+            .filter_map(|stream| stream.series.backend.as_ref())
+            .flat_map(|backend| &backend.events)
+            .filter(|(name, _)| wanted(name))
+        {
+            let samples = u64::from(*samples);
+            match events.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sum)) => *sum += samples,
+                None => events.push((name, samples)),
+            }
+        }
+        events.sort_by(|(one, few), (other, many)| many.cmp(few).then(one.cmp(other)));
+        events
+    }
+
+    /// Who held the locks, each once.
+    pub(crate) fn blockers(&self) -> Vec<&str> {
+        let mut blockers: Vec<&str> = Vec::new();
+        for blocker in self
+            .streams
+            .iter()
+            .filter_map(|stream| stream.series.backend.as_ref())
+            .flat_map(|backend| &backend.blockers)
+        {
+            if !blockers.contains(&blocker.as_str()) {
+                blockers.push(blocker);
+            }
+        }
+        blockers
+    }
+
+    /// Samples that were taken while streams waited for the server.
+    pub(crate) fn wait_samples(&self) -> f64 {
+        self.samples.in_group(Group::Send) + self.samples.in_group(Group::Server)
+    }
+
+    /// The backends' processes were mostly stopped, where they seemed to compute.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.parts.of(Part::Stopped) > self.parts.of(Part::Compute)
+    }
+
+    /// Who has the CPUs of this machine, where the loader and the server both need them and neither has enough.
+    pub(crate) fn shared_cpus(&self) -> Option<Holder> {
+        let holder = self.cpu.holder_for_loader();
+        let is_shared = [Holder::Both, Holder::Others, Holder::Host].contains(&holder)
+            && self.cpu.holder_for_backends() == holder
+            && !self.is_stopped();
+        is_shared.then_some(holder)
+    }
+
+    /// Others take the CPUs that a cause needs.
+    pub(crate) fn others_have_cpus(&self, cause: Cause) -> bool {
+        match cause {
+            Cause::ClientCpu => self.cpu.holder_for_loader() == Holder::Others,
+            Cause::DestinationCpu => {
+                !self.is_stopped() && self.cpu.holder_for_backends() == Holder::Others
+            }
+            _ => false,
+        }
+    }
+}
+
+fn sum(values: impl Iterator<Item = u64>) -> f64 {
+    // The sum of no floats is minus zero, which reads badly.
+    values.fold(0.0, |sum, value| sum + value as f64)
+}

@@ -1,0 +1,129 @@
+//! What a change can gain at most: what limits a load next is there already, hidden behind the first limit.
+
+use crate::facts::Facts;
+use crate::measurements::Phase;
+use crate::network::Link;
+use crate::parts::Part;
+use crate::timeline::seconds_at;
+use crate::verdict::Cause;
+
+/// Streams that wait for this share of their time for a pace go at that pace.
+const PACED: f64 = 0.1;
+/// A disk that is busy for this share of a step is full.
+const DISK_FULL: f64 = 0.95;
+
+/// Seconds that loading would take less without a cause, at most.
+pub(crate) fn gain_without(facts: &Facts, cause: Cause) -> f64 {
+    let limits = [
+        slowest_stream_s(facts, cause),
+        backends_s(facts, cause),
+        cpu_s(facts, cause),
+        disk_s(facts, cause),
+        network_s(facts, cause),
+        pace_s(facts, cause),
+    ];
+    let next_s = limits.into_iter().fold(0.0, f64::max);
+    (facts.load_s - next_s).clamp(0.0, facts.load_s)
+}
+
+/// Seconds that loading would take less with more streams, each of which does its part of the work as fast.
+pub(crate) fn gain_with_streams(facts: &Facts, cause: Cause, streams: usize) -> f64 {
+    let now = facts.streams.len() as f64;
+    let spread_s = facts.load_s * (1.0 - now / streams.max(facts.streams.len()).max(1) as f64);
+    spread_s.min(gain_without(facts, cause))
+}
+
+/// The stream that would still take longest. Without a long tail each takes an equal part of all work.
+fn slowest_stream_s(facts: &Facts, cause: Cause) -> f64 {
+    if cause == Cause::Coordination {
+        let work_s = facts.stream_s() - facts.parts.of_cause(cause);
+        return work_s / facts.streams.len().max(1) as f64;
+    }
+    let rests_s = facts
+        .streams
+        .iter()
+        .map(|stream| stream.ended_s() - stream.parts.of_cause(cause));
+    rests_s.fold(0.0, f64::max)
+}
+
+/// A backend's own work stays, whoever is faster.
+fn backends_s(facts: &Facts, cause: Cause) -> f64 {
+    let is_its_own = matches!(
+        cause,
+        Cause::DestinationCpu | Cause::DestinationDisk | Cause::DestinationLocks
+    );
+    let busy_s = facts
+        .streams
+        .iter()
+        .map(|stream| stream.waits.backend_busy_s.min(stream.ended_s()));
+    match cause {
+        _ if is_its_own => 0.0,
+        Cause::Coordination => busy_s.sum::<f64>() / facts.streams.len().max(1) as f64,
+        _ => busy_s.fold(0.0, f64::max),
+    }
+}
+
+/// The CPU seconds that everything else needs, on all cores.
+fn cpu_s(facts: &Facts, cause: Cause) -> f64 {
+    let cpu = &facts.cpu;
+    let backends_s = cpu.backends_s.unwrap_or(0.0);
+    let needed_s = match cause {
+        Cause::ClientCpu => backends_s,
+        // Whoever decompresses less needs less CPU; a feed's work is only spread.
+        Cause::Decompression => {
+            let own_s = facts.parts.of(Part::FileDecompress);
+            (cpu.loader_s - own_s).max(0.0) + backends_s
+        }
+        Cause::DestinationCpu => cpu.loader_s,
+        _ => cpu.loader_s + backends_s,
+    };
+    needed_s / cpu.cores
+}
+
+/// The time in which a disk was full, where it is not what is removed.
+fn disk_s(facts: &Facts, cause: Cause) -> f64 {
+    if matches!(cause, Cause::SourceRead | Cause::DestinationDisk) {
+        return 0.0;
+    }
+    let step_s = f64::from(facts.measurements.step_ms) / 1e3;
+    let busy_ms = facts.measurements.machine.disk_busy_ms.iter();
+    let full = busy_ms.filter(|&&ms| step_s > 0.0 && f64::from(ms) / 1e3 >= DISK_FULL * step_s);
+    full.count() as f64 * step_s
+}
+
+/// The time in which a link was full, or lost what was sent, on the connection where it was longest.
+fn network_s(facts: &Facts, cause: Cause) -> f64 {
+    if matches!(
+        cause,
+        Cause::NetworkLatency | Cause::NetworkRate | Cause::NetworkLoss
+    ) {
+        return 0.0;
+    }
+    let under_way_s = facts.streams.iter().filter_map(|stream| {
+        let link = stream.link.as_ref()?;
+        let tcp = stream.series.tcp.as_ref()?;
+        limits_by_itself(link).then(|| {
+            let steps = 0..tcp.busy_us.len();
+            let open_s = steps.map(|step| {
+                let shut_s = seconds_at(&tcp.receiver_limited_us, step);
+                (seconds_at(&tcp.busy_us, step) - shut_s).max(0.0)
+            });
+            open_s.sum::<f64>().min(stream.ended_s())
+        })
+    });
+    under_way_s.fold(0.0, f64::max)
+}
+
+fn limits_by_itself(link: &Link) -> bool {
+    link.has_queue() || link.limit() == Part::Loss
+}
+
+/// A load that is paced takes as long as its bytes take at that pace.
+fn pace_s(facts: &Facts, cause: Cause) -> f64 {
+    let paced = facts.share(facts.in_phase(Phase::PaceWait));
+    if cause != Cause::Pace && paced >= PACED {
+        facts.load_s
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,203 @@
+//! The line for people.
+
+use crate::cpu::Holder;
+use crate::facts::Facts;
+use crate::numbers::{percent, seconds};
+use crate::parts::Part;
+use crate::verdict::{Advice, Cause, CauseShare};
+
+/// The second cause is named where it has this share of the first one's.
+const CLOSE: f64 = 0.5;
+/// And this share of all time.
+const CONSIDERABLE: f64 = 0.15;
+/// What takes so much less is not worth a promise.
+const GAIN_MIN: f64 = 0.03;
+
+/// A cause that stands beside another one in the line.
+pub(crate) fn is_close(first: &CauseShare, other: &CauseShare) -> bool {
+    other.share >= CLOSE * first.share && other.share >= CONSIDERABLE
+}
+
+/// What limited the run, what says so, and what to change.
+pub(crate) fn line(
+    facts: &Facts,
+    causes: &[CauseShare],
+    decided: bool,
+    advice: Option<&Advice>,
+) -> String {
+    let Some(first) = causes.first().filter(|first| first.seconds > 0.0) else {
+        return "Nothing was measured that says what held the load back.".to_owned();
+    };
+    if first.cause == Cause::Undecided {
+        return undecided(facts, causes);
+    }
+    let mut rest: Vec<&CauseShare> = causes[1..].iter().collect();
+    let share = |share: f64| format!("{} of the streams' time", percent(share));
+    let mut text = String::new();
+    let cpus = [Cause::ClientCpu, Cause::DestinationCpu];
+    let both_cpus = facts.shared_cpus().filter(|_| {
+        cpus.contains(&first.cause)
+            && rest
+                .first()
+                .is_some_and(|second| cpus.contains(&second.cause) && is_close(first, second))
+    });
+    if let Some(holder) = both_cpus {
+        let second = rest.remove(0);
+        let of_cpus = |cause: Cause| match cause {
+            Cause::ClientCpu => "loader",
+            _ => "server",
+        };
+        text += &format!(
+            "The CPUs of this machine{} held the load back (the {} {}, the {} {})",
+            match holder {
+                Holder::Others => ", which other processes have,",
+                Holder::Host => ", which the host takes away,",
+                _ => "",
+            },
+            of_cpus(first.cause),
+            share(first.share),
+            of_cpus(second.cause),
+            percent(second.share)
+        );
+    } else {
+        text += &format!(
+            "{} held the load back ({})",
+            capital(&noun(facts, first.cause)),
+            share(first.share)
+        );
+    }
+    if let Some(clause) = first.evidence.first() {
+        text += &format!(": {clause}");
+    }
+    // What is undecided is said below.
+    rest.retain(|other| other.cause != Cause::Undecided);
+    let second = rest.first().filter(|second| is_close(first, second));
+    if let Some(second) = second {
+        text += &format!(
+            "; {} {} ({})",
+            if decided { "then" } else { "about as much," },
+            noun(facts, second.cause),
+            percent(second.share)
+        );
+        if let Some(clause) = second.evidence.first() {
+            text += &format!(": {clause}");
+        }
+    }
+    text.push('.');
+    let undecided = causes.iter().find(|share| share.cause == Cause::Undecided);
+    if let Some(undecided) = undecided.filter(|undecided| undecided.share >= CONSIDERABLE) {
+        text += &format!(
+            " {} are undecided: {}.",
+            capital(&percent(undecided.share)),
+            undecided.evidence.join("; ")
+        );
+    }
+    if let Some(advice) = advice {
+        text += &format!(" {}", advice.change);
+        if advice.gain_s >= GAIN_MIN * facts.load_s {
+            text += &format!(
+                " (at most {} less of {}).",
+                seconds(advice.gain_s),
+                seconds(facts.load_s)
+            );
+        } else {
+            text += &format!(
+                " (this alone gains next to nothing of {}: something else is as slow).",
+                seconds(facts.load_s)
+            );
+        }
+    }
+    text
+}
+
+fn undecided(facts: &Facts, causes: &[CauseShare]) -> String {
+    let first = &causes[0];
+    let mut text = format!(
+        "What held the load back is undecided ({} of the streams' time): {}.",
+        percent(first.share),
+        first.evidence.join("; ")
+    );
+    if let Some(second) = causes.get(1).filter(|second| second.share >= CONSIDERABLE) {
+        text += &format!(
+            " Of the rest {} is the most ({}).",
+            noun(facts, second.cause),
+            percent(second.share)
+        );
+    }
+    let has_backends = facts
+        .streams
+        .iter()
+        .any(|stream| stream.series.backend.is_some());
+    let unsampled = facts.parts.of(Part::Unsampled) >= facts.parts.of(Part::OtherWait);
+    text += if !unsampled {
+        " The wait events' names tell a DBA who is waited for."
+    } else if has_backends {
+        " A longer load would decide it."
+    } else {
+        " A look at the destination's CPU and disk while it loads would decide it."
+    };
+    text
+}
+
+/// What a cause is called.
+pub(crate) fn noun(facts: &Facts, cause: Cause) -> String {
+    let word = facts.destination();
+    match cause {
+        Cause::SourceRead => "reading the files".to_owned(),
+        Cause::Decompression => "decompressing the files".to_owned(),
+        Cause::ClientCpu => match facts.cpu.holder_for_loader() {
+            Holder::Limit => "the loader's CPU limit".to_owned(),
+            Holder::Others => "the loader's CPU, which others have,".to_owned(),
+            Holder::Host => "the loader's CPU, which the host takes away,".to_owned(),
+            _ => "the loader's CPU".to_owned(),
+        },
+        Cause::NetworkLatency => "the network's round trip".to_owned(),
+        Cause::NetworkRate => "the rate of the link".to_owned(),
+        Cause::NetworkLoss => "loss on the network".to_owned(),
+        Cause::DestinationCpu if facts.is_stopped() => {
+            "server processes that were stopped".to_owned()
+        }
+        Cause::DestinationCpu if facts.others_have_cpus(cause) => {
+            format!("the {word}'s CPU, which others have,")
+        }
+        Cause::DestinationCpu => format!("the {word}'s CPU"),
+        Cause::DestinationDisk if facts.parts.of(Part::Wal) > facts.parts.of(Part::DataFile) => {
+            format!("the {word}'s WAL")
+        }
+        Cause::DestinationDisk => format!("the {word}'s disk"),
+        Cause::DestinationLocks => format!("locks in the {word}"),
+        Cause::Coordination => match &facts.tail {
+            Some(tail) if facts.parts.of(Part::Ended) > facts.parts.of(Part::NotBegun) => {
+                format!("the long tail of stream {}", tail.stream)
+            }
+            _ => "a lack of work for all streams".to_owned(),
+        },
+        Cause::Pace => "the pace that was asked for".to_owned(),
+        Cause::Undecided => "what is undecided".to_owned(),
+    }
+}
+
+/// What a stream does whose time goes to a cause.
+pub(crate) fn doing(cause: Cause) -> &'static str {
+    match cause {
+        Cause::SourceRead => "reading its file",
+        Cause::Decompression => "decompressing its file",
+        Cause::ClientCpu => "converting rows",
+        Cause::NetworkLatency | Cause::NetworkRate | Cause::NetworkLoss => {
+            "waiting for the network"
+        }
+        Cause::DestinationCpu => "waiting for its backend, which computed",
+        Cause::DestinationDisk => "waiting for its backend, which wrote to disk",
+        Cause::DestinationLocks => "waiting for its backend, which waited for locks",
+        Cause::Coordination => "having nothing to do",
+        Cause::Pace => "being held back as asked",
+        Cause::Undecided => "waiting for its backend",
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
+}

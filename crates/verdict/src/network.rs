@@ -1,0 +1,178 @@
+//! What a connection says of the network: whether it could hold a stream back, and by what.
+//!
+//! The kernel counts for each connection how long it had data to deliver (`busy`), and how long of that the receiver's
+//! window was shut. A shut window is the receiver, or what stands between that takes bytes and passes them on; an open
+//! one with data to deliver is the way there. Of the three limits of a way, loss leaves segments that were sent again; a
+//! full link makes a queue, so the round trip is much longer than the least that was seen; and a long round trip
+//! without a queue is a window too small for it. Loss also happens where a queue overflows: the queue then tells.
+//! Congestion control that keeps queues short (BBR) paces below its window; a link is then full although its round trip is
+//! the least, and the window is not.
+
+use crate::measurements::{Phase, TcpSeries};
+use crate::parts::Part;
+use crate::timeline::{Timeline, seconds_at, seconds_of};
+
+/// Below it the way there is no longer than within a machine or a rack.
+const ROUND_TRIP_LONG_US: f64 = 1_000.0;
+/// A queue is at least so long; the scheduling of busy machines makes less.
+const QUEUE_US: f64 = 2_000.0;
+/// Congestion control slows down noticeably from here on.
+const LOSS_SHARE: f64 = 0.000_5;
+/// A window of the receiver's or of the send buffer that limits a connection for this share of its time is its limit.
+const WINDOW_SHARE: f64 = 0.3;
+/// With this part of the congestion window under way, it is what limits.
+const WINDOW_FULL: f64 = 0.7;
+/// Fewer segments say nothing of loss.
+const SEGMENTS_MIN: u64 = 500;
+
+/// What one connection says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Link {
+    /// The peer is this machine.
+    pub is_loopback: bool,
+    /// The usual round trip while blocks were sent, microseconds.
+    pub round_trip_us: f64,
+    /// The least one.
+    pub round_trip_min_us: f64,
+    /// The usual congestion window, bytes.
+    pub congestion_window_bytes: f64,
+    /// Segments that were sent.
+    pub segments: u64,
+    /// Segments that were sent again.
+    pub sent_again: u64,
+    /// Seconds with data to deliver, while the stream waited until a block was taken.
+    pub busy_s: f64,
+    /// Of these, with a window of the receiver that was open.
+    pub open_s: f64,
+    /// Of these, with one that was shut.
+    pub shut_s: f64,
+    /// The usual rate at which the receiver acknowledged, bytes per second.
+    pub delivery_rate: f64,
+    /// Share of the busy time that the receiver's window limited.
+    pub receiver_share: f64,
+    /// Share of the busy time that our send buffer limited.
+    pub send_buffer_share: f64,
+}
+
+impl Link {
+    /// Of one connection, for the steps of its stream.
+    pub(crate) fn of(tcp: &TcpSeries, timeline: &Timeline) -> Link {
+        let mut link = Link {
+            is_loopback: tcp.is_loopback,
+            segments: tcp.segments_sent.iter().map(|&n| u64::from(n)).sum(),
+            sent_again: tcp.segments_sent_again.iter().map(|&n| u64::from(n)).sum(),
+            ..Link::default()
+        };
+        let mut round_trips = Vec::new();
+        let mut windows = Vec::new();
+        let mut rates: Vec<u64> = Vec::new();
+        for (index, step) in timeline.steps.iter().enumerate() {
+            let waited_s = step.in_phase(Phase::SendWait);
+            if waited_s <= 0.0 {
+                continue;
+            }
+            let busy_s = seconds_at(&tcp.busy_us, index);
+            let shut_s = seconds_at(&tcp.receiver_limited_us, index).min(busy_s);
+            link.busy_s += busy_s.min(waited_s);
+            link.open_s += (busy_s - shut_s).min(waited_s);
+            link.shut_s += shut_s.min(waited_s);
+            round_trips.extend(tcp.round_trip_us.get(index).filter(|&&us| us > 0));
+            windows.extend(tcp.congestion_window_bytes.get(index).filter(|&&b| b > 0));
+            rates.extend(tcp.delivery_rate.get(index).filter(|&&rate| rate > 0));
+        }
+        link.round_trip_us = median(round_trips)
+            .or_else(|| median(tcp.round_trip_us.clone()))
+            .unwrap_or(0.0);
+        link.round_trip_min_us = if tcp.round_trip_min_us > 0 {
+            f64::from(tcp.round_trip_min_us)
+        } else {
+            link.round_trip_us
+        };
+        link.congestion_window_bytes = median(windows).unwrap_or(0.0);
+        rates.sort_unstable();
+        link.delivery_rate = rates.get(rates.len() / 2).map_or(0.0, |&rate| rate as f64);
+        let busy_s = seconds_of(&tcp.busy_us);
+        if busy_s > 0.0 {
+            let share = |us: &[u32]| (seconds_of(us) / busy_s).min(1.0);
+            link.receiver_share = share(&tcp.receiver_limited_us);
+            link.send_buffer_share = share(&tcp.send_buffer_limited_us);
+        }
+        link
+    }
+
+    /// Several as one: sums, and the connection in the middle for what has none.
+    pub(crate) fn pooled<'a>(links: impl Iterator<Item = &'a Link>) -> Option<Link> {
+        let links: Vec<&Link> = links.collect();
+        let first = *links.first()?;
+        let middle = |value: fn(&Link) -> f64| {
+            let mut values: Vec<f64> = links.iter().map(|link| value(link)).collect();
+            values.sort_by(f64::total_cmp);
+            values[values.len() / 2]
+        };
+        Some(Link {
+            is_loopback: first.is_loopback,
+            round_trip_us: middle(|link| link.round_trip_us),
+            round_trip_min_us: middle(|link| link.round_trip_min_us),
+            congestion_window_bytes: middle(|link| link.congestion_window_bytes),
+            delivery_rate: middle(|link| link.delivery_rate),
+            segments: links.iter().map(|link| link.segments).sum(),
+            sent_again: links.iter().map(|link| link.sent_again).sum(),
+            busy_s: links.iter().map(|link| link.busy_s).sum(),
+            open_s: links.iter().map(|link| link.open_s).sum(),
+            shut_s: links.iter().map(|link| link.shut_s).sum(),
+            receiver_share: middle(|link| link.receiver_share),
+            send_buffer_share: middle(|link| link.send_buffer_share),
+        })
+    }
+
+    /// Share of the segments that were sent again.
+    pub(crate) fn loss_share(&self) -> f64 {
+        self.sent_again as f64 / self.segments.max(1) as f64
+    }
+
+    /// A queue stands before the link.
+    pub(crate) fn has_queue(&self) -> bool {
+        let queue_us = self.round_trip_us - self.round_trip_min_us;
+        queue_us >= QUEUE_US.max(self.round_trip_min_us)
+    }
+
+    /// Segments get lost, and not because a queue is full.
+    pub(crate) fn is_lossy(&self) -> bool {
+        self.segments >= SEGMENTS_MIN && self.loss_share() >= LOSS_SHARE && !self.has_queue()
+    }
+
+    /// Answers come from far away.
+    pub(crate) fn is_long(&self) -> bool {
+        self.round_trip_min_us >= ROUND_TRIP_LONG_US
+    }
+
+    /// As much is under way as some window lets through: the receiver's, that of our send buffer or that of congestion
+    /// control.
+    fn fills_its_window(&self) -> bool {
+        let under_way = self.delivery_rate * self.round_trip_us / 1e6;
+        self.receiver_share + self.send_buffer_share >= WINDOW_SHARE
+            || under_way >= WINDOW_FULL * self.congestion_window_bytes
+    }
+
+    /// There is more between the two than the memory of one machine: another peer, or an address of this machine whose
+    /// packets take longer, queue up or get lost.
+    pub(crate) fn is_a_network(&self) -> bool {
+        !self.is_loopback || self.is_long() || self.has_queue() || self.is_lossy()
+    }
+
+    /// What it is where the network holds a stream back.
+    pub(crate) fn limit(&self) -> Part {
+        if self.is_lossy() {
+            Part::Loss
+        } else if self.is_long() && !self.has_queue() && self.fills_its_window() {
+            Part::Window
+        } else {
+            Part::LinkRate
+        }
+    }
+}
+
+fn median(mut values: Vec<u32>) -> Option<f64> {
+    values.sort_unstable();
+    values.get(values.len() / 2).map(|&value| f64::from(value))
+}

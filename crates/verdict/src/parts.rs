@@ -1,0 +1,188 @@
+//! The parts that a stream's time is divided into: finer than causes, since what to change differs within a cause.
+
+use crate::verdict::Cause;
+
+/// All causes, in the order of the way of the data.
+pub(crate) const CAUSES: [Cause; 12] = [
+    Cause::SourceRead,
+    Cause::Decompression,
+    Cause::ClientCpu,
+    Cause::NetworkLatency,
+    Cause::NetworkRate,
+    Cause::NetworkLoss,
+    Cause::DestinationCpu,
+    Cause::DestinationDisk,
+    Cause::DestinationLocks,
+    Cause::Coordination,
+    Cause::Pace,
+    Cause::Undecided,
+];
+
+/// A part of a stream's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Part {
+    /// It read a file itself.
+    FileRead,
+    /// It waited for a feed that read.
+    FeedRead,
+    /// It decompressed itself.
+    FileDecompress,
+    /// It waited for a feed that decompressed.
+    FeedDecompress,
+    /// It waited for a feed that found record ends, or was between its phases.
+    FeedScan,
+    /// It scanned, converted, verified or encoded.
+    Work,
+    /// It was between phases, on a CPU or waiting for one.
+    Between,
+    /// It waited for a block to be taken while the backend waited for bytes, with no network between that could
+    /// explain it: the loader's own threads hand blocks over too late.
+    HandOver,
+    /// The window was too small for the round trip.
+    Window,
+    /// It waited for an answer on its way.
+    RoundTrips,
+    /// The link carried no more.
+    LinkRate,
+    /// Segments were lost.
+    Loss,
+    /// The backend computed, or waited for a CPU.
+    Compute,
+    /// The backend's process was stopped.
+    Stopped,
+    /// The backend wrote WAL.
+    Wal,
+    /// The backend read or wrote data files.
+    DataFile,
+    /// The backend waited for a lock that another session held.
+    Lock,
+    /// The backend waited for a lock inside the server. These are locks too, and what helps is the same as with locks of
+    /// one's own making: fewer at the same thing at once.
+    Internal,
+    /// The stream had no work yet.
+    NotBegun,
+    /// It stood still between two pieces of work.
+    Idle,
+    /// It had no work any more.
+    Ended,
+    /// It was held back as asked.
+    Pace,
+    /// It waited for the destination, which was not looked at often enough.
+    Unsampled,
+    /// It waited for a backend that waited for something else than all this.
+    OtherWait,
+    /// It waited for a feed that was not measured, or its own time was not.
+    Unmeasured,
+}
+
+const PARTS: [Part; 25] = [
+    Part::FileRead,
+    Part::FeedRead,
+    Part::FileDecompress,
+    Part::FeedDecompress,
+    Part::FeedScan,
+    Part::Work,
+    Part::Between,
+    Part::HandOver,
+    Part::Window,
+    Part::RoundTrips,
+    Part::LinkRate,
+    Part::Loss,
+    Part::Compute,
+    Part::Stopped,
+    Part::Wal,
+    Part::DataFile,
+    Part::Lock,
+    Part::Internal,
+    Part::NotBegun,
+    Part::Idle,
+    Part::Ended,
+    Part::Pace,
+    Part::Unsampled,
+    Part::OtherWait,
+    Part::Unmeasured,
+];
+
+impl Part {
+    /// The cause that it belongs to.
+    pub(crate) fn cause(self) -> Cause {
+        match self {
+            Part::FileRead | Part::FeedRead => Cause::SourceRead,
+            Part::FileDecompress | Part::FeedDecompress => Cause::Decompression,
+            Part::FeedScan | Part::Work | Part::Between | Part::HandOver => Cause::ClientCpu,
+            Part::Window | Part::RoundTrips => Cause::NetworkLatency,
+            Part::LinkRate => Cause::NetworkRate,
+            Part::Loss => Cause::NetworkLoss,
+            Part::Compute | Part::Stopped => Cause::DestinationCpu,
+            Part::Wal | Part::DataFile => Cause::DestinationDisk,
+            Part::Lock | Part::Internal => Cause::DestinationLocks,
+            Part::NotBegun | Part::Idle | Part::Ended => Cause::Coordination,
+            Part::Pace => Cause::Pace,
+            Part::Unsampled | Part::OtherWait | Part::Unmeasured => Cause::Undecided,
+        }
+    }
+}
+
+/// Seconds, or shares, by part.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ByPart([f64; PARTS.len()]);
+
+impl ByPart {
+    /// Of one part.
+    pub(crate) fn of(&self, part: Part) -> f64 {
+        self.0[part as usize]
+    }
+
+    /// Of all parts of a cause.
+    pub(crate) fn of_cause(&self, cause: Cause) -> f64 {
+        PARTS
+            .iter()
+            .filter(|part| part.cause() == cause)
+            .map(|&part| self.of(part))
+            .sum()
+    }
+
+    /// Of all.
+    pub(crate) fn total(&self) -> f64 {
+        self.0.iter().sum()
+    }
+
+    /// Adds to a part.
+    pub(crate) fn add(&mut self, part: Part, value: f64) {
+        self.0[part as usize] += value;
+    }
+
+    /// Adds all of another, so many times.
+    pub(crate) fn add_all(&mut self, other: &ByPart, times: f64) {
+        for (own, other) in self.0.iter_mut().zip(other.0) {
+            *own += other * times;
+        }
+    }
+
+    /// The same proportions with another total; nothing has none.
+    pub(crate) fn scaled_to(mut self, total: f64) -> ByPart {
+        let now = self.total();
+        if now > 0.0 {
+            for value in &mut self.0 {
+                *value *= total / now;
+            }
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_stand_at_their_own_places() {
+        for (index, &part) in PARTS.iter().enumerate() {
+            assert_eq!(part as usize, index);
+        }
+        for (index, &cause) in CAUSES.iter().enumerate() {
+            assert_eq!(cause as usize, index);
+        }
+    }
+}

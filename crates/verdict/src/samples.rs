@@ -1,0 +1,134 @@
+//! What a backend was seen doing while its stream waited for it, and while it did not.
+
+use crate::measurements::{BackendSeries, BackendState, Phase, StreamSeries};
+use crate::timeline::SERVER_WAITS;
+
+/// All states of a backend, in their order.
+pub(crate) const STATES: [BackendState; 8] = [
+    BackendState::Cpu,
+    BackendState::Client,
+    BackendState::Wal,
+    BackendState::DataFile,
+    BackendState::Lock,
+    BackendState::Internal,
+    BackendState::Idle,
+    BackendState::Other,
+];
+
+/// Fewer samples of all streams together say nothing.
+const SAMPLES_MIN: f64 = 5.0;
+/// What all streams saw weighs as much as so many samples of a stream's own: one that has few is judged by the others.
+const POOLED_WEIGHT: f64 = 4.0;
+
+/// What the stream was doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// It waited until a block was taken.
+    Send,
+    /// It waited for other work of the server.
+    Server,
+    /// It did not wait for the destination.
+    Work,
+}
+
+/// Samples by what the stream and what the backend were doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Joint {
+    counts: [[f64; STATES.len()]; 3],
+    /// All samples, also those between phases. A backend whose stream has ended is seen idle between phases, so these
+    /// belong to no group.
+    pub all: f64,
+}
+
+impl Joint {
+    /// Of one backend.
+    pub(crate) fn of(backend: &BackendSeries) -> Joint {
+        let mut joint = Joint::default();
+        for seen in &backend.samples {
+            let count = f64::from(seen.samples);
+            joint.all += count;
+            let group = match seen.phase {
+                None => continue,
+                Some(Phase::SendWait) => Group::Send,
+                Some(phase) if SERVER_WAITS.contains(&phase) => Group::Server,
+                Some(_) => Group::Work,
+            };
+            joint.counts[group as usize][seen.state as usize] += count;
+        }
+        joint
+    }
+
+    /// Of all streams.
+    pub(crate) fn pooled(streams: &[StreamSeries]) -> Joint {
+        let mut pooled = Joint::default();
+        for backend in streams.iter().filter_map(|stream| stream.backend.as_ref()) {
+            let own = Joint::of(backend);
+            pooled.all += own.all;
+            for (group, own) in pooled.counts.iter_mut().zip(own.counts) {
+                for (count, own) in group.iter_mut().zip(own) {
+                    *count += own;
+                }
+            }
+        }
+        pooled
+    }
+
+    /// Samples while the stream was doing that.
+    pub(crate) fn in_group(&self, group: Group) -> f64 {
+        self.counts[group as usize].iter().sum()
+    }
+
+    /// Samples while the stream was doing that and the backend this.
+    pub(crate) fn count(&self, group: Group, state: BackendState) -> f64 {
+        self.counts[group as usize][state as usize]
+    }
+}
+
+/// How often a backend was in each state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct States {
+    shares: [f64; STATES.len()],
+    /// How many samples that rests on.
+    pub samples: f64,
+}
+
+impl States {
+    /// While the stream was doing that, by its own samples and those of all; nothing where these are too few.
+    pub(crate) fn during(group: Group, own: &Joint, pooled: &Joint) -> Option<States> {
+        let pooled_count = pooled.in_group(group);
+        if pooled_count < SAMPLES_MIN {
+            return None;
+        }
+        let own_count = own.in_group(group);
+        let shares = STATES.map(|state| {
+            let pooled_share = pooled.count(group, state) / pooled_count;
+            (own.count(group, state) + POOLED_WEIGHT * pooled_share) / (own_count + POOLED_WEIGHT)
+        });
+        Some(States {
+            shares,
+            samples: own_count + POOLED_WEIGHT.min(pooled_count),
+        })
+    }
+
+    /// Its share, 0 to 1.
+    pub(crate) fn share(&self, state: BackendState) -> f64 {
+        self.shares[state as usize]
+    }
+
+    /// It waited for us: for bytes, for a statement, or until its own bytes were taken.
+    pub(crate) fn waits_for_us(&self) -> f64 {
+        self.share(BackendState::Client) + self.share(BackendState::Idle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_stand_at_their_own_places() {
+        for (index, &state) in STATES.iter().enumerate() {
+            assert_eq!(state as usize, index);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The long tail: the time at the end in which most streams have nothing to do any more.
+
+use crate::attribute::Attributed;
+use crate::feeding::Feeding;
+use crate::parts::CAUSES;
+use crate::verdict::Cause;
+
+/// A stream is slow where it reads at less than this part of the others' rate.
+const SLOW: f64 = 0.6;
+
+/// The long tail of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Tail {
+    /// The stream that ended last.
+    pub stream: usize,
+    /// How long it ran after half of the streams had ended, seconds.
+    pub length_s: f64,
+    /// How many streams still ran for most of that time.
+    pub running: usize,
+    /// What held it back meanwhile, with its share of the tail.
+    pub cause: Cause,
+    /// Its share of the tail.
+    pub share: f64,
+    /// Bytes of text a second that it read in the tail.
+    pub rate: f64,
+    /// What the others read before, the one in the middle.
+    pub others_rate: f64,
+}
+
+impl Tail {
+    /// Of a run with at least two streams, of which not all ended at the same time.
+    pub(crate) fn of(
+        streams: &[Attributed],
+        feeding: &Feeding,
+        step_s: f64,
+        load_s: f64,
+    ) -> Option<Tail> {
+        let mut ends: Vec<f64> = streams.iter().map(Attributed::ended_s).collect();
+        ends.sort_by(f64::total_cmp);
+        let from_s = *ends.get(ends.len().checked_sub(1)? / 2)?;
+        let length_s = load_s - from_s;
+        if streams.len() < 2 || length_s <= 0.0 {
+            return None;
+        }
+        let last = streams
+            .iter()
+            .max_by(|one, other| one.ended_s().total_cmp(&other.ended_s()))?;
+        let parts = last.within(feeding, from_s, load_s);
+        let cause = CAUSES
+            .into_iter()
+            .max_by(|&one, &other| parts.of_cause(one).total_cmp(&parts.of_cause(other)))?;
+        let mut rates: Vec<f64> = streams
+            .iter()
+            .filter(|stream| stream.series.stream != last.series.stream && stream.ended_s() > 0.0)
+            .map(|stream| stream.text_rate(step_s, 0.0, stream.ended_s()))
+            .collect();
+        rates.sort_by(f64::total_cmp);
+        Some(Tail {
+            stream: last.series.stream,
+            length_s,
+            running: ends
+                .iter()
+                .filter(|&&end_s| end_s > from_s + length_s / 2.0)
+                .count(),
+            cause,
+            share: parts.of_cause(cause) / length_s,
+            rate: last.text_rate(step_s, from_s, load_s),
+            others_rate: rates.get(rates.len() / 2).copied().unwrap_or(0.0),
+        })
+    }
+
+    /// It is long because what that stream reads is slow, and not because it is much.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.rate < SLOW * self.others_rate
+    }
+}

@@ -1,0 +1,411 @@
+//! What a stream's waits for the destination were.
+//!
+//! A stream that waits until a block is taken, and a backend that waits for bytes, may both wait for what is between
+//! them, or take turns. The samples of both come a moment apart and blocks go by in milliseconds, so that pairs of two
+//! waits are also seen where there are none: as often as chance has it. Arithmetic helps. With W the seconds that the
+//! stream waits, A those that it works, and C those that the backend waits for us, both wait for at least C - A
+//! seconds, and for at most the lesser of W and C. Where the connection has nothing to hold back, only the least counts,
+//! and what is seen beyond chance; where it is a network with data under way, that time counts, within both.
+//!
+//! The same follows from asking which step is never idle: a backend that hardly ever waits is the limit, whatever
+//! the network's figures are.
+
+use crate::measurements::{BackendSeries, BackendState, Measurements, Phase, StreamSeries};
+use crate::network::Link;
+use crate::parts::{ByPart, CAUSES, Part};
+use crate::samples::{Group, Joint, States};
+use crate::timeline::{SERVER_WAITS, Timeline, seconds_of};
+
+/// A pair of waits that is seen more seldom is a matter of samples that come a moment apart.
+const PAIRS_CHANCE: f64 = 0.1;
+/// One that is seen as often as this is real where the connection has data under way.
+const PAIRS_SURE: f64 = 0.3;
+/// A disk that is busy for this share of a step is full.
+const DISK_FULL: f64 = 0.95;
+
+/// What the waits of one stream were, in shares that add up to 1.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Waits {
+    /// Until a block was taken.
+    pub send: ByPart,
+    /// For other work of the server.
+    pub server: ByPart,
+    /// Seconds, squared, by which samples may mislead, for each cause.
+    pub variance: [f64; CAUSES.len()],
+    /// Seconds that the backend had something to do, as far as it is known: the stream cannot be faster.
+    pub backend_busy_s: f64,
+}
+
+/// What waits are judged by.
+pub(crate) struct Witness<'a> {
+    /// The run.
+    pub measurements: &'a Measurements,
+    /// Samples of all its backends.
+    pub pooled: Joint,
+    /// Its connections as one.
+    pub network: Option<Link>,
+}
+
+impl Waits {
+    /// Of one stream.
+    pub(crate) fn of(
+        series: &StreamSeries,
+        timeline: &Timeline,
+        link: Option<&Link>,
+        witness: &Witness,
+    ) -> Waits {
+        let own = series.backend.as_ref().map(Joint::of).unwrap_or_default();
+        let during = |group| States::during(group, &own, &witness.pooled);
+        let judge = Judge {
+            series,
+            timeline,
+            link,
+            witness,
+            send_s: timeline.in_phase(Phase::SendWait),
+            server_s: timeline.server_waits_s(),
+            work_s: timeline.working_s(),
+        };
+        let send = during(Group::Send);
+        let server = during(Group::Server);
+        let seen_working = during(Group::Work);
+        let work = seen_working.or(send);
+        let backend = judge.backend(&own, [send, server, work]);
+
+        let mut waits = Waits {
+            send: judge.unsampled(),
+            server: judge.unsampled(),
+            variance: [0.0; CAUSES.len()],
+            backend_busy_s: judge.known_backend_cpu_s().unwrap_or(0.0),
+        };
+        if let (Some(send), Some(work)) = (send, work) {
+            let both_s = judge.both_wait_s(&send, &work);
+            waits.send = judge.sends(&send, &backend, both_s);
+            waits.note_variance(&waits.send.clone(), judge.send_s, send.samples);
+            let busy_s = |states: &States, seconds: f64| (1.0 - states.waits_for_us()) * seconds;
+            waits.backend_busy_s = busy_s(&send, judge.send_s)
+                + seen_working.map_or(0.0, |work| busy_s(&work, judge.work_s));
+        }
+        if let Some(server) = server {
+            waits.server = judge.other_work(&server, &backend);
+            waits.note_variance(&waits.server.clone(), judge.server_s, server.samples);
+            waits.backend_busy_s += judge.server_s * (1.0 - server.waits_for_us());
+        }
+        waits
+    }
+
+    fn note_variance(&mut self, shares: &ByPart, seconds: f64, samples: f64) {
+        for (variance, cause) in self.variance.iter_mut().zip(CAUSES) {
+            let share = shares.of_cause(cause).clamp(0.0, 1.0);
+            *variance += seconds * seconds * share * (1.0 - share) / samples.max(1.0);
+        }
+    }
+}
+
+/// What the system says of a backend's process, held against the samples of its waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Process {
+    /// Share of the waits for it during which it was stopped.
+    stopped: f64,
+    /// Share of what it spent at disks, by its wait events, that it ran on a CPU: the kernel copies pages.
+    disk_on_cpu: f64,
+    /// Share of the time without a wait event that it slept at a disk.
+    cpu_at_disk: f64,
+}
+
+struct Judge<'a> {
+    series: &'a StreamSeries,
+    timeline: &'a Timeline,
+    link: Option<&'a Link>,
+    witness: &'a Witness<'a>,
+    send_s: f64,
+    server_s: f64,
+    work_s: f64,
+}
+
+impl Judge<'_> {
+    /// What a backend's process did beside what its wait events say.
+    fn backend(&self, own: &Joint, groups: [Option<States>; 3]) -> Process {
+        let Some(backend) = &self.series.backend else {
+            return Process::default();
+        };
+        let seconds = [self.send_s, self.server_s, self.work_s];
+        let waits_s = self.send_s + self.server_s;
+        let all_s = waits_s + self.work_s;
+        let seen_s = |samples: Option<u32>| {
+            let share = f64::from(samples.unwrap_or(0)) / own.all.max(1.0);
+            share.min(1.0) * all_s
+        };
+        // A process that is stopped takes nothing, so its stream soon waits.
+        let stopped_s = seen_s(backend.stopped_samples).min(waits_s);
+        let stopped = if waits_s > 0.0 {
+            stopped_s / waits_s
+        } else {
+            0.0
+        };
+        let spent_s = |states: &[BackendState]| -> f64 {
+            let groups = groups.iter().zip(seconds);
+            groups
+                .filter_map(|(group, seconds)| group.map(|group| (group, seconds)))
+                .map(|(group, seconds)| {
+                    let share: f64 = states.iter().map(|&state| group.share(state)).sum();
+                    share * seconds
+                })
+                .sum()
+        };
+        let disk_s = spent_s(&[BackendState::Wal, BackendState::DataFile]);
+        let cpu_s = spent_s(&[BackendState::Cpu]);
+        let asleep_s = seen_s(backend.disk_sleep_samples);
+        let (disk_on_cpu_s, cpu_at_disk_s) = match awake_s(backend) {
+            Some(awake_s) => (
+                (awake_s - cpu_s).max(0.0),
+                (cpu_s - stopped_s - awake_s).clamp(0.0, asleep_s),
+            ),
+            None => (0.0, (asleep_s - disk_s).max(0.0)),
+        };
+        let share = |part: f64, whole: f64| {
+            if whole > 0.0 {
+                (part / whole).min(1.0)
+            } else {
+                0.0
+            }
+        };
+        Process {
+            stopped,
+            disk_on_cpu: share(disk_on_cpu_s, disk_s),
+            cpu_at_disk: share(cpu_at_disk_s, cpu_s),
+        }
+    }
+
+    /// Seconds that both waited for each other.
+    fn both_wait_s(&self, send: &States, work: &States) -> f64 {
+        let backend_s = self.work_s * work.waits_for_us() + self.send_s * send.waits_for_us();
+        let least_s = (backend_s - self.work_s).max(0.0);
+        let most_s = self.send_s.min(backend_s);
+        let seen = send.waits_for_us();
+        let likely_s = match self.link {
+            None => self.send_s * (seen - work.waits_for_us()),
+            Some(link) => {
+                let sure = (seen - PAIRS_CHANCE) / (PAIRS_SURE - PAIRS_CHANCE);
+                let seen_s = self.send_s * seen * sure.clamp(0.0, 1.0);
+                if link.is_a_network() {
+                    seen_s.max(link.open_s)
+                } else {
+                    seen_s
+                }
+            }
+        };
+        likely_s.max(least_s).min(most_s)
+    }
+
+    /// What waits until a block was taken were.
+    fn sends(&self, states: &States, process: &Process, both_s: f64) -> ByPart {
+        let mut shares = self.of_backend(states, process);
+        let both = if self.send_s > 0.0 {
+            (both_s / self.send_s).min(1.0)
+        } else {
+            0.0
+        };
+        shares = shares.scaled_to(1.0 - both);
+        let between = both + (1.0 - both - shares.total()).max(0.0);
+        self.add_between(&mut shares, between);
+        self.with_stopped(shares, process)
+    }
+
+    /// Splits what is neither the stream's nor the backend's: the network's is what the connection had under way. On an
+    /// address of this machine only a window that is shut while the backend waits is: something between has taken
+    /// the bytes and does not pass them on.
+    fn add_between(&self, shares: &mut ByPart, between: f64) {
+        let Some(link) = self.link else {
+            shares.add(Part::HandOver, between);
+            return;
+        };
+        let under_way_s = if link.is_a_network() {
+            link.busy_s
+        } else {
+            link.shut_s
+        };
+        let network = if self.send_s > 0.0 {
+            between.min(under_way_s / self.send_s)
+        } else {
+            0.0
+        };
+        shares.add(self.limit(link), network);
+        shares.add(Part::HandOver, between - network);
+    }
+
+    /// What limits a connection; one that sent little is judged by all of them.
+    fn limit(&self, link: &Link) -> Part {
+        let own = link.limit();
+        match &self.witness.network {
+            Some(all) if own != Part::Loss && all.is_lossy() && !link.has_queue() => Part::Loss,
+            _ => own,
+        }
+    }
+
+    /// What waits for other work of the server were.
+    fn other_work(&self, states: &States, process: &Process) -> ByPart {
+        let idle = states.waits_for_us();
+        let mut shares = self.of_backend(states, process).scaled_to(1.0 - idle);
+        // Where no state but these was seen, nothing could be scaled.
+        let idle = idle + (1.0 - idle - shares.total()).max(0.0);
+        let travels = self
+            .link
+            .is_some_and(|link| !link.is_loopback || link.is_long());
+        shares.add(
+            if travels {
+                Part::RoundTrips
+            } else {
+                Part::HandOver
+            },
+            idle,
+        );
+        self.with_stopped(shares, process)
+    }
+
+    /// What the backend did while it did not wait for us.
+    fn of_backend(&self, states: &States, process: &Process) -> ByPart {
+        let mut shares = ByPart::default();
+        let cpu = states.share(BackendState::Cpu);
+        shares.add(Part::Compute, cpu * (1.0 - process.cpu_at_disk));
+        shares.add(Part::DataFile, cpu * process.cpu_at_disk);
+        for (state, part) in [
+            (BackendState::Wal, Part::Wal),
+            (BackendState::DataFile, Part::DataFile),
+        ] {
+            let share = states.share(state);
+            shares.add(part, share * (1.0 - process.disk_on_cpu));
+            shares.add(Part::Compute, share * process.disk_on_cpu);
+        }
+        shares.add(Part::Lock, states.share(BackendState::Lock));
+        shares.add(Part::Internal, states.share(BackendState::Internal));
+        // Waits for parallel workers are waits for what these compute.
+        let other = states.share(BackendState::Other);
+        let workers = self.share_of_workers();
+        shares.add(Part::Compute, other * workers);
+        shares.add(Part::OtherWait, other * (1.0 - workers));
+        shares
+    }
+
+    /// Of the waits that are none of the others, those for parallel workers.
+    fn share_of_workers(&self) -> f64 {
+        let Some(backend) = &self.series.backend else {
+            return 0.0;
+        };
+        let count = |wanted: fn(&str) -> bool| -> f64 {
+            let events = backend.events.iter();
+            events
+                .filter(|(name, _)| wanted(name))
+                .map(|(_, samples)| f64::from(*samples))
+                .sum()
+        };
+        let workers = count(waits_for_workers);
+        if workers > 0.0 {
+            workers / count(is_other)
+        } else {
+            0.0
+        }
+    }
+
+    fn with_stopped(&self, shares: ByPart, process: &Process) -> ByPart {
+        let mut shares = shares.scaled_to(1.0 - process.stopped);
+        shares.add(Part::Stopped, process.stopped);
+        shares.scaled_to(1.0)
+    }
+
+    /// What waits were where no backend was looked at: only what follows without it. A destination that used more CPU
+    /// than the stream worked must have used it while the stream waited; a disk that is full while the stream waits is
+    /// what it waits for; a network with data under way too, where nothing says that the receiver is slow.
+    fn unsampled(&self) -> ByPart {
+        let waits_s = self.send_s + self.server_s;
+        let mut shares = ByPart::default();
+        if waits_s <= 0.0 {
+            shares.add(Part::Unsampled, 1.0);
+            return shares;
+        }
+        let cpu_s = self.known_backend_cpu_s().unwrap_or(0.0);
+        let compute = ((cpu_s - self.work_s) / waits_s).clamp(0.0, 1.0);
+        shares.add(Part::Compute, compute);
+        let mut left = 1.0 - compute;
+        if let Some(link) = self.link.filter(|link| link.is_a_network()) {
+            let network = left.min(link.open_s / waits_s);
+            shares.add(self.limit(link), network);
+            left -= network;
+        } else {
+            let disk = left.min(self.disk_full_s() / waits_s);
+            shares.add(Part::DataFile, disk);
+            left -= disk;
+        }
+        shares.add(Part::Unsampled, left.max(0.0));
+        shares.scaled_to(1.0)
+    }
+
+    /// CPU seconds that the destination spent on this stream, where that is known: its backend's own, an equal part of
+    /// all backends', or of the loader's other threads where the destination is within the loader.
+    fn known_backend_cpu_s(&self) -> Option<f64> {
+        let backend = self.series.backend.as_ref();
+        if let Some(seconds) = backend.and_then(awake_s) {
+            return Some(seconds);
+        }
+        let measurements = self.witness.measurements;
+        let streams = measurements.streams.len().max(1) as f64;
+        if let Some(backends) = &measurements.machine.backends_cpu_us {
+            return Some(seconds_of(backends) / streams);
+        }
+        if measurements.server.is_some() || self.link.is_some() || backend.is_some() {
+            return None;
+        }
+        let threads_s: Option<f64> = measurements
+            .streams
+            .iter()
+            .map(|stream| stream.cpu_us.as_deref().map(seconds_of))
+            .sum();
+        let process_s = seconds_of(&measurements.machine.loader_cpu_us);
+        threads_s.map(|threads_s| (process_s - threads_s).max(0.0) / streams)
+    }
+
+    /// Seconds that the stream waited while a disk of this machine was full and written to.
+    fn disk_full_s(&self) -> f64 {
+        let machine = &self.witness.measurements.machine;
+        let steps = self.timeline.steps.iter().enumerate();
+        steps
+            .filter(|(index, step)| {
+                let busy_ms = machine.disk_busy_ms.get(*index).copied().unwrap_or(0);
+                let written = machine.disk_written_bytes.get(*index).copied().unwrap_or(0);
+                written > 0 && f64::from(busy_ms) / 1e3 >= DISK_FULL * step.length_s
+            })
+            .map(|(_, step)| {
+                let server_s = SERVER_WAITS.iter().map(|&phase| step.in_phase(phase));
+                step.in_phase(Phase::SendWait) + server_s.sum::<f64>()
+            })
+            .sum()
+    }
+}
+
+/// Seconds that a backend ran or waited for a CPU.
+fn awake_s(backend: &BackendSeries) -> Option<f64> {
+    let ran_s = seconds_of(backend.cpu_us.as_ref()?);
+    Some(ran_s + backend.cpu_wait_us.as_deref().map_or(0.0, seconds_of))
+}
+
+fn waits_for_workers(event: &str) -> bool {
+    let Some(event) = event.strip_prefix("IPC:") else {
+        return false;
+    };
+    ["Parallel", "ExecuteGather", "BgWorker", "Hash", "BtreePage"]
+        .iter()
+        .any(|workers| event.starts_with(workers))
+}
+
+/// An event that none of the other states has.
+pub(crate) fn is_other(event: &str) -> bool {
+    [
+        "IPC:",
+        "Timeout:",
+        "Activity:",
+        "Extension:",
+        "InjectionPoint:",
+    ]
+    .iter()
+    .any(|class| event.starts_with(class))
+        && event != "IPC:SyncRep"
+}

@@ -1,0 +1,231 @@
+//! Two causes at once, long tails, and evidence that does not decide.
+
+mod made;
+
+use inrush_verdict::BackendState::{Client, Cpu, Idle, Lock, Other, Wal};
+use inrush_verdict::Cause;
+use inrush_verdict::Phase::{Convert, Encode, Read, SendWait, ServerWait};
+use inrush_verdict::{Measurements, verdict};
+use made::{RACK, Stream, Tcp, advice, expect, run, seconds, share, stream};
+
+fn quick() -> Stream {
+    stream(&[
+        (Read, 0.05),
+        (Convert, 0.35),
+        (Encode, 0.1),
+        (SendWait, 0.45),
+        (ServerWait, 0.04),
+    ])
+    .seen(SendWait, &[(Cpu, 40), (Client, 4)])
+    .seen(Convert, &[(Cpu, 25), (Client, 10)])
+    .seen(ServerWait, &[(Cpu, 5)])
+}
+
+#[test]
+fn slow_files_and_slow_wal() {
+    let both = stream(&[
+        (Read, 0.45),
+        (Convert, 0.1),
+        (SendWait, 0.3),
+        (ServerWait, 0.14),
+    ])
+    .reads(5e6)
+    .seen(Read, &[(Client, 60), (Wal, 10)])
+    .seen(SendWait, &[(Wal, 50), (Cpu, 8), (Client, 2)])
+    .seen(ServerWait, &[(Wal, 26), (Cpu, 2)])
+    .event("IO:WALWrite", 86);
+    let verdict = run(20.0).streams(2, &both).local().verdict();
+    let first: Vec<Cause> = verdict.causes.iter().map(|share| share.cause).collect();
+    assert_eq!(first[..2], [Cause::SourceRead, Cause::DestinationDisk]);
+    for words in ["Reading the files", "the server's WAL (3"] {
+        assert!(verdict.line.contains(words), "{}", verdict.line);
+    }
+}
+
+#[test]
+fn a_lock_and_loss() {
+    let tcp = Tcp {
+        busy: 0.5,
+        receiver: 0.0,
+        loss: 0.02,
+        round_trip_ms: 0.4,
+        ..RACK
+    };
+    let both = stream(&[(Convert, 0.1), (SendWait, 0.48), (ServerWait, 0.4)])
+        .seen(SendWait, &[(Client, 85), (Cpu, 10)])
+        .seen(Convert, &[(Client, 15), (Cpu, 5)])
+        .seen(ServerWait, &[(Lock, 75), (Cpu, 5)])
+        .blocker("psql, user anna: LOCK TABLE orders")
+        .tcp(tcp);
+    let verdict = run(20.0).streams(2, &both).remote().verdict();
+    for words in ["oss on the network", "ocks in the server", "anna"] {
+        assert!(verdict.line.contains(words), "{}", verdict.line);
+    }
+}
+
+/// A second cause that is small is in the table alone.
+#[test]
+fn a_small_second_cause_is_left_out_of_the_line() {
+    let mostly = stream(&[(Read, 0.8), (Convert, 0.1), (SendWait, 0.1)])
+        .seen(SendWait, &[(Cpu, 20)])
+        .reads(4e6);
+    let verdict = expect(&run(20.0).streams(2, &mostly), Cause::SourceRead);
+    assert!(!verdict.line.contains("CPU"), "{}", verdict.line);
+    assert!(share(&verdict, Cause::DestinationCpu) > 0.05);
+}
+
+#[test]
+fn one_slow_shard_among_eight() {
+    let slow = stream(&[(Read, 0.93), (Convert, 0.03), (SendWait, 0.03)]).reads(4e6);
+    let mut run = run(40.0).local();
+    for stream in 0..8 {
+        run = run.stream(if stream == 2 {
+            slow.clone()
+        } else {
+            quick().ends(10.0)
+        });
+    }
+    let verdict = expect(&run, Cause::Coordination);
+    assert!(verdict.line.contains("stream 3"), "{}", verdict.line);
+    assert!(verdict.line.contains("4.0 MB/s"), "{}", verdict.line);
+    // Most of what the last stream does is reading; its own table says so.
+    let third = &verdict.streams[2].seconds;
+    assert!(
+        third
+            .iter()
+            .any(|&(cause, seconds)| cause == Cause::SourceRead && seconds > 30.0)
+    );
+}
+
+#[test]
+fn one_piece_that_is_too_large() {
+    let run = run(40.0)
+        .streams(3, &quick().ends(12.0))
+        .stream(quick())
+        .local();
+    let verdict = expect(&run, Cause::Coordination);
+    let advice = made::advice(&verdict);
+    assert!(advice.change.contains("smaller pieces"), "{advice:?}");
+    // In equal parts it would take (3 x 12 + 40) / 4 seconds.
+    assert!((advice.gain_s - 21.0).abs() < 0.5, "{advice:?}");
+}
+
+#[test]
+fn streams_without_work() {
+    let run = run(10.0)
+        .stream(quick())
+        .streams(3, &stream(&[]).reads(0.0).ends(0.0))
+        .local();
+    let verdict = expect(&run, Cause::Coordination);
+    assert!(
+        verdict.line.contains("never had any work")
+            || verdict.line.contains("3 streams")
+            || verdict.line.contains("1 stream:"),
+        "{}",
+        verdict.line
+    );
+    assert!((seconds(&verdict, Cause::Coordination) - 30.0).abs() < 1e-6);
+}
+
+#[test]
+fn streams_that_begin_late() {
+    let run = run(10.0)
+        .stream(quick())
+        .stream(quick().begins(6.0))
+        .local();
+    let verdict = run.verdict();
+    assert!((seconds(&verdict, Cause::Coordination) - 6.0).abs() < 0.01);
+}
+
+#[test]
+fn a_server_that_was_not_looked_at() {
+    let blind = stream(&[(Convert, 0.2), (SendWait, 0.75)]).tcp(RACK);
+    let verdict = run(10.0).streams(2, &blind).verdict();
+    assert!(!verdict.is_decided);
+    assert_eq!(verdict.causes[0].cause, Cause::Undecided);
+    assert!(verdict.advice.is_none());
+    assert!(verdict.line.contains("undecided"), "{}", verdict.line);
+}
+
+/// The destination works within the loader: what its other threads used is known.
+#[test]
+fn a_destination_within_the_loader() {
+    let embedded = stream(&[(Convert, 0.1), (SendWait, 0.85)]).cpu(0.12, 0.0);
+    let verdict = expect(
+        &run(10.0).stream(embedded).cpu(2, 1.2, 1.1, None),
+        Cause::DestinationCpu,
+    );
+    assert!(verdict.line.contains("destination"), "{}", verdict.line);
+}
+
+#[test]
+fn a_load_that_was_too_short() {
+    let short = stream(&[(Convert, 0.2), (SendWait, 0.7)]).seen(SendWait, &[(Cpu, 2)]);
+    let verdict = run(0.4).stream(short).local().verdict();
+    assert!(!verdict.is_decided);
+    assert!(verdict.line.contains("longer load"), "{}", verdict.line);
+}
+
+/// What the stream did itself needs no samples.
+#[test]
+fn a_short_load_can_be_decided() {
+    let short = stream(&[(Convert, 0.9), (SendWait, 0.08)]);
+    expect(&run(0.4).stream(short).local(), Cause::ClientCpu);
+}
+
+#[test]
+fn few_samples_do_not_tell_close_causes_apart() {
+    let few =
+        stream(&[(Convert, 0.05), (ServerWait, 0.95)]).seen(ServerWait, &[(Cpu, 5), (Wal, 4)]);
+    assert!(!run(1.0).stream(few.clone()).local().verdict().is_decided);
+    let many = few.seen(ServerWait, &[(Cpu, 5_000), (Wal, 4_000)]);
+    assert!(run(1.0).stream(many).local().verdict().is_decided);
+}
+
+#[test]
+fn waits_that_nobody_knows_are_named() {
+    let odd = stream(&[(Convert, 0.1), (ServerWait, 0.88)])
+        .seen(ServerWait, &[(Other, 80), (Cpu, 5), (Idle, 2)])
+        .event("Timeout:PgSleep", 80);
+    let verdict = run(10.0).streams(2, &odd).local().verdict();
+    assert!(!verdict.is_decided);
+    assert!(verdict.line.contains("Timeout:PgSleep"), "{}", verdict.line);
+}
+
+#[test]
+fn nothing_at_all() {
+    let verdict = verdict(&Measurements::default());
+    assert!(!verdict.is_decided);
+    assert_eq!(verdict.causes.len(), 1);
+    assert_eq!(
+        verdict.line,
+        "Nothing was measured that says what held the load back."
+    );
+}
+
+/// What comes next bounds a promise: a client that is nearly as slow as the server leaves little to gain.
+#[test]
+fn a_gain_ends_at_the_next_limit() {
+    let even = stream(&[(Convert, 0.46), (SendWait, 0.52)])
+        .seen(Convert, &[(Cpu, 92)])
+        .seen(SendWait, &[(Cpu, 104)]);
+    let verdict = run(100.0)
+        .streams(2, &even)
+        .local()
+        .cpu(4, 3.9, 0.95, Some(1.9))
+        .verdict();
+    assert_eq!(verdict.causes[0].cause, Cause::DestinationCpu);
+    assert!(advice(&verdict).gain_s <= 53.0);
+    // Where both take turns at one CPU, a faster client gains nothing.
+    let client = stream(&[(Convert, 0.55), (SendWait, 0.43)])
+        .seen(Convert, &[(Cpu, 110)])
+        .seen(SendWait, &[(Cpu, 86)]);
+    let verdict = run(100.0)
+        .streams(2, &client)
+        .local()
+        .cpu(4, 3.9, 1.1, Some(1.9))
+        .verdict();
+    assert_eq!(verdict.causes[0].cause, Cause::ClientCpu);
+    assert!(advice(&verdict).gain_s < 3.0, "{:?}", verdict.advice);
+    assert!(verdict.line.contains("next to nothing"), "{}", verdict.line);
+}
