@@ -4,7 +4,7 @@
 import { lanes, stackedBars } from "../charts.js";
 import { h, section } from "../dom.js";
 import { figure } from "../figure.js";
-import { brief, counted, largest, median, percent, seconds, sum } from "../format.js";
+import { brief, counted, largest, percent, seconds, sum } from "../format.js";
 import { FEED_PHASES, IDLE, PHASES } from "../palette.js";
 import { added, edges, factorFor, together } from "../series.js";
 
@@ -46,7 +46,8 @@ export function tail(ends, load_s) {
   const last = largest(ends);
   const idle = sum(ends.map((end) => Math.max(0, load_s - end))) / Math.max(load_s * ends.length, 1e-9);
   if (ends.length === 1) return "One stream loaded all of it.";
-  const middle = median(ends);
+  // The end by which half of them were done, and not a mean of two.
+  const middle = [...ends].sort((one, other) => one - other)[Math.floor((ends.length - 1) / 2)];
   const late = ends.filter((end) => end > middle + (last - middle) / 2).length;
   if (last - middle > 0.05 * last && late <= ends.length / 2) {
     return (

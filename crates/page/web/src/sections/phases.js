@@ -10,7 +10,7 @@ export function phases(report) {
   if (!(known.total_s > 0) || report.outcome === "already_loaded") return null;
   const values = { phase_plan: known.plan_s, phase_load: known.load_s, phase_switch: known.switch_s, phase_analyze: known.analyze_s };
   values.phase_rest = Math.max(0, known.total_s - sum(Object.values(values)));
-  const kinds = RUN_PHASES.filter(({ id }) => values[id] > 0);
+  const kinds = RUN_PHASES.filter(({ id }) => values[id] >= 0.0005);
   const parts = kinds.map((kind) => ({ kind, value: values[kind.id] }));
   return section(
     "phases",

@@ -5,7 +5,7 @@ import { h, section } from "../dom.js";
 import { figure } from "../figure.js";
 import { brief, bytes, clock, count, largest, median, readable, seconds, sum } from "../format.js";
 import { SERIES } from "../palette.js";
-import { added, edges, factorFor, forTable, rowsOverTime, together } from "../series.js";
+import { added, edges, factorForChart, forTable, rowsOverTime, together } from "../series.js";
 
 /** Tables by their amount; past the eighth all others together. */
 function layersOf(report, measurements, unit) {
@@ -61,7 +61,7 @@ export function throughput(report) {
         `${format(top)}.${layers.length > 1 ? ` Most of it was ${peak.name} (${unit === "rows" ? `${count(peak.whole)} rows` : bytes(peak.whole)}).` : ""}`,
       legend: layers.map(({ name, fill }) => ({ name, fill })),
       draw: ({ width, isPaper }) => {
-        const factor = factorFor(measurements.steps, width);
+        const factor = factorForChart(measurements.steps, width);
         const at = edges(measurements, factor);
         return stackedAreas({
           width,
