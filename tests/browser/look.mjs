@@ -34,6 +34,9 @@ const requests = [];
 
 async function open(options, before) {
   const context = await browser.newContext(options);
+  // A machine that does much else at the time is slow, and not wrong.
+  context.setDefaultTimeout(300_000);
+  context.setDefaultNavigationTimeout(300_000);
   const page = await context.newPage();
   page.on("console", (message) => told.push(`console ${message.type()}: ${message.text()}`));
   page.on("pageerror", (error) => told.push(`error: ${error.message}`));

@@ -36,12 +36,17 @@ export function scroller(label, ...children) {
   return h("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": label }, ...children);
 }
 
+/** Characters of a cell that is given several lines. */
+const LONG = 60;
+
 /**
  * Makes a table. `columns` are `{ name, right?, grow?, title? }`; a cell is text or an element. The first cell of a row
  * is its heading.
  */
 export function table(label, columns, rows, footer) {
-  const cell = (tag, column, content) => h(tag, { class: column.right ? "right" : column.grow ? "grow" : null }, content);
+  const isLong = (content) => (content?.textContent ?? content ?? "").length > LONG;
+  const cell = (tag, column, content) =>
+    h(tag, { class: column.right ? "right" : column.grow || isLong(content) ? "grow" : null }, content);
   const line = (row) =>
     h(
       "tr",

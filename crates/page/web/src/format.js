@@ -67,11 +67,8 @@ export function readable(name) {
   return parts.map((part) => (/^"[a-z_][a-z0-9_]*"$/.test(part) ? part.slice(1, -1) : part)).join(".");
 }
 
-/** "a", "a and b", "a, b and c" */
-export function listed(words) {
-  if (words.length < 2) return words.join("");
-  return `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
-}
+/** A name where there is little room: of a long one its beginning and its end, which tell it apart. */
+export const brief = (name) => (name.length > 44 ? `${name.slice(0, 18)}\u2026${name.slice(-24)}` : name);
 
 export const sum = (numbers) => numbers.reduce((whole, part) => whole + part, 0);
 

@@ -48,10 +48,13 @@ export function limits(report) {
   const load_s = report.measurements?.load_s ?? report.phases.load_s;
   const first = verdict.causes.filter(({ share }) => share >= 0.005).slice(0, 4);
   const says = (text) => text.replace(/[\s.:;]+$/, "");
+  // The line ends with the advice, which stands by itself here.
+  const at = advice ? verdict.line.indexOf(advice.change) : -1;
+  const line = at > 0 ? verdict.line.slice(0, at).trim() : verdict.line;
   return section(
     "limits",
     "What held it back",
-    h("p", { class: "line" }, verdict.line),
+    h("p", { class: "line" }, line),
     !verdict.is_decided &&
       h("p", { class: "undecided" }, "The evidence does not tell the first cause apart from the others: take the shares as a hint."),
     h(

@@ -4,7 +4,7 @@
 import { lanes, stackedBars } from "../charts.js";
 import { h, section } from "../dom.js";
 import { figure } from "../figure.js";
-import { counted, largest, median, percent, seconds, sum } from "../format.js";
+import { brief, counted, largest, median, percent, seconds, sum } from "../format.js";
 import { FEED_PHASES, IDLE, PHASES } from "../palette.js";
 import { added, edges, factorFor, together } from "../series.js";
 
@@ -86,7 +86,7 @@ export function streams(report) {
   ];
   if (measurements.feeds?.length > 0) {
     const feeds = measurements.feeds.map((feed) => ({
-      name: feed.file.split("/").pop(),
+      name: brief(feed.file.split("/").pop()),
       file: feed.file,
       end_s: measurements.load_s,
       series: { read: feed.read_us, decompress: feed.decompress_us, scan: feed.scan_us },

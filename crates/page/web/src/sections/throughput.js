@@ -3,7 +3,7 @@
 import { stackedAreas } from "../charts.js";
 import { h, section } from "../dom.js";
 import { figure } from "../figure.js";
-import { bytes, clock, count, largest, median, readable, seconds, sum } from "../format.js";
+import { brief, bytes, clock, count, largest, median, readable, seconds, sum } from "../format.js";
 import { SERIES } from "../palette.js";
 import { added, edges, factorFor, forTable, rowsOverTime, together } from "../series.js";
 
@@ -11,7 +11,7 @@ import { added, edges, factorFor, forTable, rowsOverTime, together } from "../se
 function layersOf(report, measurements, unit) {
   const targets = new Map(report.tables.map((each) => [each.flow, readable(each.target)]));
   const all = measurements.tables
-    .map((each) => ({ name: targets.get(each.flow) ?? each.flow, values: each[unit], whole: sum(each[unit]) }))
+    .map((each) => ({ name: brief(targets.get(each.flow) ?? each.flow), values: each[unit], whole: sum(each[unit]) }))
     .filter(({ whole }) => whole > 0);
   // Two flows of one target are one table here.
   const byName = new Map();

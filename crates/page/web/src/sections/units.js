@@ -1,7 +1,7 @@
 import { columns } from "../charts.js";
 import { h, opened, section, table } from "../dom.js";
 import { figure } from "../figure.js";
-import { bytes, count, counted, median, seconds } from "../format.js";
+import { brief, bytes, count, counted, median, seconds } from "../format.js";
 import { SERIES } from "../palette.js";
 
 /** Units that are listed without asking. */
@@ -71,15 +71,15 @@ function chart(loaded, flows, colour, busy) {
   return figure({
     id: "unit-times",
     title: "How long each unit took",
-    says: `Half of the units took ${seconds(middle)} of stream time or more; the longest was ${slowest.flow} ${slowest.unit} with ${seconds(busy(slowest))} (${slowest.files[0] ?? "no file"}).`,
+    says: `Half of the units took ${seconds(middle)} of stream time or more; the longest was ${brief(slowest.flow)} ${slowest.unit} with ${seconds(busy(slowest))} (${brief(slowest.files[0] ?? "no file")}).`,
     legend: shown.map((flow, index) => ({
-      name: index === SERIES.length - 1 && flows.length > SERIES.length ? `${flows.length - index} other flows` : flow,
+      name: index === SERIES.length - 1 && flows.length > SERIES.length ? `${flows.length - index} other flows` : brief(flow),
       fill: SERIES[index],
     })),
     draw: ({ width }) =>
       columns({
         width,
-        bars: loaded.map((unit) => ({ value: busy(unit), fill: colour(unit.flow), title: `${unit.flow} ${unit.unit}: ${seconds(busy(unit))}` })),
+        bars: loaded.map((unit) => ({ value: busy(unit), fill: colour(unit.flow), title: `${brief(unit.flow)} ${unit.unit}: ${seconds(busy(unit))}` })),
         label: "↑ stream time",
         xLabel: "units, in the order of the plan →",
         line: { name: `median ${seconds(middle)}`, value: middle },
