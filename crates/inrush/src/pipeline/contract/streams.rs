@@ -10,6 +10,7 @@ use super::summary::ContractSummary;
 use crate::cancel::StopReason;
 use crate::error::Error;
 use crate::meter::nanoseconds;
+use crate::package::LoadOrder;
 use crate::pipeline::results::StreamResult;
 
 /// A unit, by the places of its flow and of itself.
@@ -65,9 +66,10 @@ pub fn run(context: &Context<'_>, summary: &mut ContractSummary) -> Result<(), E
     }
 }
 
-/// The units that no earlier attempt has committed, the largest first.
+/// The units that no earlier attempt has committed: the largest first, or flow by flow.
 fn remaining(context: &Context<'_>) -> VecDeque<Place> {
     let run = context.run;
+    let by_flow = run.plan.settings.order == LoadOrder::Package;
     let mut places: Vec<(u64, Place)> = Vec::new();
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
@@ -76,7 +78,10 @@ fn remaining(context: &Context<'_>) -> VecDeque<Place> {
             }
         }
     }
-    places.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    places.sort_by_key(|(bytes, (flow, _))| {
+        let turn = if by_flow { *flow } else { 0 };
+        (turn, std::cmp::Reverse(*bytes))
+    });
     places.into_iter().map(|(_, place)| place).collect()
 }
 
