@@ -1,5 +1,6 @@
 //! The arguments of the command. What they mean is said here once, for `--help`.
 
+mod bench;
 mod check;
 mod cleanup;
 mod common;
@@ -15,6 +16,10 @@ mod verify;
 
 use clap::{Parser, Subcommand};
 
+pub use bench::{
+    BenchArguments, BenchCommand, EtlwrArguments, EtlwrCommand, EtlwrOrder, EtlwrRunArguments,
+    GenerateArguments, MeasureArguments, WhichArguments, WholeArguments,
+};
 pub use check::CheckArguments;
 pub use cleanup::CleanupArguments;
 pub use common::{LedgerArguments, OverrideArguments, RunArguments};
@@ -65,6 +70,7 @@ pub enum Command {
     Rejects(RejectsArguments),
     Undo(UndoArguments),
     Demo(DemoArguments),
+    Bench(BenchArguments),
 }
 
 const COMMAND_HELP: &str = "\

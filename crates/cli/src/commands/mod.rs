@@ -5,7 +5,7 @@ mod cleanup;
 mod destination;
 mod files;
 mod init;
-mod load;
+pub mod load;
 mod rejects;
 mod run;
 mod status;
@@ -14,6 +14,7 @@ mod verify;
 
 use crate::Surroundings;
 use crate::arguments::{Arguments, Command};
+use crate::bench;
 use crate::demo;
 use crate::errors::CommandError;
 
@@ -30,5 +31,6 @@ pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<u8, Comm
         Command::Rejects(arguments) => rejects::rejects(&arguments, surroundings),
         Command::Undo(arguments) => undo::undo(&arguments, surroundings),
         Command::Demo(arguments) => demo::demo(&arguments, surroundings),
+        Command::Bench(arguments) => bench::bench(&arguments, surroundings),
     }
 }
