@@ -66,6 +66,8 @@ pub enum CommandError {
     NotDbgens {
         /// What differs.
         differences: Vec<String>,
+        /// The results of the run.
+        results: PathBuf,
     },
 }
 
@@ -159,10 +161,14 @@ impl fmt::Display for CommandError {
                  free",
                 place.display()
             )?,
-            CommandError::NotDbgens { differences } => writeln!(
+            CommandError::NotDbgens {
+                differences,
+                results,
+            } => writeln!(
                 f,
-                "error: what was loaded is not what dbgen makes\n  {}",
-                differences.join("\n  ")
+                "error: what was loaded is not what dbgen makes\n  {}\nresults: {}",
+                differences.join("\n  "),
+                results.display()
             )?,
         }
         match self.hint() {

@@ -12,5 +12,5 @@ pub use generate::{
     Generated, GeneratedTable, Generation, Told, file_name, generate, parts_of, scale_is_known,
 };
 pub use rows::rows_of_parts;
-pub use sizes::{stored_bytes, text_bytes};
+pub use sizes::{TableSize, text_bytes};
 pub use tables::{TABLES, Table, table};

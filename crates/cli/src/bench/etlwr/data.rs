@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::selection;
 use crate::arguments::WhichArguments;
 use crate::errors::CommandError;
-use crate::tpch::{self, Table, file_name, parts_of};
+use crate::tpch::{self, Table, TableSize, file_name, parts_of};
 
 /// What says of which scale the files of a folder are.
 pub const MANIFEST: &str = "etlwr.json";
@@ -198,12 +198,14 @@ impl DataSet {
         self.tables.iter().map(|table| table.files.len()).sum()
     }
 
-    /// Bytes of each table.
-    pub fn sizes(&self) -> Vec<(&'static str, u64)> {
-        let tables = self.tables.iter();
-        tables
-            .map(|table| (table.table.name, table.bytes))
-            .collect()
+    /// How large each table is.
+    pub fn sizes(&self) -> Vec<TableSize> {
+        let size = |table: &TableFiles| TableSize {
+            table: table.table.name,
+            files: table.files.len(),
+            text_bytes: table.bytes,
+        };
+        self.tables.iter().map(size).collect()
     }
 }
 
@@ -367,7 +369,7 @@ mod tests {
         let other = folder(&manifest(2), &["part.tbl.2", "orders.tbl.2", "nation.tbl"]);
         let folders = [one.path().to_owned(), other.path().to_owned()];
         let set = DataSet::find(&folders, &which(Some("orders,part,nation"), None)).unwrap();
-        let names: Vec<_> = set.sizes().iter().map(|(name, _)| *name).collect();
+        let names: Vec<_> = set.sizes().iter().map(|size| size.table).collect();
         assert_eq!(names, ["nation", "part", "orders"]);
         assert_eq!((set.files(), set.bytes()), (5, 10 + 20 + 24));
         let one_part = DataSet::find(&folders, &which(Some("orders"), Some("2"))).unwrap();

@@ -17,7 +17,7 @@ use crate::embedded::cores;
 use crate::errors::CommandError;
 use crate::numbers::{bytes, counted, seconds};
 use crate::signals::{self, Left};
-use crate::tpch::{self, Generated, Generation, Told, file_name, parts_of};
+use crate::tpch::{self, Generated, Generation, TableSize, Told, file_name, parts_of};
 use crate::{output, progress};
 
 /// Makes the files that the arguments name.
@@ -112,14 +112,16 @@ impl Job {
     }
 
     /// About how large each table will be.
-    pub fn sizes(&self) -> Vec<(&'static str, u64)> {
-        let tables = self.tables.iter();
-        tables
-            .map(|table| {
-                let files = self.files().filter(|(of, ..)| of == table).count();
-                (*table, self.text_bytes(table, files))
-            })
-            .collect()
+    pub fn sizes(&self) -> Vec<TableSize> {
+        let size = |table: &&'static str| {
+            let files = self.files().filter(|(of, ..)| of == table).count();
+            TableSize {
+                table,
+                files,
+                text_bytes: self.text_bytes(table, files),
+            }
+        };
+        self.tables.iter().map(size).collect()
     }
 
     fn text_bytes(&self, table: &str, files: usize) -> u64 {

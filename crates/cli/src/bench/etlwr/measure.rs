@@ -69,6 +69,7 @@ impl Measurement<'_> {
     /// Loads, measures, proves, writes and tells.
     pub fn run(self) -> Result<u8, CommandError> {
         let guard = signals::end_at_once(self.disposable.clone());
+        self.try_results()?;
         let expected = Expected::of(self.set);
         let mut package = package(self.set, self.arguments);
         if let Some(path) = &self.arguments.save_package {
@@ -102,6 +103,18 @@ impl Measurement<'_> {
         }
         reached.stop()?;
         Ok(0)
+    }
+
+    /// Finds out before hours of loading that the results cannot be written.
+    fn try_results(&self) -> Result<(), CommandError> {
+        let folder = &self.arguments.results;
+        let tried = std::fs::create_dir_all(folder)
+            .and_then(|()| tempfile::NamedTempFile::new_in(folder).map(drop));
+        tried.map_err(|source| CommandError::File {
+            doing: "cannot write results into",
+            path: folder.clone(),
+            source,
+        })
     }
 
     /// The numbers of streams, each once, in their order.
@@ -181,7 +194,10 @@ impl Measurement<'_> {
         results.write(folder)?;
         if !differences.is_empty() {
             // The tables stay, to be looked at.
-            return Err(CommandError::NotDbgens { differences });
+            return Err(CommandError::NotDbgens {
+                differences,
+                results: folder.join("summary.md"),
+            });
         }
         if !(is_last && self.arguments.keep) {
             drop_tables(&address, &report)?;

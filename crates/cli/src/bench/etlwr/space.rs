@@ -8,7 +8,7 @@ use inrush::free_space::free_bytes;
 use crate::arguments::MeasureArguments;
 use crate::errors::CommandError;
 use crate::numbers::bytes;
-use crate::tpch;
+use crate::tpch::TableSize;
 
 /// What a new server has by itself, and what it writes to its log while parts are loaded by one
 /// stream each, which write none of their rows there.
@@ -27,7 +27,7 @@ pub struct Need {
 
 /// What the database will need, where it is an embedded one. The disk of another server, where it can
 /// be seen, is looked at by the load's own plan.
-pub fn of_database(sizes: &[(&'static str, u64)], arguments: &MeasureArguments) -> Vec<Need> {
+pub fn of_database(sizes: &[TableSize], arguments: &MeasureArguments) -> Vec<Need> {
     let folder = match arguments.to.trim().strip_prefix("embedded") {
         Some("") => std::env::temp_dir(),
         Some(rest) => match rest.strip_prefix(':') {
@@ -36,10 +36,7 @@ pub fn of_database(sizes: &[(&'static str, u64)], arguments: &MeasureArguments) 
         },
         None => return Vec::new(),
     };
-    let tables = sizes.iter();
-    let stored: u64 = tables
-        .map(|(table, text)| tpch::stored_bytes(table, *text))
-        .sum();
+    let stored: u64 = sizes.iter().map(TableSize::stored_bytes).sum();
     vec![Need {
         what: "the database",
         folder,
