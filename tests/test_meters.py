@@ -86,14 +86,14 @@ def test_who_holds_a_load_is_named(newest_database: Database, inrush: Inrush) ->
     with ExitStack() as gate:
         gate.enter_context(pauses.closed_gate(database))
         with inrush.start("run", path) as running:
-            # The meter has looked once since the load stands.
+            # The meter has seen that the load stands, and asked who holds it.
             pauses.wait_until(
                 database,
                 "SELECT EXISTS (SELECT FROM pg_stat_activity AS meter, pg_locks AS lock "
                 "WHERE meter.datname = current_database() "
                 "AND meter.application_name LIKE 'inrush%meter' AND meter.state = 'idle' "
                 "AND NOT lock.granted AND meter.query_start > lock.waitstart "
-                "AND meter.query LIKE '%pg_stat_get_activity%')",
+                "AND meter.query LIKE '%usename%')",
             )
             gate.close()
             report = running.wait().expect(CLEAN).report

@@ -1,5 +1,6 @@
 //! The arguments of the command. What they mean is said here once, for `--help`.
 
+mod bench;
 mod check;
 mod cleanup;
 mod common;
@@ -16,6 +17,10 @@ mod verify;
 
 use clap::{Parser, Subcommand};
 
+pub use bench::{
+    BenchArguments, BenchCommand, EtlwrArguments, EtlwrCommand, EtlwrOrder, EtlwrRunArguments,
+    GenerateArguments, MeasureArguments, WhichArguments, WholeArguments,
+};
 pub use check::CheckArguments;
 pub use cleanup::CleanupArguments;
 pub use common::{LedgerArguments, OverrideArguments, RunArguments};
@@ -68,6 +73,7 @@ pub enum Command {
     Report(ReportArguments),
     Undo(UndoArguments),
     Demo(DemoArguments),
+    Bench(BenchArguments),
 }
 
 const COMMAND_HELP: &str = "\

@@ -5,7 +5,7 @@ mod cleanup;
 mod destination;
 mod files;
 mod init;
-mod load;
+pub mod load;
 mod rejects;
 mod report;
 mod run;
@@ -15,6 +15,7 @@ mod verify;
 
 use crate::Surroundings;
 use crate::arguments::{Arguments, Command};
+use crate::bench;
 use crate::demo;
 use crate::errors::CommandError;
 
@@ -32,5 +33,6 @@ pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<u8, Comm
         Command::Report(arguments) => report::report(&arguments),
         Command::Undo(arguments) => undo::undo(&arguments, surroundings),
         Command::Demo(arguments) => demo::demo(&arguments, surroundings),
+        Command::Bench(arguments) => bench::bench(&arguments, surroundings),
     }
 }

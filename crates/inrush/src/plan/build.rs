@@ -17,7 +17,7 @@ use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Address, Session, catalog, guests};
 use crate::ledger;
-use crate::package::Package;
+use crate::package::{LoadOrder, Package};
 use crate::source::Pipes;
 
 /// What a plan needs to know beside the package.
@@ -100,7 +100,10 @@ pub async fn build(
             schema,
             table,
         };
-        let planned = planner.plan(&mut notes).await?;
+        let mut planned = planner.plan(&mut notes).await?;
+        if package.run.order == LoadOrder::Package {
+            planned.turn = flows.len();
+        }
         notes.extend(index_rebuild::note(&planned));
         flows.push(planned);
     }

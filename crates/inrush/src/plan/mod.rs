@@ -161,6 +161,8 @@ pub struct FlowPlan {
     pub key: Option<KeyPlan>,
     /// The load units.
     pub units: Vec<UnitPlan>,
+    /// Units of flows with a smaller number are loaded first.
+    pub turn: usize,
     /// A partition of the target that stands where the bounds want one, in words.
     pub overlap: Option<String>,
 }
