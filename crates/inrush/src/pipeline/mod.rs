@@ -9,26 +9,26 @@ mod anew;
 mod careful;
 mod conclude;
 mod context;
-mod contract;
-mod copying;
+pub(crate) mod contract;
+pub(crate) mod copying;
 mod coverage;
 mod damage;
-mod encoder;
+pub(crate) mod encoder;
 mod expectations;
-mod expected_keys;
+pub(crate) mod expected_keys;
 mod feeding;
 mod kept_rejects;
 mod load;
 mod piece;
-mod prepare;
-mod proof;
-mod ready;
+pub(crate) mod prepare;
+pub(crate) mod proof;
+pub(crate) mod ready;
 mod recheck;
 mod reject_count;
 mod reject_files;
 mod replicas;
 mod results;
-mod rows;
+pub(crate) mod rows;
 mod shared_unit;
 mod sharing;
 mod splitting;
@@ -40,7 +40,7 @@ mod threads;
 mod trailer;
 mod turns;
 mod verifying;
-mod work;
+pub(crate) mod work;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -262,7 +262,7 @@ fn outcome_word(outcome: Outcome) -> &'static str {
     }
 }
 
-fn plan_options<'a>(
+pub(crate) fn plan_options<'a>(
     options: &'a RunOptions<'_>,
     pipes: &'a Pipes,
     key_scans: &'a KeyScans,
@@ -278,6 +278,7 @@ fn plan_options<'a>(
         again: options.again,
         is_replay: options.replays.is_some(),
         unlocked,
+        obstacles: None,
     }
 }
 
