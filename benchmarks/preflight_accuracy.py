@@ -88,7 +88,8 @@ def page(facts: dict[str, Any]) -> str:
         f"{facts['text_bytes'] / 1e6:.0f} MB of text in {facts['files']} files; "
         f"{facts['rounds']} rounds, all numbers of streams in turn; medians (least-most).",
         "",
-        "| streams | predicted s | actual s | error, all of it | error, load | within 25 % | preflight s |",
+        "| streams | predicted s | actual s | error, all of it | error, load | within 25 % "
+        "| preflight s |",
         "|---|---|---|---|---|---|---|",
     ]
     for streams, found in facts["found"].items():

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import signal
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +18,32 @@ from servers import Database, Server
 
 PREFLIGHT_FAILED = 6
 
+Settings = dict[str, Value]
+
 COLUMNS: list[Value] = ["id integer not null", "name text"]
 ROWS = "".join(f"{number}|name {number}|\n" for number in range(60_000))
 STEPS = ["read_disk", "read_cache", "scan", "convert", "encode", "client"]
-AT_THE_SERVER = ["network", "destination", "together"]
+AT_THE_SERVER = ["network", "destination", "log", "together"]
 
 
-def write(inrush: Inrush, url: str, *, files: int = 2, **more: Value) -> Path:
-    """Write files and a package that loads them, each a partition."""
+def write(
+    inrush: Inrush,
+    url: str,
+    *,
+    files: int = 2,
+    key: str | None = "id",
+    more: Settings | None = None,
+) -> Path:
+    """Write files and a package that loads them, each a partition where there is a key."""
     rows = ROWS.splitlines(keepends=True)
     part = len(rows) // files
     for number in range(files):
         inrush.write(f"t.{number}.tbl", "".join(rows[number * part : (number + 1) * part]))
-    settings: dict[str, Value] = {
-        "format": {"preset": "tbl"},
-        "columns": COLUMNS,
-        "partition_by": "id",
-        **more,
-    }
-    settings = {name: value for name, value in settings.items() if value is not None}
-    return inrush.write("p.toml", package({"url": url}, flow("t", "t.*.tbl", **settings)))
+    settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS}
+    if key is not None:
+        settings["partition_by"] = key
+    flows = flow("t", "t.*.tbl", **settings, **(more or {}))
+    return inrush.write("p.toml", package({"url": url}, flows))
 
 
 def found(outcome: Outcome) -> dict[str, Any]:
@@ -67,13 +72,19 @@ def catalog(database: Database) -> list[tuple[Any, ...]]:
 
 def test_all_steps_are_printed_and_nothing_is_left(database: Database, inrush: Inrush) -> None:
     path = write(inrush, database.url)
-    before, files = catalog(database), set(os.listdir(tempfile.gettempdir()))
-    said = inrush("preflight", path).expect(CLEAN, "Predicted", "Limited by", "nothing was loaded")
+    before = catalog(database)
+    temporary = inrush.folder / "temporary"
+    temporary.mkdir()
+    said = inrush("preflight", path, environment={"TMPDIR": str(temporary)})
+    said.expect(CLEAN, "Predicted", "Limited by", "nothing was loaded")
     for line in ("read, from the page cache", "scan", "convert", "encode", "destination"):
         assert line in said.output
     report = found(inrush("preflight", path, "--json").expect(CLEAN))
     assert [step["step"] for step in report["steps"]] == STEPS + AT_THE_SERVER
-    measured = {step["step"]: step.get("one_bytes_s", 0) for step in report["steps"]}
+    measured = {
+        step["step"]: step.get("one_bytes_s", step.get("all_bytes_s", 0))
+        for step in report["steps"]
+    }
     # What was just written is in the page cache.
     assert [step for step, speed in measured.items() if speed <= 0] == ["read_disk"]
     assert report["files"]["rows"] == 60_000
@@ -81,8 +92,7 @@ def test_all_steps_are_printed_and_nothing_is_left(database: Database, inrush: I
     assert report["streams"] == 2
     assert of_weight(report, "stops") == []
     assert catalog(database) == before
-    mine = set(os.listdir(tempfile.gettempdir())) - files
-    assert not [name for name in mine if name.startswith("inrush-") and "test" not in name]
+    temporary.rmdir()
     assert sorted(path.name for path in inrush.folder.iterdir()) == [
         "p.toml",
         "runs",
@@ -122,7 +132,7 @@ def test_all_reasons_are_told_at_once(newest_database: Database, inrush: Inrush)
         "CREATE TABLE b (id integer, name text); INSERT INTO b VALUES (1, 'x')"
     )
     inrush.write("t.0.tbl", "1|x|\n")
-    settings: dict[str, Value] = {"format": {"preset": "tbl"}, "columns": COLUMNS}
+    settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS}
     text = package(
         {"url": database.url},
         flow("a", "t.*.tbl", name="published", **settings),
@@ -143,7 +153,7 @@ def test_missing_privileges_are_told(newest_database: Database, inrush: Inrush) 
     database = newest_database
     role = f"reader_{database.name}"
     database.execute(f"CREATE ROLE {role} LOGIN; CREATE TABLE t (id integer, name text)")
-    path = write(inrush, database.server.url(database.name, role), partition_by=None)
+    path = write(inrush, database.server.url(database.name, role), key=None)
     before = catalog(database)
     report = found(inrush("preflight", path, "--json").expect(PREFLIGHT_FAILED))
     (stops,) = of_weight(report, "stops")
@@ -175,7 +185,7 @@ def test_too_few_connections_are_told(start_server: StartServer, inrush: Inrush)
     database.execute(
         "CREATE ROLE few LOGIN CONNECTION LIMIT 2; GRANT CREATE ON DATABASE few TO few"
     )
-    path = write(inrush, server.url("few", "few"), files=4, mode="create")
+    path = write(inrush, server.url("few", "few"), files=4)
     database.execute("GRANT CREATE ON SCHEMA public TO few")
     words = ("preflight", path, "--json", "--streams")
     report = found(inrush(*words, "4").expect(PREFLIGHT_FAILED))
@@ -212,7 +222,7 @@ def test_rows_that_would_be_rejected_are_told(newest_database: Database, inrush:
     (stops,) = of_weight(report, "stops")
     assert "1 of 60001 rows of the sample would be rejected" in stops
     assert "t.1.tbl:30001, column `id`" in stops
-    path = write(inrush, newest_database.url, rejects={"rows_max": 5})
+    path = write(inrush, newest_database.url, more={"rejects": {"rows_max": 5}})
     with (inrush.folder / "t.1.tbl").open("a") as file:
         file.write("no number|x|\n")
     report = found(inrush("preflight", path, "--json").expect(CLEAN))
@@ -224,7 +234,7 @@ def test_rows_that_would_be_rejected_are_told(newest_database: Database, inrush:
 def test_a_pipe_is_not_touched(newest_database: Database, inrush: Inrush) -> None:
     os.mkfifo(inrush.folder / "pipe")
     for name in ("/dev/stdin", "pipe"):
-        settings: dict[str, Value] = {"format": {"preset": "tbl"}, "columns": COLUMNS}
+        settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS}
         text = package({"url": newest_database.url}, flow("t", name, **settings))
         path = inrush.write("p.toml", text)
         # Whoever opened the pipe would wait for a writer.
@@ -235,7 +245,7 @@ def test_a_pipe_is_not_touched(newest_database: Database, inrush: Inrush) -> Non
 def test_compressed_files(newest_database: Database, inrush: Inrush, streams: int) -> None:
     # Large enough to be fed to several streams.
     inrush.write("t.tbl.gz", gzip.compress((ROWS * 10).encode(), 1))
-    settings: dict[str, Value] = {"format": {"preset": "tbl"}, "columns": COLUMNS}
+    settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS}
     text = package({"url": newest_database.url}, flow("t", "t.tbl.gz", **settings))
     path = inrush.write("p.toml", text)
     before = catalog(newest_database)
@@ -277,11 +287,11 @@ def test_quoted_files_and_typed_rows(newest_database: Database, inrush: Inrush) 
     ],
 )
 def test_targets_that_exist(
-    newest_database: Database, inrush: Inrush, before: str, more: dict[str, Value]
+    newest_database: Database, inrush: Inrush, before: str, more: Settings
 ) -> None:
     database = newest_database
     database.execute(f"CREATE TABLE t (id integer not null, name text); {before}")
-    path = write(inrush, database.url, partition_by=None, **more)
+    path = write(inrush, database.url, key=None, more=more)
     names = catalog(database)
     report = found(inrush("preflight", path, "--json").expect(CLEAN))
     assert report["prediction"]["predicted_s"] > 0
@@ -303,7 +313,7 @@ def test_rows_that_are_routed(newest_database: Database, inrush: Inrush) -> None
         "CREATE TABLE t0 PARTITION OF t FOR VALUES WITH (MODULUS 2, REMAINDER 0); "
         "CREATE TABLE t1 PARTITION OF t FOR VALUES WITH (MODULUS 2, REMAINDER 1)"
     )
-    path = write(inrush, database.url, partition_by=None, mode="append")
+    path = write(inrush, database.url, key=None, more={"mode": "append"})
     names = catalog(database)
     report = found(inrush("preflight", path, "--json").expect(CLEAN))
     assert report["prediction"]["switch_s"] > 0
@@ -313,7 +323,7 @@ def test_rows_that_are_routed(newest_database: Database, inrush: Inrush) -> None
 def test_a_lock_on_the_target_hurts(newest_database: Database, inrush: Inrush) -> None:
     database = newest_database
     database.execute("CREATE TABLE t (id integer not null, name text) PARTITION BY RANGE (id)")
-    path = write(inrush, database.url, mode="append")
+    path = write(inrush, database.url, more={"mode": "append"})
     with database.connect(autocommit=False) as holder:
         holder.execute("SET application_name = 'a report'; SELECT * FROM t")
         report = found(inrush("preflight", path, "--json").expect(CLEAN))
@@ -324,7 +334,7 @@ def test_a_lock_on_the_target_hurts(newest_database: Database, inrush: Inrush) -
 
 
 def test_no_files_and_no_server(newest_database: Database, inrush: Inrush) -> None:
-    settings: dict[str, Value] = {"format": {"preset": "tbl"}, "columns": COLUMNS}
+    settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS}
     text = package(
         {"url": "postgresql://nobody@/nothing?host=/nowhere"}, flow("t", "gone.tbl", **settings)
     )
@@ -339,10 +349,11 @@ def test_no_files_and_no_server(newest_database: Database, inrush: Inrush) -> No
 
 @pytest.mark.parametrize("url", ["x.duckdb", "parquet:lake"])
 def test_other_destinations(inrush: Inrush, url: str) -> None:
-    path = write(inrush, url, partition_by=None)
+    path = write(inrush, url, key=None)
     report = found(inrush("preflight", path, "--json").expect(CLEAN))
     steps = {step["step"]: step for step in report["steps"]}
-    assert list(steps) == [step for step in STEPS if step != "encode"] + AT_THE_SERVER
+    elsewhere = [step for step in AT_THE_SERVER if step != "log"]
+    assert list(steps) == [step for step in STEPS if step != "encode"] + elsewhere
     assert steps["destination"]["one_bytes_s"] > 0
     assert steps["together"]["all_bytes_s"] > 0
     names = sorted(path.name for path in inrush.folder.iterdir())
@@ -353,8 +364,8 @@ def test_other_destinations(inrush: Inrush, url: str) -> None:
 
 def test_a_driver_s_destination_is_not_measured(inrush: Inrush) -> None:
     rows = inrush.write("t.0.tbl", ROWS)
-    connection: dict[str, Value] = {"url": "adbc:sqlite", "options": {"uri": "x.sqlite"}}
-    settings: dict[str, Value] = {"format": {"preset": "tbl"}, "columns": COLUMNS}
+    connection: Settings = {"url": "adbc:sqlite", "options": {"uri": "x.sqlite"}}
+    settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS}
     path = inrush.write("p.toml", package(connection, flow("t", rows, **settings)))
     report = found(inrush("preflight", path, "--json").expect(CLEAN))
     steps = {step["step"]: step for step in report["steps"]}
@@ -398,7 +409,7 @@ def test_a_server_that_refuses_a_row_of_the_sample_is_told(
 ) -> None:
     database = newest_database
     database.execute("CREATE TABLE t (id integer CHECK (id < 5), name text)")
-    path = write(inrush, database.url, partition_by=None, mode="append")
+    path = write(inrush, database.url, key=None, more={"mode": "append"})
     before = catalog(database)
     outcome = inrush("preflight", path).expect(PREFLIGHT_FAILED, "the server refuses a row")
     assert catalog(database) == before

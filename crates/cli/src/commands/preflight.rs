@@ -223,6 +223,7 @@ fn name(step: Step) -> &'static str {
         Step::Client => "read to encode",
         Step::Network => "network",
         Step::Destination => "destination",
+        Step::Log => "log, flushed",
         Step::Together => "all together",
     }
 }

@@ -577,13 +577,16 @@ impl Scratch {
         streams: usize,
         work: &(impl Fn(&str, usize, &mut dyn UnitStream) -> Result<T, Error> + Sync),
     ) -> Result<(Vec<T>, f64), Error> {
-        let place = self.folder.join("sample");
+        // What stands beside its file, such as a log, goes with the folder.
+        let folder = self.folder.join("one");
+        let place = folder.join("sample");
+        std::fs::create_dir(&folder).map_err(|source| Error::Folder {
+            path: folder.display().to_string(),
+            source,
+        })?;
         let done = self.run_in(&place, preflight, flow, streams, work);
-        // What is left is taken away with the whole folder.
-        let _ = match self.is_parquet {
-            true => std::fs::remove_dir_all(&place),
-            false => std::fs::remove_file(&place),
-        };
+        // What cannot be removed now is taken away with the whole folder.
+        let _ = std::fs::remove_dir_all(&folder);
         done
     }
 

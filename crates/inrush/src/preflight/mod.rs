@@ -45,6 +45,8 @@ pub use self::result::{
 const READ_PATIENCE: Duration = Duration::from_millis(600);
 /// For each measurement of a step, all flows together.
 const STEP_PATIENCE: Duration = Duration::from_millis(1000);
+/// For writing to the server's log.
+const WAL_PATIENCE: Duration = Duration::from_millis(1500);
 /// For all steps together: what the prediction rests on.
 const TOGETHER_PATIENCE: Duration = Duration::from_millis(2500);
 
@@ -118,7 +120,7 @@ fn shared_of(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> Shared
     Shared {
         disk_s,
         feed_s,
-        pace_s: 0.0,
+        ..Shared::default()
     }
 }
 

@@ -55,12 +55,22 @@ pub struct Piece {
     pub beside: Beside,
 }
 
+impl Piece {
+    fn is_flushed_now(&self) -> bool {
+        self.text_bytes <= 0.0 && self.beside.server_s <= 0.0
+    }
+
+    fn is_over(&self) -> bool {
+        self.text_bytes <= 0.0 && self.beside.total() <= 0.0
+    }
+}
+
 /// Seconds of a piece of work beside its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Beside {
     /// Making the table, counting, indexes, statistics, and the round trips of it all.
     pub server_s: f64,
-    /// Until the server has flushed what it wrote, at COMMIT.
+    /// Until the server has flushed what it wrote, at COMMIT, where nothing else is flushed meanwhile.
     pub flush_s: f64,
 }
 
@@ -96,7 +106,7 @@ impl Schedule {
     }
 }
 
-/// Lets each stream take the next piece when it has ended its own.
+/// Lets each stream take the next piece when it has ended its own. What is flushed at the same time shares the disk.
 pub fn schedule(pieces: &[Piece], speeds: &[Speed], streams: usize) -> Schedule {
     let streams = streams.max(1);
     let mut next = pieces.iter().copied();
@@ -110,41 +120,57 @@ pub fn schedule(pieces: &[Piece], speeds: &[Speed], streams: usize) -> Schedule 
         if busy == 0 {
             return found;
         }
-        let speed = |piece: &Piece| speeds[piece.flow].of_each(busy, streams).max(1.0);
-        let left = |piece: &Piece| match piece.text_bytes > 0.0 {
-            true => piece.text_bytes / speed(piece),
-            false => piece.beside.total(),
+        let flushing = hands
+            .iter()
+            .flatten()
+            .filter(|piece| piece.is_flushed_now());
+        let flushing = flushing.count().max(1) as f64;
+        // What is left of the phase that a piece is in, and how much of it goes in a second.
+        let phase = |piece: &Piece| {
+            if piece.text_bytes > 0.0 {
+                let speed = speeds[piece.flow].of_each(busy, streams).max(1.0);
+                (piece.text_bytes, speed)
+            } else if piece.beside.server_s > 0.0 {
+                (piece.beside.server_s, 1.0)
+            } else {
+                (piece.beside.flush_s, 1.0 / flushing)
+            }
         };
-        let step_s = hands.iter().flatten().map(left).fold(f64::MAX, f64::min);
+        let left_s = |piece: &Piece| {
+            let (left, in_a_second) = phase(piece);
+            left / in_a_second
+        };
+        let step_s = hands.iter().flatten().map(left_s).fold(f64::MAX, f64::min);
         found.load_s += step_s;
-        for (hand, busy_s) in hands.iter_mut().zip(&mut found.busy_s) {
-            let Some(piece) = hand else { continue };
+        let steps: Vec<Option<(f64, bool)>> = hands
+            .iter()
+            .map(|hand| {
+                let (left, in_a_second) = phase(hand.as_ref()?);
+                let is_done = left / in_a_second <= step_s * (1.0 + 1e-9);
+                Some(match is_done {
+                    true => (0.0, true),
+                    false => (left - in_a_second * step_s, false),
+                })
+            })
+            .collect();
+        for ((hand, busy_s), step) in hands.iter_mut().zip(&mut found.busy_s).zip(steps) {
+            let (Some(piece), Some((left, is_done))) = (hand.as_mut(), step) else {
+                continue;
+            };
             *busy_s += step_s;
-            let is_done = left(piece) <= step_s * (1.0 + 1e-9);
             if piece.text_bytes > 0.0 {
                 found.rows_s += step_s;
-                piece.text_bytes = match is_done {
-                    true => 0.0,
-                    false => piece.text_bytes - speed(piece) * step_s,
-                };
-                if !is_done || piece.beside.total() > 0.0 {
-                    continue;
-                }
+                piece.text_bytes = left;
+            } else if piece.beside.server_s > 0.0 {
+                found.beside.server_s += step_s;
+                piece.beside.server_s = left;
             } else {
-                let share = step_s / piece.beside.total().max(f64::MIN_POSITIVE);
-                let part = Beside {
-                    server_s: piece.beside.server_s * share,
-                    flush_s: piece.beside.flush_s * share,
-                };
-                found.beside.server_s += part.server_s;
-                found.beside.flush_s += part.flush_s;
-                piece.beside.server_s -= part.server_s;
-                piece.beside.flush_s -= part.flush_s;
-                if !is_done {
-                    continue;
-                }
+                found.beside.flush_s += step_s;
+                piece.beside.flush_s = left;
             }
-            *hand = next.next();
+            if is_done && piece.is_over() {
+                *hand = next.next();
+            }
         }
     }
 }
@@ -156,6 +182,8 @@ pub struct Shared {
     pub disk_s: f64,
     /// The one reader that feeds the streams from files that cannot be cut.
     pub feed_s: f64,
+    /// The server's log, written to its disk.
+    pub log_s: f64,
     /// The rate that the package asks for.
     pub pace_s: f64,
 }
@@ -202,6 +230,11 @@ pub fn answer(schedule: &Schedule, shared: &Shared, seen: &Seen) -> Answer {
             shared.feed_s,
             Cause::Decompression,
             "the one reader that feeds all streams",
+        ),
+        (
+            shared.log_s,
+            Cause::DestinationDisk,
+            "writing the server's log to its disk",
         ),
         (
             shared.pace_s,
@@ -377,6 +410,43 @@ mod tests {
     }
 
     #[test]
+    fn what_is_flushed_at_the_same_time_shares_the_disk() {
+        let speed = Speed {
+            one: 100.0 * MB,
+            all: 200.0 * MB,
+        };
+        let flushed = Piece {
+            beside: Beside {
+                server_s: 0.0,
+                flush_s: 1.0,
+            },
+            ..piece(100.0 * MB, 0.0)
+        };
+        // One after the other: rows, flush, rows, flush.
+        assert_close(
+            load_s(
+                &[flushed; 2],
+                Speed {
+                    all: speed.one,
+                    ..speed
+                },
+                1,
+            ),
+            4.0,
+        );
+        // Both at once: a second of rows, and two of flushing.
+        let found = schedule(&[flushed; 2], &[speed], 2);
+        assert_close(found.load_s, 3.0);
+        assert_close(found.beside.flush_s, 4.0);
+        // The second one has its rows half as long again: their flushes overlap for a part.
+        let longer = Piece {
+            text_bytes: 150.0 * MB,
+            ..flushed
+        };
+        assert_close(load_s(&[longer, flushed], speed, 2), 3.0);
+    }
+
+    #[test]
     fn flows_have_speeds_of_their_own_and_empty_pieces_end_at_once() {
         let speeds = [
             Speed {
@@ -411,7 +481,7 @@ mod tests {
                 Shared {
                     disk_s: 12.0,
                     feed_s: 11.0,
-                    pace_s: 0.0,
+                    ..Shared::default()
                 },
                 Cause::SourceRead,
             ),
@@ -420,6 +490,7 @@ mod tests {
                     disk_s: 0.0,
                     feed_s: 12.0,
                     pace_s: 11.0,
+                    ..Shared::default()
                 },
                 Cause::Decompression,
             ),
@@ -427,9 +498,17 @@ mod tests {
                 Shared {
                     disk_s: 0.0,
                     feed_s: 9.0,
+                    log_s: 11.0,
                     pace_s: 12.0,
                 },
                 Cause::Pace,
+            ),
+            (
+                Shared {
+                    log_s: 12.0,
+                    ..Shared::default()
+                },
+                Cause::DestinationDisk,
             ),
         ] {
             let answer = answer(&found, &shared, &Seen::default());
@@ -438,6 +517,7 @@ mod tests {
         let below = Shared {
             disk_s: 8.0,
             feed_s: 8.0,
+            log_s: 8.0,
             pace_s: 8.0,
         };
         let seen = Seen {

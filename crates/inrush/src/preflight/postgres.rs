@@ -17,7 +17,9 @@ use super::together::{self, Together, Work};
 use super::trial::Ground;
 use super::wal::{self, Wal};
 use super::walk::{Making, stamped};
-use super::{READ_PATIENCE, STEP_PATIENCE, TOGETHER_PATIENCE, Wish, findings, shared_of};
+use super::{
+    READ_PATIENCE, STEP_PATIENCE, TOGETHER_PATIENCE, WAL_PATIENCE, Wish, findings, shared_of,
+};
 use crate::destination::postgres::{Address, DestinationError, Session};
 use crate::error::Error;
 use crate::package::Package;
@@ -213,7 +215,7 @@ impl Preflight<'_> {
         match &ground {
             None => {
                 let why = "the role may make no table, not even a temporary one";
-                for step in [Step::Network, Step::Destination, Step::Together] {
+                for step in [Step::Network, Step::Destination, Step::Log, Step::Together] {
                     server.why_not.push((step, why.to_owned()));
                 }
             }
@@ -425,8 +427,8 @@ impl Preflight<'_> {
             }
             (flow.together, flow.together_all) = (one.or(all.clone()), all);
         }
-        let wal = wal::measure(at, streams, STEP_PATIENCE / 2);
-        server.wal = told(wal, Step::Destination, None, server)?;
+        let wal = wal::measure(at, streams, WAL_PATIENCE);
+        server.wal = told(wal, Step::Log, None, server)?;
         Ok(())
     }
 
@@ -499,6 +501,23 @@ impl Preflight<'_> {
             None => StepFound::not_measured(Step::Network, why_not(Step::Network)),
         });
         found.push(steps::destination(flows, why_not(Step::Destination)));
+        let text_of_table = self.text_of_table(flows);
+        found.push(match (server.wal, text_of_table) {
+            (Some(wal), Some(text_of_table)) => StepFound {
+                step: Step::Log,
+                one_bytes_s: None,
+                all_bytes_s: Some(wal.all_bytes_s * text_of_table),
+                rows_s: None,
+                sample_bytes: (wal.bytes as f64 * text_of_table) as u64,
+                took_s: wal.took_s,
+                note: Some(format!(
+                    "wal_level = {}; a COMMIT that has little to flush takes {:.1} ms",
+                    self.plan.server.wal_level,
+                    wal.commit_s * 1e3
+                )),
+            },
+            _ => StepFound::not_measured(Step::Log, why_not(Step::Log)),
+        });
         found.push(steps::together(flows, why_not(Step::Together)));
         found
     }
@@ -534,7 +553,13 @@ impl Preflight<'_> {
         let text_bytes: f64 = pieces.iter().map(|piece| piece.text_bytes).sum();
         let sent_bytes = text_bytes / steps::text_of_sent(flows);
         let rate = plan.settings.rate_bytes_max;
+        let volume = self.volume(&measured, text_bytes);
+        let log_bytes_s = server.wal.map_or(0.0, |wal| wal.all_bytes_s);
         let shared = Shared {
+            log_s: match server.settings.is_flushed && log_bytes_s > 0.0 {
+                true => volume.1 / log_bytes_s,
+                false => 0.0,
+            },
             pace_s: rate.map_or(0.0, |rate| sent_bytes / rate as f64),
             ..shared_of(
                 flows,
@@ -563,7 +588,7 @@ impl Preflight<'_> {
             because: answer.because,
             leaves_out: self.leaves_out(&schedule),
         };
-        self.tell_volume(report, &measured, text_bytes, server);
+        self.tell_volume(report, volume, server);
         if !report.is_stopped() {
             leave_prediction(&self.options.runs_folder, &plan.run_key, &prediction)?;
         }
@@ -730,14 +755,20 @@ impl Preflight<'_> {
         }
     }
 
-    /// What the volume means for the server's log and disk.
-    fn tell_volume(
-        &self,
-        report: &mut PreflightReport,
-        measured: &[&FlowFound],
-        text_bytes: f64,
-        server: &ServerFound,
-    ) {
+    /// Bytes of text for each byte of the tables that were tried.
+    fn text_of_table(&self, flows: &[FlowFound]) -> Option<f64> {
+        let tried = flows.iter().filter_map(|flow| flow.together_all.as_ref());
+        let (text, table) = tried.fold((0, 0), |(text, table), tried| {
+            (
+                text + tried.walked.meter.text_bytes,
+                table + tried.table_bytes,
+            )
+        });
+        (table > 0).then(|| text as f64 / table as f64)
+    }
+
+    /// Bytes of the tables and of the server's log, for so much text.
+    fn volume(&self, measured: &[&FlowFound], text_bytes: f64) -> (f64, f64) {
         let (mut tables, mut wal, mut text) = (0.0, 0.0, 0.0);
         for flow in measured {
             if let Some(tried) = &flow.together_all {
@@ -748,11 +779,24 @@ impl Preflight<'_> {
         }
         let times = text_bytes / f64::max(text, 1.0);
         let units = self.plan.flows.iter().flat_map(|flow| &flow.units);
-        if self.plan.server.wal_level == "minimal" && units.clone().all(|unit| unit.shared) {
-            // They are committed before their rows, which the trial's tables were not.
-            wal = wal.max(tables);
+        let bytes = |wanted: bool| -> f64 {
+            let own = units.clone().filter(|unit| unit.shared || !wanted);
+            own.map(|unit| unit.bytes_count as f64).sum()
+        };
+        if self.plan.server.wal_level == "minimal" {
+            // Tables that several streams fill are committed before their rows, which the trial's were not.
+            wal = wal.max(tables * bytes(true) / bytes(false).max(1.0));
         }
-        let (tables, wal) = (tables * times, wal * times);
+        (tables * times, wal * times)
+    }
+
+    /// What the volume means for the server's log and disk.
+    fn tell_volume(
+        &self,
+        report: &mut PreflightReport,
+        (tables, wal): (f64, f64),
+        server: &ServerFound,
+    ) {
         let kept_wal = wal.min(server.settings.max_wal_bytes);
         report
             .findings
@@ -762,17 +806,13 @@ impl Preflight<'_> {
                 .findings
                 .extend(findings::of_disk(self.plan, tables, kept_wal));
         }
-        let idle = self.plan.streams < super::cores() && units.count() > 0;
-        if idle && report.prediction.is_none() {
-            report.findings.push(Finding {
-                weight: Weight::Tells,
-                what: format!(
-                    "{} streams, and this machine has {} cores",
-                    self.plan.streams,
-                    super::cores()
-                ),
-                hint: None,
-            });
+        let streams = self.plan.streams;
+        if streams < super::cores() {
+            report.findings.push(findings::tells(format!(
+                "the run has {streams} of {} possible streams: as many as the package or --streams says, or as there \
+                 are pieces of work",
+                super::cores()
+            )));
         }
     }
 

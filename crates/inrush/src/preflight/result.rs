@@ -97,6 +97,8 @@ pub enum Step {
     Network,
     /// The destination alone: rows that were converted before, into tables that are rolled back.
     Destination,
+    /// The server's log and its disk: what is written and flushed, in bytes of the text whose rows take as much.
+    Log,
     /// All of it together, as the run does it.
     Together,
 }
