@@ -20,6 +20,14 @@ class TlsServer(Server):
         """Make a certificate, and let clients in over TLS only."""
         if shutil.which("openssl") is None:
             raise SystemExit("openssl is needed for a server over TLS")
+        built = subprocess.run(
+            [self.programs / "pg_config", "--configure"], capture_output=True, text=True, check=True
+        )
+        if "openssl" not in built.stdout:
+            # The wheel's; Debian's is built with it.
+            raise SystemExit(
+                f"this PostgreSQL {self.version} is built without TLS; try --version 15"
+            )
         key, certificate = self.data / "server.key", self.data / "server.crt"
         command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
         command += ["-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate)]

@@ -72,13 +72,16 @@ def name_of(facts: Facts) -> str:
     return name
 
 
-def write(folder: Path, facts: Facts, file: Path | None) -> Path:
-    """Write a result, and its page beside it; return the JSON file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = file or folder / f"{ground.results_name(name_of(facts), facts['machine'])}.json"
+def place(folder: Path, facts: Facts) -> Path:
+    """Return the JSON file that a result of today has in a folder."""
+    return folder / f"{ground.results_name(name_of(facts), facts['machine'])}.json"
+
+
+def write(path: Path, facts: Facts) -> None:
+    """Write a result, and its page beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(facts, indent=1) + "\n")
     write_page(path)
-    return path
 
 
 def write_page(path: Path) -> None:

@@ -36,6 +36,8 @@ from servers import Server
 from workload import Job, Workload
 
 BENCH_PYTHON = ground.ROOT / ".venv-bench" / "bin" / "python"
+# Instead of a file: the result that a run of today would write.
+TODAY = Path("today")
 PLOTS = Path(__file__).resolve().parent / "plots.py"
 
 
@@ -64,7 +66,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--data", type=ground.whole_path, help="made files stay there; by default below --folder"
     )
-    parser.add_argument("--join", type=Path, help="add to this result")
+    parser.add_argument(
+        "--join", nargs="?", const=TODAY, type=Path, help="add to this result, or to today's"
+    )
     parser.add_argument("--limit-s", type=float, help="no further round of a peer that took longer")
     options = parser.parse_args()
     options.parts = options.parts or max(4, *options.streams)
@@ -87,7 +91,7 @@ class Suite:
         self.not_run: list[dict[str, str]] = []
         self.runs: list[findings.Run] = []
         self.workloads: dict[str, dict[str, Any]] = {}
-        surroundings = Surroundings(options.peers_python, folder)
+        surroundings = Surroundings(options.peers_python, server.programs, folder)
         known = [kind(surroundings) for kind in peers.ALL]
         if options.more_peers is not None:
             known += configured.read(options.more_peers, surroundings)
@@ -219,20 +223,26 @@ class Suite:
 def main() -> None:
     """Run it."""
     options = arguments()
-    path = None
     with ground.ground(options) as (server, folder):
         machine = ground.machine(server)
-        before = None
-        if options.join is not None and options.join.exists():
-            before = json.loads(options.join.read_text())
         suite = Suite(options, server, folder)
+        path = results.place(options.results, suite.facts(machine))
+        if options.join not in (None, TODAY):
+            path = options.join
+        before = None
+        if options.join is not None and path.exists():
+            before = json.loads(path.read_text())
+            # Known before an hour is spent.
+            results.join(before, suite.facts(machine))
         for name in options.workloads:
-            suite.run(workloads.ALL[name])
-            # What was measured is kept, whatever becomes of the next workload.
-            facts = suite.facts(machine)
-            facts = results.join(before, facts) if before is not None else facts
-            path = results.write(options.results, facts, path or options.join)
-    assert path is not None
+            try:
+                suite.run(workloads.ALL[name])
+            finally:
+                # What was measured is kept, whatever ends the rest.
+                facts = suite.facts(machine)
+                facts = results.join(before, facts) if before is not None else facts
+                if facts["runs"]:
+                    results.write(path, facts)
     draw(options.peers_python, path)
     print(path.with_suffix(".md").read_text())
     print(f"written: {path} and .md")

@@ -81,7 +81,9 @@ def test_every_side_ends_with_what_copy_makes(
         rows = round(rejects.ROWS * SCALE)
         assert must_be["payments"].count == rows - job.bad_rows
         assert job.bad_rows == rows // rejects.EVERY
-    surroundings = Surroundings(Path("no-python"), prepared_folder(newest_server, name))
+    surroundings = Surroundings(
+        Path("no-python"), newest_server.programs, prepared_folder(newest_server, name)
+    )
     for kind in (Inrush, Psql, ServerAlone):
         side: Peer = kind(surroundings)
         if side.cannot(job, newest_server.version) is None:
@@ -157,7 +159,8 @@ def test_another_tool_by_configuration(data: Path, newest_server: Server, tmp_pa
     }  # fmt: skip
     path = tmp_path / "others.json"
     path.write_text(json.dumps(told))
-    (other,) = configured.read(path, Surroundings(Path("no-python"), tmp_path))
+    surroundings = Surroundings(Path("no-python"), newest_server.programs, tmp_path)
+    (other,) = configured.read(path, surroundings)
     assert "PostgreSQL" in str(other.version())
     job = workloads.ALL["narrow"].make(SCALE, PARTS, data)
     must_be = same_rows.expected(newest_server, job, SCALE, PARTS, data)
@@ -221,7 +224,8 @@ def facts(**changes: Any) -> findings.Facts:
 
 
 def test_the_page_is_made_of_the_results(tmp_path: Path) -> None:
-    path = results.write(tmp_path, facts(), None)
+    path = results.place(tmp_path, facts())
+    results.write(path, facts())
     assert path.name.endswith("-suite-some-processor-2-cores.json")
     page = path.with_suffix(".md").read_text()
     table = readme.between(page, results.TABLE_BEGINS, results.TABLE_ENDS)

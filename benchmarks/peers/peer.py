@@ -21,6 +21,8 @@ class Surroundings:
 
     # The Python that has what benchmarks/requirements.txt lists.
     python: Path
+    # Where psql is, of the server's own version.
+    programs: Path
     # A folder of this run for packages, control files and files that the server can read and write.
     folder: Path
 

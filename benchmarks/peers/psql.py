@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import servers
 from peers.peer import Command, Peer, target_of
 from servers import Database
 from workload import Form, Job
@@ -37,18 +36,13 @@ class Psql(Peer):
         "must be seen at once. Bad rows by ON_ERROR ignore, which says neither which nor why."
     )
 
-    def program(self) -> Path | None:
-        """Return the program of the servers' version."""
-        programs = servers.programs(servers.VERSIONS[0])
-        return programs / "psql" if programs else None
-
     def version(self) -> str | None:
         """Return its version."""
-        program = self.program()
-        if program is None:
+        program = self.surroundings.programs / "psql"
+        if not program.exists():
             return None
         done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-        return done.stdout.split()[-1]
+        return done.stdout.split()[2]
 
     def cannot(self, job: Job, database_version: int) -> str | None:
         """Return why it cannot do a job."""
