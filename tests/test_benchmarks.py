@@ -126,9 +126,11 @@ def test_a_measured_command_ends_as_the_command_does(
     status: int, ended: int, tmp_path: Path
 ) -> None:
     program = f"import os; os.kill(os.getpid(), {-status}) if {status} < 0 else os._exit({status})"
-    command = [sys.executable, ground.MEASURED, tmp_path / "took", sys.executable, "-c", program]
+    took = tmp_path / "took"
+    command: list[str | Path] = [sys.executable, ground.MEASURED, took]
+    command += [sys.executable, "-c", program]
     assert subprocess.run(command, check=False).returncode == ended
-    cpu_s, resident_kib = (tmp_path / "took").read_text().split()
+    cpu_s, resident_kib = took.read_text().split()
     assert float(cpu_s) >= 0
     assert int(resident_kib) > 0
 
