@@ -45,7 +45,7 @@ def write_package(folder: Path, files: Sequence[Path]) -> Path:
 
 def inrush(folder: Path, *words: str | Path) -> str:
     """Run the command in a folder and return what it printed."""
-    command = [ground.INRUSH, *words]
+    command: list[str | Path] = [*ground.INRUSH, *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
