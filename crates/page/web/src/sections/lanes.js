@@ -8,12 +8,30 @@ import { brief, counted, largest, percent, seconds, sum } from "../format.js";
 import { FEED_PHASES, IDLE, PHASES } from "../palette.js";
 import { added, edges, factorFor, together } from "../series.js";
 
-/** What is left of each step after its phases, until the stream ended: the time between phases. */
+/**
+ * What is left of each step after its phases, until the stream ended: the time between phases. Whoever looks may come
+ * late, and then a step holds some of what belongs to those before it: what it holds too much is taken from what is left of
+ * them, and else of those after it.
+ */
 function between(measurements, stream) {
   const step_us = measurements.step_ms * 1000;
   const ended_us = stream.ended_s * 1e6;
   const known = added(Object.values(stream.phases_us), measurements.steps);
-  return known.map((us, index) => Math.max(0, Math.min(ended_us - index * step_us, step_us) - us));
+  const left = known.map((us, index) => Math.max(0, Math.min(ended_us - index * step_us, step_us)) - us);
+  const settle = (order) => {
+    let owed = 0;
+    for (const index of order) {
+      left[index] -= owed;
+      owed = Math.max(0, -left[index]);
+      left[index] = Math.max(0, left[index]);
+    }
+    return owed;
+  };
+  const forwards = left.map((_, index) => index);
+  const owed = settle([...forwards].reverse());
+  if (left.length > 0) left[0] -= owed;
+  settle(forwards);
+  return left;
 }
 
 /** A lane's shares of its steps. A step that ends within the lane is as long as it lasted. */
