@@ -14,9 +14,10 @@ use crate::plan::{Earlier, FlowPlan, Plan, Publish};
 use crate::plural::counted;
 use crate::reject::Reject;
 use crate::report::{
-    self, ColumnChangesReport, Outcome, PartitionReport, Phases, REPORT_VERSION, RejectReport,
-    RunReport, ServerReport, StreamReport, TableReport, UnitReport,
+    self, ColumnChangesReport, Outcome, PartitionReport, Phases, Prediction, REPORT_VERSION,
+    RejectReport, RunReport, ServerReport, StreamReport, TableReport, UnitReport,
 };
+use crate::source::Shard;
 use crate::switch::TargetTask;
 
 /// Rejects that stand in the report itself.
@@ -218,6 +219,7 @@ impl Summary {
             exit_status,
             error: error.map(ToString::to_string),
             resumed: run.resumed,
+            prediction: prediction(run, options),
             account,
             tables,
             units: unit_reports,
@@ -270,6 +272,7 @@ impl Summary {
             started_at: self.started_at.clone(),
             finished_at: now(),
             phases: self.phases,
+            prediction: None,
             account: Account::default(),
             tables: Vec::new(),
             units: Vec::new(),
@@ -388,6 +391,21 @@ fn table_report(
         partitions,
         rows_updated: None,
         changes: Vec::new(),
+    }
+}
+
+/// What a preflight has left for this run. One that goes on where another stopped has less to do.
+fn prediction(run: &PreparedRun, options: &RunOptions<'_>) -> Option<Prediction> {
+    let plan = &run.plan;
+    let units = plan.flows.iter().flat_map(|flow| &flow.units);
+    let stored_bytes = units
+        .flat_map(|unit| &unit.shards)
+        .map(Shard::size_bytes)
+        .sum();
+    let folder = &options.runs_folder;
+    match run.resumed {
+        true => None,
+        false => report::find_prediction(folder, &plan.run_key, plan.streams, stored_bytes),
     }
 }
 

@@ -17,8 +17,8 @@ use crate::plan::ContractPlan;
 use crate::plan::contract::{ContractFlow, Earlier, shard_of};
 use crate::reject::Reject;
 use crate::report::{
-    self, ColumnChangesReport, Outcome, PartitionReport, Phases, REPORT_VERSION, RejectReport,
-    RunReport, ServerReport, StreamReport, TableReport, UnitReport,
+    self, ColumnChangesReport, Outcome, PartitionReport, Phases, Prediction, REPORT_VERSION,
+    RejectReport, RunReport, ServerReport, StreamReport, TableReport, UnitReport,
 };
 
 /// What is gathered while a run goes on.
@@ -120,6 +120,7 @@ impl ContractSummary {
             },
             error: error.map(ToString::to_string),
             resumed: run.resumed,
+            prediction: prediction(run, options),
             account,
             tables,
             units,
@@ -179,6 +180,7 @@ impl ContractSummary {
             started_at: self.started_at.clone(),
             finished_at: now(),
             phases: self.phases,
+            prediction: None,
             account: Account::default(),
             tables: Vec::new(),
             units: Vec::new(),
@@ -299,5 +301,17 @@ fn table_report(flow: &ContractFlow, account: Account) -> TableReport {
         partitions: Vec::new(),
         rows_updated: None,
         changes: Vec::new(),
+    }
+}
+
+/// What a preflight has left for this run. One that goes on where another stopped has less to do.
+fn prediction(run: &PreparedRun, options: &RunOptions<'_>) -> Option<Prediction> {
+    let plan = &run.plan;
+    let shards = plan.flows.iter().flat_map(ContractFlow::shards);
+    let stored_bytes = shards.map(|shard| shard.size_bytes()).sum();
+    let folder = &options.runs_folder;
+    match run.resumed {
+        true => None,
+        false => report::find_prediction(folder, &plan.run_key, plan.streams, stored_bytes),
     }
 }
