@@ -81,7 +81,7 @@ class Network:
         run(*inside, "address", "add", f"{self._loader_address}/24", "dev", self._inner)
         run(*inside, "link", "set", self._inner, *mtu, "up")
         run(*inside, "link", "set", "lo", "up")
-        # Loss slows it down, as most machines' does, whatever this one is set to; a namespace may choose it.
+        # One that loss slows down, as most machines have, whatever this one is set to.
         self._set("tcp_congestion_control", "reno")
         if self.kind == "tun":
             self._set("tcp_wmem", f"4096 16384 {SEND_BUFFER_BYTES}")
