@@ -15,11 +15,14 @@ PYTHON_VERSION = $(shell $(BIN)/python -c 'import sys; print("%d.%d" % sys.versi
 AS_MATURIN = PYO3_BUILD_EXTENSION_MODULE=1 PYO3_ENVIRONMENT_SIGNATURE=cpython-$(PYTHON_VERSION)-64bit \
 	PYO3_CONFIG_FILE="$$(ls $${CARGO_TARGET_DIR:-$(CURDIR)/target}/maturin/pyo3-config-*-$(PYTHON_VERSION)-*.txt)"
 
-RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml' -o -name '*.sql' -o -name '*.json' -o -name '*.html') \
+RUST_SOURCES := $(shell find crates -name node_modules -prune -o -name '*.rs' -o -name '*.toml' -o -name '*.sql' -o -name '*.json' -o -name '*.html') \
 	Cargo.toml Cargo.lock rust-toolchain.toml
+# What looks at the report's page; without npm those tests say what to install, and are skipped.
+NPM_CI = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix
+BROWSER := $(if $(shell command -v npm),tests/browser/node_modules/.stamp crates/page/web/node_modules/.stamp)
 PYTHON_SOURCES := pyproject.toml $(shell find python -name '*.py' -o -name '*.pyi')
 
-.PHONY: help build demo test test-rust test-python torture check format bench lock clean
+.PHONY: help build demo test test-rust test-python torture check format bench lock page clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -36,7 +39,7 @@ test: test-rust test-python ## every test
 test-rust: ## Rust's own tests
 	$(CARGO) test $(WORKSPACE)
 
-test-python: build ## integration and faults, against real servers
+test-python: build $(BROWSER) ## integration and faults, against real servers
 	$(BIN)/python -m pytest $(PYTEST)
 
 torture: build ## breaks loads in 300 ways; SEED=123 COUNT=1 plays one of them again
@@ -65,8 +68,12 @@ lock: ## requirements-dev.txt anew, after a change of requirements-dev.in (needs
 	uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header \
 		requirements-dev.in --output-file requirements-dev.txt
 
+page: crates/page/web/node_modules/.stamp ## the report's page anew, after a change in crates/page/web (needs npm)
+	npm run --silent --prefix crates/page/web build
+
 clean: ## remove what was built
 	rm -rf $(VENV) target demo dist runs .pytest_cache .mypy_cache .ruff_cache
+	rm -rf tests/browser/node_modules crates/page/web/node_modules
 	rm -f python/inrush/*.so
 	find python tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -87,4 +94,8 @@ $(VENV)/.stamp-requirements: $(VENV)/.stamp-venv requirements-dev.txt
 
 $(VENV)/.stamp-inrush: $(VENV)/.stamp-requirements $(RUST_SOURCES) $(PYTHON_SOURCES)
 	PATH="$(CURDIR)/$(BIN):$$PATH" PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --quiet
+	@touch $@
+
+%/node_modules/.stamp: %/package-lock.json
+	$(NPM_CI) $*
 	@touch $@

@@ -206,6 +206,8 @@ PLACES = [
     "log.jsonl",
     "report.json",
     "report.json.draft",
+    "report.html",
+    "report.html.draft",
     "rejects",
     "rejects/loaded.1.rejects",
     "",

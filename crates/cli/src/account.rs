@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use inrush::column_policy::ColumnChanges;
-use inrush::report::{Outcome, RunReport};
+use inrush::report::{Outcome, PAGE_FILE, REPORT_FILE, RunReport};
 
 use crate::names::readable;
 use crate::numbers::{bytes, count, counted, seconds};
@@ -96,9 +96,18 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
                 folder.join("rejects").display()
             ));
         }
-        line(format!("report: {}", path.display()));
+        line(report_line(path));
     }
     text
+}
+
+/// Where the report is: its page first, which is for people, where there is one.
+pub fn report_line(report_path: &Path) -> String {
+    let page = report_path.with_file_name(PAGE_FILE);
+    match page.is_file() {
+        true => format!("report: {}, and {REPORT_FILE} beside it", page.display()),
+        false => format!("report: {}", report_path.display()),
+    }
 }
 
 /// A line for each table.
@@ -151,6 +160,19 @@ pub fn columns<const COUNT: usize>(head: &[&str; COUNT], rows: &[[String; COUNT]
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_page_is_named_where_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(REPORT_FILE);
+        assert_eq!(report_line(&path), format!("report: {}", path.display()));
+        let page = folder.path().join(PAGE_FILE);
+        std::fs::write(&page, "").expect("written");
+        assert_eq!(
+            report_line(&path),
+            format!("report: {}, and report.json beside it", page.display())
+        );
+    }
 
     #[test]
     fn columns_stand_below_each_other() {

@@ -13,6 +13,7 @@ use inrush::report::RunReport;
 use inrush::source::names_a_pipe;
 use inrush::{Failure, RunOptions, Success};
 
+use crate::account::report_line;
 use crate::arguments::RunArguments;
 use crate::credentials;
 use crate::embedded::{Reached, cores};
@@ -183,7 +184,7 @@ fn told(
         ));
     }
     if let Some(ended) = &ended {
-        notes.push(format!("report: {}", ended.report_path.display()));
+        notes.push(report_line(&ended.report_path));
     }
     let error = CommandError::Engine {
         error: failure.error,

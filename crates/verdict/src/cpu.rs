@@ -145,12 +145,14 @@ impl Cpu {
     /// Whoever takes CPUs from both. A thread that is not kept waiting has what it needs, whoever else computes.
     fn shared_holder(&self, waits: Option<f64>) -> Holder {
         let is_starved = waits.map_or(self.is_full(), |share| share >= STARVED);
-        if self.stolen_s >= NOTICED * self.all_s() {
-            Holder::Host
-        } else if is_starved && self.has_others() {
-            Holder::Others
-        } else {
-            Holder::Nobody
+        let is_stolen = self.stolen_s >= NOTICED * self.all_s();
+        let is_taken = is_starved && self.has_others();
+        match (is_stolen, is_taken) {
+            // The host takes time from a machine that is busy: where its own processes take more, they come first.
+            (true, true) if self.others_s > self.stolen_s => Holder::Others,
+            (true, _) => Holder::Host,
+            (false, true) => Holder::Others,
+            (false, false) => Holder::Nobody,
         }
     }
 

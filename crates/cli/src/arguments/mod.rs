@@ -8,6 +8,7 @@ mod format;
 mod init;
 mod load;
 mod rejects;
+mod report;
 mod run;
 mod status;
 mod undo;
@@ -23,6 +24,7 @@ pub use format::parse_format;
 pub use init::InitArguments;
 pub use load::{LoadArguments, LoadMode, VerifyLevel};
 pub use rejects::{RejectsArguments, RejectsCommand, ReplayArguments, ShowArguments};
+pub use report::ReportArguments;
 pub use run::RunCommandArguments;
 pub use status::StatusArguments;
 pub use undo::UndoArguments;
@@ -63,6 +65,7 @@ pub enum Command {
     Status(StatusArguments),
     Cleanup(CleanupArguments),
     Rejects(RejectsArguments),
+    Report(ReportArguments),
     Undo(UndoArguments),
     Demo(DemoArguments),
 }
@@ -82,6 +85,9 @@ Examples:
   Load a night's feed that a package describes:
       inrush check feed.toml --set day=2024-05-31
       inrush run feed.toml --set day=2024-05-31
+
+  Look at what a run did, and what held it back (writes report.html; a run does so too):
+      inrush report
 
   Take a load out again:
       inrush undo RUN --to postgresql://etl@dw/tpch

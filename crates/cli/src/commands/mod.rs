@@ -7,6 +7,7 @@ mod files;
 mod init;
 mod load;
 mod rejects;
+mod report;
 mod run;
 mod status;
 mod undo;
@@ -28,6 +29,7 @@ pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<u8, Comm
         Command::Status(arguments) => status::status(&arguments, surroundings),
         Command::Cleanup(arguments) => cleanup::cleanup(&arguments, surroundings),
         Command::Rejects(arguments) => rejects::rejects(&arguments, surroundings),
+        Command::Report(arguments) => report::report(&arguments),
         Command::Undo(arguments) => undo::undo(&arguments, surroundings),
         Command::Demo(arguments) => demo::demo(&arguments, surroundings),
     }

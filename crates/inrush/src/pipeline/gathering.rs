@@ -186,18 +186,21 @@ impl Gathering {
             Some(error) => error.exit_status(),
         };
         self.phases.total_s = self.started.elapsed().as_secs_f64();
+        let measurements = self.measurements.take();
         RunReport {
             run: done.run,
             outcome,
             exit_status,
             error: done.error.map(ToString::to_string),
+            hint: done.error.and_then(Error::hint),
             resumed: done.resumed,
             account,
             tables: done.tables,
             units: done.units,
             streams: self.streams.clone(),
             rejects: self.rejects_shown(),
-            measurements: self.measurements.take(),
+            verdict: measurements.as_ref().map(inrush_verdict::verdict),
+            measurements,
             ..self.frame(about, options)
         }
     }
@@ -231,6 +234,7 @@ impl Gathering {
             outcome: Outcome::Loaded,
             exit_status: 0,
             error: None,
+            hint: None,
             replays: options.replays.clone(),
             resumed: false,
             started_at: self.started_at.clone(),

@@ -211,9 +211,9 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
         error = concluded.err();
     }
     fault::reach(options.fault.as_ref(), FaultPoint::BeforeReport);
-    let report = runtime.block_on(summary.report(&prepared, options, error.as_ref()));
+    let mut report = runtime.block_on(summary.report(&prepared, options, error.as_ref()));
     let report_path = prepared.folder.report_path();
-    let written = prepared.folder.write_report(&report);
+    let written = prepared.folder.write_report(&mut report);
     let finished = gathering::finished(&report, Some(report_path.display().to_string()));
     prepared.folder.notice(&finished);
     options.observer.notice(&finished);

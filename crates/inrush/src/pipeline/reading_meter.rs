@@ -5,18 +5,35 @@ use inrush_verdict::Phase;
 
 use crate::chunk::Chunk;
 use crate::gauge::Gauge;
-use crate::source::{Chunks, SourceError};
+use crate::source::{Chunks, SourceError, SourceMeter};
 
-/// The next chunk of a source, whose cost goes to a stream's gauge.
-pub fn read_chunk(
-    gauge: &Gauge,
-    source: &mut impl Chunks,
-    records: &mut Records,
-) -> Result<Option<Chunk>, SourceError> {
-    let before = source.meter();
-    let reading = gauge.enter(Phase::Read);
-    let chunk = source.next_chunk(records)?;
-    drop(reading);
-    gauge.add_reading(&before, &source.meter());
-    Ok(chunk)
+/// Tells a stream's gauge what a source costs, from its opening on.
+pub struct ReadingMeter<'a> {
+    gauge: &'a Gauge,
+    told: SourceMeter,
+}
+
+impl<'a> ReadingMeter<'a> {
+    /// Of a source that was just opened, in a span of [`Phase::Read`]: that may have read a good part of it.
+    pub fn new(gauge: &'a Gauge) -> ReadingMeter<'a> {
+        ReadingMeter {
+            gauge,
+            told: SourceMeter::default(),
+        }
+    }
+
+    /// The next chunk.
+    pub fn next_chunk(
+        &mut self,
+        source: &mut impl Chunks,
+        records: &mut Records,
+    ) -> Result<Option<Chunk>, SourceError> {
+        let reading = self.gauge.enter(Phase::Read);
+        let chunk = source.next_chunk(records)?;
+        drop(reading);
+        let now = source.meter();
+        self.gauge.add_reading(&self.told, &now);
+        self.told = now;
+        Ok(chunk)
+    }
 }

@@ -11,7 +11,7 @@ use super::careful::{CarefulCopy, Origin};
 use super::copying::Copying;
 use super::damage;
 use super::piece::{Piece, Way};
-use super::reading_meter::read_chunk;
+use super::reading_meter::ReadingMeter;
 use crate::convert::{Converter, RunStamp};
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
@@ -88,7 +88,8 @@ impl<'a> Piece<'a> {
         let mut stored_before = 0;
         let mut trailers = 0;
         let gauge = &self.session.gauge;
-        while let Some(mut chunk) = read_chunk(gauge, source, &mut records)? {
+        let mut reading = ReadingMeter::new(gauge);
+        while let Some(mut chunk) = reading.next_chunk(source, &mut records)? {
             trailers += self.proof.see(&mut chunk, &mut records)?;
             let mut at = 0;
             while at < records.len() {

@@ -1,6 +1,8 @@
 //! Units that several streams fill: their table is committed first, and made ready by whoever
 //! loads the last shard.
 
+use inrush_verdict::Phase;
+
 use super::context::{Context, PreparedRun};
 use super::coverage;
 use super::ready::{Standing, make_ready, record};
@@ -48,6 +50,7 @@ pub async fn finish(
     let run = context.run;
     let (flow, unit) = run.unit(flow_index, unit_index);
     let doing = format!("finishing the shared unit of {}", flow.target());
+    let _waiting = session.gauge.enter(Phase::ServerWait);
     session.execute("BEGIN", &doing).await?;
     run.ledger.hold_fence(session, &run.fence).await?;
     let shards = run.ledger.shards(session, run.fence.run_id).await?;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use inrush_verdict::Phase;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
@@ -139,7 +140,9 @@ async fn work_off(
         return Ok(());
     };
     let name = format!("inrush {} stream {number}", context.run.record.name);
+    let opening = gauge.enter(Phase::ServerWait);
     let mut session = Session::open(context.address, &name).await?;
+    drop(opening);
     session.pace = Arc::clone(&context.run.pace);
     session.gauge = Arc::clone(gauge);
     gauge.served_by(session.backend_process_id, session.watch.tcp());

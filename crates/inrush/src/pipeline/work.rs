@@ -153,12 +153,14 @@ impl Piece<'_> {
     ) -> Result<(Account, BufferPool), Error> {
         let settings = &self.context.run.plan.settings;
         let flow = self.flow;
+        let opening = self.session.gauge.enter(Phase::Read);
         let mut reader = RowReader::open(
             shard.clone(),
             &flow.dialect,
             settings.chunk_bytes as usize,
             buffers,
         )?;
+        drop(opening);
         check_header(flow, shard, reader.header())?;
         let file = shard.file.path.display().to_string();
         let mut converter = self.converter()?;

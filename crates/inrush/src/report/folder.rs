@@ -16,6 +16,12 @@ use crate::free_space::free_bytes;
 /// The package that was run, in a run's folder.
 pub const PACKAGE_FILE: &str = "package.toml";
 
+/// The report, in a run's folder.
+pub const REPORT_FILE: &str = "report.json";
+
+/// The report's page, beside it.
+pub const PAGE_FILE: &str = "report.html";
+
 /// `runs/<run>/`.
 pub struct RunFolder {
     path: PathBuf,
@@ -61,45 +67,65 @@ impl RunFolder {
 
     /// Where the report will be.
     pub fn report_path(&self) -> PathBuf {
-        self.path.join("report.json")
+        self.path.join(REPORT_FILE)
     }
 
-    /// Writes the report: whole, or not at all.
-    pub fn write_report(&self, report: &RunReport) -> Result<(), Error> {
+    /// Writes the report and its page, each whole or not at all. A page that cannot be written is a note of the report:
+    /// whatever was loaded is loaded, and the page can be made of the report at any time.
+    pub fn write_report(&self, report: &mut RunReport) -> Result<(), Error> {
+        if let Err(source) = self.write_page(report) {
+            // One of an earlier attempt would tell of that.
+            let _ = fs::remove_file(self.page_path());
+            let text = format!(
+                "the report's page could not be written: {source}; `inrush report {}` makes it of the report",
+                report.run
+            );
+            self.notice(&Event::Note { text: text.clone() });
+            report.notes.push(text);
+        }
         let path = self.report_path();
-        let text = serde_json::to_vec_pretty(report).map_err(|source| Error::Folder {
+        let failed = |source| Error::Folder {
             path: path.display().to_string(),
-            source: source.into(),
-        })?;
-        self.write_whole(&path, &[&text, b"\n"])
+            source,
+        };
+        let text = serde_json::to_vec_pretty(report).map_err(|source| failed(source.into()))?;
+        write_whole(&path, &[&text, b"\n"]).map_err(failed)
+    }
+
+    fn page_path(&self) -> PathBuf {
+        self.path.join(PAGE_FILE)
+    }
+
+    fn write_page(&self, report: &RunReport) -> io::Result<()> {
+        let page = inrush_page::page(&serde_json::to_value(report)?);
+        write_whole(&self.page_path(), &[page.as_bytes()])
     }
 
     /// Writes the package that is run, without secrets: what loading its rejects once more needs.
     pub fn write_package(&self, text: &str) -> Result<(), Error> {
-        self.write_whole(&self.path.join(PACKAGE_FILE), &[text.as_bytes()])
-    }
-
-    fn write_whole(&self, target: &Path, parts: &[&[u8]]) -> Result<(), Error> {
-        let mut draft = target.as_os_str().to_owned();
-        draft.push(".draft");
-        let draft = PathBuf::from(draft);
-        let write = || -> io::Result<()> {
-            let mut file = private_file(&draft, false)?;
-            for part in parts {
-                file.write_all(part)?;
-            }
-            file.sync_all()?;
-            fs::rename(&draft, target)
-        };
-        write().map_err(|source| {
-            // A draft that a full disk cut off is of no use to anybody.
-            let _ = fs::remove_file(&draft);
-            Error::Folder {
-                path: target.display().to_string(),
-                source,
-            }
+        let path = self.path.join(PACKAGE_FILE);
+        write_whole(&path, &[text.as_bytes()]).map_err(|source| Error::Folder {
+            path: path.display().to_string(),
+            source,
         })
     }
+}
+
+/// Writes a file that only its owner reads: whole, or not at all.
+pub fn write_whole(target: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    let mut draft = target.as_os_str().to_owned();
+    draft.push(".draft");
+    let draft = PathBuf::from(draft);
+    let write = || -> io::Result<()> {
+        let mut file = private_file(&draft, false)?;
+        for part in parts {
+            file.write_all(part)?;
+        }
+        file.sync_all()?;
+        fs::rename(&draft, target)
+    };
+    // A draft that a full disk cut off is of no use to anybody.
+    write().inspect_err(|_| drop(fs::remove_file(&draft)))
 }
 
 impl Observer for RunFolder {

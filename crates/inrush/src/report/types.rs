@@ -47,6 +47,9 @@ pub struct RunReport {
     pub exit_status: u8,
     /// What went wrong.
     pub error: Option<String>,
+    /// How to mend that, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// The run whose rejects, mended, it loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replays: Option<String>,

@@ -17,7 +17,7 @@ use crate::ledger::{Account, ShardRecord};
 use crate::pipeline::damage;
 use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::proof::Proof;
-use crate::pipeline::reading_meter::read_chunk;
+use crate::pipeline::reading_meter::ReadingMeter;
 use crate::pipeline::reject_files;
 use crate::pipeline::results::{Loaded, StreamResult};
 use crate::pipeline::work::check_header;
@@ -123,12 +123,14 @@ impl Work<'_> {
         let shard = &self.unit.shard;
         let settings = &self.context.run.plan.settings;
         let chunk_bytes = settings.chunk_bytes as usize;
+        let opening = self.gauge.enter(Phase::Read);
         let mut reader = RowReader::open(
             shard.clone(),
             &reading.dialect,
             chunk_bytes,
             BufferPool::default(),
         )?;
+        drop(opening);
         check_header(reading, shard, reader.header())?;
         let mut converter = self.converter(reading)?;
         let mut proof = Proof::new(reading);
@@ -136,7 +138,8 @@ impl Work<'_> {
         let mut rejects = Vec::new();
         let mut account = Account::default();
         let mut stored_before = 0;
-        while let Some(mut chunk) = read_chunk(self.gauge, &mut reader, &mut records)? {
+        let mut read = ReadingMeter::new(self.gauge);
+        while let Some(mut chunk) = read.next_chunk(&mut reader, &mut records)? {
             if self.context.stop.asked().is_some() {
                 return Err(Error::Interrupted);
             }

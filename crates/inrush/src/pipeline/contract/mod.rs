@@ -113,9 +113,9 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
         summary.gathering.phases.switch_s = publishing.elapsed().as_secs_f64();
     }
     fault::reach(context.fault, FaultPoint::BeforeReport);
-    let report = summary.report(&run, options, error.as_ref());
+    let mut report = summary.report(&run, options, error.as_ref());
     let report_path = run.folder.report_path();
-    let written = run.folder.write_report(&report);
+    let written = run.folder.write_report(&mut report);
     let told = finished(&report, Some(report_path.display().to_string()));
     context.notice(&told);
     // Lets go of the run's lock, and of the destination's files, before the caller is told.

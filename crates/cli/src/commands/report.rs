@@ -1,0 +1,40 @@
+//! `inrush report`.
+
+use std::path::Path;
+
+use inrush::report::{KeptReport, KeptReportError, write_whole};
+
+use crate::arguments::ReportArguments;
+use crate::errors::CommandError;
+use crate::output;
+
+/// Makes the page of a run's report.
+pub fn report(arguments: &ReportArguments) -> Result<u8, CommandError> {
+    let path = KeptReport::find(&arguments.runs_folder, arguments.run.as_deref())?;
+    let kept = KeptReport::read(&path)?;
+    let page = kept.page();
+    let target = match &arguments.output {
+        Some(file) if file == Path::new("-") => {
+            output::say(&page);
+            return Ok(0);
+        }
+        Some(file) => file.clone(),
+        None => kept.page_path(),
+    };
+    write_whole(&target, &[page.as_bytes()]).map_err(|source| CommandError::File {
+        doing: "cannot write",
+        path: target.clone(),
+        source,
+    })?;
+    output::say(&format!("{}\n", target.display()));
+    Ok(0)
+}
+
+impl From<KeptReportError> for CommandError {
+    fn from(error: KeptReportError) -> CommandError {
+        CommandError::Usage {
+            what: error.to_string(),
+            hint: error.hint().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Reports of runs that are over, found in their folders.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::folder::{PAGE_FILE, REPORT_FILE};
+use super::types::{REPORT_VERSION, RunReport};
+
+/// A report that was written by a run.
+#[derive(Clone, Debug)]
+pub struct KeptReport {
+    /// The file.
+    pub path: PathBuf,
+    /// What it says, fields that this version does not know included.
+    value: Value,
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum KeptReportError {
+    /// There is no run of this name.
+    #[error("{} is neither a run's folder with a {REPORT_FILE} nor such a file", path.display())]
+    NoRun {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// No run has left a report here.
+    #[error("no folder in {} has a {REPORT_FILE}", path.display())]
+    NoRuns {
+        /// The folder of runs.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It is not JSON.
+    #[error("{}: it is not JSON: {source}", path.display())]
+    NotJson {
+        /// The file.
+        path: PathBuf,
+        /// Where it is wrong.
+        source: serde_json::Error,
+    },
+    /// It is no report.
+    #[error("{}: it is JSON, but no report of a run: {reason}", path.display())]
+    NotReport {
+        /// The file.
+        path: PathBuf,
+        /// What is missing or wrong.
+        reason: String,
+    },
+    /// A later version of Inrush wrote it.
+    #[error(
+        "{}: it has version {version} of the report's form, and this Inrush knows them to {REPORT_VERSION}",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version of its form.
+        version: u64,
+    },
+}
+
+impl KeptReportError {
+    /// How to mend it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            KeptReportError::NoRun { .. } => {
+                "name the run as its report does, its folder, or its report.json; --runs-folder says where the folders of \
+                 runs are"
+            }
+            KeptReportError::NoRuns { .. } => {
+                "--runs-folder says where the folders of runs are; a run that found all loaded already leaves none"
+            }
+            KeptReportError::Unreadable { .. } => "the run's user can read it",
+            KeptReportError::NotJson { .. } => {
+                "a run writes it whole: it was changed or cut off since, likely by a copy"
+            }
+            KeptReportError::NotReport { .. } => "name the report.json of a run",
+            KeptReportError::Newer { .. } => {
+                "take the Inrush that wrote it, or a later one: inrush_version in it says which"
+            }
+        }
+    }
+}
+
+impl KeptReport {
+    /// Finds a run's report by its name below a folder of runs, by its own folder, or by the file; without any of them
+    /// the newest.
+    pub fn find(runs_folder: &Path, run: Option<&str>) -> Result<PathBuf, KeptReportError> {
+        let Some(run) = run else {
+            return newest(runs_folder).ok_or_else(|| KeptReportError::NoRuns {
+                path: runs_folder.to_owned(),
+            });
+        };
+        let named = Path::new(run);
+        [
+            runs_folder.join(run).join(REPORT_FILE),
+            named.join(REPORT_FILE),
+            named.to_owned(),
+        ]
+        .into_iter()
+        .find(|path| path.is_file())
+        .ok_or_else(|| KeptReportError::NoRun {
+            path: match named.exists() {
+                true => named.to_owned(),
+                false => runs_folder.join(run),
+            },
+        })
+    }
+
+    /// Reads a report.
+    pub fn read(path: &Path) -> Result<KeptReport, KeptReportError> {
+        let path = path.to_owned();
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(source) => return Err(KeptReportError::Unreadable { path, source }),
+        };
+        let value: Value = match serde_json::from_slice(&text) {
+            Ok(value) => value,
+            Err(source) => return Err(KeptReportError::NotJson { path, source }),
+        };
+        let no_report = |reason: String| KeptReportError::NotReport {
+            path: path.clone(),
+            reason,
+        };
+        let version = value
+            .get("report_version")
+            .and_then(Value::as_u64)
+            .ok_or_else(|| no_report("it has no `report_version`".to_owned()))?;
+        if version > u64::from(REPORT_VERSION) {
+            return Err(KeptReportError::Newer { path, version });
+        }
+        if let Err(error) = serde_json::from_value::<RunReport>(value.clone()) {
+            return Err(no_report(error.to_string()));
+        }
+        Ok(KeptReport { path, value })
+    }
+
+    /// Its page.
+    pub fn page(&self) -> String {
+        inrush_page::page(&self.value)
+    }
+
+    /// Where its page belongs: beside it.
+    pub fn page_path(&self) -> PathBuf {
+        match self.path.file_name() {
+            Some(name) if name == REPORT_FILE => self.path.with_file_name(PAGE_FILE),
+            _ => self.path.with_extension("html"),
+        }
+    }
+}
+
+/// The newest run's report; names of runs begin with the time.
+fn newest(runs_folder: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(runs_folder).ok()?;
+    let reports = entries.filter_map(|entry| Some(entry.ok()?.path().join(REPORT_FILE)));
+    reports.filter(|path| path.is_file()).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(folder: &Path, name: &str, text: &str) -> PathBuf {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().expect("it has a folder")).expect("made");
+        fs::write(&path, text).expect("written");
+        path
+    }
+
+    #[test]
+    fn a_run_is_found_by_its_name_its_folder_and_its_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let runs = folder.path().join("runs");
+        let old = written(&runs, "20260101T000000Z-a-1/report.json", "{}");
+        let new = written(&runs, "20260102T000000Z-a-2/report.json", "{}");
+        written(&runs, "20260103T000000Z-a-3/log.jsonl", "");
+        let find = |run: Option<&str>| KeptReport::find(&runs, run).ok();
+        assert_eq!(find(None), Some(new));
+        assert_eq!(find(Some("20260101T000000Z-a-1")), Some(old.clone()));
+        for path in [old.parent().expect("its folder"), &old] {
+            assert_eq!(find(path.to_str()), Some(old.clone()));
+        }
+        for (run, part) in [
+            (
+                Some("20260103T000000Z-a-3"),
+                "a-3 is neither a run's folder",
+            ),
+            (runs.to_str(), "runs is neither a run's folder"),
+        ] {
+            let error = KeptReport::find(&runs, run).expect_err("it is none");
+            assert!(error.to_string().contains(part), "{error}");
+        }
+        let none = KeptReport::find(&folder.path().join("none"), None).expect_err("no folder");
+        assert!(none.to_string().contains("no folder in"), "{none}");
+    }
+
+    #[test]
+    fn what_is_no_report_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (text, part) in [
+            ("", "it is not JSON: EOF"),
+            ("{\"report_version\": 1,", "it is not JSON: EOF"),
+            ("[]", "it has no `report_version`"),
+            ("{\"run\": \"x\"}", "it has no `report_version`"),
+            ("{\"report_version\": 1}", "missing field"),
+            (
+                "{\"report_version\": 99}",
+                "version 99 of the report's form",
+            ),
+        ] {
+            let path = written(folder.path(), "report.json", text);
+            let error = KeptReport::read(&path).expect_err(text);
+            assert!(error.to_string().contains(part), "{error}");
+        }
+    }
+}

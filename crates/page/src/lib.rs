@@ -1,0 +1,125 @@
+//! A run's report as one HTML page that needs nothing else: `report.html`, made of `report.json` alone.
+//!
+//! The page is made once, by `web/`, and stands in `page.html` with its script and style within. Here a report is put into
+//! it. No I/O, and nothing of the engine: whatever is a report makes a page, also one of an earlier version that lacks
+//! parts.
+
+mod embed;
+mod fewer_steps;
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// The page without a report.
+const PAGE: &str = include_str!("../page.html");
+
+/// Where the report belongs in it.
+const PLACE: &str = "{{report}}";
+
+/// Makes the page of a report.
+pub fn page(report: &Value) -> String {
+    let (before, after) = PAGE
+        .split_once(PLACE)
+        .expect("page.html has a place for the report");
+    let shown = match fewer_steps::fewer_steps(report) {
+        Some(shown) => Cow::Owned(shown),
+        None => Cow::Borrowed(report),
+    };
+    let data = embed::embed(&shown);
+    [before, &data, after].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const BEGIN: &str = r#"<script type="application/json" id="data">"#;
+
+    /// The report that stands in a page.
+    fn data(page: &str) -> &str {
+        let (_, rest) = page.split_once(BEGIN).expect("it has data");
+        rest.split_once("</script>").expect("the data ends").0
+    }
+
+    #[test]
+    fn a_report_comes_out_as_it_went_in() {
+        for text in [
+            "plain",
+            "</script><script>alert(1)</script>",
+            "</SCRIPT ><img src=x onerror=alert(1)>",
+            "<!--<script>",
+            "-->",
+            "]]>",
+            "&lt;/script&gt;",
+            "'\"\\",
+            "\u{2028}\u{2029}\u{0}\u{1b}\u{7f}\u{feff}",
+            "{{report}} {{script}}",
+            "\u{1f600} ä",
+        ] {
+            let report = json!({ "run": text, text: [text, { "value": text }] });
+            let page = page(&report);
+            let read: Value = serde_json::from_str(data(&page)).expect("the data is JSON");
+            assert_eq!(read, report, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_in_a_report_breaks_out_of_its_place() {
+        let calm = page(&json!({ "run": "x" }));
+        for text in [
+            "</script>",
+            "<script>",
+            "<!--",
+            "-->",
+            "\u{2028}",
+            "<style>",
+        ] {
+            let wild = page(&json!({ "run": text, text: text }));
+            let data = data(&wild);
+            for forbidden in ['<', '>', '&', '\u{2028}', '\u{2029}'] {
+                assert!(!data.contains(forbidden), "{forbidden:?} of {text:?}");
+            }
+            for tag in ["<script", "</script", "<style", "<!--", "-->"] {
+                assert_eq!(
+                    wild.matches(tag).count(),
+                    calm.matches(tag).count(),
+                    "{tag} with {text:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_asks_nothing_of_anybody() {
+        let (head, _) = PAGE.split_once(BEGIN).expect("it has data");
+        assert!(head.contains("default-src 'none'; script-src 'sha256-"));
+        assert!(!head.contains("script-src 'unsafe"));
+        for part in [
+            "connect-src",
+            "<link rel=\"stylesheet",
+            "<script src",
+            "@import",
+            "url(http",
+        ] {
+            assert!(!PAGE.contains(part), "{part}");
+        }
+        assert_eq!(PAGE.matches(PLACE).count(), 1);
+    }
+
+    #[test]
+    fn what_is_no_report_still_makes_a_page() {
+        for report in [
+            json!(null),
+            json!({}),
+            json!([1, 2]),
+            json!({ "measurements": 7 }),
+        ] {
+            let page = page(&report);
+            let read: Value = serde_json::from_str(data(&page)).expect("the data is JSON");
+            assert_eq!(read, report);
+        }
+    }
+}
