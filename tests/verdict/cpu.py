@@ -56,6 +56,19 @@ def pinned(core: int) -> list[str]:
 
 
 @contextmanager
+def kept_off(core: int, process: int) -> Iterator[None]:
+    """Keep a process, and those that it starts from now on, off a core."""
+    cores = os.sched_getaffinity(process)
+    if cores <= {core}:
+        raise CannotError(f"there is no other core than {core}")
+    os.sched_setaffinity(process, cores - {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(process, cores)
+
+
+@contextmanager
 def neighbours(count: int, core: int) -> Iterator[None]:
     """Let so many processes compute on a core."""
     if core not in os.sched_getaffinity(0):

@@ -12,12 +12,16 @@ from dataclasses import dataclass, field
 
 from servers import Database
 from verdict.cpu import neighbours, quota
-from verdict.network import SEND_BUFFER_BYTES
+from verdict.network import SMALL_SEND_BUFFER_BYTES
 from verdict.server_side import locked, paused
 from verdict.site import CORE, FILE_BYTES, TABLE, Ground, Measured, Site
 
+# A way on which loss costs something, and packets of its size.
+DELAY_S = 0.01
+SEGMENT_BYTES = 8_948
+LOSS_MAX = 0.08
 # Linux gives about half of a send buffer to bytes that are under way.
-WINDOW_BYTES = SEND_BUFFER_BYTES / 2
+WINDOW_BYTES = SMALL_SEND_BUFFER_BYTES / 2
 
 
 @dataclass
@@ -117,12 +121,14 @@ def link_rate(scene: Scene) -> Iterator[None]:
         yield
 
 
-@_kind("network_loss", Ground(way="veth"))
+@_kind("network_loss", Ground(way="tun", delay_s=DELAY_S))
 def loss(scene: Scene) -> Iterator[None]:
-    """Lose packets at random."""
-    share = 0.01 * scene.factor
-    scene.words.append(f"{share:.1%} of packets lost")
-    with scene.site.network("veth").loss(share):
+    """Lose packets at random, on a way that is not short: in a rack they come again at once."""
+    # What congestion control makes of loss (Mathis and others, 1997).
+    rate = scene.control.text_rate / scene.factor / scene.ground.streams
+    share = min(LOSS_MAX, (1.22 * SEGMENT_BYTES / (2 * DELAY_S * rate)) ** 2)
+    scene.words.append(f"{share:.2%} of packets lost at {2 * DELAY_S * 1e3:.0f} ms")
+    with scene.site.network("tun").loss(share):
         yield
 
 
@@ -132,7 +138,8 @@ def delay(scene: Scene) -> Iterator[None]:
     rate = scene.control.text_rate / scene.factor
     seconds = scene.ground.streams * WINDOW_BYTES / rate / 2
     scene.words.append(f"{seconds * 1e3:.0f} ms either way")
-    with scene.site.network("tun").delay(seconds):
+    network = scene.site.network("tun")
+    with network.small_send_buffer(), network.delay(seconds):
         yield
 
 
@@ -184,6 +191,8 @@ PAIRS: dict[tuple[str, str], Ground] = {
 CPUS = frozenset({"client_cpu", "destination_cpu"})
 NATURAL: dict[str, frozenset[str]] = {
     "fast": CPUS,
+    # It is a way of 20 ms.
+    "tun": frozenset({"network_latency"}),
     "durable": CPUS | {"destination_disk"},
     # Whoever feeds the pipe is another process of the same machine.
     "pipe": CPUS | {"source_read"},
@@ -192,7 +201,8 @@ NATURAL: dict[str, frozenset[str]] = {
 
 def natural(ground: Ground) -> frozenset[str]:
     """Return what may limit a load without anything injected."""
-    return NATURAL[ground.server] | NATURAL.get(ground.source, frozenset())
+    more = [ground.source] + [ground.way] * (ground.delay_s > 0)
+    return NATURAL[ground.server].union(*(NATURAL.get(one, frozenset()) for one in more))
 
 
 @contextmanager

@@ -45,7 +45,8 @@ def judge(
 
     `wanted` has the names of each injected cause. A run without any is right where something
     natural comes first. One that cost most of the time has to come first; one that cost much has to
-    be named; of two, both have to be named.
+    be named. Of two, one has to come first, and the other to be seen beside it: how much each of
+    them cost is not known.
     """
     told = named(verdict)
     missing = [word for word in words if word not in verdict["line"]]
@@ -53,8 +54,10 @@ def judge(
         return Judgement(told[0] in natural, "a control")
     cost = max(0.0, 1.0 - 1.0 / slowdown)
     if len(wanted) > 1:
-        is_right = all(any(cause in told for cause in one) for one in wanted)
-        return Judgement(is_right, "both have to be named")
+        seen = {one["cause"] for one in verdict["causes"] if one["share"] >= NAMED_SHARE}
+        is_first = any(told[0] in one for one in wanted)
+        is_right = is_first and all(seen & one for one in wanted)
+        return Judgement(is_right, "both have to be seen")
     (causes,) = wanted
     if cost >= MOST:
         return Judgement(told[0] in causes and not missing, "it has to come first")

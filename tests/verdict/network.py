@@ -23,8 +23,9 @@ PART = os.getpid() % 250
 # A queue of so long stands before the limited link.
 QUEUE_MS = 50
 BURST_BYTES = 64 << 10
-# A long way and a send buffer that nobody has tuned.
-SEND_BUFFER_BYTES = 256 << 10
+# The last of Linux's own numbers for send buffers, and one that nobody has tuned for a long way.
+SEND_BUFFER_BYTES = 4 << 20
+SMALL_SEND_BUFFER_BYTES = 256 << 10
 
 
 class Network:
@@ -83,8 +84,6 @@ class Network:
         run(*inside, "link", "set", "lo", "up")
         # One that loss slows down, as most machines have, whatever this one is set to.
         self._set("tcp_congestion_control", "reno")
-        if self.kind == "tun":
-            self._set("tcp_wmem", f"4096 16384 {SEND_BUFFER_BYTES}")
 
     def _set(self, name: str, value: str) -> None:
         run(*self.inside, "sh", "-c", f'echo "{value}" > /proc/sys/net/ipv4/{name}')
@@ -135,6 +134,15 @@ class Network:
             yield
         finally:
             self._tell(0.0)
+
+    @contextmanager
+    def small_send_buffer(self) -> Iterator[None]:
+        """Let connections that begin now have a small send buffer."""
+        self._set("tcp_wmem", f"4096 16384 {SMALL_SEND_BUFFER_BYTES}")
+        try:
+            yield
+        finally:
+            self._set("tcp_wmem", f"4096 16384 {SEND_BUFFER_BYTES}")
 
     def _tell(self, seconds: float) -> None:
         if self._relay is None:

@@ -8,12 +8,13 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 
 from servers import Database
 from verdict.system import need_root
 
-# A lock is held, and left alone, for so long at least.
-HELD_S = 0.4
+# A lock is held for so long at least, and at most.
+HELD_S = 0.3, 3.0
 # Both of the turns of stopping and going on together.
 TURN_S = 0.25
 
@@ -65,10 +66,15 @@ def locked(database: Database, table: str, share: float) -> Iterator[None]:
     def hold_and_leave() -> None:
         with database.connect(autocommit=False) as connection:
             while not ending.is_set():
+                # Until it is had, writers that come later wait already; earlier ones work on.
+                began = monotonic()
                 connection.execute(f"LOCK TABLE {table} IN SHARE MODE".encode())
-                ending.wait(HELD_S)
+                least_s, most_s = HELD_S
+                held_s = (monotonic() - began) * share / (1.0 - share)
+                ending.wait(min(max(held_s, least_s), most_s))
                 connection.commit()
-                ending.wait(HELD_S * (1.0 - share) / share)
+                # Others get it before it is wanted again.
+                ending.wait(least_s * (1.0 - share))
 
     with _beside(threading.Thread(target=hold_and_leave), ending):
         yield

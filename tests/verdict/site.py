@@ -14,14 +14,14 @@ import servers
 from command import CLEAN, Inrush
 from packages import Value, flow, package
 from servers import Database, Server
-from verdict.cpu import pinned
+from verdict.cpu import kept_off, pinned
 from verdict.disk import SlowDisk
 from verdict.network import Network
 from verdict.pipe import fed
 from verdict.system import CannotError, run
 
 FILES = 8
-FILE_BYTES = 16 << 20
+FILE_BYTES = 8 << 20
 TABLE = "loaded"
 COLUMNS = "id bigint not null, day date not null, price numeric(12,2), note text"
 # The core of a loader that is pinned.
@@ -42,6 +42,8 @@ class Ground:
     # `files`, `disk` for a disk of its own, `shard` for one file there, or `pipe`.
     source: str = "files"
     streams: int = 2
+    # Each packet is kept for so long, either way; `tun` alone can.
+    delay_s: float = 0.0
     # The loader has one core, and the server the others.
     is_pinned: bool = False
     # Rows go straight into the target, whose locks they need.
@@ -50,6 +52,7 @@ class Ground:
     def __str__(self) -> str:
         """Say it in words."""
         words = [self.server, self.way, self.source, f"{self.streams} streams"]
+        words += [f"{self.delay_s * 1e3:.0f} ms"] * (self.delay_s > 0)
         words += ["pinned"] * self.is_pinned + ["straight"] * self.is_straight
         return ", ".join(words)
 
@@ -225,6 +228,10 @@ class Site:
             how = {"mode": "append", "atomic": False}
         inrush = Inrush(folder)
         with ExitStack() as stack:
+            if ground.is_pinned:
+                stack.enter_context(kept_off(CORE, server.first_process))
+            if ground.delay_s > 0:
+                stack.enter_context(self.network(ground.way).delay(ground.delay_s))
             files = self.source(ground, folder)
             names: list[str] = [str(path) for path in files]
             if ground.source == "pipe":
