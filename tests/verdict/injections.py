@@ -103,7 +103,9 @@ def cpu_limit(scene: Scene) -> Iterator[None]:
         yield
 
 
-@_kind("client_cpu", Ground(is_pinned=True))
+# Neighbours that are many draw the weight of the server's processes to their core where the machine is busy otherwise, so
+# that these are starved too: the line has to say by whom.
+@_kind("client_cpu destination_cpu", Ground(is_pinned=True), line=("other processes",))
 def busy_neighbours(scene: Scene) -> Iterator[None]:
     """Let other processes compute on the loader's core."""
     count = round(3 * scene.factor)
