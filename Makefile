@@ -5,6 +5,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 CARGO ?= cargo
 VENV := .venv
 BIN := $(VENV)/bin
+# The peers of the benchmarks have their own: nothing of theirs is beside Inrush.
+BENCH_VENV := .venv-bench
 
 # One target folder, one profile and one set of settings for the wheel, the tests and the
 # lints, so that no dependency is ever built twice.
@@ -22,7 +24,7 @@ NPM_CI = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix
 BROWSER := $(if $(shell command -v npm),tests/browser/node_modules/.stamp crates/page/web/node_modules/.stamp)
 PYTHON_SOURCES := pyproject.toml $(shell find python -name '*.py' -o -name '*.pyi')
 
-.PHONY: help build demo test test-rust test-python torture verdicts check format bench lock page clean
+.PHONY: help build demo test test-rust test-python torture verdicts check format bench bench-ways lock page clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -61,22 +63,26 @@ format: $(VENV)/.stamp-requirements ## write all files as `make check` wants the
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: build ## against psql's \copy, in turn, with the results written to benchmarks/results
-	$(BIN)/python benchmarks/lineitem_vs_copy.py
+bench: build $(BENCH_VENV)/.stamp-requirements ## against its peers, in turn; BENCH='--workloads narrow' less of it
+	$(BIN)/python benchmarks/suite.py --data .bench --peers-python $(BENCH_VENV)/bin/python $(BENCH)
+	$(BIN)/python benchmarks/readme.py
+
+bench-ways: build ## Inrush's own ways to load held against each other, in turn
 	$(BIN)/python benchmarks/memory_by_scale.py
 	$(BIN)/python benchmarks/one_large_file.py
 	$(BIN)/python benchmarks/into_a_filled_table.py
 	$(BIN)/python benchmarks/verified_and_routed.py
 
-lock: ## requirements-dev.txt anew, after a change of requirements-dev.in (needs uv)
-	uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header \
-		requirements-dev.in --output-file requirements-dev.txt
+lock: ## the requirements' .txt files anew, after a change of a .in file (needs uv)
+	for name in requirements-dev benchmarks/requirements; do \
+		uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header \
+			$$name.in --output-file $$name.txt || exit 1; done
 
 page: crates/page/web/node_modules/.stamp ## the report's page anew, after a change in crates/page/web (needs npm)
 	npm run --silent --prefix crates/page/web build
 
 clean: ## remove what was built
-	rm -rf $(VENV) target demo dist runs .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) .bench target demo dist runs .pytest_cache .mypy_cache .ruff_cache
 	rm -rf tests/browser/node_modules crates/page/web/node_modules
 	rm -f python/inrush/*.so
 	find python tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -94,6 +100,11 @@ $(VENV)/.stamp-venv:
 
 $(VENV)/.stamp-requirements: $(VENV)/.stamp-venv requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements-dev.txt
+	@touch $@
+
+$(BENCH_VENV)/.stamp-requirements: $(VENV)/.stamp-venv benchmarks/requirements.txt
+	"$(PYTHON)" -m venv --clear $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r benchmarks/requirements.txt
 	@touch $@
 
 $(VENV)/.stamp-inrush: $(VENV)/.stamp-requirements $(RUST_SOURCES) $(PYTHON_SOURCES)

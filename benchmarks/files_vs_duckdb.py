@@ -130,7 +130,7 @@ class Side:
     def inrush(self, work: Path) -> Measure:
         """Measure Inrush."""
         target = f"parquet:{work}" if "parquet" in self.what else f"duckdb:{work}/target"
-        command: list[str | Path] = [ground.INRUSH, "load", *self.files, "--to", target]
+        command: list[str | Path] = [*ground.INRUSH, "load", *self.files, "--to", target]
         listed = ", ".join(f"{name} {kind}" for name, kind in columns())
         command += ["--table", "lineitem", "--columns", listed, "--streams", str(self.threads)]
         measure, _ = measured([*command, "--quiet", "--runs-folder", work / "runs"], work)

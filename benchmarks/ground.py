@@ -7,17 +7,19 @@ Debian's.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -29,10 +31,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 import servers  # noqa: E402  the tests' servers, found by the line above
+from noise import Processors  # noqa: E402
+from over_tls import TlsServer  # noqa: E402
 from servers import Database, Server  # noqa: E402
 
 MEASURED = ROOT / "benchmarks" / "measured.py"
-INRUSH = Path(sys.executable).parent / "inrush"
+# The module of the Python that runs a benchmark: the same as its `inrush` command.
+INRUSH = (sys.executable, "-m", "inrush")
 GENERATOR = Path(sys.executable).parent / "tpchgen-cli"
 
 LINEITEM = (
@@ -69,6 +74,15 @@ SETTINGS = {
     "work_mem": "256MB",
     "autovacuum": "off",
 }
+# As most servers are set: all that is written goes to the WAL as well.
+REPLICA = SETTINGS | {"wal_level": "replica", "max_wal_senders": "10"}
+
+_databases = itertools.count(1)
+
+
+def whole_path(text: str) -> Path:
+    """Read a path for programs in other folders; links stay, for a venv's Python is one."""
+    return Path(text).absolute()
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
@@ -78,7 +92,11 @@ def arguments(description: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--rounds", type=int, default=5, help="rounds, all sides in turn in each")
     parser.add_argument("--version", type=int, default=18, choices=servers.VERSIONS)
-    parser.add_argument("--folder", type=Path, help="work there (a disk with room), not in /tmp")
+    parser.add_argument(
+        "--folder", type=whole_path, help="work there (a disk with room), not in /tmp"
+    )
+    parser.add_argument("--wal-level", default="minimal", choices=("minimal", "replica"))
+    parser.add_argument("--over", default="socket", choices=("socket", "tls"))
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
     return parser
 
@@ -86,14 +104,22 @@ def arguments(description: str) -> argparse.ArgumentParser:
 @contextmanager
 def ground(options: argparse.Namespace) -> Iterator[tuple[Server, Path]]:
     """Yield a running server and a folder for files that it can read."""
+    # Whoever ends a benchmark ends its server, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if options.folder is not None:
+        options.folder.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="inrush-bench-", dir=options.folder))
     folder.chmod(0o755)
     try:
         programs = servers.reachable_programs(options.version, folder)
         if programs is None:
             sys.exit(f"PostgreSQL {options.version} is not installed")
-        server = Server(options.version, programs, folder / "server", SETTINGS)
+        settings = SETTINGS if options.wal_level == "minimal" else REPLICA
+        kind = TlsServer if options.over == "tls" else Server
+        server = kind(options.version, programs, folder / "server", settings)
         server.initialise()
+        if isinstance(server, TlsServer):
+            server.prepare_tls()
         server.start()
         try:
             yield server, folder
@@ -139,6 +165,14 @@ class Measure:
     client_cpu_s: float
     server_cpu_s: float
     client_resident_kib_max: int
+    # What everything else on the machine took meanwhile, the server's background processes and the
+    # kernel's own among it, and what the host of a virtual machine took away.
+    others_cpu_s: float = 0.0
+    stolen_cpu_s: float = 0.0
+
+
+class CommandError(Exception):
+    """A measured command ended as it must not; the text has what it said."""
 
 
 def server_cpu_s(server: Server) -> float:
@@ -148,13 +182,19 @@ def server_cpu_s(server: Server) -> float:
     return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(server: Server, commands: Sequence[Sequence[str | Path]], folder: Path) -> Measure:
-    """Run commands at the same time and measure them; fail where one of them does."""
+def measure(
+    server: Server,
+    commands: Sequence[Sequence[str | Path]],
+    folder: Path,
+    accepted: Collection[int] = (0,),
+) -> Measure:
+    """Run commands at the same time and measure them; fail where one does not end as accepted."""
     # What was written before shall not be paid for by this side.
     with server.connect() as connection:
         connection.execute("CHECKPOINT")
     os.sync()
     before = server_cpu_s(server)
+    processors = Processors.now()
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as results, tempfile.TemporaryFile() as said:
         processes = [
@@ -169,9 +209,10 @@ def measure(server: Server, commands: Sequence[Sequence[str | Path]], folder: Pa
         ]
         statuses = [process.wait() for process in processes]
         wall_s = time.perf_counter() - start
-        if any(statuses):
+        after = Processors.now()
+        if not set(statuses) <= set(accepted):
             said.seek(0)
-            sys.exit(f"{commands} failed:\n{said.read().decode()}")
+            raise CommandError(f"{commands} failed:\n{said.read().decode(errors='replace')}")
         found = [
             (Path(results) / str(number)).read_text().split() for number in range(len(commands))
         ]
@@ -180,12 +221,38 @@ def measure(server: Server, commands: Sequence[Sequence[str | Path]], folder: Pa
         query = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
         while connection.execute(query).fetchone() != (1,):
             pass
+    client_s = sum(float(cpu_s) for cpu_s, _ in found)
+    server_s = server_cpu_s(server) - before
     return Measure(
         wall_s,
-        client_cpu_s=sum(float(cpu_s) for cpu_s, _ in found),
-        server_cpu_s=server_cpu_s(server) - before,
+        client_cpu_s=client_s,
+        server_cpu_s=server_s,
         client_resident_kib_max=sum(int(resident_kib) for _, resident_kib in found),
+        others_cpu_s=max(0.0, after.busy_s - processors.busy_s - client_s - server_s),
+        stolen_cpu_s=after.stolen_s - processors.stolen_s,
     )
+
+
+def fresh(server: Server) -> Database:
+    """Return an empty database."""
+    return server.create_database(f"round_{next(_databases)}")
+
+
+def drop(database: Database) -> None:
+    """Remove a database."""
+    with database.server.connect() as connection:
+        connection.execute(f"DROP DATABASE {database.name}".encode())
+
+
+def expected_digest(server: Server, stripped: Sequence[Path]) -> str:
+    """Return the digest of what the server's own COPY makes of lineitem's files."""
+    database = fresh(server)
+    database.execute(f"CREATE TABLE lineitem ({', '.join(LINEITEM)})")
+    for file in stripped:
+        database.execute(f"COPY lineitem FROM '{file}' (DELIMITER '|')")
+    found = digest(database, "lineitem")
+    drop(database)
+    return found
 
 
 def digest(database: Database, table: str) -> str:
@@ -219,7 +286,7 @@ def machine(server: Server | None) -> dict[str, Any]:
     if server is not None:
         with server.connect() as connection:
             (version,) = connection.execute("SELECT version()").fetchone() or ("",)
-        database = {"postgresql": version, "settings": SETTINGS}
+        database = {"postgresql": version, "settings": dict(server.settings)}
     changed = bool(one_line(["git", "status", "--porcelain", "--untracked-files=no"]))
     return {
         "processor": cpu[1] if cpu else platform.processor(),
@@ -235,13 +302,18 @@ def machine(server: Server | None) -> dict[str, Any]:
     }
 
 
-def write_results(folder: Path, name: str, facts: dict[str, Any], text: str) -> None:
-    """Write a result as JSON, and as a page to read, named by day, benchmark and machine."""
-    folder.mkdir(parents=True, exist_ok=True)
-    words = re.sub(r"\(.*?\)|@.*|\bCPU\b", " ", str(facts["machine"]["processor"])).lower()
+def results_name(name: str, about: dict[str, Any]) -> str:
+    """Return the name of a result's files: day, benchmark and machine."""
+    words = re.sub(r"\(.*?\)|@.*|\bCPU\b", " ", str(about["processor"])).lower()
     slug = "-".join(re.findall(r"[a-z0-9]+", words))
     day = datetime.now(timezone.utc).date().isoformat()
-    base = folder / f"{day}-{name}-{slug}-{facts['machine']['cores']}-cores"
+    return f"{day}-{name}-{slug}-{about['cores']}-cores"
+
+
+def write_results(folder: Path, name: str, facts: dict[str, Any], text: str) -> None:
+    """Write a result as JSON, and as a page to read."""
+    folder.mkdir(parents=True, exist_ok=True)
+    base = folder / results_name(name, facts["machine"])
     base.with_suffix(".json").write_text(json.dumps(facts, indent=2) + "\n")
     base.with_suffix(".md").write_text(text)
     print(text)

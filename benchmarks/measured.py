@@ -1,7 +1,7 @@
 """Runs a command and writes what it took: `measured.py RESULT COMMAND ARGUMENT...`.
 
-A small process of its own, for Linux counts the memory of whoever starts a program into that
-program's peak; this one is smaller than anything that is measured.
+It ends as the command does. A small process of its own, for Linux counts the memory of whoever
+starts a program into that program's peak; this one is smaller than anything that is measured.
 """
 
 import os
@@ -14,4 +14,5 @@ if child == 0:
 _, status, usage = os.wait4(child, 0)
 with open(result, "w") as file:  # noqa: PTH123  pathlib would make this process larger
     file.write(f"{usage.ru_utime + usage.ru_stime} {usage.ru_maxrss}")
-sys.exit(os.waitstatus_to_exitcode(status) != 0)
+status = os.waitstatus_to_exitcode(status)
+sys.exit(status if status >= 0 else 128 - status)

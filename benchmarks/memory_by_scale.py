@@ -6,7 +6,8 @@ import statistics
 import sys
 
 import ground
-from lineitem_vs_copy import drop, fresh, inrush_package
+from ground import drop, fresh
+from ways import PARTITIONED, Way, write_package
 
 SCALES = ("0.1", "1")
 LIMIT = 0.10
@@ -25,10 +26,9 @@ def main() -> None:
         for _ in range(options.rounds):
             for scale in SCALES:
                 database = fresh(server)
-                package = inrush_package(
-                    database, files[scale], folder, streams=options.streams, analyze=True
-                )
-                found = ground.measure(server, [[ground.INRUSH, "run", package]], folder)
+                way = Way(scale, files[scale], options.streams, (PARTITIONED,))
+                package = write_package(database, way, folder)
+                found = ground.measure(server, [[*ground.INRUSH, "run", package]], folder)
                 peaks[scale].append(found.client_resident_kib_max)
                 drop(database)
     medians = {scale: statistics.median(values) for scale, values in peaks.items()}

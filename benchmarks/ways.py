@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import ground
-from ground import Measure
-from lineitem_vs_copy import drop, expected_digest, fresh
+from ground import Measure, drop, expected_digest, fresh
 from servers import Database, Server
 
 PARTITIONED = 'partition_by = "l_orderkey"'
@@ -95,7 +94,7 @@ def measure(
                 database.execute(statement)
             package = write_package(database, way, folder)
             found[way.name].append(
-                ground.measure(server, [[ground.INRUSH, "run", package]], folder)
+                ground.measure(server, [[*ground.INRUSH, "run", package]], folder)
             )
             if number == 0:
                 same = ground.digest(database, "lineitem") == expected
@@ -152,5 +151,5 @@ def write_results(
             f"| {ground.cells(one)}"
         )
     script = f"benchmarks/{name.replace('-', '_')}.py"
-    lines += ["", f"Again: `make bench`, or `.venv/bin/python {script}`.", ""]
+    lines += ["", f"Again: `make bench-ways`, or `.venv/bin/python {script}`.", ""]
     ground.write_results(options.results, name, facts, "\n".join(lines))

@@ -49,6 +49,7 @@ class Wish:
     exit_status: int | None = None
     error: str | None = None
     is_measured: bool = True
+    is_predicted: bool = False
     seed: int = 1
 
 
@@ -393,6 +394,19 @@ def report(wish: Wish) -> dict[str, Any]:
         },
         "embedded": None,
     }
+    if wish.is_predicted:
+        made["prediction"] = {
+            "made_at": "2026-11-22T07:05:00Z",
+            "streams": wish.streams,
+            "stored_bytes": made["account"]["bytes_read"],
+            "predicted_s": made["phases"]["total_s"] * 0.8,
+            "plan_s": 0.31,
+            "load_s": load_s * 0.8,
+            "switch_s": 0.4,
+            "analyze_s": 1.2,
+            "limiting": "destination_cpu",
+            "because": "streams wait for backends that compute",
+        }
     if wish.is_measured:
         made["measurements"] = _measurements(wish, chance, names)
         made["verdict"] = _verdict(wish, made["measurements"])

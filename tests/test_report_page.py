@@ -358,7 +358,7 @@ def test_a_page_that_cannot_be_written_is_a_note(newest_database: Database, inru
 
 
 KINDS = {
-    "measured": Wish(rejects=37),
+    "measured": Wish(rejects=37, is_predicted=True),
     "tail": Wish(streams=8, has_tail=True, units=16, is_tcp=True, has_feed=True, seed=2),
     "unmeasured": Wish(is_measured=False, rejects=200),
     "alone": Wish(streams=1, flows=1, units=1, steps=3),
@@ -374,6 +374,10 @@ def test_each_kind_of_report(inrush: Inrush, kind: str) -> None:
     seen = look(made(inrush, kind, given), "screen,phone")
     assert_tells(seen, given)
     page = seen["page"]
+    phases = page["charts"]["run-phases"]
+    assert ("Predicted" in phases["numbers"][0]) == ("prediction" in given)
+    if kind == "measured":
+        assert "That is 25 % more than the 11.6 s that a preflight had predicted" in phases["says"]
     if kind == "tail":
         assert "1 stream worked on" in page["charts"]["lanes"]["says"]
     if given["outcome"] != "loaded":

@@ -44,8 +44,31 @@ pub enum CommandError {
         /// What differs.
         differences: Vec<String>,
     },
-    /// The files of the demo cannot be made.
+    /// The files of TPC-H cannot be made.
     Generate(std::io::Error),
+    /// A signal ended it, and no run.
+    Stopped {
+        /// How to go on.
+        hint: String,
+    },
+    /// A disk has too little room.
+    Room {
+        /// What is to be stored there, with how large it will be.
+        what: String,
+        /// All of it.
+        all: String,
+        /// What the disk has left.
+        free: String,
+        /// A folder on it.
+        place: PathBuf,
+    },
+    /// What was loaded is not what dbgen makes.
+    NotDbgens {
+        /// What differs.
+        differences: Vec<String>,
+        /// The results of the run.
+        results: PathBuf,
+    },
 }
 
 impl CommandError {
@@ -55,9 +78,13 @@ impl CommandError {
             CommandError::Usage { .. } => 2,
             CommandError::Package(_) => PackageError::EXIT_STATUS,
             CommandError::Engine { error, .. } => error.exit_status(),
-            CommandError::Contents { .. } => 5,
+            CommandError::Contents { .. } | CommandError::NotDbgens { .. } => 5,
+            CommandError::Stopped { .. } => crate::signals::INTERRUPTED,
             CommandError::Generate(error) if error.kind() == std::io::ErrorKind::InvalidInput => 2,
-            CommandError::Embedded(_) | CommandError::File { .. } | CommandError::Generate(_) => 1,
+            CommandError::Embedded(_)
+            | CommandError::File { .. }
+            | CommandError::Generate(_)
+            | CommandError::Room { .. } => 1,
         }
     }
 
@@ -68,6 +95,17 @@ impl CommandError {
             CommandError::Contents { .. } => {
                 Some("this is a fault of Inrush, or of the machine: please report it".to_owned())
             }
+            CommandError::Stopped { hint } => Some(hint.clone()),
+            CommandError::Room { .. } => Some(
+                "choose a smaller --scale, fewer parts, or folders on another disk; --no-disk-check \
+                 tries it all the same"
+                    .to_owned(),
+            ),
+            CommandError::NotDbgens { .. } => Some(
+                "are the files those of another scale, or cut off? Make them anew in another folder; \
+                 if they are right, this is a fault of Inrush: please report it"
+                    .to_owned(),
+            ),
             // A package's faults and the embedded server's errors end with their mend.
             _ => None,
         }
@@ -111,6 +149,27 @@ impl fmt::Display for CommandError {
             CommandError::Generate(error) => {
                 writeln!(f, "error: the files of TPC-H cannot be made: {error}")?;
             }
+            CommandError::Stopped { .. } => writeln!(f, "error: stopped as asked")?,
+            CommandError::Room {
+                what,
+                all,
+                free,
+                place,
+            } => writeln!(
+                f,
+                "error: not enough room at {}: {what} are needed, about {all} in all, and {free} are \
+                 free",
+                place.display()
+            )?,
+            CommandError::NotDbgens {
+                differences,
+                results,
+            } => writeln!(
+                f,
+                "error: what was loaded is not what dbgen makes\n  {}\nresults: {}",
+                differences.join("\n  "),
+                results.display()
+            )?,
         }
         match self.hint() {
             Some(hint) => writeln!(f, "hint: {hint}"),

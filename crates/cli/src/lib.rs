@@ -6,9 +6,10 @@
 mod account;
 pub mod api;
 mod arguments;
+mod bench;
 mod commands;
 mod credentials;
-pub mod demo;
+mod demo;
 mod descriptors;
 mod embedded;
 mod errors;
@@ -21,6 +22,7 @@ mod package_file;
 mod progress;
 mod running;
 mod signals;
+mod tpch;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -72,12 +74,15 @@ mod tests {
     #[test]
     fn every_help_has_examples_and_exit_statuses() {
         let command = Arguments::command();
-        let mut pages = vec![command.clone()];
-        pages.extend(command.get_subcommands().cloned());
-        for mut page in pages {
-            if page.get_name() == "help" {
-                continue;
+        let mut pages = Vec::new();
+        let mut above = vec![command];
+        while let Some(page) = above.pop() {
+            if page.get_name() != "help" {
+                above.extend(page.get_subcommands().cloned());
+                pages.push(page);
             }
+        }
+        for mut page in pages {
             let help = page.render_long_help().to_string();
             // More than the one line that the list of commands has.
             assert!(page.get_long_about().is_some(), "{}", page.get_name());
@@ -127,6 +132,11 @@ mod tests {
             (vec!["cleanup", "--to", "embedded"], 2),
             (vec!["demo", "--scale", "-1"], 2),
             (vec!["demo", "--parts", "0"], 2),
+            (vec!["bench"], 2),
+            (vec!["bench", "etlwr", "--scale", "-1"], 2),
+            (vec!["bench", "etlwr", "--to", "x.duckdb"], 2),
+            (vec!["bench", "etlwr", "generate", "--scale", "1"], 2),
+            (vec!["bench", "etlwr", "run"], 2),
         ] {
             let arguments = words.iter().map(OsString::from).collect();
             assert_eq!(

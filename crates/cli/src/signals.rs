@@ -35,6 +35,8 @@ pub enum Left {
     Units,
     /// The same, but for what came out of a pipe.
     UnitsButOfPipes,
+    /// Files that are whole, for the same command to go on with.
+    Files,
     /// Nothing that could be used again; this folder goes with it.
     Nothing(Option<PathBuf>),
 }
@@ -112,6 +114,9 @@ fn handle(signal: i32, had_default: bool) {
                         crate::running::AFTER_A_PIPE
                     ));
                 }
+                Left::Files => output::errors(
+                    "stopped at once; the same command goes on with the files that are not whole",
+                ),
                 Left::Nothing(folder) => {
                     remove(folder.as_deref());
                     output::errors("stopped at once");

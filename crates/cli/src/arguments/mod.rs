@@ -1,5 +1,6 @@
 //! The arguments of the command. What they mean is said here once, for `--help`.
 
+mod bench;
 mod check;
 mod cleanup;
 mod common;
@@ -7,6 +8,7 @@ mod demo;
 mod format;
 mod init;
 mod load;
+mod preflight;
 mod rejects;
 mod report;
 mod run;
@@ -16,6 +18,10 @@ mod verify;
 
 use clap::{Parser, Subcommand};
 
+pub use bench::{
+    BenchArguments, BenchCommand, EtlwrArguments, EtlwrCommand, EtlwrOrder, EtlwrRunArguments,
+    GenerateArguments, MeasureArguments, WhichArguments, WholeArguments,
+};
 pub use check::CheckArguments;
 pub use cleanup::CleanupArguments;
 pub use common::{LedgerArguments, OverrideArguments, RunArguments};
@@ -23,6 +29,7 @@ pub use demo::DemoArguments;
 pub use format::parse_format;
 pub use init::InitArguments;
 pub use load::{LoadArguments, LoadMode, VerifyLevel};
+pub use preflight::PreflightArguments;
 pub use rejects::{RejectsArguments, RejectsCommand, ReplayArguments, ShowArguments};
 pub use report::ReportArguments;
 pub use run::RunCommandArguments;
@@ -61,6 +68,7 @@ pub enum Command {
     Init(InitArguments),
     Run(RunCommandArguments),
     Check(CheckArguments),
+    Preflight(PreflightArguments),
     Verify(VerifyArguments),
     Status(StatusArguments),
     Cleanup(CleanupArguments),
@@ -68,6 +76,7 @@ pub enum Command {
     Report(ReportArguments),
     Undo(UndoArguments),
     Demo(DemoArguments),
+    Bench(BenchArguments),
 }
 
 const COMMAND_HELP: &str = "\
@@ -84,6 +93,7 @@ Examples:
 
   Load a night's feed that a package describes:
       inrush check feed.toml --set day=2024-05-31
+      inrush preflight feed.toml --set day=2024-05-31
       inrush run feed.toml --set day=2024-05-31
 
   Look at what a run did, and what held it back (writes report.html; a run does so too):
@@ -101,6 +111,7 @@ Exit status:
     3  loaded, with rejected rows within the limit
     4  more rows rejected than the limit allows; nothing was switched in
     5  the server counts other rows than were sent; nothing was switched in
+    6  preflight: the run cannot succeed
   130  interrupted; the same command goes on where it stopped
 
 Environment:

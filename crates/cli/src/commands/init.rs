@@ -193,7 +193,7 @@ mod tests {
     use inrush::source;
 
     use super::*;
-    use crate::demo::generate::generate;
+    use crate::tpch::generate;
     use crate::{Surroundings, main};
 
     fn init_of(words: &[&str]) -> u8 {

@@ -27,7 +27,7 @@ pub fn load(arguments: &LoadArguments, surroundings: &Surroundings) -> Result<u8
 }
 
 /// Writes the package; one that is there is not written over, for somebody may have edited it.
-fn save(text: &str, path: &Path) -> Result<(), CommandError> {
+pub fn save(text: &str, path: &Path) -> Result<(), CommandError> {
     if std::fs::read_to_string(path).is_ok_and(|there| there == text) {
         return Ok(());
     }

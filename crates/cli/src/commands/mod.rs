@@ -5,7 +5,8 @@ mod cleanup;
 mod destination;
 mod files;
 mod init;
-mod load;
+pub mod load;
+mod preflight;
 mod rejects;
 mod report;
 mod run;
@@ -15,6 +16,7 @@ mod verify;
 
 use crate::Surroundings;
 use crate::arguments::{Arguments, Command};
+use crate::bench;
 use crate::demo;
 use crate::errors::CommandError;
 
@@ -25,6 +27,7 @@ pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<u8, Comm
         Command::Init(arguments) => init::init(&arguments),
         Command::Run(arguments) => run::run(&arguments, surroundings),
         Command::Check(arguments) => check::check(&arguments, surroundings),
+        Command::Preflight(arguments) => preflight::preflight(&arguments, surroundings),
         Command::Verify(arguments) => verify::verify(&arguments),
         Command::Status(arguments) => status::status(&arguments, surroundings),
         Command::Cleanup(arguments) => cleanup::cleanup(&arguments, surroundings),
@@ -32,5 +35,6 @@ pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<u8, Comm
         Command::Report(arguments) => report::report(&arguments),
         Command::Undo(arguments) => undo::undo(&arguments, surroundings),
         Command::Demo(arguments) => demo::demo(&arguments, surroundings),
+        Command::Bench(arguments) => bench::bench(&arguments, surroundings),
     }
 }

@@ -14,9 +14,8 @@ use inrush::destination::postgres::{Address, Session};
 use inrush::report::TableReport;
 use sha2::{Digest, Sha256};
 
-use super::generate::GeneratedTable;
-use super::tables::{TABLES, Table};
 use crate::errors::CommandError;
+use crate::tpch::{GeneratedTable, TABLES, Table};
 
 /// Bytes of each hash that are summed.
 const HASH_BYTES: usize = 6;

@@ -1,9 +1,7 @@
 //! `inrush demo`: the main job on generated data, checked.
 
 mod contents;
-pub mod generate;
 mod package;
-pub mod tables;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -14,12 +12,12 @@ use inrush::destination::postgres::Address;
 use inrush::plan::PlanError;
 use inrush::report::TableReport;
 
-use self::generate::GeneratedTable;
 use crate::arguments::DemoArguments;
 use crate::embedded::{self, Reached, cores};
 use crate::errors::CommandError;
 use crate::numbers::{bytes, counted, seconds};
 use crate::running::{self, RunWish, Telling};
+use crate::tpch::{self, GeneratedTable};
 use crate::{Surroundings, account, credentials, output, package_file, progress, signals};
 
 /// Makes TPC-H, loads it, checks it, and tells.
@@ -170,7 +168,7 @@ fn make_files(
             progress::tell_rows(bar, "generating TPC-H", rows);
         }
     };
-    let tables = generate::generate(folder, arguments.scale, arguments.parts, threads, &told)
+    let tables = tpch::generate(folder, arguments.scale, arguments.parts, threads, &told)
         .map_err(CommandError::Generate)?;
     if let Some(bar) = &bar {
         bar.finish_and_clear();

@@ -8,10 +8,9 @@ use inrush::package::{
     escape_braces,
 };
 
-use super::generate::GeneratedTable;
-use super::tables::TABLES;
 use crate::arguments::DemoArguments;
 use crate::errors::CommandError;
+use crate::tpch::{GeneratedTable, TABLES};
 
 /// What it is called where it is kept.
 pub const FILE_NAME: &str = "demo.toml";

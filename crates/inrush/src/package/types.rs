@@ -58,6 +58,9 @@ pub struct RunSettings {
     /// milliseconds, 1 to a day.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub lock_timeout_ms: u32,
+    /// Which units the streams take first.
+    #[serde(skip_serializing_if = "LoadOrder::is_default")]
+    pub order: LoadOrder,
     /// How much of each unit is verified before its COMMIT; a flow may say something else.
     #[serde(skip_serializing_if = "is_count")]
     pub verify: Verify,
@@ -96,6 +99,7 @@ impl Default for RunSettings {
             freeze: true,
             analyze: true,
             lock_timeout_ms: 5_000,
+            order: LoadOrder::LargestFirst,
             verify: Verify::Count,
             rate_bytes_max: None,
             replica_lag_bytes_max: None,
@@ -190,6 +194,24 @@ pub struct Flow {
 
 fn is_count(verify: &Verify) -> bool {
     *verify == Verify::Count
+}
+
+/// Which units the streams take first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadOrder {
+    /// The largest ones of all flows, so that no stream is left with a long one at the end.
+    #[default]
+    LargestFirst,
+    /// Those of the first flow, then those of the second one, and so on: no stream waits until a
+    /// flow is done. Of one flow the largest are first.
+    Package,
+}
+
+impl LoadOrder {
+    fn is_default(&self) -> bool {
+        *self == LoadOrder::default()
+    }
 }
 
 /// How much of what the database holds is held against what was read, before it is switched in.

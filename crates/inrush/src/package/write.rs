@@ -9,8 +9,8 @@ use super::connection::names_secret;
 use super::url::url_without_password;
 use super::{
     BoundValue, Bounds, BoundsWord, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, Flow,
-    Format, IndexPolicy, Keep, Mode, NullMarker, OneOrMany, Package, RejectLimit, Replace,
-    ReplaceBy, ReplaceScope, RunSettings, TriggerPolicy, Verify,
+    Format, IndexPolicy, Keep, LoadOrder, Mode, NullMarker, OneOrMany, Package, RejectLimit,
+    Replace, ReplaceBy, ReplaceScope, RunSettings, TriggerPolicy, Verify,
 };
 
 /// Columns that are written in one line at most.
@@ -152,6 +152,9 @@ fn run(out: &mut String, run: &RunSettings) {
     }
     if run.analyze != usual.analyze {
         setting(out, "analyze", &run.analyze.to_string());
+    }
+    if run.order == LoadOrder::Package {
+        setting(out, "order", &text("package"));
     }
     if run.verify != usual.verify {
         setting(out, "verify", &text(verify_word(run.verify)));

@@ -372,6 +372,7 @@ impl FlowPlanner<'_> {
             wire: resolved.wire,
             key,
             units,
+            turn: 0,
             overlap,
         })
     }

@@ -52,7 +52,7 @@ use crate::package::{IndexPolicy, Mode, RunSettings};
 use crate::source::Shard;
 
 pub use bounds::key_text;
-pub use build::{PlanOptions, build, run_key};
+pub use build::{Obstacles, PlanOptions, build, run_key};
 pub use contents::ContentChecks;
 pub use contract::ContractPlan;
 pub use disk::DiskFacts;
@@ -161,6 +161,8 @@ pub struct FlowPlan {
     pub key: Option<KeyPlan>,
     /// The load units.
     pub units: Vec<UnitPlan>,
+    /// Units of flows with a smaller number are loaded first.
+    pub turn: usize,
     /// A partition of the target that stands where the bounds want one, in words.
     pub overlap: Option<String>,
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging;
-use crate::package::RejectLimit;
+use crate::package::{LoadOrder, RejectLimit};
 use crate::plural::counted;
 use crate::source::Shard;
 
@@ -106,6 +106,12 @@ impl fmt::Display for Plan {
              the switch",
             self.streams
         )?;
+        if self.settings.order == LoadOrder::Package {
+            writeln!(
+                f,
+                "Order        flow by flow, as the package has them; of each the largest units first"
+            )?;
+        }
         writeln!(
             f,
             "Memory       at most {} ({} for each stream{}){}",

@@ -284,7 +284,8 @@ pub struct WorkItem {
     pub bytes_count: u64,
 }
 
-/// All work of a plan, the largest first, so that no stream is left with a long piece at the end.
+/// All work of a plan: of flows whose turn is the same the largest first, so that no stream is
+/// left with a long piece at the end.
 ///
 /// A shard that is fed stands there once for each stream: all of them take from it.
 pub fn work(flows: &[FlowPlan], streams: usize) -> Vec<WorkItem> {
@@ -318,9 +319,14 @@ pub fn work(flows: &[FlowPlan], streams: usize) -> Vec<WorkItem> {
             }
         }
     }
-    // A stable sort: equal pieces stay in the order of the package.
-    items.sort_by_key(|item| std::cmp::Reverse(item.bytes_count));
+    sort(&mut items, |flow| flows[flow].turn);
     items
+}
+
+/// Puts work into the order in which it is taken. A stable sort: equal pieces stay in the order of
+/// the package.
+fn sort(items: &mut [WorkItem], turn: impl Fn(usize) -> usize) {
+    items.sort_by_key(|item| (turn(item.flow), std::cmp::Reverse(item.bytes_count)));
 }
 
 /// Names for partitions that nothing else has.
@@ -365,5 +371,25 @@ mod tests {
         let mut names = PartitionNames::new("orders", &taken);
         assert_eq!(names.take(), "orders_p2");
         assert_eq!(names.take(), "orders_p4");
+    }
+
+    #[test]
+    fn work_goes_by_turn_and_then_by_size() {
+        let item = |flow, unit, bytes_count| WorkItem {
+            flow,
+            unit,
+            shards: 0..1,
+            bytes_count,
+        };
+        let places = |turn: fn(usize) -> usize| {
+            let mut items = vec![item(0, 0, 5), item(0, 1, 7), item(1, 0, 9), item(1, 1, 7)];
+            sort(&mut items, turn);
+            let places = items.iter().map(|item| (item.flow, item.unit));
+            places.collect::<Vec<_>>()
+        };
+        // Largest first; equal ones as they stand in the package.
+        assert_eq!(places(|_| 0), [(1, 0), (0, 1), (1, 1), (0, 0)]);
+        // Flow by flow.
+        assert_eq!(places(|flow| flow), [(0, 1), (0, 0), (1, 0), (1, 1)]);
     }
 }

@@ -32,9 +32,12 @@ export function fresh(word) {
 }
 
 /** Makes a region that scrolls for itself, also by the keyboard, so that the page need not. */
-export function scroller(label, ...children) {
-  return h("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": label }, ...children);
+export function scroller(label, isLong, ...children) {
+  return h("div", { class: isLong ? "scroll tall" : "scroll", role: "region", tabindex: "0", "aria-label": label }, ...children);
 }
+
+/** Rows of a table that are shown at once; longer ones scroll for themselves. */
+const TALL = 24;
 
 /** Characters of a cell that is given several lines. */
 const LONG = 60;
@@ -59,6 +62,7 @@ export function table(label, columns, rows, footer) {
     );
   return scroller(
     label,
+    rows.length > TALL,
     h(
       "table",
       null,

@@ -7,6 +7,9 @@ import { s } from "./dom.js";
 const plain = (id, name, what) => ({ id, name, what, fill: `var(--${id})` });
 const hatched = (id, name, what, turn) => ({ id, name, what, turn, fill: `url(#hatch-${id})` });
 
+/** What comes after a lane's end. */
+export const IDLE = { id: "idle", name: "nothing left to do", what: "idle until the last stream ended", turn: 45, fill: "url(#hatch-idle)" };
+
 /** What a stream's thread does, in the order of the way of the data. */
 export const PHASES = [
   plain("read", "read", "in the file system's read calls"),
@@ -42,7 +45,7 @@ export const PIPELINE = [
   hatched("send_wait", "sending", "waiting until the connection took a block", 135),
   hatched("server_wait", "the server's other work", "tables, counts, sums, indexes, COMMIT", 90),
   plain("between", "between phases", "what is left of the time until the stream ended"),
-  plain("idle", "nothing left to do", "idle until the last stream ended"),
+  IDLE,
 ];
 
 /** What a run's time may go to. */
@@ -92,9 +95,6 @@ export const RUN_PHASES = [
 
 /** Colours of tables, the largest first; the last one is for all others together. */
 export const SERIES = Array.from({ length: 8 }, (_, index) => `var(--series-${index + 1})`);
-
-/** What comes after a lane's end. */
-export const IDLE = { id: "idle", name: "nothing left to do", what: "idle until the last stream ended", turn: 45, fill: "url(#hatch-idle)" };
 
 const HATCHED = [IDLE, ...PHASES, ...FEED_PHASES, ...FLOW_LIMITS, ...PIPELINE, ...CAUSES, ...STATES, ...CPU].filter(
   ({ turn }) => turn !== undefined,

@@ -23,6 +23,9 @@ export function last(values, factor) {
 /** How many steps become one, so that there are no more than `most`. */
 export const factorFor = (steps, most) => Math.max(1, Math.ceil(steps / Math.max(1, most)));
 
+/** How many steps become one in a chart over time: finer ones would show how chunks fall into steps, and nothing else. */
+export const factorForChart = (steps, width) => factorFor(steps, Math.min(width / 3, 300));
+
 /** Adds up series of the same length. */
 export function added(series, steps) {
   const made = new Array(steps).fill(0);

@@ -9,6 +9,7 @@ use super::load::load;
 use super::summary::ContractSummary;
 use crate::error::Error;
 use crate::gauge::Gauge;
+use crate::package::LoadOrder;
 use crate::pipeline::metering::Subjects;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::stream_threads::{self, Queue};
@@ -40,9 +41,10 @@ pub fn run(
     }
 }
 
-/// The units that no earlier attempt has committed, the largest first.
+/// The units that no earlier attempt has committed: the largest first, or flow by flow.
 fn remaining(context: &Context<'_>) -> VecDeque<Place> {
     let run = context.run;
+    let by_flow = run.plan.settings.order == LoadOrder::Package;
     let mut places: Vec<(u64, Place)> = Vec::new();
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
@@ -51,7 +53,10 @@ fn remaining(context: &Context<'_>) -> VecDeque<Place> {
             }
         }
     }
-    places.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    places.sort_by_key(|(bytes, (flow, _))| {
+        let turn = if by_flow { *flow } else { 0 };
+        (turn, std::cmp::Reverse(*bytes))
+    });
     places.into_iter().map(|(_, place)| place).collect()
 }
 

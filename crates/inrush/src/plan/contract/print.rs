@@ -5,6 +5,7 @@ use std::fmt;
 use inrush_destination::{PublishedTogether, Streams, WriteMode};
 
 use super::{ContractFlow, ContractPlan, Earlier};
+use crate::package::LoadOrder;
 use crate::plan::print::{bytes, dialect_words, reject_limit, shard_words, size_words};
 use crate::plan::{column_words, typed_rows};
 use crate::plural::counted;
@@ -58,6 +59,12 @@ impl fmt::Display for ContractPlan {
                 Streams::Many => "",
             }
         )?;
+        if self.settings.order == LoadOrder::Package {
+            writeln!(
+                f,
+                "Order        flow by flow, as the package has them; of each the largest units first"
+            )?;
+        }
         writeln!(
             f,
             "Memory       at most {} ({} for each stream{}), beside what the destination itself takes; \

@@ -4,16 +4,34 @@
 import { lanes, stackedBars } from "../charts.js";
 import { h, section } from "../dom.js";
 import { figure } from "../figure.js";
-import { brief, counted, largest, median, percent, seconds, sum } from "../format.js";
+import { brief, counted, largest, percent, seconds, sum } from "../format.js";
 import { FEED_PHASES, IDLE, PHASES } from "../palette.js";
 import { added, edges, factorFor, together } from "../series.js";
 
-/** What is left of each step after its phases, until the stream ended: the time between phases. */
+/**
+ * What is left of each step after its phases, until the stream ended: the time between phases. Whoever looks may come
+ * late, and then a step holds some of what belongs to those before it: what it holds too much is taken from what is left of
+ * them, and else of those after it.
+ */
 function between(measurements, stream) {
   const step_us = measurements.step_ms * 1000;
   const ended_us = stream.ended_s * 1e6;
   const known = added(Object.values(stream.phases_us), measurements.steps);
-  return known.map((us, index) => Math.max(0, Math.min(ended_us - index * step_us, step_us) - us));
+  const left = known.map((us, index) => Math.max(0, Math.min(ended_us - index * step_us, step_us)) - us);
+  const settle = (order) => {
+    let owed = 0;
+    for (const index of order) {
+      left[index] -= owed;
+      owed = Math.max(0, -left[index]);
+      left[index] = Math.max(0, left[index]);
+    }
+    return owed;
+  };
+  const forwards = left.map((_, index) => index);
+  const owed = settle([...forwards].reverse());
+  if (left.length > 0) left[0] -= owed;
+  settle(forwards);
+  return left;
 }
 
 /** A lane's shares of its steps. A step that ends within the lane is as long as it lasted. */
@@ -46,7 +64,8 @@ export function tail(ends, load_s) {
   const last = largest(ends);
   const idle = sum(ends.map((end) => Math.max(0, load_s - end))) / Math.max(load_s * ends.length, 1e-9);
   if (ends.length === 1) return "One stream loaded all of it.";
-  const middle = median(ends);
+  // The end by which half of them were done, and not a mean of two.
+  const middle = [...ends].sort((one, other) => one - other)[Math.floor((ends.length - 1) / 2)];
   const late = ends.filter((end) => end > middle + (last - middle) / 2).length;
   if (last - middle > 0.05 * last && late <= ends.length / 2) {
     return (

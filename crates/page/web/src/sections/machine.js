@@ -3,7 +3,7 @@ import { facts, section } from "../dom.js";
 import { figure } from "../figure.js";
 import { bytes, clock, count, largest, percent, seconds, sum } from "../format.js";
 import { CPU } from "../palette.js";
-import { edges, factorFor, forTable, last, remaining, rowsOverTime, together } from "../series.js";
+import { edges, factorForChart, forTable, last, remaining, rowsOverTime, together } from "../series.js";
 
 const right = true;
 
@@ -40,7 +40,7 @@ function cpu(measurements) {
       `.${throttled > 0 ? ` A limit of its control group held the loader back for ${seconds(throttled)}.` : ""}`,
     legend: layers,
     draw: ({ width, isPaper }) => {
-      const factor = factorFor(measurements.steps, width);
+      const factor = factorForChart(measurements.steps, width);
       const at = edges(measurements, factor);
       return stackedAreas({
         width,
@@ -88,7 +88,7 @@ function disk(measurements) {
     says: `${bytes(sum(read))} were read and ${bytes(sum(written))} written, by everybody on the machine; the busiest disk had something to do for ${percent(Math.min(1, busy))} of the time.`,
     legend: kinds,
     draw: ({ width, isPaper }) => {
-      const factor = factorFor(measurements.steps, width);
+      const factor = factorForChart(measurements.steps, width);
       const at = edges(measurements, factor);
       return lines({
         width,
@@ -124,7 +124,7 @@ function memory(measurements) {
     title: "Memory of the loader",
     says: `At most ${bytes(largest(all))} were resident at the end of a step.`,
     draw: ({ width, isPaper }) => {
-      const factor = factorFor(measurements.steps, width);
+      const factor = factorForChart(measurements.steps, width);
       return lines({
         width,
         isPaper,

@@ -5,7 +5,7 @@ import { h, section } from "../dom.js";
 import { figure } from "../figure.js";
 import { brief, bytes, clock, count, largest, median, readable, seconds, sum } from "../format.js";
 import { SERIES } from "../palette.js";
-import { added, edges, factorFor, forTable, rowsOverTime, together } from "../series.js";
+import { added, edges, factorForChart, forTable, rowsOverTime, together } from "../series.js";
 
 /** Tables by their amount; past the eighth all others together. */
 function layersOf(report, measurements, unit) {
@@ -51,17 +51,18 @@ export function throughput(report) {
     const whole = added(layers.map(({ values }) => values), measurements.steps);
     const all = rates(whole, edges(measurements, 1));
     const top = largest(all.slice(0, Math.max(1, all.length - 1)));
+    const middle = median(all);
     const mean = sum(whole) / Math.max(measurements.load_s, 1e-9);
     const peak = layers[0];
     return figure({
       id,
       title,
       says:
-        `On average ${format(mean)} over ${seconds(measurements.load_s)}; half of the steps had ${format(median(all))} or more, the best one ` +
+        `On average ${format(mean)} over ${seconds(measurements.load_s)}; ${middle > 0 ? `half of the steps had ${format(middle)} or more, ` : ""}the best one had ` +
         `${format(top)}.${layers.length > 1 ? ` Most of it was ${peak.name} (${unit === "rows" ? `${count(peak.whole)} rows` : bytes(peak.whole)}).` : ""}`,
       legend: layers.map(({ name, fill }) => ({ name, fill })),
       draw: ({ width, isPaper }) => {
-        const factor = factorFor(measurements.steps, width);
+        const factor = factorForChart(measurements.steps, width);
         const at = edges(measurements, factor);
         return stackedAreas({
           width,

@@ -20,6 +20,12 @@ const state = (unit) =>
     .filter(Boolean)
     .join(", ");
 
+/** A unit's files, each once: one that is loaded in ranges is named for each of them. */
+function filesOf(unit) {
+  const files = [...new Set(unit.files)];
+  return files.length > 3 ? `${files.slice(0, 2).join(", ")} and ${files.length - 2} more` : files.join(", ");
+}
+
 /** Load units: what each held, and how long it took. */
 export function units(report) {
   const all = report.units ?? [];
@@ -45,7 +51,7 @@ export function units(report) {
       ],
       all.map((unit) => [
         `${unit.flow} ${unit.unit}`,
-        unit.files.length > 3 ? `${unit.files.slice(0, 2).join(", ")} and ${unit.files.length - 2} more` : unit.files.join(", "),
+        filesOf(unit),
         count(unit.account.rows_loaded),
         count(unit.account.rows_rejected),
         unit.rows_counted === null || unit.rows_counted === undefined ? "-" : count(unit.rows_counted),

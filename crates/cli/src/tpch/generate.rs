@@ -5,16 +5,18 @@
 //! small tables.
 
 use std::fmt::Display;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use inrush::cancel::Stop;
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator,
     PartSuppGenerator, RegionGenerator, SupplierGenerator,
 };
+
+use super::one_file;
 
 /// The tables, with the share of the bytes that each has, in thousandths: the largest are
 /// made first, so that no thread is left alone with a large one at the end.
@@ -39,8 +41,6 @@ const SCALE_MAX: f64 = 100_000.0;
 /// Parts at most; dbgen's own limit is lower.
 const PARTS_MAX: u32 = 100_000;
 
-const BUFFER_BYTES: usize = 1 << 20;
-
 /// How many rows are made between two words about progress.
 const ROWS_PER_WORD: u64 = 16_384;
 
@@ -59,7 +59,7 @@ pub struct GeneratedTable {
 
 /// Makes all tables in `folder`, which it makes too. `progress` hears the name of a table and
 /// how many more rows of it there are; it is called from all threads. A file that is there is
-/// whole: it has another name until then.
+/// written anew.
 pub fn generate(
     folder: &Path,
     scale: f64,
@@ -67,62 +67,180 @@ pub fn generate(
     threads: usize,
     progress: &(dyn Fn(&str, u64) + Sync),
 ) -> io::Result<Vec<GeneratedTable>> {
-    check(scale, parts)?;
-    std::fs::create_dir_all(folder).map_err(|error| named(error, folder))?;
-
-    let jobs: Vec<(usize, u32)> = TABLES
-        .iter()
-        .enumerate()
-        .flat_map(|(index, (table, _))| (1..=parts_of(table, parts)).map(move |part| (index, part)))
-        .collect();
-    let next = AtomicUsize::new(0);
-    let failed = AtomicBool::new(false);
-    let done: Mutex<Vec<io::Result<Made>>> = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, jobs.len()) {
-            scope.spawn(|| {
-                while let Some(&(index, part)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if failed.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    let table = TABLES[index].0;
-                    let count = parts_of(table, parts);
-                    let path = folder.join(file_name(table, count, part));
-                    let made = write_file(&path, table, scale, count, part, progress);
-                    failed.fetch_or(made.is_err(), Ordering::Relaxed);
-                    let made = made.map(|(rows, bytes)| Made {
-                        index,
-                        part,
-                        path,
-                        rows,
-                        bytes,
-                    });
-                    done.lock()
-                        .expect("no thread panics while it holds this")
-                        .push(made);
-                }
-            });
+    let generation = Generation {
+        folder,
+        scale,
+        parts,
+        tables: &TABLES.map(|(table, _)| table),
+        wanted: &(1..=parts).collect::<Vec<_>>(),
+        threads,
+        keep_files: false,
+        stop: &Stop::default(),
+    };
+    let told = |told: Told<'_>| {
+        if let Told::Rows { table, rows } = told {
+            progress(table, rows);
         }
-    });
-
-    let done = done
-        .into_inner()
-        .expect("no thread panics while it holds this");
-    let mut made = done.into_iter().collect::<io::Result<Vec<_>>>()?;
-    made.sort_by_key(|made| (made.index, made.part));
-    let tables = TABLES.iter().enumerate().map(|(index, (table, _))| {
-        let of_table = || made.iter().filter(move |made| made.index == index);
+    };
+    let made = generation.make(&told)?;
+    let tables = TABLES.iter().map(|(table, _)| {
+        let of_table = || made.iter().filter(move |made| made.table == *table);
         GeneratedTable {
             table: (*table).to_owned(),
             files: of_table().map(|made| made.path.clone()).collect(),
-            rows: of_table().map(|made| made.rows).sum(),
+            rows: of_table().filter_map(|made| made.rows).sum(),
             bytes: of_table().map(|made| made.bytes).sum(),
         }
     });
     Ok(tables.collect())
 }
 
+/// What is made of TPC-H.
+pub struct Generation<'a> {
+    /// Where the files are made; the folder is made too.
+    pub folder: &'a Path,
+    /// TPC-H's scale factor.
+    pub scale: f64,
+    /// Parts of each large table.
+    pub parts: u32,
+    /// Which tables.
+    pub tables: &'a [&'a str],
+    /// Which parts of them. The two small tables have one part, which comes with the first one.
+    pub wanted: &'a [u32],
+    /// How many files are written at a time.
+    pub threads: usize,
+    /// A file that is there stays, for it is whole: it has another name until then.
+    pub keep_files: bool,
+    /// Asks it to end early.
+    pub stop: &'a Stop,
+}
+
+/// What is told while files are made, from all threads.
+pub enum Told<'a> {
+    /// More rows of a table.
+    Rows {
+        /// Which.
+        table: &'a str,
+        /// How many more.
+        rows: u64,
+    },
+    /// A file is there.
+    File(&'a Generated),
+}
+
+/// A file of TPC-H.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// Its table.
+    pub table: String,
+    /// Its part, counted from 1.
+    pub part: u32,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its rows, where it was made now.
+    pub rows: Option<u64>,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+impl Generation<'_> {
+    /// Refuses what dbgen cannot make.
+    pub fn check(&self) -> io::Result<()> {
+        check(self.scale, self.parts)?;
+        if let Some(part) = self
+            .wanted
+            .iter()
+            .find(|part| !(1..=self.parts).contains(part))
+        {
+            return Err(no_part(*part, self.parts));
+        }
+        Ok(())
+    }
+
+    /// Makes the files, the largest first. Gives them by table and part.
+    pub fn make(&self, told: &(dyn Fn(Told<'_>) + Sync)) -> io::Result<Vec<Generated>> {
+        self.check()?;
+        std::fs::create_dir_all(self.folder).map_err(|error| named(error, self.folder))?;
+        let jobs = self.jobs();
+        let next = AtomicUsize::new(0);
+        let failed = AtomicBool::new(false);
+        let done: Mutex<Vec<io::Result<Generated>>> = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for _ in 0..self.threads.clamp(1, jobs.len().max(1)) {
+                scope.spawn(|| {
+                    while let Some(&(table, part)) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
+                    {
+                        if failed.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        let made = self.one(table, part, told);
+                        failed.fetch_or(made.is_err(), Ordering::Relaxed);
+                        if let Ok(made) = &made {
+                            told(Told::File(made));
+                        }
+                        done.lock()
+                            .expect("no thread panics while it holds this")
+                            .push(made);
+                    }
+                });
+            }
+        });
+        let done = done
+            .into_inner()
+            .expect("no thread panics while it holds this");
+        let mut made = done.into_iter().collect::<io::Result<Vec<_>>>()?;
+        let place = |table: &str| TABLES.iter().position(|(name, _)| *name == table);
+        made.sort_by_key(|made| (place(&made.table), made.part));
+        Ok(made)
+    }
+
+    /// Tables and their parts, the largest tables first.
+    fn jobs(&self) -> Vec<(&'static str, u32)> {
+        let wanted = TABLES.iter().map(|(table, _)| *table);
+        wanted
+            .filter(|table| self.tables.contains(table))
+            .flat_map(|table| {
+                let own = self.wanted.iter().copied();
+                let own = own.filter(move |part| *part <= parts_of(table, self.parts));
+                own.map(move |part| (table, part))
+            })
+            .collect()
+    }
+
+    fn one(
+        &self,
+        table: &str,
+        part: u32,
+        told: &(dyn Fn(Told<'_>) + Sync),
+    ) -> io::Result<Generated> {
+        let parts = parts_of(table, self.parts);
+        let path = self.folder.join(file_name(table, parts, part));
+        let write = |output: &mut dyn Write| {
+            let rows = &|rows| {
+                told(Told::Rows { table, rows });
+                match self.stop.asked() {
+                    None => Ok(()),
+                    Some(_) => Err(one_file::stopped()),
+                }
+            };
+            write_part(table, self.scale, parts, part, output, rows)
+        };
+        if self.stop.asked().is_some() {
+            return Err(one_file::stopped());
+        }
+        let written = one_file::write(&path, self.keep_files, write)?;
+        Ok(Generated {
+            table: table.to_owned(),
+            part,
+            path,
+            rows: written.rows,
+            bytes: written.bytes,
+        })
+    }
+}
+
 /// Writes one part of a table, as `dbgen -C <parts> -S <part>` does. Gives its rows.
+#[cfg(test)]
 pub fn generate_part(
     table: &str,
     scale: f64,
@@ -132,25 +250,27 @@ pub fn generate_part(
 ) -> io::Result<u64> {
     check(scale, parts)?;
     if part == 0 || part > parts {
-        return Err(refused(format!("there is no part {part} of {parts}")));
+        return Err(no_part(part, parts));
     }
-    write_part(table, scale, parts, part, output, &|_, _| ())
+    write_part(table, scale, parts, part, output, &|_| Ok(()))
 }
 
-struct Made {
-    index: usize,
-    part: u32,
-    path: PathBuf,
-    rows: u64,
-    bytes: u64,
+fn no_part(part: u32, parts: u32) -> io::Error {
+    refused(format!("there is no part {part} of {parts}"))
 }
 
-fn check(scale: f64, parts: u32) -> io::Result<()> {
+/// Whether dbgen makes anything of a scale.
+pub fn scale_is_known(scale: f64) -> io::Result<()> {
     if !(SCALE_MIN..=SCALE_MAX).contains(&scale) {
         return Err(refused(format!(
             "the scale {scale} is not between {SCALE_MIN} and {SCALE_MAX}"
         )));
     }
+    Ok(())
+}
+
+fn check(scale: f64, parts: u32) -> io::Result<()> {
+    scale_is_known(scale)?;
     if !(1..=PARTS_MAX).contains(&parts) {
         return Err(refused(format!(
             "{parts} parts are not between 1 and {PARTS_MAX}"
@@ -167,44 +287,18 @@ fn named(error: io::Error, path: &Path) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-fn parts_of(table: &str, parts: u32) -> u32 {
+/// In how many parts a table comes, where the large ones come in `parts`.
+pub fn parts_of(table: &str, parts: u32) -> u32 {
     if SMALL.contains(&table) { 1 } else { parts }
 }
 
-fn file_name(table: &str, parts: u32, part: u32) -> String {
+/// What dbgen calls the file of a part.
+pub fn file_name(table: &str, parts: u32, part: u32) -> String {
     if parts == 1 {
         format!("{table}.tbl")
     } else {
         format!("{table}.tbl.{part}")
     }
-}
-
-fn write_file(
-    path: &Path,
-    table: &str,
-    scale: f64,
-    parts: u32,
-    part: u32,
-    progress: &(dyn Fn(&str, u64) + Sync),
-) -> io::Result<(u64, u64)> {
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".unfinished");
-    let unfinished = Path::new(&unfinished);
-    let write = || {
-        let mut output = BufWriter::with_capacity(BUFFER_BYTES, File::create(unfinished)?);
-        let rows = write_part(table, scale, parts, part, &mut output, progress)?;
-        let file = output
-            .into_inner()
-            .map_err(io::IntoInnerError::into_error)?;
-        let bytes = file.metadata()?.len();
-        std::fs::rename(unfinished, path)?;
-        Ok((rows, bytes))
-    };
-    write().map_err(|error| {
-        // Half a file is of no use, and the disk may be full. The first error is the one to tell.
-        let _ = std::fs::remove_file(unfinished);
-        named(error, path)
-    })
 }
 
 fn write_part(
@@ -213,11 +307,10 @@ fn write_part(
     parts: u32,
     part: u32,
     output: &mut dyn Write,
-    progress: &(dyn Fn(&str, u64) + Sync),
+    told: &dyn Fn(u64) -> io::Result<()>,
 ) -> io::Result<u64> {
     // Both are far below the limit of i32: `check` has seen to it.
     let (parts, part) = (parts as i32, part as i32);
-    let told = &|rows| progress(table, rows);
     match table {
         "lineitem" => write_rows(
             LineItemGenerator::new(scale, part, parts).iter(),
@@ -258,7 +351,7 @@ fn write_part(
 fn write_rows(
     rows: impl Iterator<Item = impl Display>,
     output: &mut dyn Write,
-    told: &dyn Fn(u64),
+    told: &dyn Fn(u64) -> io::Result<()>,
 ) -> io::Result<u64> {
     // Formatting into memory first: a call through `dyn Write` for every piece of a field would
     // cost more than the field.
@@ -272,11 +365,11 @@ fn write_rows(
         }
         count += 1;
         if count % ROWS_PER_WORD == 0 {
-            told(ROWS_PER_WORD);
+            told(ROWS_PER_WORD)?;
         }
     }
     output.write_all(&text)?;
-    told(count % ROWS_PER_WORD);
+    told(count % ROWS_PER_WORD)?;
     Ok(count)
 }
 

@@ -1,0 +1,53 @@
+"""Questions to the facts of the suite's results, for its page and its plots.
+
+Nothing here is more than Python's own: the plots are drawn by another Python than the page.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+# The side that all others are held against, and the one that is no peer but the limit.
+OURS = "inrush"
+LIMIT = "server alone"
+
+Facts = dict[str, Any]
+# A measure with its workload, streams, round and side.
+Run = dict[str, Any]
+
+
+def cases(facts: Facts) -> list[tuple[str, int]]:
+    """Return the workloads and streams that were run, in order."""
+    found = {(run["workload"], run["streams"]) for run in facts["runs"]}
+    order = list(facts["workloads"])
+    return sorted(found, key=lambda case: (order.index(case[0]), case[1]))
+
+
+def sides(facts: Facts) -> list[str]:
+    """Return the sides that were run, in the order in which the suite knows them."""
+    found = {run["side"] for run in facts["runs"]}
+    return [name for name in facts["peers"] if name in found]
+
+
+def runs_of(facts: Facts, case: tuple[str, int], side: str) -> list[Run]:
+    """Return the measures of a side, round by round."""
+    workload, streams = case
+    return [
+        run
+        for run in facts["runs"]
+        if (run["workload"], run["streams"], run["side"]) == (workload, streams, side)
+    ]
+
+
+def ratios(facts: Facts, case: tuple[str, int], side: str) -> list[float]:
+    """Return a side's wall time over Inrush's, for each round that has both."""
+    ours = {run["round"]: run["wall_s"] for run in runs_of(facts, case, OURS)}
+    theirs = runs_of(facts, case, side)
+    return [run["wall_s"] / ours[run["round"]] for run in theirs if run["round"] in ours]
+
+
+def median(runs: Sequence[Run], key: str) -> float:
+    """Return the median of a measure."""
+    return float(statistics.median(run[key] for run in runs))

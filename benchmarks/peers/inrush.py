@@ -1,0 +1,64 @@
+"""Inrush: one command with a package."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import findings
+import ground
+from peers.peer import Command, Peer
+from servers import Database
+from workload import Job, Table
+
+LOADED_WITH_REJECTS = 3
+
+
+class Inrush(Peer):
+    """Inrush."""
+
+    name = findings.OURS
+    about = (
+        "One command; the same package but for what a workload is about. It counts every row, "
+        "keeps a ledger, and its readers see all rows at once (but for plain-straight)."
+    )
+    accepted = (0, LOADED_WITH_REJECTS)
+
+    def version(self) -> str | None:
+        """Return its version."""
+        done = subprocess.run([*ground.INRUSH, "--version"], capture_output=True, text=True)
+        return done.stdout.strip().removeprefix("inrush ") if done.returncode == 0 else None
+
+    def commands(self, database: Database, job: Job, streams: int) -> list[Command]:
+        """Return the one command."""
+        lines = [
+            f"name = {json.dumps(job.workload)}",
+            "[connections.target]",
+            f"url = {json.dumps(database.url)}",
+            "[run]",
+            f"streams = {streams}",
+            f"analyze = {json.dumps(job.analyze)}",
+        ]
+        for table in job.tables:
+            lines += self._flow(job, table)
+        path = self.surroundings.folder / f"{database.name}.toml"
+        path.write_text("\n".join(lines) + "\n")
+        return [[*ground.INRUSH, "run", path]]
+
+    def _flow(self, job: Job, table: Table) -> list[str]:
+        lines = [
+            "[[flow]]",
+            f"table = {json.dumps(table.name)}",
+            f"files = {json.dumps([str(file) for file in table.files])}",
+        ]
+        if not job.parquet:
+            lines.append(f"format = {job.inrush_format}")
+        if job.makes_tables:
+            lines.append(f"columns = {json.dumps([one.definition for one in table.columns])}")
+        if table.partition_by is not None:
+            lines.append(f"partition_by = {json.dumps(table.partition_by)}")
+        return [*lines, *job.settings]
+
+    def relation(self, job: Job, table: Table) -> str:  # noqa: ARG002
+        """Return the table itself: it is whole, partitioned or plain."""
+        return table.name

@@ -1,0 +1,76 @@
+"""What a side of the suite is: one way to load a job, in its best configuration."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from servers import Database
+from workload import Job, Table
+
+Command = Sequence[str | Path]
+
+CLIENTS = Path(__file__).resolve().parent.parent / "clients"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What peers are run with."""
+
+    # The Python that has what benchmarks/requirements.txt lists.
+    python: Path
+    # Where psql is, of the server's own version.
+    programs: Path
+    # A folder of this run for packages, control files and files that the server can read and write.
+    folder: Path
+
+
+class Peer(ABC):
+    """A side of the suite."""
+
+    name: str
+    # Its settings, and why they are its best: one sentence or two for the results.
+    about: str
+    # Exit statuses that mean it has done what it was asked.
+    accepted: tuple[int, ...] = (0,)
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self.surroundings = surroundings
+
+    @abstractmethod
+    def version(self) -> str | None:
+        """Return its version, or None where it is not installed."""
+
+    def cannot(self, job: Job, database_version: int) -> str | None:  # noqa: ARG002
+        """Return why it cannot do a job, or None where it can."""
+        return None
+
+    def prepare(self, database: Database, job: Job) -> None:
+        """Do what is not measured: by default, the statements that make the targets."""
+        for statement in job.before:
+            database.execute(statement)
+
+    @abstractmethod
+    def commands(self, database: Database, job: Job, streams: int) -> list[Command]:
+        """Return the commands that load a job, all of which are run at the same time."""
+
+    def relation(self, job: Job, table: Table) -> str:
+        """Return where the rows of a table are afterwards, as FROM takes it."""
+        if not job.makes_tables:
+            return table.name
+        union = " UNION ALL ".join(f"TABLE {name}" for name, _ in table.parts())
+        return f"({union})"
+
+
+def target_of(job: Job, table: Table, index: int) -> str:
+    """Return the table that a file goes into, where a peer makes a table for each file."""
+    return table.parts()[index][0] if job.makes_tables else table.name
+
+
+def make_parts(database: Database, job: Job) -> None:
+    """Make a table for each file beforehand, for peers that cannot as they fill it."""
+    for table in job.tables if job.makes_tables else ():
+        for name, _ in table.parts():
+            database.execute(f"CREATE TABLE {name} ({table.definitions})")

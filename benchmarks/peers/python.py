@@ -1,0 +1,55 @@
+"""What peers that are Python packages share: their own Python, and files that say what to load."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+from peers.peer import CLIENTS, Command, Peer, target_of
+from servers import Database
+from workload import Job
+
+VERSION = "import importlib.metadata as found, sys; print(found.version(sys.argv[1]))"
+
+
+def version_of(python: Path, package: str) -> str | None:
+    """Return the version of a package, or None where it, or that Python, is not there."""
+    try:
+        done = subprocess.run([python, "-c", VERSION, package], capture_output=True, text=True)
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def commands(
+    peer: Peer, script: str, database: Database, job: Job, streams: int, processes: int
+) -> list[Command]:
+    """Return a Python for each process that is told by a file what to load."""
+    found: list[Command] = []
+    for number, share in enumerate(job.shares(processes)):
+        loads = [
+            {
+                "table": target_of(job, table, index),
+                "create": job.makes_tables,
+                "columns": [[one.name, one.type, one.nullable] for one in table.columns],
+                "file": str((table.files if job.parquet else table.files_of_peers)[index]),
+            }
+            for table, index in share
+        ]
+        task = {
+            "url": database.url,
+            "parquet": job.parquet,
+            "delimiter": job.form.delimiter,
+            "quote": job.form.quote,
+            "header": job.form.header,
+            "at_once": job.at_once,
+            "skip_bad_rows": job.bad_rows > 0,
+            "streams": streams,
+            "folder": str(peer.surroundings.folder / f"{database.name}-{number}"),
+            "loads": loads,
+        }
+        path = peer.surroundings.folder / f"{database.name}-{number}.json"
+        path.write_text(json.dumps(task))
+        found.append([peer.surroundings.python, CLIENTS / script, path])
+    return found

@@ -1,0 +1,261 @@
+r"""The benchmark suite: every workload by Inrush and its peers, in turn, on one durable server.
+
+In each round of a workload every side loads it once into an empty database of its own, one side
+after the other; in the first round of each run of this script the rows of each side are compared
+with what a `\copy` made of the same files. Before each measure the server writes a checkpoint, and
+a fixed command is timed, so that a result says how calm the machine was. What a peer cannot do, or
+whether it is absent, stands in the results.
+
+A run in pieces: `--join RESULT.json` adds rounds, workloads or peers to a result of the same commit
+and machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import findings
+import ground
+import noise
+import peers
+import results
+import same_rows
+import workloads
+from peers import configured
+from peers.peer import Peer, Surroundings
+from peers.server_alone import ServerAlone
+from servers import Server
+from workload import Job, Workload
+
+BENCH_PYTHON = ground.ROOT / ".venv-bench" / "bin" / "python"
+# Instead of a file: the result that a run of today would write.
+TODAY = Path("today")
+PLOTS = Path(__file__).resolve().parent / "plots.py"
+
+
+def numbers(text: str) -> list[int]:
+    """Read `1,2,4`."""
+    return [int(word) for word in text.split(",")]
+
+
+def words(text: str) -> list[str]:
+    """Read `one,two`."""
+    return text.split(",")
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = ground.arguments((__doc__ or "").splitlines()[0])
+    parser.add_argument("--scale", type=float, default=1.0, help="of all workloads' data")
+    parser.add_argument("--parts", type=int, help="files of a table; by default 4, or the streams")
+    parser.add_argument(
+        "--streams", type=numbers, default=[2], help="one number, or several: 1,2,4"
+    )
+    parser.add_argument("--workloads", type=words, default=list(workloads.ALL), metavar="NAMES")
+    parser.add_argument("--peers", type=words, metavar="NAMES", help="by default all")
+    parser.add_argument("--more-peers", type=Path, help="a JSON file: see peers/configured.py")
+    parser.add_argument("--peers-python", type=ground.whole_path, default=BENCH_PYTHON)
+    parser.add_argument(
+        "--data", type=ground.whole_path, help="made files stay there; by default below --folder"
+    )
+    parser.add_argument(
+        "--join", nargs="?", const=TODAY, type=Path, help="add to this result, or to today's"
+    )
+    parser.add_argument("--limit-s", type=float, help="no further round of a peer that took longer")
+    options = parser.parse_args()
+    options.parts = options.parts or max(4, *options.streams)
+    unknown = set(options.workloads) - set(workloads.ALL)
+    if unknown:
+        parser.error(
+            f"no such workload: {', '.join(unknown)}; there are {', '.join(workloads.ALL)}"
+        )
+    return options
+
+
+class Suite:
+    """One run of this script."""
+
+    def __init__(self, options: argparse.Namespace, server: Server, folder: Path) -> None:
+        self.options, self.server, self.folder = options, server, folder
+        self.data: Path = options.data or (options.folder or folder) / "data"
+        self.data.mkdir(parents=True, exist_ok=True)
+        self.about: dict[str, dict[str, Any]] = {}
+        self.not_run: list[dict[str, str]] = []
+        self.runs: list[findings.Run] = []
+        self.workloads: dict[str, dict[str, Any]] = {}
+        surroundings = Surroundings(options.peers_python, server.programs, folder)
+        known = [kind(surroundings) for kind in peers.ALL]
+        if options.more_peers is not None:
+            known += configured.read(options.more_peers, surroundings)
+        self.sides = self._present(known, options.peers)
+
+    def _present(self, known: Sequence[Peer], chosen: Sequence[str] | None) -> list[Peer]:
+        names = {peer.name for peer in known}
+        if chosen is not None and not set(chosen) <= names:
+            sys.exit(
+                f"no such peer: {', '.join(set(chosen) - names)}; there are {', '.join(names)}"
+            )
+        present = []
+        for peer in known:
+            if chosen is not None and peer.name not in chosen:
+                continue
+            version = peer.version()
+            self.about[peer.name] = {"version": version, "about": peer.about}
+            if version is None:
+                self.skip("all", peer.name, "not installed")
+            else:
+                present.append(peer)
+        return present
+
+    def skip(self, workload: str, side: str, why: str) -> None:
+        """Note and say what is not run."""
+        self.not_run.append({"workload": workload, "side": side, "why": why})
+        print(f"{workload}: {side} is not run: {why}", flush=True)
+
+    def run(self, workload: Workload) -> None:
+        """Run all rounds of a workload."""
+        job = workload.make(self.options.scale, self.options.parts, self.data)
+        expected = same_rows.expected(
+            self.server, job, self.options.scale, self.options.parts, self.data
+        )
+        self.workloads[workload.name] = {
+            "title": workload.title,
+            "bytes": job.text_bytes,
+            "bad_rows": job.bad_rows,
+            "rows": {name: asdict(rows) for name, rows in expected.items()},
+        }
+        able = []
+        for side in self.sides:
+            why = side.cannot(job, self.server.version)
+            if why is None:
+                able.append(side)
+            else:
+                self.skip(job.workload, side.name, why)
+        for streams in self.options.streams:
+            self._rounds(job, able, streams, expected)
+        for side in self.sides:
+            if isinstance(side, ServerAlone):
+                side.forget(job)
+
+    def _rounds(
+        self, job: Job, able: Sequence[Peer], streams: int, expected: dict[str, same_rows.Rows]
+    ) -> None:
+        going = list(able)
+        for number in range(1, self.options.rounds + 1):
+            for side in list(going):
+                try:
+                    wall_s = self._measure(job, side, streams, number, expected)
+                except (ground.CommandError, same_rows.DifferentRowsError) as error:
+                    if side.name == findings.OURS:
+                        raise
+                    going.remove(side)
+                    print(error, file=sys.stderr)
+                    # Programs say last what went wrong.
+                    last = str(error).strip().splitlines()[-1]
+                    self.skip(job.workload, side.name, f"failed: {last}")
+                    continue
+                limit_s = self.options.limit_s
+                if limit_s is not None and wall_s > limit_s and side.name != findings.OURS:
+                    going.remove(side)
+
+    def _measure(
+        self,
+        job: Job,
+        side: Peer,
+        streams: int,
+        number: int,
+        expected: dict[str, same_rows.Rows],
+    ) -> float:
+        database = ground.fresh(self.server)
+        try:
+            side.prepare(database, job)
+            reference = noise.reference(self.folder)
+            commands = side.commands(database, job, streams)
+            found = ground.measure(self.server, commands, self.folder, side.accepted)
+            if number == 1:
+                rows = same_rows.found(database, job, side.relation)
+                same_rows.compare(f"{job.workload} by {side.name}", rows, expected)
+        finally:
+            ground.drop(database)
+        self.runs.append(
+            {
+                "workload": job.workload,
+                "streams": streams,
+                "round": number,
+                "side": side.name,
+                **asdict(found),
+                "reference_hash_s": reference.hash_s,
+                "reference_write_s": reference.write_s,
+            }
+        )
+        print(
+            f"{job.workload}, {streams} streams, round {number}: {side.name} {found.wall_s:.2f} s",
+            flush=True,
+        )
+        return found.wall_s
+
+    def facts(self, machine: dict[str, Any]) -> findings.Facts:
+        """Return all that was found."""
+        options = self.options
+        return {
+            "benchmark": results.BENCHMARK,
+            "date": datetime.now(timezone.utc).date().isoformat(),
+            "scale": options.scale,
+            "parts": options.parts,
+            "wal_level": options.wal_level,
+            "over": options.over,
+            "machine": machine,
+            "peers": self.about,
+            "workloads": self.workloads,
+            "runs": self.runs,
+            "not_run": self.not_run,
+        }
+
+
+def main() -> None:
+    """Run it."""
+    options = arguments()
+    with ground.ground(options) as (server, folder):
+        machine = ground.machine(server)
+        suite = Suite(options, server, folder)
+        path = results.place(options.results, suite.facts(machine))
+        if options.join not in (None, TODAY):
+            path = options.join
+        before = None
+        if options.join is not None and path.exists():
+            before = json.loads(path.read_text())
+            # Known before an hour is spent.
+            results.join(before, suite.facts(machine))
+        for name in options.workloads:
+            try:
+                suite.run(workloads.ALL[name])
+            finally:
+                # What was measured is kept, whatever ends the rest.
+                facts = suite.facts(machine)
+                facts = results.join(before, facts) if before is not None else facts
+                if facts["runs"]:
+                    results.write(path, facts)
+    draw(options.peers_python, path)
+    print(path.with_suffix(".md").read_text())
+    print(f"written: {path} and .md")
+
+
+def draw(python: Path, path: Path) -> None:
+    """Draw the plots of a result; only the peers' Python has what draws."""
+    if not python.exists():
+        print(f"no plots: {python} is not there")
+        return
+    if subprocess.run([python, PLOTS, path], check=False).returncode == 0:
+        results.write_page(path)
+
+
+if __name__ == "__main__":
+    main()

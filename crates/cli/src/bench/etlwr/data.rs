@@ -1,0 +1,416 @@
+//! The files of the workload, as they lie in one folder or in several.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::selection;
+use crate::arguments::WhichArguments;
+use crate::errors::CommandError;
+use crate::tpch::{self, Table, TableSize, file_name, parts_of};
+
+/// What says of which scale the files of a folder are.
+pub const MANIFEST: &str = "etlwr.json";
+
+/// The folder of a tenth of the data, in the folder of all of it.
+const TEN_PERCENT_FOLDER: &str = "ten-percent";
+
+/// Of which scale the files of a folder are, and in how many parts. It is the same for each part, so
+/// that folders of several machines can be told to belong together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The scale factor that dbgen was given.
+    pub scale: f64,
+    /// The parts of each large table.
+    pub parts: u32,
+    /// A tenth of the data of ten times this scale.
+    #[serde(default)]
+    pub ten_percent: bool,
+}
+
+impl Manifest {
+    /// In words.
+    pub fn describe(&self) -> String {
+        format!(
+            "TPC-H at scale {} in {} part{}{}",
+            self.scale,
+            self.parts,
+            if self.parts == 1 { "" } else { "s" },
+            match self.ten_percent {
+                true => format!(" (a tenth of scale {})", self.scale * 10.0),
+                false => String::new(),
+            }
+        )
+    }
+
+    /// What a folder's manifest says, where there is one.
+    pub fn read(folder: &Path) -> Result<Option<Manifest>, CommandError> {
+        let path = folder.join(MANIFEST);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => {
+                return Err(CommandError::File {
+                    doing: "cannot read",
+                    path,
+                    source,
+                });
+            }
+        };
+        let manifest: Manifest =
+            serde_json::from_str(&text).map_err(|error| CommandError::Usage {
+                what: format!("{}: {error}", path.display()),
+                hint: "it says of which scale the files beside it are: \
+                       {\"scale\": 1, \"parts\": 4}"
+                    .to_owned(),
+            })?;
+        tpch::scale_is_known(manifest.scale).map_err(CommandError::Generate)?;
+        if manifest.parts == 0 || manifest.parts > 10_000 {
+            return Err(CommandError::Usage {
+                what: format!("{}: {} parts", path.display(), manifest.parts),
+                hint: "there can be 1 to 10000".to_owned(),
+            });
+        }
+        Ok(Some(manifest))
+    }
+
+    /// Writes it whole or not at all: another machine may read the folder.
+    pub fn write(&self, folder: &Path) -> Result<(), CommandError> {
+        let path = folder.join(MANIFEST);
+        let write = || -> std::io::Result<()> {
+            std::fs::create_dir_all(folder)?;
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            let text = serde_json::to_string(self).map_err(std::io::Error::other)?;
+            writeln!(file, "{text}")?;
+            readable_as_others(file.as_file())?;
+            file.persist(&path).map_err(|error| error.error)?;
+            Ok(())
+        };
+        write().map_err(|source| CommandError::File {
+            doing: "cannot write",
+            path: path.clone(),
+            source,
+        })
+    }
+}
+
+/// Temporary files are for their owner alone; this one is to be read as the files beside it are.
+fn readable_as_others(file: &std::fs::File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+/// The folder that is meant, where a tenth of the data may be.
+pub fn folder_of(folder: &Path, ten_percent: bool) -> PathBuf {
+    match ten_percent {
+        true => folder.join(TEN_PERCENT_FOLDER),
+        false => folder.to_owned(),
+    }
+}
+
+/// A table and the files of it that are loaded.
+#[derive(Clone, Debug)]
+pub struct TableFiles {
+    /// Which.
+    pub table: &'static Table,
+    /// Its files, by part.
+    pub files: BTreeMap<u32, PathBuf>,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What is loaded.
+#[derive(Clone, Debug)]
+pub struct DataSet {
+    /// Of which scale the files are.
+    pub manifest: Manifest,
+    /// Where they are.
+    pub folders: Vec<PathBuf>,
+    /// The tables in the sequence of 2009.
+    pub tables: Vec<TableFiles>,
+}
+
+impl DataSet {
+    /// Finds all files that are meant, and refuses a set that is not whole.
+    pub fn find(folders: &[PathBuf], which: &WhichArguments) -> Result<DataSet, CommandError> {
+        let folders: Vec<PathBuf> = folders
+            .iter()
+            .map(|folder| folder_of(folder, which.ten_percent))
+            .map(|folder| std::path::absolute(&folder).unwrap_or(folder))
+            .collect();
+        let manifest = common_manifest(&folders, which)?;
+        let wanted = selection::parts(which.part.as_deref(), manifest.parts)?;
+        let mut tables = Vec::new();
+        let mut missing = Vec::new();
+        for name in selection::tables(which.tables.as_deref())? {
+            let Some(table) = tpch::table(name) else {
+                continue;
+            };
+            let parts = parts_of(name, manifest.parts);
+            let mut found = TableFiles {
+                table,
+                files: BTreeMap::new(),
+                bytes: 0,
+            };
+            for part in wanted.iter().copied().filter(|part| *part <= parts) {
+                let name = file_name(name, parts, part);
+                match one_of(&folders, &name)? {
+                    Some((path, bytes)) => {
+                        found.files.insert(part, path);
+                        found.bytes += bytes;
+                    }
+                    None => missing.push((part, name)),
+                }
+            }
+            if !found.files.is_empty() {
+                tables.push(found);
+            }
+        }
+        if !missing.is_empty() {
+            return Err(incomplete(&folders, &missing, &manifest, which));
+        }
+        if tables.is_empty() {
+            return Err(CommandError::Usage {
+                what:
+                    "these parts of these tables are no files: nation and region come with part 1"
+                        .to_owned(),
+                hint: "leave --part out, or choose other --tables".to_owned(),
+            });
+        }
+        Ok(DataSet {
+            manifest,
+            folders,
+            tables,
+        })
+    }
+
+    /// All bytes.
+    pub fn bytes(&self) -> u64 {
+        self.tables.iter().map(|table| table.bytes).sum()
+    }
+
+    /// All files.
+    pub fn files(&self) -> usize {
+        self.tables.iter().map(|table| table.files.len()).sum()
+    }
+
+    /// How large each table is.
+    pub fn sizes(&self) -> Vec<TableSize> {
+        let size = |table: &TableFiles| TableSize {
+            table: table.table.name,
+            files: table.files.len(),
+            text_bytes: table.bytes,
+        };
+        self.tables.iter().map(size).collect()
+    }
+}
+
+/// What all folders say of their files.
+fn common_manifest(folders: &[PathBuf], which: &WhichArguments) -> Result<Manifest, CommandError> {
+    let mut first: Option<(&Path, Manifest)> = None;
+    for folder in folders {
+        let Some(manifest) = Manifest::read(folder)? else {
+            return Err(CommandError::Usage {
+                what: format!(
+                    "--data: {} has no {MANIFEST}, which says of which scale its files are",
+                    folder.display()
+                ),
+                hint: match which.ten_percent {
+                    true => "make the tenth with `inrush bench etlwr generate --ten-percent`, \
+                             with the --scale and --parts of the whole"
+                        .to_owned(),
+                    false => "make the files with `inrush bench etlwr generate`; beside files of \
+                              dbgen itself write {\"scale\": 1, \"parts\": 4}"
+                        .to_owned(),
+                },
+            });
+        };
+        match &first {
+            None => first = Some((folder, manifest)),
+            Some((other, common)) if *common != manifest => {
+                return Err(CommandError::Usage {
+                    what: format!(
+                        "--data: {} holds {}, and {} holds {}",
+                        other.display(),
+                        common.describe(),
+                        folder.display(),
+                        manifest.describe()
+                    ),
+                    hint: "give folders of the same scale and parts".to_owned(),
+                });
+            }
+            Some(_) => {}
+        }
+    }
+    match first {
+        Some((_, manifest)) => Ok(manifest),
+        None => Err(CommandError::Usage {
+            what: "--data: no folder is given".to_owned(),
+            hint: "name the folder of the files".to_owned(),
+        }),
+    }
+}
+
+/// The file of this name; it must not lie in two folders, of which nobody could say which is meant.
+/// The two small tables are the same whoever made them.
+fn one_of(folders: &[PathBuf], name: &str) -> Result<Option<(PathBuf, u64)>, CommandError> {
+    let mut found: Option<(PathBuf, u64)> = None;
+    for folder in folders {
+        let path = folder.join(name);
+        match (std::fs::metadata(&path), &found) {
+            (Ok(facts), None) => found = Some((path, facts.len())),
+            (Ok(_), Some((other, _))) if !["nation.tbl", "region.tbl"].contains(&name) => {
+                return Err(CommandError::Usage {
+                    what: format!(
+                        "--data: {} and {} are the same part",
+                        other.display(),
+                        path.display()
+                    ),
+                    hint: "remove one of them, or name one folder".to_owned(),
+                });
+            }
+            (Ok(_), Some(_)) => {}
+            (Err(error), _) if error.kind() == std::io::ErrorKind::NotFound => {}
+            (Err(source), _) => {
+                return Err(CommandError::File {
+                    doing: "cannot read",
+                    path,
+                    source,
+                });
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn incomplete(
+    folders: &[PathBuf],
+    missing: &[(u32, String)],
+    manifest: &Manifest,
+    which: &WhichArguments,
+) -> CommandError {
+    const SHOWN: usize = 4;
+    let names: Vec<&str> = missing.iter().map(|(_, name)| name.as_str()).collect();
+    let more = match names.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let folders: Vec<String> = folders
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
+    let scale = match which.ten_percent {
+        true => manifest.scale * 10.0,
+        false => manifest.scale,
+    };
+    CommandError::Usage {
+        what: format!(
+            "--data: {} {}{more} of {}",
+            folders.join(" and "),
+            match folders.len() {
+                1 => format!("lacks {}", names[..names.len().min(SHOWN)].join(", ")),
+                _ => format!("lack {}", names[..names.len().min(SHOWN)].join(", ")),
+            },
+            manifest.describe()
+        ),
+        hint: format!(
+            "`inrush bench etlwr generate --scale {scale} --parts {} --to FOLDER{}{}` makes what is \
+             not there, --part those of one machine",
+            manifest.parts,
+            which
+                .tables
+                .as_ref()
+                .map_or(String::new(), |tables| format!(" --tables {tables}")),
+            if which.ten_percent {
+                " --ten-percent"
+            } else {
+                ""
+            },
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn which(tables: Option<&str>, part: Option<&str>) -> WhichArguments {
+        WhichArguments {
+            tables: tables.map(str::to_owned),
+            part: part.map(str::to_owned),
+            ten_percent: false,
+        }
+    }
+
+    fn folder(manifest: &Manifest, names: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        manifest.write(folder.path()).unwrap();
+        for name in names {
+            std::fs::write(folder.path().join(name), name).unwrap();
+        }
+        folder
+    }
+
+    fn manifest(parts: u32) -> Manifest {
+        Manifest {
+            scale: 0.5,
+            parts,
+            ten_percent: false,
+        }
+    }
+
+    #[test]
+    fn parts_of_several_machines_are_one_set() {
+        let one = folder(&manifest(2), &["part.tbl.1", "orders.tbl.1", "nation.tbl"]);
+        let other = folder(&manifest(2), &["part.tbl.2", "orders.tbl.2", "nation.tbl"]);
+        let folders = [one.path().to_owned(), other.path().to_owned()];
+        let set = DataSet::find(&folders, &which(Some("orders,part,nation"), None)).unwrap();
+        let names: Vec<_> = set.sizes().iter().map(|size| size.table).collect();
+        assert_eq!(names, ["nation", "part", "orders"]);
+        assert_eq!((set.files(), set.bytes()), (5, 10 + 20 + 24));
+        let one_part = DataSet::find(&folders, &which(Some("orders"), Some("2"))).unwrap();
+        assert_eq!(
+            one_part.tables[0].files[&2],
+            other.path().join("orders.tbl.2")
+        );
+    }
+
+    #[test]
+    fn sets_that_are_not_whole_are_refused() {
+        let said = |folders: &[&tempfile::TempDir], which: &WhichArguments| {
+            let folders: Vec<_> = folders.iter().map(|folder| folder.path().into()).collect();
+            let error = DataSet::find(&folders, which).expect_err("it is wrong");
+            assert_eq!(error.exit_status(), 2);
+            error.to_string()
+        };
+        let one = folder(&manifest(2), &["part.tbl.1"]);
+        let both = folder(&manifest(2), &["part.tbl.1", "part.tbl.2"]);
+        let other = folder(&manifest(3), &["part.tbl.2"]);
+        let empty = tempfile::tempdir().unwrap();
+        let parts = which(Some("part"), None);
+        let text = said(&[&one], &parts);
+        assert!(
+            text.contains("part.tbl.2") && text.contains("--scale 0.5 --parts 2"),
+            "{text}"
+        );
+        assert!(said(&[&one, &both], &parts).contains("the same part"));
+        assert!(said(&[&one, &other], &parts).contains("in 3 parts"));
+        assert!(said(&[&empty], &parts).contains(MANIFEST));
+        assert!(said(&[&both], &which(Some("nation"), Some("2"))).contains("part 1"));
+        std::fs::write(empty.path().join(MANIFEST), "{\"scale\": 0, \"parts\": 2}").unwrap();
+        assert!(said(&[&empty], &parts).contains("scale 0"));
+        std::fs::write(empty.path().join(MANIFEST), "{\"scale\": 1}").unwrap();
+        assert!(said(&[&empty], &parts).contains("parts"));
+    }
+
+    #[test]
+    fn a_manifest_is_read_as_it_was_written() {
+        let folder = folder(&manifest(7), &[]);
+        assert_eq!(Manifest::read(folder.path()).unwrap(), Some(manifest(7)));
+        assert_eq!(manifest(1).describe(), "TPC-H at scale 0.5 in 1 part");
+    }
+}

@@ -1,0 +1,130 @@
+//! `inrush bench etlwr`: the ETL world record of 2009, and its answer of 2016, at any scale.
+//!
+//! `generating` makes files, `data` finds them again, `package` says how they are loaded, `measure`
+//! loads them by the engine's own run, `proof` holds what was loaded against what dbgen makes, and
+//! `results`, `summary` and `chart` tell.
+
+mod chart;
+mod data;
+mod generating;
+mod measure;
+mod package;
+mod proof;
+mod published;
+mod results;
+#[cfg(test)]
+mod schema_test;
+mod selection;
+mod space;
+mod summary;
+
+use std::path::PathBuf;
+
+use self::data::DataSet;
+use self::generating::Job;
+use self::measure::Measurement;
+use crate::Surroundings;
+use crate::arguments::{EtlwrArguments, EtlwrCommand, EtlwrRunArguments, WholeArguments};
+use crate::embedded::cores;
+use crate::errors::CommandError;
+use crate::running;
+
+/// Does what the arguments ask for.
+pub fn etlwr(arguments: &EtlwrArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+    match &arguments.command {
+        Some(EtlwrCommand::Generate(arguments)) => generating::generate(arguments),
+        Some(EtlwrCommand::Run(arguments)) => run(arguments, surroundings),
+        None => whole(&arguments.whole, surroundings),
+    }
+}
+
+/// Loads files that are there.
+fn run(arguments: &EtlwrRunArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+    running::fault()?;
+    measure::check(&arguments.measure)?;
+    let set = DataSet::find(&arguments.data, &arguments.which)?;
+    let measure = &arguments.measure;
+    if !measure.no_disk_check {
+        space::require(&space::of_database(&set.sizes(), measure))?;
+    }
+    Measurement {
+        set: &set,
+        arguments: measure,
+        surroundings,
+        generated: None,
+        disposable: None,
+        command: summary::run_command(arguments),
+    }
+    .run()
+}
+
+/// Makes the files and loads them.
+fn whole(arguments: &WholeArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+    running::fault()?;
+    let measure = &arguments.measure;
+    measure::check(measure)?;
+    let place = Place::new(arguments)?;
+    let job = Job::new(
+        place.folder(),
+        arguments.scale,
+        arguments.parts,
+        &arguments.which,
+        cores(),
+    )?;
+    if !measure.no_disk_check {
+        let mut needs = job.needs();
+        let sizes = job.sizes();
+        needs.extend(space::of_database(&sizes, measure));
+        space::require(&needs)?;
+    }
+    let made = job.run((measure.json, measure.quiet), place.disposable())?;
+    let set = DataSet::find(&[place.folder().to_owned()], &arguments.which)?;
+    Measurement {
+        set: &set,
+        arguments: measure,
+        surroundings,
+        generated: Some(made),
+        disposable: place.disposable(),
+        command: summary::whole_command(arguments),
+    }
+    .run()
+}
+
+/// Where the files are made.
+enum Place {
+    Kept(PathBuf),
+    Disposable(tempfile::TempDir),
+}
+
+impl Place {
+    fn new(arguments: &WholeArguments) -> Result<Place, CommandError> {
+        if let Some(folder) = &arguments.data {
+            return Ok(Place::Kept(folder.clone()));
+        }
+        let parent = std::env::temp_dir();
+        tempfile::Builder::new()
+            .prefix("inrush-etlwr-")
+            .tempdir_in(&parent)
+            .map(Place::Disposable)
+            .map_err(|source| CommandError::File {
+                doing: "cannot make a folder in",
+                path: parent,
+                source,
+            })
+    }
+
+    fn folder(&self) -> &std::path::Path {
+        match self {
+            Place::Kept(folder) => folder,
+            Place::Disposable(folder) => folder.path(),
+        }
+    }
+
+    /// What a signal removes.
+    fn disposable(&self) -> Option<PathBuf> {
+        match self {
+            Place::Kept(_) => None,
+            Place::Disposable(folder) => Some(folder.path().to_owned()),
+        }
+    }
+}

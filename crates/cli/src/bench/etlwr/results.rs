@@ -1,0 +1,451 @@
+//! The results file. Its schema (docs/bench-etlwr.schema.json) is generated from these types.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use inrush::report::{EmbeddedReport, RunReport, ServerReport};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::data::Manifest;
+use super::published::{Published, published};
+use super::{chart, summary};
+use crate::errors::CommandError;
+
+/// The form of the results file. A change of meaning raises it.
+pub const RESULTS_VERSION: u32 = 1;
+
+/// What a repetition of the record workload took.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Results {
+    /// The form of this file.
+    pub results_version: u32,
+    /// The version of Inrush.
+    pub inrush_version: String,
+    /// `etlwr`.
+    pub workload: String,
+    /// The command that does the same again.
+    pub command: String,
+    /// When the first run began, RFC 3339.
+    pub started_at: String,
+    /// When the last run ended, RFC 3339.
+    pub finished_at: String,
+    /// All runs that were asked for are in it; false while they go on, and where they were stopped.
+    pub complete: bool,
+    /// What was loaded.
+    pub data: DataResult,
+    /// How it was loaded.
+    pub settings: SettingsResult,
+    /// The machine that the loader ran on.
+    pub machine: MachineResult,
+    /// Cores of all machines that took part, where they are known.
+    pub cores_in_all: Option<u32>,
+    /// Where the data went, without a password.
+    pub destination: String,
+    /// The server and its settings that matter.
+    pub server: ServerReport,
+    /// The embedded server, where there was one.
+    pub embedded: Option<EmbeddedReport>,
+    /// Making the files, where this command did it.
+    pub generated: Option<GeneratedResult>,
+    /// Each run, in the order in which they ran.
+    pub runs: Vec<RunResult>,
+    /// Seconds by streams, the fewest streams first: figure 9 of the account of 2016.
+    pub curve: Vec<PointResult>,
+    /// What the accounts of the record runs say.
+    pub published: Vec<Published>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// What was loaded.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct DataResult {
+    /// Of which scale the files are.
+    pub files_of: Manifest,
+    /// Where they are.
+    pub folders: Vec<String>,
+    /// The parts that were loaded.
+    pub parts: Vec<u32>,
+    /// The tables, in the sequence of 2009.
+    pub tables: Vec<TableData>,
+    /// Files in all.
+    pub files: usize,
+    /// Bytes of text in all.
+    pub bytes: u64,
+}
+
+/// The files of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TableData {
+    /// The table.
+    pub table: String,
+    /// Its files.
+    pub files: usize,
+    /// Bytes of text in them.
+    pub bytes: u64,
+}
+
+/// How it was loaded.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SettingsResult {
+    /// `sequence`: table by table, as each stream of 2009 did; `largest_first`: the largest parts of
+    /// all tables.
+    pub order: String,
+    /// What was verified of each part before its COMMIT: `count`, `sums` or `rows`.
+    pub verify: String,
+    /// The tables were analyzed; that time is not counted.
+    pub analyze: bool,
+    /// The numbers of streams that were asked for.
+    pub streams: Vec<u16>,
+    /// How often each was asked for.
+    pub rounds: u16,
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MachineResult {
+    /// Cores that the loader may use.
+    pub cores: usize,
+    /// The processor's name.
+    pub processor: String,
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// The kernel.
+    pub kernel: String,
+}
+
+/// Making files.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct GeneratedResult {
+    /// How long it took.
+    pub seconds: f64,
+    /// Files that were asked for.
+    pub files: usize,
+    /// Those that were made; the others were there.
+    pub files_made: usize,
+    /// Bytes of all files that were asked for.
+    pub bytes: u64,
+    /// Bytes of those that were made.
+    pub bytes_made: u64,
+}
+
+/// How fast text was loaded. Units are powers of ten.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Rates {
+    /// Terabytes of text in an hour.
+    pub tb_per_hour: f64,
+    /// Megabytes of text in a second.
+    pub mb_per_s: f64,
+    /// The same, divided by the cores of all machines that took part.
+    pub mb_per_s_per_core: Option<f64>,
+}
+
+impl Rates {
+    /// Of so much text in so long.
+    pub fn new(bytes: f64, seconds: f64, cores: Option<u32>) -> Rates {
+        let mb_per_s = bytes / 1e6 / seconds.max(1e-9);
+        Rates {
+            tb_per_hour: mb_per_s * 3600.0 / 1e6,
+            mb_per_s,
+            mb_per_s_per_core: cores.map(|cores| mb_per_s / f64::from(cores)),
+        }
+    }
+}
+
+/// One load.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RunResult {
+    /// The run's name, which is also that of its folder.
+    pub run: String,
+    /// Its report.
+    pub report: Option<String>,
+    /// Streams that were asked for.
+    pub streams: u16,
+    /// Streams that there was work for.
+    pub streams_used: usize,
+    /// Counted from 1.
+    pub round: u16,
+    /// It went on where an earlier one stopped, so no figure is made of it.
+    pub resumed: bool,
+    /// What is measured: loading and switching.
+    pub seconds: f64,
+    /// From the first stream's start to the last one's end.
+    pub load_s: f64,
+    /// Checking the account and switching.
+    pub switch_s: f64,
+    /// ANALYZE, which is not counted.
+    pub analyze_s: f64,
+    /// From the start of the run to its end, planning included.
+    pub total_s: f64,
+    /// CPU seconds of the loader, user and system.
+    pub loader_cpu_s: f64,
+    /// Rows that were loaded.
+    pub rows: u64,
+    /// Bytes of text that were loaded.
+    pub bytes: u64,
+    /// How fast.
+    pub rates: Option<Rates>,
+    /// Each table.
+    pub tables: Vec<TableResult>,
+    /// Whether what was loaded is what dbgen makes.
+    pub proof: ProofResult,
+}
+
+/// A table that was loaded.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TableResult {
+    /// The table.
+    pub table: String,
+    /// Its rows.
+    pub rows: u64,
+    /// Bytes of its text.
+    pub bytes: u64,
+    /// Its partitions.
+    pub partitions: usize,
+    /// Bytes that it takes in the database.
+    pub stored_bytes: u64,
+}
+
+/// What was loaded, held against what dbgen makes.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ProofResult {
+    /// Each part of each table has as many rows as dbgen makes of it, by the server's own count, and
+    /// is a partition.
+    pub rows_are_dbgens: bool,
+    /// What the engine has held against what it read, of each part: `count`, `sums` or `rows`.
+    pub verified: String,
+    /// What differs.
+    pub differences: Vec<String>,
+}
+
+/// A point of the curve: all runs with one number of streams.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PointResult {
+    /// Streams.
+    pub streams: u16,
+    /// Runs that were measured.
+    pub runs: usize,
+    /// Their median.
+    pub seconds: f64,
+    /// The quickest.
+    pub seconds_least: f64,
+    /// The slowest.
+    pub seconds_most: f64,
+    /// How many times as fast as the point with the fewest streams.
+    pub speedup: f64,
+    /// How fast, by the median.
+    pub rates: Rates,
+}
+
+impl Results {
+    /// What a first run tells of the machine, the server and the data.
+    pub fn begin(begun: Begun<'_>, report: &RunReport) -> Results {
+        Results {
+            results_version: RESULTS_VERSION,
+            inrush_version: report.inrush_version.clone(),
+            workload: "etlwr".to_owned(),
+            command: begun.command.to_owned(),
+            started_at: report.started_at.clone(),
+            finished_at: report.finished_at.clone(),
+            complete: false,
+            data: begun.data,
+            settings: begun.settings,
+            machine: MachineResult {
+                cores: report.machine.cores,
+                processor: report.machine.processor.clone(),
+                memory_bytes: report.machine.memory_bytes,
+                kernel: report.machine.kernel.clone(),
+            },
+            cores_in_all: begun.cores_in_all,
+            destination: report.destination.clone(),
+            server: report.server.clone(),
+            embedded: report.embedded.clone(),
+            generated: begun.generated,
+            runs: Vec::new(),
+            curve: Vec::new(),
+            published: published(),
+            notes: begun.notes,
+        }
+    }
+
+    /// Adds a run.
+    pub fn push(&mut self, run: RunResult, finished_at: &str) {
+        self.finished_at = finished_at.to_owned();
+        self.runs.push(run);
+        self.curve = curve(&self.runs, self.cores_in_all);
+    }
+
+    /// Adds a note, once.
+    pub fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// The point with the fewest seconds.
+    pub fn best(&self) -> Option<&PointResult> {
+        let points = self.curve.iter();
+        points.min_by(|one, other| one.seconds.total_cmp(&other.seconds))
+    }
+
+    /// Writes all forms of the results into a folder.
+    pub fn write(&self, folder: &Path) -> Result<(), CommandError> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| CommandError::File {
+            doing: "cannot write",
+            path: folder.to_owned(),
+            source: std::io::Error::other(error),
+        })?;
+        std::fs::create_dir_all(folder).map_err(|source| CommandError::File {
+            doing: "cannot make the folder",
+            path: folder.to_owned(),
+            source,
+        })?;
+        write_whole(&folder.join("results.json"), &format!("{text}\n"))?;
+        write_whole(&folder.join("summary.md"), &summary::markdown(self))?;
+        if self.curve.len() > 1 {
+            write_whole(&folder.join(chart::FILE_NAME), &chart::svg(&self.curve))?;
+        }
+        Ok(())
+    }
+}
+
+/// What is known before a first run ends.
+pub struct Begun<'a> {
+    /// The command that does the same again.
+    pub command: &'a str,
+    /// What is loaded.
+    pub data: DataResult,
+    /// How.
+    pub settings: SettingsResult,
+    /// Cores of all machines that take part.
+    pub cores_in_all: Option<u32>,
+    /// Making the files.
+    pub generated: Option<GeneratedResult>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// A file that is there is whole, though a run after this one may be killed.
+fn write_whole(path: &Path, text: &str) -> Result<(), CommandError> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".unfinished");
+    let unfinished = PathBuf::from(unfinished);
+    let write = || -> std::io::Result<()> {
+        let mut file = std::fs::File::create(&unfinished)?;
+        file.write_all(text.as_bytes())?;
+        std::fs::rename(&unfinished, path)
+    };
+    write().map_err(|source| CommandError::File {
+        doing: "cannot write",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// A point for each number of streams.
+fn curve(runs: &[RunResult], cores: Option<u32>) -> Vec<PointResult> {
+    let measured: Vec<&RunResult> = runs.iter().filter(|run| run.rates.is_some()).collect();
+    let mut streams: Vec<u16> = measured.iter().map(|run| run.streams).collect();
+    streams.sort_unstable();
+    streams.dedup();
+    let mut points: Vec<PointResult> = Vec::new();
+    for streams in streams {
+        let own = measured.iter().filter(|run| run.streams == streams);
+        let bytes = own.clone().map(|run| run.bytes).max().unwrap_or(0);
+        let mut seconds: Vec<f64> = own.map(|run| run.seconds).collect();
+        seconds.sort_by(f64::total_cmp);
+        let median = median(&seconds);
+        points.push(PointResult {
+            streams,
+            runs: seconds.len(),
+            seconds: median,
+            seconds_least: seconds[0],
+            seconds_most: seconds[seconds.len() - 1],
+            speedup: points.first().map_or(median, |first| first.seconds) / median.max(1e-9),
+            rates: Rates::new(bytes as f64, median, cores),
+        });
+    }
+    points
+}
+
+/// The middle one of numbers in their order, or between the two in the middle.
+fn median(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    match sorted.len() % 2 {
+        1 => sorted[middle],
+        _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
+    }
+}
+
+/// The JSON schema of the results file.
+#[cfg(test)]
+pub fn results_schema() -> serde_json::Value {
+    schemars::schema_for!(Results).to_value()
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A run of so many streams that took so long.
+    pub fn run(streams: u16, seconds: f64, resumed: bool) -> RunResult {
+        RunResult {
+            run: format!("20260101T000000Z-etlwr-{streams}"),
+            report: None,
+            streams,
+            streams_used: usize::from(streams),
+            round: 1,
+            resumed,
+            seconds,
+            load_s: seconds,
+            switch_s: 0.0,
+            analyze_s: 0.0,
+            total_s: seconds,
+            loader_cpu_s: 1.0,
+            rows: 10,
+            bytes: 100_000_000,
+            rates: (!resumed).then(|| Rates::new(1e8, seconds, Some(2))),
+            tables: Vec::new(),
+            proof: ProofResult {
+                rows_are_dbgens: true,
+                verified: "sums".to_owned(),
+                differences: Vec::new(),
+            },
+        }
+    }
+
+    #[test]
+    fn rates_are_those_of_the_record() {
+        let rates = Rates::new(1.18e12, 1794.0, Some(96));
+        assert!((rates.tb_per_hour - 2.368).abs() < 0.001, "{rates:?}");
+        assert!((rates.mb_per_s - 657.7).abs() < 0.1);
+        assert!((rates.mb_per_s_per_core.unwrap() - 6.85).abs() < 0.01);
+        assert_eq!(Rates::new(1.0, 1.0, None).mb_per_s_per_core, None);
+    }
+
+    #[test]
+    fn the_curve_is_made_of_medians() {
+        let runs = [
+            run(4, 3.0, false),
+            run(1, 8.0, false),
+            run(4, 1.0, false),
+            run(2, 5.0, true),
+            run(4, 2.0, false),
+            run(1, 6.0, false),
+        ];
+        let points = curve(&runs, Some(2));
+        let seen: Vec<_> = points
+            .iter()
+            .map(|point| (point.streams, point.runs, point.seconds, point.speedup))
+            .collect();
+        // What went on where another run stopped is no measurement.
+        assert_eq!(seen, [(1, 2, 7.0, 1.0), (4, 3, 2.0, 3.5)]);
+        assert_eq!(
+            (points[1].seconds_least, points[1].seconds_most),
+            (1.0, 3.0)
+        );
+        assert_eq!(points[1].rates.mb_per_s_per_core, Some(25.0));
+        assert!(curve(&runs[3..4], None).is_empty());
+    }
+}

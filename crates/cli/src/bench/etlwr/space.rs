@@ -1,0 +1,123 @@
+//! Whether files and database fit on their disks, before anything is made.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use inrush::free_space::free_bytes;
+
+use crate::arguments::MeasureArguments;
+use crate::errors::CommandError;
+use crate::numbers::bytes;
+use crate::tpch::TableSize;
+
+/// What a new server has by itself, and what it writes to its log while parts are loaded by one
+/// stream each, which write none of their rows there.
+const SERVER_BYTES: u64 = 300_000_000;
+
+/// Something that will be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// What.
+    pub what: &'static str,
+    /// Where; the folder need not exist.
+    pub folder: PathBuf,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+/// What the database will need, where it is an embedded one. The disk of another server, where it can
+/// be seen, is looked at by the load's own plan.
+pub fn of_database(sizes: &[TableSize], arguments: &MeasureArguments) -> Vec<Need> {
+    let folder = match arguments.to.trim().strip_prefix("embedded") {
+        Some("") => std::env::temp_dir(),
+        Some(rest) => match rest.strip_prefix(':') {
+            Some(folder) => PathBuf::from(folder),
+            None => return Vec::new(),
+        },
+        None => return Vec::new(),
+    };
+    let stored: u64 = sizes.iter().map(TableSize::stored_bytes).sum();
+    vec![Need {
+        what: "the database",
+        folder,
+        bytes: stored + SERVER_BYTES,
+    }]
+}
+
+/// Refuses what does not fit: what lies on the same disk is added up.
+pub fn require(needs: &[Need]) -> Result<(), CommandError> {
+    let mut disks: Vec<(u64, PathBuf, Vec<&Need>)> = Vec::new();
+    for need in needs.iter().filter(|need| need.bytes > 0) {
+        let (disk, place) = disk_of(&need.folder)?;
+        match disks.iter_mut().find(|(known, ..)| *known == disk) {
+            Some((_, _, own)) => own.push(need),
+            None => disks.push((disk, place, vec![need])),
+        }
+    }
+    for (_, place, own) in disks {
+        let free = free_bytes(&place).map_err(|source| CommandError::File {
+            doing: "cannot see how much room is left at",
+            path: place.clone(),
+            source,
+        })?;
+        let all: u64 = own.iter().map(|need| need.bytes).sum();
+        if all > free {
+            let what: Vec<String> = own
+                .iter()
+                .map(|need| format!("{} for {}", bytes(need.bytes), need.what))
+                .collect();
+            return Err(CommandError::Room {
+                what: what.join(" and "),
+                all: bytes(all),
+                free: bytes(free),
+                place,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The disk of a folder that need not exist, and a folder on it that does.
+fn disk_of(folder: &Path) -> Result<(u64, PathBuf), CommandError> {
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    for place in absolute.ancestors() {
+        match std::fs::metadata(place) {
+            Ok(facts) => return Ok((facts.dev(), place.to_owned())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => {
+                return Err(CommandError::File {
+                    doing: "cannot look at",
+                    path: place.to_owned(),
+                    source,
+                });
+            }
+        }
+    }
+    Ok((0, PathBuf::from("/")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_its_figures() {
+        let folder = tempfile::tempdir().unwrap();
+        let need = |bytes, what| Need {
+            what,
+            folder: folder.path().join("not/there/yet"),
+            bytes,
+        };
+        assert!(require(&[need(1, "the files"), need(1, "the database")]).is_ok());
+        let free = free_bytes(folder.path()).unwrap();
+        // Neither is too large alone.
+        let half = free / 4 * 3;
+        let error = require(&[need(half, "the files"), need(half, "the database")])
+            .expect_err("together they are");
+        assert_eq!(error.exit_status(), 1);
+        let text = error.to_string();
+        for part in ["the files", "the database", "free"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! The results in words: for a terminal, and as Markdown.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::chart;
+use super::published::Published;
+use super::results::{PointResult, Rates, Results};
+use crate::account::columns;
+use crate::arguments::{
+    EtlwrOrder, EtlwrRunArguments, MeasureArguments, VerifyLevel, WhichArguments, WholeArguments,
+};
+use crate::numbers::{bytes, count, counted};
+
+/// A table: a head, and rows below it.
+struct Grid<const COLUMNS: usize> {
+    head: [&'static str; COLUMNS],
+    rows: Vec<[String; COLUMNS]>,
+}
+
+impl<const COLUMNS: usize> Grid<COLUMNS> {
+    fn text(&self) -> String {
+        columns(&self.head, &self.rows)
+    }
+
+    fn markdown(&self) -> String {
+        let line = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));
+        let mut text = line(&self.head);
+        text.push('|');
+        for column in 0..COLUMNS {
+            text.push_str(if column == 0 { "---|" } else { "---:|" });
+        }
+        text.push('\n');
+        for row in &self.rows {
+            let cells: Vec<&str> = row.iter().map(String::as_str).collect();
+            text.push_str(&line(&cells));
+        }
+        text
+    }
+}
+
+/// What is printed at the end.
+pub fn terminal(results: &Results, folder: &Path) -> String {
+    let mut text = String::from("\n");
+    for (what, words) in described(results) {
+        let _ = writeln!(text, "{what:<8} {words}");
+    }
+    text.push('\n');
+    text.push_str(&tables(results).text());
+    text.push('\n');
+    text.push_str(&points(results).text());
+    if results.curve.len() > 1 {
+        text.push('\n');
+        text.push_str(&chart::text(&results.curve));
+    }
+    text.push('\n');
+    text.push_str(&beside(results).text());
+    text.push('\n');
+    for line in proofs(results).into_iter().chain(results.notes.clone()) {
+        let _ = writeln!(text, "note: {line}");
+    }
+    let _ = writeln!(text, "results: {}", folder.join("summary.md").display());
+    text
+}
+
+/// The results as a page.
+pub fn markdown(results: &Results) -> String {
+    let mut text = String::from("# The ETL world record, repeated\n\n");
+    for (what, words) in described(results) {
+        let _ = writeln!(text, "- {what}: {words}");
+    }
+    let _ = writeln!(
+        text,
+        "- time: from {} to {}, Inrush {}",
+        to_the_second(&results.started_at),
+        to_the_second(&results.finished_at),
+        results.inrush_version,
+    );
+    if !results.complete {
+        text.push_str("\n**Not complete**: runs that were asked for are missing.\n");
+    }
+    let _ = write!(
+        text,
+        "\n## What it took\n\nSeconds are those of loading and switching; rates are of text, in powers \
+         of ten; of several runs the median counts.\n\n{}",
+        points(results).markdown()
+    );
+    if results.curve.len() > 1 {
+        let _ = write!(
+            text,
+            "\n![Seconds by streams]({})\n\n```\n{}```\n",
+            chart::FILE_NAME,
+            chart::text(&results.curve)
+        );
+    }
+    let _ = write!(
+        text,
+        "\n## Beside the record runs\n\n{}\n",
+        beside(results).markdown()
+    );
+    let mut sources: Vec<&str> = results
+        .published
+        .iter()
+        .map(|published| published.source.as_str())
+        .collect();
+    sources.dedup();
+    for source in sources {
+        let _ = writeln!(text, "- {source}");
+    }
+    let _ = write!(
+        text,
+        "\n## What was loaded\n\n{}\n",
+        tables(results).markdown()
+    );
+    for line in proofs(results) {
+        let _ = writeln!(text, "- {line}");
+    }
+    if !results.notes.is_empty() {
+        text.push_str("\n## Good to know\n\n");
+        for note in &results.notes {
+            let _ = writeln!(text, "- {note}");
+        }
+    }
+    let _ = write!(
+        text,
+        "\n## Again\n\n    {}\n\nRuns: {}. All figures are in results.json, whose fields \
+         docs/bench-etlwr.schema.json describes.\n",
+        results.command,
+        results
+            .runs
+            .iter()
+            .map(|run| run.run.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    );
+    if !results.server.settings.is_empty() {
+        text.push_str("\n## Settings of the server\n\n");
+        for (name, value) in &results.server.settings {
+            let _ = writeln!(text, "- {name} = {value}");
+        }
+    }
+    text
+}
+
+/// `2026-01-01T12:00:00Z` of a time that has fractions of seconds.
+fn to_the_second(time: &str) -> String {
+    match time.split_once('.') {
+        Some((seconds, _)) => format!("{seconds}Z"),
+        None => time.to_owned(),
+    }
+}
+
+/// Data, machine, server and settings.
+fn described(results: &Results) -> [(&'static str, String); 4] {
+    let data = &results.data;
+    let machine = &results.machine;
+    let parts = match data.parts.len() == data.files_of.parts as usize {
+        true => String::new(),
+        false => format!(", {} of them", data.parts.len()),
+    };
+    let server = match results.embedded {
+        Some(_) => "embedded".to_owned(),
+        None => results.destination.clone(),
+    };
+    let cores = match results.cores_in_all {
+        Some(cores) => format!("; {} in all", counted(u64::from(cores), "core")),
+        None => String::new(),
+    };
+    let order = match results.settings.order.as_str() {
+        "sequence" => "table by table, as in 2009",
+        _ => "the largest parts first",
+    };
+    let analyzed = match results.settings.analyze {
+        true => ", analyzed (not counted)",
+        false => "",
+    };
+    [
+        (
+            "data",
+            format!(
+                "{}{parts}: {} of {}, {}",
+                data.files_of.describe(),
+                counted(data.files as u64, "file"),
+                counted(data.tables.len() as u64, "table"),
+                bytes(data.bytes),
+            ),
+        ),
+        (
+            "machine",
+            format!(
+                "{}, {}, {} of memory, Linux {}",
+                machine.processor,
+                counted(machine.cores as u64, "core"),
+                bytes(machine.memory_bytes),
+                machine.kernel,
+            ),
+        ),
+        (
+            "server",
+            format!("PostgreSQL {}, {server}{cores}", results.server.version),
+        ),
+        (
+            "loaded",
+            format!("{order}, verify = {}{analyzed}", results.settings.verify),
+        ),
+    ]
+}
+
+fn tables(results: &Results) -> Grid<5> {
+    let rows = results.runs.last().map(|run| {
+        let tables = run.tables.iter();
+        let rows = tables.map(|table| {
+            [
+                table.table.clone(),
+                count(table.rows),
+                bytes(table.bytes),
+                bytes(table.stored_bytes),
+                match table.partitions {
+                    0 => "-".to_owned(),
+                    partitions => count(partitions as u64),
+                },
+            ]
+        });
+        rows.collect()
+    });
+    Grid {
+        head: ["table", "rows", "text", "in the database", "partitions"],
+        rows: rows.unwrap_or_default(),
+    }
+}
+
+fn rates(rates: &Rates) -> [String; 3] {
+    [
+        match rates.tb_per_hour {
+            small if small < 1.0 => format!("{small:.3}"),
+            large => format!("{large:.2}"),
+        },
+        format!("{:.1}", rates.mb_per_s),
+        rates
+            .mb_per_s_per_core
+            .map_or("?".to_owned(), |rate| format!("{rate:.2}")),
+    ]
+}
+
+fn points(results: &Results) -> Grid<9> {
+    let row = |point: &PointResult| {
+        let runs = results.runs.iter();
+        let own = runs.filter(|run| run.streams == point.streams && run.rates.is_some());
+        let mean = |what: fn(&super::results::RunResult) -> f64| {
+            own.clone().map(what).sum::<f64>() / point.runs.max(1) as f64
+        };
+        let [tb_per_hour, mb_per_s, per_core] = rates(&point.rates);
+        [
+            point.streams.to_string(),
+            point.runs.to_string(),
+            match point.runs {
+                1 => format!("{:.2}", point.seconds),
+                _ => format!(
+                    "{:.2} ({:.2}-{:.2})",
+                    point.seconds, point.seconds_least, point.seconds_most
+                ),
+            },
+            format!("{:.2}", mean(|run| run.switch_s)),
+            format!("{:.1}", mean(|run| run.loader_cpu_s)),
+            tb_per_hour,
+            mb_per_s,
+            per_core,
+            format!("{:.2}", point.speedup),
+        ]
+    };
+    Grid {
+        head: [
+            "streams",
+            "runs",
+            "seconds",
+            "of them switch",
+            "loader CPU s",
+            "TB/hour",
+            "MB/s",
+            "MB/s per core",
+            "speedup",
+        ],
+        rows: results.curve.iter().map(row).collect(),
+    }
+}
+
+/// The best of this machine among the published figures.
+fn beside(results: &Results) -> Grid<7> {
+    let row = |name: String, text: f64, took: f64, cores: Option<u32>, figures: &Rates| {
+        let [tb_per_hour, mb_per_s, per_core] = rates(figures);
+        [
+            name,
+            text_size(text),
+            match took {
+                short if short < 100.0 => format!("{short:.2}"),
+                long => count(long.round() as u64),
+            },
+            cores.map_or("?".to_owned(), |cores| cores.to_string()),
+            tb_per_hour,
+            mb_per_s,
+            per_core,
+        ]
+    };
+    let mut rows = Vec::new();
+    if let Some(best) = results.best() {
+        let text = best.rates.mb_per_s * 1e6 * best.seconds;
+        let name = format!("this, {} streams", best.streams);
+        let cores = results.cores_in_all;
+        rows.push(row(name, text, best.seconds, cores, &best.rates));
+    }
+    for published in &results.published {
+        let Published { year, what, .. } = published;
+        rows.push(row(
+            format!("{year}: {what}"),
+            published.bytes as f64,
+            published.seconds,
+            Some(published.cores),
+            &published.rates,
+        ));
+    }
+    Grid {
+        head: [
+            "run",
+            "text",
+            "seconds",
+            "cores",
+            "TB/hour",
+            "MB/s",
+            "MB/s per core",
+        ],
+        rows,
+    }
+}
+
+/// As the accounts write it: two digits after the point.
+fn text_size(number: f64) -> String {
+    match number {
+        large if large >= 1e12 => format!("{:.2} TB", large / 1e12),
+        small => bytes(small as u64),
+    }
+}
+
+fn proofs(results: &Results) -> Vec<String> {
+    let mut lines = Vec::new();
+    let right = results.runs.iter().filter(|run| run.proof.rows_are_dbgens);
+    let right = right.count();
+    if right > 0 {
+        lines.push(format!(
+            "verified in {}: each part has as many rows as dbgen makes of it, and is a partition; \
+             {} of each part agree with its file",
+            counted(right as u64, "run"),
+            match results.settings.verify.as_str() {
+                "count" => "the counts",
+                "sums" => "the sums of all columns",
+                _ => "the values of all rows",
+            }
+        ));
+    }
+    for run in &results.runs {
+        for difference in &run.proof.differences {
+            lines.push(format!("NOT dbgen's in run {}: {difference}", run.run));
+        }
+    }
+    lines
+}
+
+/// The command that loads the same files again.
+pub fn run_command(arguments: &EtlwrRunArguments) -> String {
+    let mut words = vec!["inrush bench etlwr run".to_owned()];
+    for folder in &arguments.data {
+        words.push(format!("--data {}", quoted(&folder.display().to_string())));
+    }
+    which_words(&mut words, &arguments.which);
+    measure_words(&mut words, &arguments.measure);
+    words.join(" ")
+}
+
+/// The command that does all of it again.
+pub fn whole_command(arguments: &WholeArguments) -> String {
+    let mut words = vec![format!(
+        "inrush bench etlwr --scale {} --parts {}",
+        arguments.scale, arguments.parts
+    )];
+    if let Some(folder) = &arguments.data {
+        words.push(format!("--data {}", quoted(&folder.display().to_string())));
+    }
+    which_words(&mut words, &arguments.which);
+    measure_words(&mut words, &arguments.measure);
+    words.join(" ")
+}
+
+fn which_words(words: &mut Vec<String>, which: &WhichArguments) {
+    if let Some(tables) = &which.tables {
+        words.push(format!("--tables {}", quoted(tables)));
+    }
+    if let Some(part) = &which.part {
+        words.push(format!("--part {}", quoted(part)));
+    }
+    if which.ten_percent {
+        words.push("--ten-percent".to_owned());
+    }
+}
+
+fn measure_words(words: &mut Vec<String>, measure: &MeasureArguments) {
+    if measure.to != "embedded" {
+        words.push(format!("--to {}", quoted(&measure.to)));
+    }
+    if let Some(streams) = measure.streams {
+        words.push(format!("--streams {streams}"));
+    }
+    if !measure.sweep.is_empty() {
+        let sweep: Vec<String> = measure.sweep.iter().map(u16::to_string).collect();
+        words.push(format!("--sweep {}", sweep.join(",")));
+    }
+    if measure.rounds > 1 {
+        words.push(format!("--rounds {}", measure.rounds));
+    }
+    if measure.order == EtlwrOrder::LargestFirst {
+        words.push("--order largest-first".to_owned());
+    }
+    match measure.verify {
+        VerifyLevel::Count => words.push("--verify count".to_owned()),
+        VerifyLevel::Rows => words.push("--verify rows".to_owned()),
+        VerifyLevel::Sums => {}
+    }
+    if measure.analyze {
+        words.push("--analyze".to_owned());
+    }
+    if let Some(cores) = measure.cores {
+        words.push(format!("--cores {cores}"));
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@,=".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(
+            quoted("postgresql://etl@dw:5432/tpch"),
+            "postgresql://etl@dw:5432/tpch"
+        );
+        assert_eq!(quoted("a b'c"), "'a b'\\''c'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("postgresql:///x?a=b"), "'postgresql:///x?a=b'");
+    }
+
+    #[test]
+    fn a_grid_is_a_table_of_markdown() {
+        let grid = Grid {
+            head: ["a", "b"],
+            rows: vec![["x".to_owned(), "1".to_owned()]],
+        };
+        assert_eq!(grid.markdown(), "| a | b |\n|---|---:|\n| x | 1 |\n");
+        assert_eq!(text_size(1.18e12), "1.18 TB");
+    }
+}

@@ -1,0 +1,14 @@
+//! `inrush bench`: the record workloads.
+
+mod etlwr;
+
+use crate::Surroundings;
+use crate::arguments::{BenchArguments, BenchCommand};
+use crate::errors::CommandError;
+
+/// Repeats a record workload.
+pub fn bench(arguments: &BenchArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
+    match &arguments.command {
+        BenchCommand::Etlwr(arguments) => etlwr::etlwr(arguments, surroundings),
+    }
+}

@@ -1,0 +1,313 @@
+"""The benchmark suite itself: its data, that its sides end with the same rows, and its pages."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import findings
+import ground
+import readme
+import results
+import same_rows
+import workloads
+from ground import Measure
+from peers import configured
+from peers.inrush import Inrush
+from peers.peer import Peer, Surroundings
+from peers.psql import Psql
+from peers.server_alone import ServerAlone
+from servers import Server
+from workload import Job
+from workloads import rejects
+
+SCALE = 0.0005
+PARTS = 2
+
+# Of all files of a workload at this scale, one behind the other.
+BYTES = {
+    "lineitem": "856cf2d6545407df204178e8168cb1ef3988136bb2ee8494eb15afe676efaac7",
+    "quoted": "9799c7c88a4997fb1c3a44a51168e1dec236393b127e1d622b286c48ec93a700",
+    "wide": "8807a79d7be57157a73688cd20d31af092db0bee71b722866ca7fcac69b43753",
+    "narrow": "95a0a7612b6d1d64ee1c181173d17fb74bd3cd33d4c2caf5dce8357b7b06cd2d",
+    "rejects": "16a5cbfd1804b8dd8394a66f980db7133487c5f29f48f33a094dac62e1cec5b5",
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for the workloads' files, which several tests read."""
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_the_same_bytes_on_every_machine(name: str, data: Path) -> None:
+    job = workloads.ALL[name].make(SCALE, PARTS, data)
+    whole = sha256()
+    for table in job.tables:
+        for file in table.files:
+            whole.update(file.read_bytes())
+    assert whole.hexdigest() == BYTES[name]
+
+
+def test_files_are_made_once(data: Path) -> None:
+    first, second = (workloads.ALL["narrow"].make(SCALE, PARTS, data) for _ in range(2))
+    assert first == second
+    # Half made files have no list of their digests, and are made anew.
+    (file, *_) = first.tables[0].files
+    before = file.read_bytes()
+    file.write_bytes(b"half")
+    (file.parent / "manifest.json").unlink()
+    workloads.ALL["narrow"].make(SCALE, PARTS, data)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", workloads.ALL)
+def test_every_side_ends_with_what_copy_makes(
+    name: str, data: Path, tmp_path: Path, newest_server: Server
+) -> None:
+    """Inrush, psql and the server alone: the other peers are no part of the tests' own set-up."""
+    tmp_path.chmod(0o755)
+    job = workloads.ALL[name].make(SCALE, PARTS, data)
+    must_be = same_rows.expected(newest_server, job, SCALE, PARTS, data)
+    if name == "rejects":
+        rows = round(rejects.ROWS * SCALE)
+        assert must_be["payments"].count == rows - job.bad_rows
+        assert job.bad_rows == rows // rejects.EVERY
+    surroundings = Surroundings(
+        Path("no-python"), newest_server.programs, prepared_folder(newest_server, name)
+    )
+    for kind in (Inrush, Psql, ServerAlone):
+        side: Peer = kind(surroundings)
+        if side.cannot(job, newest_server.version) is None:
+            assert loaded(side, job, newest_server, tmp_path) == must_be, side.name
+        else:
+            assert name == "lineitem-parquet"
+
+
+def prepared_folder(server: Server, name: str) -> Path:
+    """Return a folder that the server's user can enter, as the tests' own are not."""
+    folder = server.folder.parent / f"suite-{name}"
+    folder.mkdir(mode=0o755)
+    return folder
+
+
+def loaded(side: Peer, job: Job, server: Server, folder: Path) -> dict[str, same_rows.Rows]:
+    """Load a job by a side and return what it ended with."""
+    database = ground.fresh(server)
+    side.prepare(database, job)
+    ground.measure(server, side.commands(database, job, 2), folder, side.accepted)
+    return same_rows.found(database, job, side.relation)
+
+
+def test_another_row_is_another_hash(data: Path, newest_server: Server) -> None:
+    job = workloads.ALL["narrow"].make(SCALE, PARTS, data)
+    (table,) = job.tables
+    database = ground.fresh(newest_server)
+    database.execute("CREATE TABLE links (id bigint, linked integer)")
+    database.execute("INSERT INTO links VALUES (1, 2), (2, 1)")
+    one = same_rows.rows_of(database, table, "links")
+    database.execute("UPDATE links SET linked = id")
+    other = same_rows.rows_of(database, table, "links")
+    assert one.count == other.count
+    with pytest.raises(same_rows.DifferentRowsError, match="links"):
+        same_rows.compare("narrow by nobody", {"links": other}, {"links": one})
+
+
+@pytest.mark.parametrize(("status", "ended"), [(0, 0), (3, 3), (-9, 137)])
+def test_a_measured_command_ends_as_the_command_does(
+    status: int, ended: int, tmp_path: Path
+) -> None:
+    program = f"import os; os.kill(os.getpid(), {-status}) if {status} < 0 else os._exit({status})"
+    took = tmp_path / "took"
+    command: list[str | Path] = [sys.executable, ground.MEASURED, took]
+    command += [sys.executable, "-c", program]
+    assert subprocess.run(command, check=False).returncode == ended
+    cpu_s, resident_kib = took.read_text().split()
+    assert float(cpu_s) >= 0
+    assert int(resident_kib) > 0
+
+
+def test_files_are_shared_out_by_size(data: Path) -> None:
+    job = workloads.ALL["tpch"].make(SCALE, PARTS, data)
+    shares = job.shares(3)
+    handed_out = [(table.name, index) for share in shares for table, index in share]
+    assert sorted(handed_out) == sorted(
+        (table.name, index) for table in job.tables for index in range(len(table.files_of_peers))
+    )
+    # The two parts of lineitem are the largest files: nobody loads both.
+    assert [share[0][0].name for share in shares[:2]] == ["lineitem", "lineitem"]
+
+
+def test_another_tool_by_configuration(data: Path, newest_server: Server, tmp_path: Path) -> None:
+    psql = newest_server.programs / "psql"
+    told = {
+        "other": {
+            "command": [
+                str(psql), "--quiet", "--dbname", "{url}",
+                "--command", "\\copy {table} from '{file}' (format csv, header)",
+            ],
+            "about": "as it comes",
+            "version": [str(psql), "--version"],
+            "workloads": ["narrow"],
+        }
+    }  # fmt: skip
+    path = tmp_path / "others.json"
+    path.write_text(json.dumps(told))
+    surroundings = Surroundings(Path("no-python"), newest_server.programs, tmp_path)
+    (other,) = configured.read(path, surroundings)
+    assert "PostgreSQL" in str(other.version())
+    job = workloads.ALL["narrow"].make(SCALE, PARTS, data)
+    must_be = same_rows.expected(newest_server, job, SCALE, PARTS, data)
+    assert loaded(other, job, newest_server, tmp_path) == must_be
+    wide = workloads.ALL["wide"].make(SCALE, PARTS, data)
+    assert "not among the workloads" in str(other.cannot(wide, newest_server.version))
+
+
+def facts(**changes: Any) -> findings.Facts:
+    """Return results as the suite makes them: two rounds of two sides, with round figures."""
+    walls = {"inrush": (2.0, 4.0), "psql": (3.0, 8.0)}
+    runs = [
+        {
+            "workload": "narrow",
+            "streams": 2,
+            "round": number,
+            "side": side,
+            **asdict(Measure(wall_s, 1.0, 2.0, 10 * 1024, 0.5, 0.0)),
+            "reference_hash_s": 0.5,
+            "reference_write_s": 0.25,
+        }
+        for side, each in walls.items()
+        for number, wall_s in enumerate(each, 1)
+    ]
+    return {
+        "benchmark": "suite",
+        "date": "2026-11-22",
+        "scale": 1.0,
+        "parts": 4,
+        "wal_level": "minimal",
+        "over": "socket",
+        "machine": {
+            "processor": "Some(R) Processor",
+            "cores": 2,
+            "memory_gib": 8.0,
+            "kernel": "6.1",
+            "file_system": "ext4",
+            "postgresql": "PostgreSQL 18.4 on x86_64",
+            "settings": {"fsync": "on"},
+            "commit": "0123456789ab",
+            "commit_changed": False,
+            "load_average_at_start": 0.1,
+        },
+        "peers": {
+            "inrush": {"version": "0.1.0", "about": "one command"},
+            "psql": {"version": "18.4", "about": "two sessions"},
+            "dlt": {"version": None, "about": "one pipeline"},
+        },
+        "workloads": {
+            "narrow": {
+                "title": "two columns",
+                "bytes": 12_000_000,
+                "bad_rows": 0,
+                "rows": {"links": {"count": 1000, "hashes": "17"}},
+            }
+        },
+        "runs": runs,
+        "not_run": [{"workload": "all", "side": "dlt", "why": "not installed"}],
+        **changes,
+    }
+
+
+def test_the_page_is_made_of_the_results(tmp_path: Path) -> None:
+    path = results.place(tmp_path, facts())
+    results.write(path, facts())
+    assert path.name.endswith("-suite-some-processor-2-cores.json")
+    page = path.with_suffix(".md").read_text()
+    table = readme.between(page, results.TABLE_BEGINS, results.TABLE_ENDS)
+    # 3/2 and 8/4 are held against each other round by round.
+    assert "| narrow | 2 | 12 | 3.00 | 5.50, **1.75** |" in table
+    assert "commit 0123456789ab, Some(R) Processor, 2 cores" in table
+    assert "1.75 (1.50-2.00) | 1.00 (1.00-1.00) | 2.00 (2.00-2.00) | 10 (10-10)" in page
+    assert "| all | dlt | not installed |" in page
+    assert "others than the two sides had 6% of the processors" in page
+    before = page
+    results.write_page(path)
+    assert path.with_suffix(".md").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "suite"),
+        ({"scale": 0.1}, "suite-scale-0.1"),
+        ({"wal_level": "replica", "over": "tls"}, "suite-replica-tls"),
+    ],
+)
+def test_the_name_says_what_is_unusual(changes: dict[str, Any], name: str) -> None:
+    assert results.name_of(facts(**changes)) == name
+
+
+def test_rounds_are_added() -> None:
+    joined = results.join(facts(), facts())
+    assert [run["round"] for run in findings.runs_of(joined, ("narrow", 2), "psql")] == [1, 2, 3, 4]
+    assert findings.ratios(joined, ("narrow", 2), "psql") == [1.5, 2.0, 1.5, 2.0]
+    assert joined["not_run"] == facts()["not_run"]
+    # A side that is added later is held against Inrush's own rounds of that piece only.
+    later = facts()
+    for run in later["runs"]:
+        run["side"] = {"psql": "pgloader"}.get(run["side"], run["side"])
+    later["peers"]["pgloader"] = {"version": "3.6", "about": "alone"}
+    joined = results.join(facts(), later)
+    assert findings.sides(joined) == ["inrush", "psql", "pgloader"]
+    assert len(findings.ratios(joined, ("narrow", 2), "psql")) == 2
+    assert len(findings.ratios(joined, ("narrow", 2), "pgloader")) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"scale": 0.1}, "scale was 1.0 and is 0.1"),
+        ({"over": "tls"}, "over was 'socket' and is 'tls'"),
+        ({"machine": {**facts()["machine"], "commit": "fedc"}}, "commit was"),
+    ],
+)
+def test_pieces_of_something_else_are_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(results.DifferentError, match=said):
+        results.join(facts(), facts(**changes))
+
+
+def test_the_readme_takes_the_newest_usual_results(tmp_path: Path) -> None:
+    text = f"before\n{readme.BEGINS}\n{readme.ENDS}\nafter\n"
+    assert readme.updated(text, tmp_path) == text
+    pages = {
+        "2026-11-22-suite-some-processor-2-cores": facts(),
+        "2026-11-23-suite-some-processor-2-cores": facts(date="2026-11-23"),
+        "2026-11-24-suite-scale-0.1-some-processor-2-cores": facts(scale=0.1),
+        "2026-11-25-suite-replica-some-processor-2-cores": facts(wal_level="replica"),
+        "2026-11-26-memory-by-scale-some-processor-2-cores": facts(),
+    }
+    for name, each in pages.items():
+        (tmp_path / f"{name}.md").write_text(results.page(each, name))
+    after = readme.updated(text, tmp_path)
+    assert "before\n" in after
+    assert "2026-11-23, commit 0123456789ab" in after
+    assert "2026-11-23-suite-some-processor-2-cores.md)" in after
+    assert readme.updated(after, tmp_path) == after
+
+
+def test_the_readme_has_the_newest_results() -> None:
+    text = readme.README.read_text()
+    assert readme.updated(text, readme.RESULTS) == text, "make bench, or benchmarks/readme.py"
+
+
+def test_pages_kept_are_made_of_their_results() -> None:
+    for path in readme.RESULTS.glob("*-suite-*.json"):
+        page = results.page(json.loads(path.read_text()), path.stem)
+        assert path.with_suffix(".md").read_text() == page, path
