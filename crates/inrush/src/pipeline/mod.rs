@@ -9,29 +9,29 @@ mod anew;
 mod careful;
 mod conclude;
 mod context;
-mod contract;
-mod copying;
+pub(crate) mod contract;
+pub(crate) mod copying;
 mod coverage;
 mod damage;
-mod encoder;
+pub(crate) mod encoder;
 mod expectations;
-mod expected_keys;
+pub(crate) mod expected_keys;
 mod feeding;
 mod gathering;
 mod kept_rejects;
 mod load;
 mod metering;
 mod piece;
-mod prepare;
-mod proof;
+pub(crate) mod prepare;
+pub(crate) mod proof;
 mod reading_meter;
-mod ready;
+pub(crate) mod ready;
 mod recheck;
 mod reject_count;
 mod reject_files;
 mod replicas;
 mod results;
-mod rows;
+pub(crate) mod rows;
 mod shared_unit;
 mod sharing;
 mod splitting;
@@ -44,7 +44,7 @@ mod threads;
 mod trailer;
 mod turns;
 mod verifying;
-mod work;
+pub(crate) mod work;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -247,7 +247,7 @@ fn already_loaded(
     }
 }
 
-fn plan_options<'a>(
+pub(crate) fn plan_options<'a>(
     options: &'a RunOptions<'_>,
     pipes: &'a Pipes,
     key_scans: &'a KeyScans,
@@ -263,6 +263,7 @@ fn plan_options<'a>(
         again: options.again,
         is_replay: options.replays.is_some(),
         unlocked,
+        obstacles: None,
     }
 }
 

@@ -7,7 +7,7 @@
 
 mod conclude;
 mod load;
-mod prepare;
+pub(crate) mod prepare;
 mod streams;
 mod summary;
 

@@ -1,0 +1,229 @@
+//! `inrush preflight`.
+
+use inrush::RunOptions;
+use inrush::cancel::Stop;
+use inrush::event::Silent;
+use inrush::preflight::{self, PreflightReport, Step, StepFound, Weight, Wish};
+use inrush::source::names_a_pipe;
+
+use crate::account::columns;
+use crate::arguments::PreflightArguments;
+use crate::embedded::cores;
+use crate::errors::CommandError;
+use crate::numbers::{bytes, count, counted, seconds};
+use crate::package_file::Ready;
+use crate::{Surroundings, credentials, embedded, output, package_file, signals};
+
+/// Measures the steps of a load, and predicts it.
+pub fn preflight(
+    arguments: &PreflightArguments,
+    surroundings: &Surroundings,
+) -> Result<u8, CommandError> {
+    let mut ready = package_file::read(&arguments.package, &arguments.overrides)?;
+    if arguments.streams.is_some() {
+        ready.package.run.streams = arguments.streams;
+    }
+    refuse_pipes(&ready)?;
+    // The embedded server finds out by itself that this process has ended.
+    let guard = signals::end_at_once(None);
+    let reached = embedded::reach_to_look(ready.package, &ready.folder, surroundings)?;
+    let options = RunOptions {
+        folder: ready.folder,
+        runs_folder: arguments.runs_folder.clone(),
+        streams_default: cores(),
+        replays: None,
+        again: arguments.again,
+        connection_defaults: credentials::connection_defaults()?,
+        site_packages: reached.site_packages.clone(),
+        embedded: reached.report.clone(),
+        stop: Stop::default(),
+        observer: &Silent,
+        fault: None,
+    };
+    drop(guard);
+    let _guard = signals::end_at_once(preflight::scratch_folder(&reached.package, &options));
+    let wish = Wish {
+        cold: arguments.cold,
+    };
+    let report = preflight::preflight(&reached.package, &options, &wish)?;
+    match arguments.json {
+        true => output::say(&format!("{}\n", json(&report))),
+        false => output::say(&words(&report)),
+    }
+    reached.stop()?;
+    Ok(report.exit_status())
+}
+
+fn json(report: &PreflightReport) -> String {
+    serde_json::to_string_pretty(report).expect("a report has nothing that JSON lacks")
+}
+
+/// What a pipe brings comes once: it is the run's.
+fn refuse_pipes(ready: &Ready) -> Result<(), CommandError> {
+    for flow in &ready.package.flows {
+        for pattern in flow.files.patterns() {
+            if names_a_pipe([pattern.as_str()], &ready.folder) {
+                return Err(CommandError::Usage {
+                    what: format!(
+                        "{pattern} is a pipe: it cannot be read twice, and what a preflight read would be missing \
+                         from the run; nothing of it was read"
+                    ),
+                    hint: "write a part of what it brings to a file, and name that with --set or in a package of \
+                           its own"
+                        .to_owned(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn words(report: &PreflightReport) -> String {
+    let mut text = String::new();
+    let mut line = |line: String| {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    };
+    line(format!(
+        "Package      {} ({})",
+        report.package,
+        &report.package_hash[..12]
+    ));
+    if !report.destination.is_empty() {
+        line(format!("Destination  {}", report.destination));
+    }
+    let files = &report.files;
+    if files.count > 0 {
+        let rows = files.rows.map_or(String::new(), |rows| {
+            format!(", about {}", counted(rows, "row"))
+        });
+        line(format!(
+            "Files        {}, {} as stored, {}{} of text{rows}",
+            counted(files.count as u64, "file"),
+            bytes(files.stored_bytes),
+            match files.stored_bytes == files.text_bytes {
+                true => "",
+                false => "about ",
+            },
+            bytes(files.text_bytes),
+        ));
+        if let Some(share) = files.cached_share {
+            line(format!(
+                "             {:.0} % of the sample was in the page cache",
+                share * 100.0
+            ));
+        }
+    }
+    line(format!("Streams      {}", report.streams));
+    if !report.steps.is_empty() {
+        line(String::new());
+        text.push_str(&steps(&report.steps));
+    }
+    if let Some(prediction) = &report.prediction {
+        let mut line = |line: String| {
+            text.push_str(line.trim_end());
+            text.push('\n');
+        };
+        line(String::new());
+        line(format!(
+            "Predicted    {} in all: plan {}, load {}, switch {}, analyze {}",
+            seconds(prediction.predicted_s),
+            seconds(prediction.plan_s),
+            seconds(prediction.load_s),
+            seconds(prediction.switch_s),
+            seconds(prediction.analyze_s)
+        ));
+        line(format!(
+            "Limited by   {}: {}",
+            prediction.limiting_words(),
+            prediction.because
+        ));
+        for left_out in &prediction.leaves_out {
+            line(format!("Not in it    {left_out}"));
+        }
+    }
+    for (weight, title) in [
+        (Weight::Stops, "Stops the run"),
+        (Weight::Hurts, "Will hurt"),
+        (Weight::Tells, "Good to know"),
+    ] {
+        let mut own = report
+            .findings
+            .iter()
+            .filter(|finding| finding.weight == weight)
+            .peekable();
+        if own.peek().is_some() {
+            text.push_str(&format!("\n{title}\n"));
+        }
+        for finding in own {
+            text.push_str(&format!("  - {}\n", finding.what));
+            if let Some(hint) = &finding.hint {
+                text.push_str(&format!("    hint: {hint}\n"));
+            }
+        }
+    }
+    text.push_str(&format!(
+        "\npreflight took {}; nothing was loaded\n",
+        seconds(report.took_s)
+    ));
+    text
+}
+
+/// A line for each step, and below them what is to be said of some.
+fn steps(steps: &[StepFound]) -> String {
+    let speed = |speed: Option<f64>| {
+        speed.map_or_else(
+            || "-".to_owned(),
+            |speed| format!("{}/s", bytes(speed as u64)),
+        )
+    };
+    let rows: Vec<[String; 6]> = steps
+        .iter()
+        .map(|step| {
+            [
+                name(step.step).to_owned(),
+                match step.is_measured() {
+                    true => speed(step.one_bytes_s),
+                    false => "not measured".to_owned(),
+                },
+                speed(step.all_bytes_s),
+                step.rows_s
+                    .map_or_else(|| "-".to_owned(), |rows| count(rows as u64)),
+                bytes(step.sample_bytes),
+                seconds(step.took_s),
+            ]
+        })
+        .collect();
+    let head = [
+        "step, in text",
+        "one stream",
+        "all streams",
+        "rows/s",
+        "sample",
+        "took",
+    ];
+    let mut text = columns(&head, &rows);
+    for step in steps {
+        if let Some(note) = &step.note {
+            text.push_str(&format!("  {}: {note}\n", name(step.step)));
+        }
+    }
+    text
+}
+
+fn name(step: Step) -> &'static str {
+    match step {
+        Step::ReadDisk => "read, from the disk",
+        Step::ReadCache => "read, from the page cache",
+        Step::Decompress => "decompress",
+        Step::Scan => "scan",
+        Step::Convert => "convert",
+        Step::Verify => "sum up",
+        Step::Encode => "encode",
+        Step::Client => "read to encode",
+        Step::Network => "network",
+        Step::Destination => "destination",
+        Step::Log => "log, flushed",
+        Step::Together => "all together",
+    }
+}

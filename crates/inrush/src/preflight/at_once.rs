@@ -1,0 +1,137 @@
+//! The same on several connections at once, each with a thread of its own, as the streams of a run have.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
+use tokio_postgres::config::Host;
+
+use super::trial::{Ground, Trial};
+use crate::cancel::Stop;
+use crate::destination::postgres::{Address, Session};
+use crate::error::Error;
+use crate::pace::Pace;
+use crate::plan::Plan;
+
+/// The server, and how it is measured with.
+#[derive(Clone, Copy)]
+pub struct Server<'a> {
+    /// Moves the connections' bytes.
+    pub runtime: &'a Runtime,
+    /// Where it is.
+    pub address: &'a Address,
+    /// What would be run.
+    pub plan: &'a Plan,
+    /// Where tables are tried.
+    pub ground: &'a Ground,
+    /// Asks to stop.
+    pub stop: &'a Stop,
+    /// Seconds for each measurement.
+    pub patience: Duration,
+}
+
+/// Connections that are open, each with what it fills.
+pub struct Opened {
+    /// By stream.
+    pub streams: Vec<(Session, Trial)>,
+    /// Seconds until a connection stood, the mean.
+    pub connect_s: f64,
+    /// Seconds until a table stood, the mean.
+    pub create_s: f64,
+}
+
+impl Server<'_> {
+    /// Opens so many connections, and makes a table for each: of the unit that `choose` says.
+    pub fn open(
+        &self,
+        streams: usize,
+        flow: usize,
+        choose: &dyn Fn(usize) -> usize,
+    ) -> Result<Opened, Error> {
+        let pace = Arc::new(Pace::new(self.plan.settings.rate_bytes_max));
+        self.runtime.block_on(async {
+            let mut opened = Opened {
+                streams: Vec::new(),
+                connect_s: 0.0,
+                create_s: 0.0,
+            };
+            for number in 0..streams {
+                let trial = Trial::new(self.plan, flow, choose(number), self.ground, number);
+                let begun = Instant::now();
+                let mut session = Session::open(self.address, "inrush preflight").await?;
+                session.pace = Arc::clone(&pace);
+                opened.connect_s += begun.elapsed().as_secs_f64() / streams as f64;
+                let begun = Instant::now();
+                trial.begin(&session).await?;
+                opened.create_s += begun.elapsed().as_secs_f64() / streams as f64;
+                opened.streams.push((session, trial));
+            }
+            Ok(opened)
+        })
+    }
+
+    /// Lets each connection do its part, all at once, and takes back what they did.
+    pub fn run<T: Send>(
+        &self,
+        opened: Opened,
+        work: &(impl Fn(usize, &Session, &Trial) -> Result<T, Error> + Sync),
+    ) -> Result<Vec<T>, Error> {
+        let results: Vec<Result<T, Error>> = std::thread::scope(|scope| {
+            let begin =
+                |(number, (session, trial))| scope.spawn(move || work(number, session, trial));
+            let streams = opened
+                .streams
+                .iter()
+                .map(|(session, trial)| (session, trial));
+            let threads: Vec<_> = streams.enumerate().map(begin).collect();
+            let join = |thread: std::thread::ScopedJoinHandle<'_, Result<T, Error>>| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            threads.into_iter().map(join).collect()
+        });
+        self.runtime.block_on(async {
+            for (session, trial) in opened.streams {
+                // A connection that broke has rolled back already.
+                let _ = trial.roll_back(&session).await;
+                session.close().await;
+            }
+        });
+        results.into_iter().collect()
+    }
+
+    /// Whether its processes can be looked at: it is reached by a socket of this machine.
+    pub fn is_local(&self) -> bool {
+        matches!(self.address.place().host, Host::Unix(_))
+    }
+
+    /// CPU seconds that a session's backend has taken; none where it cannot be seen.
+    pub fn backend_cpu_s(&self, session: &Session) -> Option<f64> {
+        if !self.is_local() {
+            return None;
+        }
+        let process = Path::new("/proc").join(session.backend_process_id.to_string());
+        // The numbers of a container's processes are others.
+        let command = std::fs::read(process.join("cmdline")).ok()?;
+        if !command.starts_with(b"postgres") {
+            return None;
+        }
+        let state = std::fs::read_to_string(process.join("stat")).ok()?;
+        // `pid (name) state ppid ... utime stime`: the 14th and the 15th field.
+        let (_, rest) = state.rsplit_once(')')?;
+        let mut fields = rest.split_whitespace().skip(11);
+        let mut ticks = || fields.next()?.parse::<f64>().ok();
+        let (user, system) = (ticks()?, ticks()?);
+        // SAFETY: sysconf takes a plain value.
+        let ticks_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+        (ticks_s > 0).then(|| (user + system) / ticks_s as f64)
+    }
+}
+
+/// CPU seconds that this process has taken.
+pub fn own_cpu_s() -> f64 {
+    let (user, system) = crate::report::machine().loader_cpu_s;
+    user + system
+}

@@ -1,0 +1,126 @@
+//! What the loader does to a row, on its cores: decompressing, scanning, converting, encoding.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use super::sample::Portion;
+use super::walk::{self, Making, Walked};
+use crate::cancel::Stop;
+use crate::convert::Converter;
+use crate::destination::postgres::copy::BLOCK_BYTES;
+use crate::error::Error;
+use crate::meter::nanoseconds;
+use crate::pipeline::encoder::Encoder;
+use crate::source::on_threads;
+
+/// Encoded rows that are kept for the destination: enough that none of it is in a core's cache when it is sent.
+const KEPT_BYTES_MAX: usize = 24 << 20;
+
+/// Makes a converter; each thread has its own.
+pub type MakeConverter<'a> = &'a (dyn Fn() -> Result<Converter, Error> + Sync);
+/// Makes an encoder, where rows are encoded here.
+pub type MakeEncoder<'a> = &'a (dyn Fn() -> Option<Encoder> + Sync);
+
+/// Encoded rows, as they stand between the beginning and the end of a COPY.
+#[derive(Clone, Debug, Default)]
+pub struct Encoded {
+    /// Blocks of whole rows.
+    pub blocks: Vec<Vec<u8>>,
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// Bytes of the text that they were made of.
+    pub text_bytes: u64,
+    /// Their rows.
+    pub rows: u64,
+}
+
+/// What one thread, or several, came through.
+#[derive(Clone, Debug, Default)]
+pub struct Decoded {
+    /// What was seen.
+    pub walked: Walked,
+    /// Bytes of text in a second, of all threads together.
+    pub text_bytes_s: f64,
+    /// Seconds that it took.
+    pub took_s: f64,
+    /// Rows for the destination.
+    pub encoded: Encoded,
+}
+
+/// Lets so many threads read, convert and encode portions, as far as the time goes. The first portion that a thread
+/// takes is always begun.
+pub fn measure(
+    making: &Making<'_>,
+    portions: &[Portion],
+    threads: usize,
+    patience: Duration,
+    (make_converter, make_encoder): (MakeConverter<'_>, MakeEncoder<'_>),
+    stop: &Stop,
+) -> Result<Decoded, Error> {
+    let next = Mutex::new(portions.iter());
+    let begun = Instant::now();
+    let work = || -> Result<Vec<Decoded>, Error> {
+        let mut own = Decoded::default();
+        let mut converter = make_converter()?;
+        let mut encoder = make_encoder();
+        while begun.elapsed() < patience || own.walked.rows_read == 0 {
+            let portion = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(portion) = portion else { break };
+            let mut walk = walk::portion(making, &mut converter, portion)?;
+            let mut block = Vec::new();
+            let mut encode_ns = 0;
+            while let Some(batch) = walk.next_batch()? {
+                if stop.asked().is_some() {
+                    return Err(Error::Interrupted);
+                }
+                if let Some(encoder) = &mut encoder {
+                    let started = Instant::now();
+                    encoder.encode(&batch, &mut block)?;
+                    encode_ns += nanoseconds(started.elapsed());
+                    own.encoded.rows += batch.num_rows() as u64;
+                    if block.len() >= BLOCK_BYTES {
+                        keep(&mut own.encoded, &mut block);
+                    }
+                }
+                if begun.elapsed() >= patience {
+                    break;
+                }
+            }
+            keep(&mut own.encoded, &mut block);
+            let mut walked = walk.end();
+            walked.meter.encode_ns += encode_ns;
+            own.encoded.text_bytes += walked.meter.text_bytes;
+            own.walked.add(walked);
+        }
+        own.took_s = begun.elapsed().as_secs_f64();
+        own.walked.meter.sent_bytes = own.encoded.bytes;
+        own.text_bytes_s = own.walked.meter.text_bytes as f64 / own.took_s.max(1e-9);
+        Ok(vec![own])
+    };
+    let mut found = Decoded::default();
+    for own in on_threads(threads, &work)? {
+        found.took_s = found.took_s.max(own.took_s);
+        if own.walked.rows_read > 0 {
+            found.text_bytes_s += own.text_bytes_s;
+        }
+        found.walked.add(own.walked);
+        let (kept, more) = (&mut found.encoded, own.encoded);
+        if kept.blocks.is_empty() {
+            kept.blocks = more.blocks;
+        }
+        kept.bytes += more.bytes;
+        kept.text_bytes += more.text_bytes;
+        kept.rows += more.rows;
+    }
+    Ok(found)
+}
+
+/// Counts a block, and keeps it while there is room.
+fn keep(encoded: &mut Encoded, block: &mut Vec<u8>) {
+    encoded.bytes += block.len() as u64;
+    if encoded.blocks.len() * BLOCK_BYTES < KEPT_BYTES_MAX && !block.is_empty() {
+        encoded.blocks.push(std::mem::take(block));
+    }
+    block.clear();
+}

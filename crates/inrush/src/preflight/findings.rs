@@ -1,0 +1,314 @@
+//! What stops a run, what will hurt it, and what should be known: all of it at once, and not only the first.
+
+use super::result::{Finding, Weight};
+use crate::destination::postgres::Session;
+use crate::error::Error;
+use crate::plan::{Earlier, Plan, PlanError};
+
+/// Connections that a run has beside those of its streams.
+const OTHER_CONNECTIONS: i64 = 1;
+
+/// A load that would fill more than this share of what is free leaves little room.
+const DISK_SHARE: f64 = 0.8;
+
+/// What stands in the way of a plan.
+pub fn of_error(error: &Error) -> Finding {
+    Finding {
+        weight: Weight::Stops,
+        what: words(error),
+        hint: error.hint(),
+    }
+}
+
+/// The same, of what the plan would have refused.
+pub fn of_refusal(error: &PlanError) -> Finding {
+    Finding {
+        weight: Weight::Stops,
+        what: words(error),
+        hint: error.hint(),
+    }
+}
+
+/// An error with what caused it, in one line.
+pub fn words(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+fn hurts(what: String, hint: &str) -> Finding {
+    Finding {
+        weight: Weight::Hurts,
+        what,
+        hint: Some(hint.to_owned()),
+    }
+}
+
+fn stops(what: String, hint: String) -> Finding {
+    Finding {
+        weight: Weight::Stops,
+        what,
+        hint: Some(hint),
+    }
+}
+
+/// Something that is good to know.
+pub fn tells(what: impl Into<String>) -> Finding {
+    Finding {
+        weight: Weight::Tells,
+        what: what.into(),
+        hint: None,
+    }
+}
+
+/// What the plan itself says.
+pub fn of_plan(plan: &Plan) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if let Err(error) = plan.require_privileges() {
+        found.push(of_refusal(&error));
+    }
+    match &plan.earlier {
+        Earlier::None => {}
+        Earlier::Loaded(run) => found.push(tells(format!(
+            "these files are loaded already, by run {}: a run would do nothing",
+            run.name
+        ))),
+        Earlier::Stopped { run, kept, .. } => found.push(tells(format!(
+            "run {} of this package stopped; {} of its units are kept, and the run goes on from them",
+            run.name,
+            kept.len()
+        ))),
+    }
+    found.extend(plan.notes.iter().map(tells));
+    found
+}
+
+/// Connections that the server has left for this role, and other limits of its own.
+pub async fn of_server(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Error> {
+    let doing = "asking for the server's limits";
+    let rows = session
+        .query(
+            "SELECT r.rolconnlimit, \
+                    (SELECT count(*) FROM pg_stat_activity WHERE usename = current_user \
+                        AND backend_type = 'client backend'), \
+                    d.datconnlimit, \
+                    (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                        AND backend_type = 'client backend'), \
+                    r.rolsuper, \
+                    current_setting('max_connections')::int8, \
+                    coalesce(current_setting('superuser_reserved_connections', true), '0')::int8, \
+                    coalesce(current_setting('reserved_connections', true), '0')::int8, \
+                    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') \
+             FROM pg_roles r, pg_database d \
+             WHERE r.rolname = current_user AND d.datname = current_database()",
+            &[],
+            doing,
+        )
+        .await?;
+    let mut found = Vec::new();
+    let needed = plan.streams as i64 + OTHER_CONNECTIONS;
+    if let Some(row) = rows.first() {
+        let is_superuser: bool = row.get(4);
+        // This session is counted among those in use.
+        let left = |limit: i64, used: i64| limit - used + 1;
+        let role = i64::from(row.get::<_, i32>(0));
+        let database = i64::from(row.get::<_, i32>(2));
+        let limits = [
+            (
+                role,
+                left(role, row.get(1)),
+                format!("the role {} may have {role} connections", plan.server.role),
+                format!("ALTER ROLE \"{}\" CONNECTION LIMIT", plan.server.role),
+            ),
+            (
+                database,
+                left(database, row.get(3)),
+                format!(
+                    "the database {} takes {database} connections",
+                    plan.server.database
+                ),
+                format!(
+                    "ALTER DATABASE \"{}\" CONNECTION LIMIT",
+                    plan.server.database
+                ),
+            ),
+        ];
+        for (limit, free, what, raise) in limits {
+            // A superuser is held to none of them.
+            if limit >= 0 && !is_superuser && free < needed {
+                found.push(stops(
+                    format!("{what}, {free} of which are free, and the run needs {needed}"),
+                    format!(
+                        "{raise} {}; or --streams {}",
+                        limit - free + needed,
+                        (free - 1).max(1)
+                    ),
+                ));
+            }
+        }
+        let reserved: i64 = row.get::<_, i64>(6) + row.get::<_, i64>(7);
+        let free = left(row.get::<_, i64>(5) - reserved, row.get(8));
+        if !is_superuser && free < needed {
+            found.push(stops(
+                format!(
+                    "the server keeps {reserved} of its {} connections for superusers and others, {free} are free, \
+                     and the run needs {needed}",
+                    row.get::<_, i64>(5)
+                ),
+                format!("raise max_connections, or --streams {}", (free - 1).max(1)),
+            ));
+        }
+    }
+    found.extend(of_settings(session, plan).await?);
+    found.extend(of_locks(session, plan).await?);
+    Ok(found)
+}
+
+async fn of_settings(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Error> {
+    let rows = session
+        .query(
+            "SELECT current_setting('synchronous_standby_names'), current_setting('archive_mode'), \
+                    current_setting('fsync')",
+            &[],
+            "asking for the server's settings",
+        )
+        .await?;
+    let mut found = Vec::new();
+    let standbys: String = rows[0].get(0);
+    if !standbys.is_empty() && plan.server.wal_level != "minimal" {
+        found.push(hurts(
+            format!("each COMMIT waits for a standby (synchronous_standby_names = '{standbys}')"),
+            "where the load may be repeated after a loss, set synchronous_commit = local for the role",
+        ));
+    }
+    let archive: String = rows[0].get(1);
+    if archive != "off" {
+        found.push(tells(format!(
+            "archive_mode = {archive}: what the load writes to the WAL is archived as well"
+        )));
+    }
+    let fsync: String = rows[0].get(2);
+    if fsync == "off" {
+        found.push(tells(
+            "fsync = off: a crash of the machine may lose or break what was loaded",
+        ));
+    }
+    Ok(found)
+}
+
+/// Whoever holds a lock on a target now, for which the switch would wait.
+async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Error> {
+    let oids = plan.flows.iter().filter_map(|flow| flow.facts.as_ref());
+    let oids: Vec<u32> = oids.map(|facts| facts.oid).collect();
+    let rows = session
+        .query(
+            "SELECT l.relation::regclass::text, l.mode, l.pid, \
+                    coalesce(nullif(a.application_name, ''), a.usename::text, 'unknown'), \
+                    coalesce(extract(epoch FROM clock_timestamp() - a.xact_start), 0)::float8 \
+             FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid \
+             WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid() \
+               AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+               AND l.relation = ANY($1) ORDER BY 5 DESC LIMIT 5",
+            &[&oids],
+            "asking who holds locks",
+        )
+        .await?;
+    Ok(rows
+        .iter()
+        .map(|row| {
+            let (table, mode, process, name, seconds): (String, String, i32, String, f64) =
+                (row.get(0), row.get(1), row.get(2), row.get(3), row.get(4));
+            hurts(
+                format!(
+                    "{name} (process {process}) holds {mode} on {table} in a transaction of {seconds:.0} s: where it \
+                     lasts until the switch, that waits {} ms and tries again, and gives up in the end",
+                    plan.settings.lock_timeout_ms
+                ),
+                "let it end before the run does",
+            )
+        })
+        .collect())
+}
+
+/// What the predicted volume means for the server's log.
+pub fn of_wal(plan: &Plan, wal_bytes: f64, settings: &WalSettings) -> Vec<Finding> {
+    let mut found = Vec::new();
+    // A checkpoint is begun so early that it ends before the limit is reached.
+    let between = settings.max_wal_bytes / (1.0 + settings.completion_target);
+    if between > 0.0 && wal_bytes > between {
+        let hint = match plan.server.wal_level.as_str() {
+            "minimal" => "raise max_wal_size",
+            _ => "raise max_wal_size, or load under wal_level = minimal",
+        };
+        found.push(hurts(
+            format!(
+                "the load writes about {:.1} GB to the WAL, and the server takes a checkpoint each {:.1} GB \
+                 (max_wal_size): about {:.0} while it lasts",
+                wal_bytes / 1e9,
+                between / 1e9,
+                (wal_bytes / between).floor()
+            ),
+            hint,
+        ));
+    }
+    found
+}
+
+/// What the log's settings are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WalSettings {
+    /// `max_wal_size`.
+    pub max_wal_bytes: f64,
+    /// `checkpoint_completion_target`.
+    pub completion_target: f64,
+    /// `fsync` is on.
+    pub is_flushed: bool,
+}
+
+impl WalSettings {
+    /// Asks for them.
+    pub async fn ask(session: &Session) -> Result<WalSettings, Error> {
+        let rows = session
+            .query(
+                "SELECT pg_size_bytes(current_setting('max_wal_size'))::float8, \
+                        current_setting('checkpoint_completion_target')::float8, \
+                        current_setting('fsync') = 'on'",
+                &[],
+                "asking for the settings of the WAL",
+            )
+            .await?;
+        Ok(WalSettings {
+            max_wal_bytes: rows[0].get(0),
+            completion_target: rows[0].get(1),
+            is_flushed: rows[0].get(2),
+        })
+    }
+}
+
+/// What the predicted volume means for the server's disk, where that can be seen.
+pub fn of_disk(plan: &Plan, table_bytes: f64, wal_bytes: f64) -> Option<Finding> {
+    let disk = plan.disk.as_ref()?;
+    let needed = table_bytes + wal_bytes;
+    let free = disk.free_bytes as f64;
+    let what = format!(
+        "the tables take about {:.1} GB{}, and the server's disk has {:.1} GB left at {}",
+        table_bytes / 1e9,
+        match wal_bytes > 0.0 {
+            true => format!(", the WAL up to {:.1} GB", wal_bytes / 1e9),
+            false => String::new(),
+        },
+        free / 1e9,
+        disk.folder.display()
+    );
+    if table_bytes > free {
+        return Some(stops(what, "free space there".to_owned()));
+    }
+    (needed > DISK_SHARE * free).then(|| hurts(what, "free space there"))
+}

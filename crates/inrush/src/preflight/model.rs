@@ -1,0 +1,607 @@
+//! From what was measured to what a run takes: arithmetic alone.
+//!
+//! Speeds are taken as they were measured, with one stream and with all of them at once, and never multiplied by a
+//! number of streams that was not tried: streams share cores, disks and the server. What is calculated is how the
+//! pieces of work, the largest first, go round among the streams, what each of them needs beside its rows (making
+//! its table, counting, indexes, COMMIT), and which of the things that all streams share (the disk that is read, the
+//! one reader of a compressed file, a rate that the package asks for) takes longer than that.
+
+use inrush_verdict::Cause;
+
+/// A step's own time counts as the cause from this share of the streams' time on.
+const LARGE_SHARE: f64 = 0.5;
+/// A machine whose cores are busy for this share has none left.
+const CORES_BUSY_SHARE: f64 = 0.8;
+/// Streams that are idle for this share of their time are a long tail.
+const IDLE_SHARE: f64 = 0.25;
+/// What all streams share limits them when it takes this share of what they take: where a rate was asked for, they
+/// were measured under it.
+const BOUND_SHARE: f64 = 0.9;
+/// A network that carries less than this many times what the destination takes is what limits it.
+const NETWORK_FACTOR: f64 = 1.25;
+
+/// How fast the rows of a flow go, in bytes of text a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speed {
+    /// With one stream.
+    pub one: f64,
+    /// With all streams at once, all of them together.
+    pub all: f64,
+}
+
+impl Speed {
+    /// One stream's speed while so many of them are busy. Between one and all nothing was measured: streams are
+    /// taken not to disturb each other until they reach what all of them reach.
+    fn of_each(&self, busy: usize, streams: usize) -> f64 {
+        let busy = busy.max(1);
+        let together = if self.all >= self.one {
+            (self.one * busy as f64).min(self.all)
+        } else {
+            let share = (busy - 1) as f64 / (streams.max(2) - 1) as f64;
+            self.one + (self.all - self.one) * share
+        };
+        together / busy as f64
+    }
+}
+
+/// A piece of work of a stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Piece {
+    /// Whose speed it has: an index.
+    pub flow: usize,
+    /// Its text.
+    pub text_bytes: f64,
+    /// Seconds beside its rows, by what they go to.
+    pub beside: Beside,
+}
+
+impl Piece {
+    fn is_flushed_now(&self) -> bool {
+        self.text_bytes <= 0.0 && self.beside.server_s <= 0.0
+    }
+
+    fn is_over(&self) -> bool {
+        self.text_bytes <= 0.0 && self.beside.total() <= 0.0
+    }
+}
+
+/// Seconds of a piece of work beside its rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Beside {
+    /// Making the table, counting, indexes, statistics, and the round trips of it all.
+    pub server_s: f64,
+    /// Until the server has flushed what it wrote, at COMMIT, where nothing else is flushed meanwhile.
+    pub flush_s: f64,
+}
+
+impl Beside {
+    /// All of it.
+    pub fn total(&self) -> f64 {
+        self.server_s + self.flush_s
+    }
+}
+
+/// How the pieces go round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Schedule {
+    /// Seconds until the last stream ends.
+    pub load_s: f64,
+    /// Seconds that each stream is busy.
+    pub busy_s: Vec<f64>,
+    /// Seconds of all streams that go to rows.
+    pub rows_s: f64,
+    /// Seconds of all streams beside rows.
+    pub beside: Beside,
+}
+
+impl Schedule {
+    /// The share of the streams' time in which they have nothing to do.
+    pub fn idle_share(&self) -> f64 {
+        let whole = self.load_s * self.busy_s.len() as f64;
+        let busy: f64 = self.busy_s.iter().sum();
+        match whole > 0.0 {
+            true => (1.0 - busy / whole).max(0.0),
+            false => 0.0,
+        }
+    }
+}
+
+/// Lets each stream take the next piece when it has ended its own. What is flushed at the same time shares the disk.
+pub fn schedule(pieces: &[Piece], speeds: &[Speed], streams: usize) -> Schedule {
+    let streams = streams.max(1);
+    let mut next = pieces.iter().copied();
+    let mut hands: Vec<Option<Piece>> = (0..streams).map(|_| next.next()).collect();
+    let mut found = Schedule {
+        busy_s: vec![0.0; streams],
+        ..Schedule::default()
+    };
+    loop {
+        let busy = hands.iter().flatten().count();
+        if busy == 0 {
+            return found;
+        }
+        let flushing = hands
+            .iter()
+            .flatten()
+            .filter(|piece| piece.is_flushed_now());
+        let flushing = flushing.count().max(1) as f64;
+        // What is left of the phase that a piece is in, and how much of it goes in a second.
+        let phase = |piece: &Piece| {
+            if piece.text_bytes > 0.0 {
+                let speed = speeds[piece.flow].of_each(busy, streams).max(1.0);
+                (piece.text_bytes, speed)
+            } else if piece.beside.server_s > 0.0 {
+                (piece.beside.server_s, 1.0)
+            } else {
+                (piece.beside.flush_s, 1.0 / flushing)
+            }
+        };
+        let left_s = |piece: &Piece| {
+            let (left, in_a_second) = phase(piece);
+            left / in_a_second
+        };
+        let step_s = hands.iter().flatten().map(left_s).fold(f64::MAX, f64::min);
+        found.load_s += step_s;
+        let steps: Vec<Option<(f64, bool)>> = hands
+            .iter()
+            .map(|hand| {
+                let (left, in_a_second) = phase(hand.as_ref()?);
+                let is_done = left / in_a_second <= step_s * (1.0 + 1e-9);
+                Some(match is_done {
+                    true => (0.0, true),
+                    false => (left - in_a_second * step_s, false),
+                })
+            })
+            .collect();
+        for ((hand, busy_s), step) in hands.iter_mut().zip(&mut found.busy_s).zip(steps) {
+            let (Some(piece), Some((left, is_done))) = (hand.as_mut(), step) else {
+                continue;
+            };
+            *busy_s += step_s;
+            if piece.text_bytes > 0.0 {
+                found.rows_s += step_s;
+                piece.text_bytes = left;
+            } else if piece.beside.server_s > 0.0 {
+                found.beside.server_s += step_s;
+                piece.beside.server_s = left;
+            } else {
+                found.beside.flush_s += step_s;
+                piece.beside.flush_s = left;
+            }
+            if is_done && piece.is_over() {
+                *hand = next.next();
+            }
+        }
+    }
+}
+
+/// What all streams share, in seconds for the whole load; zero where there is no such thing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Shared {
+    /// Reading what the page cache does not hold.
+    pub disk_s: f64,
+    /// The one reader that feeds the streams from files that cannot be cut.
+    pub feed_s: f64,
+    /// The server's log, written to its disk.
+    pub log_s: f64,
+    /// The rate that the package asks for.
+    pub pace_s: f64,
+}
+
+/// What was seen while all streams went at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// The share of a stream's time in the loader's own steps; the rest it waits for the destination.
+    pub client_share: f64,
+    /// Cores that the loader kept busy.
+    pub client_cores: f64,
+    /// Cores that the destination's backends kept busy, where they are on this machine.
+    pub server_cores: Option<f64>,
+    /// Cores of this machine.
+    pub cores: f64,
+    /// Bytes of text in a second that the network carries by all streams.
+    pub network: Option<f64>,
+    /// Bytes of text in a second that the destination takes alone.
+    pub destination: Option<f64>,
+    /// Streams.
+    pub streams: usize,
+}
+
+/// What a load takes, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// Seconds.
+    pub load_s: f64,
+    /// What limits it.
+    pub limiting: Cause,
+    /// Why it is that, in words and figures.
+    pub because: String,
+}
+
+/// Puts it all together.
+pub fn answer(schedule: &Schedule, shared: &Shared, seen: &Seen) -> Answer {
+    let bounds = [
+        (
+            shared.disk_s,
+            Cause::SourceRead,
+            "reading what is not in the page cache",
+        ),
+        (
+            shared.feed_s,
+            Cause::Decompression,
+            "the one reader that feeds all streams",
+        ),
+        (
+            shared.log_s,
+            Cause::DestinationDisk,
+            "writing the server's log to its disk",
+        ),
+        (
+            shared.pace_s,
+            Cause::Pace,
+            "the rate that the package asks for",
+        ),
+    ];
+    let bound = bounds.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((seconds, cause, what)) = bound
+        && seconds > BOUND_SHARE * schedule.load_s
+    {
+        return Answer {
+            load_s: seconds.max(schedule.load_s),
+            limiting: cause,
+            because: format!(
+                "{what} takes {seconds:.1} s, and all else {:.1} s beside it",
+                schedule.load_s
+            ),
+        };
+    }
+    let (limiting, because) = cause(schedule, seen);
+    Answer {
+        load_s: schedule.load_s,
+        limiting,
+        because,
+    }
+}
+
+fn cause(schedule: &Schedule, seen: &Seen) -> (Cause, String) {
+    let whole = (schedule.rows_s + schedule.beside.total()).max(f64::MIN_POSITIVE);
+    let idle = schedule.idle_share();
+    if idle >= IDLE_SHARE {
+        let because = format!(
+            "streams have nothing to do for {:.0} % of their time: the pieces of work do not go round evenly",
+            idle * 100.0
+        );
+        return (Cause::Coordination, because);
+    }
+    if schedule.beside.total() / whole >= LARGE_SHARE {
+        let share = schedule.beside.total() / whole * 100.0;
+        return match schedule.beside.flush_s > schedule.beside.server_s {
+            true => (
+                Cause::DestinationDisk,
+                format!("{share:.0} % of the streams' time is waiting until a COMMIT is flushed"),
+            ),
+            false => (
+                Cause::DestinationCpu,
+                format!(
+                    "{share:.0} % of the streams' time is counting, indexes, statistics and COMMIT"
+                ),
+            ),
+        };
+    }
+    if let Some(server) = seen.server_cores
+        && (seen.client_cores + server) >= CORES_BUSY_SHARE * seen.cores
+    {
+        let because = format!(
+            "loader and server share this machine's cores: {:.1} and {server:.1} of {:.0} were busy",
+            seen.client_cores, seen.cores
+        );
+        return match server > seen.client_cores {
+            true => (Cause::DestinationCpu, because),
+            false => (Cause::ClientCpu, because),
+        };
+    }
+    let client = seen.client_share * 100.0;
+    if seen.client_share >= LARGE_SHARE {
+        let because = format!("{client:.0} % of the streams' time is the loader's own work");
+        return (Cause::ClientCpu, because);
+    }
+    let waits = format!("streams wait for {:.0} % of their time", 100.0 - client);
+    if let (Some(network), Some(destination)) = (seen.network, seen.destination)
+        && network < NETWORK_FACTOR * destination
+    {
+        return (
+            Cause::NetworkRate,
+            format!("{waits}, and the network carries little more than what arrives"),
+        );
+    }
+    match seen.server_cores {
+        Some(server) if server < LARGE_SHARE * seen.streams as f64 => (
+            Cause::DestinationDisk,
+            format!("{waits}, and the server's backends for something else than a core"),
+        ),
+        _ => (
+            Cause::DestinationCpu,
+            format!("{waits} for the destination to take the rows"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: f64 = 1e6;
+
+    fn piece(text_bytes: f64, server_s: f64) -> Piece {
+        Piece {
+            flow: 0,
+            text_bytes,
+            beside: Beside {
+                server_s,
+                flush_s: 0.0,
+            },
+        }
+    }
+
+    fn load_s(pieces: &[Piece], speed: Speed, streams: usize) -> f64 {
+        schedule(pieces, &[speed], streams).load_s
+    }
+
+    #[track_caller]
+    fn assert_close(found: f64, expected: f64) {
+        assert!(
+            (found - expected).abs() < 1e-6,
+            "{found} and not {expected}"
+        );
+    }
+
+    #[test]
+    fn one_stream_does_one_piece_after_the_other() {
+        let speed = Speed {
+            one: 100.0 * MB,
+            all: 100.0 * MB,
+        };
+        let pieces = [piece(200.0 * MB, 0.5), piece(100.0 * MB, 0.5)];
+        assert_close(load_s(&pieces, speed, 1), 4.0);
+        let found = schedule(&pieces, &[speed], 1);
+        assert_close(found.rows_s, 3.0);
+        assert_close(found.beside.server_s, 1.0);
+        assert_close(found.idle_share(), 0.0);
+    }
+
+    #[test]
+    fn all_streams_together_are_as_fast_as_they_were_measured() {
+        let speed = Speed {
+            one: 100.0 * MB,
+            all: 160.0 * MB,
+        };
+        let pieces = [piece(80.0 * MB, 0.0); 4];
+        assert_close(load_s(&pieces, speed, 4), 2.0);
+        // Two of four reach already what four do, since one alone has 100.
+        assert_close(load_s(&pieces[..2], speed, 4), 1.0);
+        assert_close(load_s(&pieces[..1], speed, 4), 0.8);
+    }
+
+    #[test]
+    fn streams_that_disturb_each_other_are_slower_together() {
+        let speed = Speed {
+            one: 100.0 * MB,
+            all: 50.0 * MB,
+        };
+        assert_close(load_s(&[piece(50.0 * MB, 0.0); 2], speed, 2), 2.0);
+        assert_close(load_s(&[piece(50.0 * MB, 0.0)], speed, 2), 0.5);
+        // Three streams, two of them busy: between 100 and 50.
+        assert_close(load_s(&[piece(75.0 * MB, 0.0); 2], speed, 3), 2.0);
+    }
+
+    #[test]
+    fn a_long_last_piece_leaves_the_others_idle() {
+        let speed = Speed {
+            one: 100.0 * MB,
+            all: 200.0 * MB,
+        };
+        let pieces = [piece(100.0 * MB, 0.0); 3];
+        let found = schedule(&pieces, &[speed], 2);
+        assert_close(found.load_s, 2.0);
+        assert_close(found.idle_share(), 0.25);
+        assert_eq!(found.busy_s.len(), 2);
+        let answer = answer(&found, &Shared::default(), &Seen::default());
+        assert_eq!(answer.limiting, Cause::Coordination);
+    }
+
+    #[test]
+    fn what_is_flushed_at_the_same_time_shares_the_disk() {
+        let speed = Speed {
+            one: 100.0 * MB,
+            all: 200.0 * MB,
+        };
+        let flushed = Piece {
+            beside: Beside {
+                server_s: 0.0,
+                flush_s: 1.0,
+            },
+            ..piece(100.0 * MB, 0.0)
+        };
+        // One after the other: rows, flush, rows, flush.
+        assert_close(
+            load_s(
+                &[flushed; 2],
+                Speed {
+                    all: speed.one,
+                    ..speed
+                },
+                1,
+            ),
+            4.0,
+        );
+        // Both at once: a second of rows, and two of flushing.
+        let found = schedule(&[flushed; 2], &[speed], 2);
+        assert_close(found.load_s, 3.0);
+        assert_close(found.beside.flush_s, 4.0);
+        // The second one has its rows half as long again: their flushes overlap for a part.
+        let longer = Piece {
+            text_bytes: 150.0 * MB,
+            ..flushed
+        };
+        assert_close(load_s(&[longer, flushed], speed, 2), 3.0);
+    }
+
+    #[test]
+    fn flows_have_speeds_of_their_own_and_empty_pieces_end_at_once() {
+        let speeds = [
+            Speed {
+                one: 100.0 * MB,
+                all: 100.0 * MB,
+            },
+            Speed {
+                one: 10.0 * MB,
+                all: 10.0 * MB,
+            },
+        ];
+        let slow = Piece {
+            flow: 1,
+            ..piece(10.0 * MB, 0.25)
+        };
+        let pieces = [piece(100.0 * MB, 0.0), slow, piece(0.0, 0.0)];
+        assert_close(schedule(&pieces, &speeds, 1).load_s, 2.25);
+        assert_close(schedule(&[], &speeds, 3).load_s, 0.0);
+        assert_close(schedule(&[piece(0.0, 0.0)], &speeds, 3).load_s, 0.0);
+    }
+
+    #[test]
+    fn what_all_streams_share_is_a_bound_below_which_nothing_helps() {
+        let found = Schedule {
+            load_s: 10.0,
+            busy_s: vec![10.0, 10.0],
+            rows_s: 20.0,
+            beside: Beside::default(),
+        };
+        for (shared, cause) in [
+            (
+                Shared {
+                    disk_s: 12.0,
+                    feed_s: 11.0,
+                    ..Shared::default()
+                },
+                Cause::SourceRead,
+            ),
+            (
+                Shared {
+                    disk_s: 0.0,
+                    feed_s: 12.0,
+                    pace_s: 11.0,
+                    ..Shared::default()
+                },
+                Cause::Decompression,
+            ),
+            (
+                Shared {
+                    disk_s: 0.0,
+                    feed_s: 9.0,
+                    log_s: 11.0,
+                    pace_s: 12.0,
+                },
+                Cause::Pace,
+            ),
+            (
+                Shared {
+                    log_s: 12.0,
+                    ..Shared::default()
+                },
+                Cause::DestinationDisk,
+            ),
+        ] {
+            let answer = answer(&found, &shared, &Seen::default());
+            assert_eq!((answer.load_s, answer.limiting), (12.0, cause));
+        }
+        let below = Shared {
+            disk_s: 8.0,
+            feed_s: 8.0,
+            log_s: 8.0,
+            pace_s: 8.0,
+        };
+        let seen = Seen {
+            client_share: 0.9,
+            ..Seen::default()
+        };
+        let answer = answer(&found, &below, &seen);
+        assert_eq!((answer.load_s, answer.limiting), (10.0, Cause::ClientCpu));
+    }
+
+    #[test]
+    fn the_cause_is_what_the_streams_time_goes_to() {
+        let rows = Schedule {
+            load_s: 10.0,
+            busy_s: vec![10.0, 10.0],
+            rows_s: 20.0,
+            beside: Beside::default(),
+        };
+        let beside = |server_s, flush_s| Schedule {
+            rows_s: 5.0,
+            beside: Beside { server_s, flush_s },
+            ..rows.clone()
+        };
+        let remote = Seen {
+            client_share: 0.2,
+            client_cores: 0.4,
+            server_cores: None,
+            cores: 8.0,
+            network: Some(1000.0 * MB),
+            destination: Some(200.0 * MB),
+            streams: 2,
+        };
+        let cases = [
+            (rows.clone(), remote, Cause::DestinationCpu),
+            (
+                rows.clone(),
+                Seen {
+                    network: Some(220.0 * MB),
+                    ..remote
+                },
+                Cause::NetworkRate,
+            ),
+            (
+                rows.clone(),
+                Seen {
+                    client_share: 0.7,
+                    ..remote
+                },
+                Cause::ClientCpu,
+            ),
+            (
+                rows.clone(),
+                Seen {
+                    server_cores: Some(0.3),
+                    ..remote
+                },
+                Cause::DestinationDisk,
+            ),
+            (
+                rows.clone(),
+                Seen {
+                    server_cores: Some(1.2),
+                    client_cores: 0.7,
+                    cores: 2.0,
+                    ..remote
+                },
+                Cause::DestinationCpu,
+            ),
+            (
+                rows.clone(),
+                Seen {
+                    server_cores: Some(0.7),
+                    client_cores: 1.2,
+                    cores: 2.0,
+                    ..remote
+                },
+                Cause::ClientCpu,
+            ),
+            (beside(12.0, 3.0), remote, Cause::DestinationCpu),
+            (beside(3.0, 12.0), remote, Cause::DestinationDisk),
+        ];
+        for (schedule, seen, expected) in cases {
+            let answer = answer(&schedule, &Shared::default(), &seen);
+            assert_eq!(answer.limiting, expected, "{}", answer.because);
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! How fast the very files are read: from the page cache, and from the disk where the cache does not hold them.
+//!
+//! Nothing is thrown out of the cache unless the user asks for it: others may live on what it holds. What is read
+//! here is in it afterwards, which is how the later steps measure the CPU and not the disk once more.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use super::residency::{cached_bytes, let_go};
+use super::sample::Place;
+use crate::cancel::Stop;
+use crate::error::Error;
+use crate::source::{SourceError, on_threads};
+
+/// A place of which the cache holds more is read from it.
+const CACHED_SHARE: f64 = 0.95;
+/// A place of which it holds less is read from the disk; what lies between tells nothing of either.
+const UNCACHED_SHARE: f64 = 0.05;
+/// Bytes that the cache is asked to let go of, where that is wished.
+const LET_GO_BYTES_MAX: u64 = 1 << 30;
+
+/// How files are read.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadWish {
+    /// Streams that read at once.
+    pub streams: usize,
+    /// Bytes that are read at a time.
+    pub chunk_bytes: usize,
+    /// Seconds for each of the two measurements of a kind.
+    pub patience: Duration,
+    /// Let the cache go of the sample before.
+    pub cold: bool,
+}
+
+/// What reading brought.
+#[derive(Clone, Debug, Default)]
+pub struct ReadFound {
+    /// From the page cache.
+    pub cached: Speeds,
+    /// From the disk.
+    pub disk: Speeds,
+    /// How much of the sample the cache held before, 0 to 1; none where the system does not tell.
+    pub cached_share: Option<f64>,
+    /// Which of the places are in the cache now.
+    pub is_read: Vec<bool>,
+    /// What should be known of it.
+    pub note: Option<String>,
+}
+
+/// How fast one thread reads, and all at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Speeds {
+    /// Bytes a second by one.
+    pub one: Option<f64>,
+    /// By all together.
+    pub all: Option<f64>,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Seconds that it took.
+    pub took_s: f64,
+}
+
+/// Reads the places of a sample, in their order, as far as the time goes.
+pub fn measure(places: &[Place], wish: &ReadWish, stop: &Stop) -> Result<ReadFound, Error> {
+    let mut found = ReadFound {
+        is_read: vec![false; places.len()],
+        ..ReadFound::default()
+    };
+    if wish.cold {
+        found.note = Some(drop_from_cache(places)?);
+    }
+    let mut cached = Vec::new();
+    let mut uncached = Vec::new();
+    let (mut known_bytes, mut bytes_there) = (0, 0);
+    for (index, place) in places.iter().enumerate() {
+        let there = cached_bytes(&open(place)?, &place.byte_range);
+        let Some(there) = there else {
+            // As far as can be told: where it is read from is not.
+            uncached.push(index);
+            continue;
+        };
+        known_bytes += place.size_bytes();
+        bytes_there += there;
+        let share = there as f64 / place.size_bytes().max(1) as f64;
+        if share >= CACHED_SHARE {
+            cached.push(index);
+        } else if share <= UNCACHED_SHARE {
+            uncached.push(index);
+        }
+    }
+    if known_bytes > 0 {
+        found.cached_share = Some(bytes_there as f64 / known_bytes as f64);
+    } else if !places.is_empty() {
+        found.note = Some(
+            "the system tells only a file's owner what the page cache holds of it: what was read may have come from \
+             either"
+                .to_owned(),
+        );
+    }
+    for index in &cached {
+        found.is_read[*index] = true;
+    }
+    // What is in the cache may be read twice; from the disk each place comes once.
+    found.cached = speeds(places, &[&cached, &cached], wish, stop, &mut found.is_read)?;
+    let (alone, together) = uncached.split_at(share_of_one(uncached.len(), wish.streams));
+    found.disk = speeds(places, &[alone, together], wish, stop, &mut found.is_read)?;
+    Ok(found)
+}
+
+/// How many of the places one thread reads, so that all of them have as many each after it.
+fn share_of_one(places: usize, streams: usize) -> usize {
+    match streams {
+        0 | 1 => places,
+        _ => places.div_ceil(streams + 1),
+    }
+}
+
+fn speeds(
+    places: &[Place],
+    [alone, together]: &[&[usize]; 2],
+    wish: &ReadWish,
+    stop: &Stop,
+    is_read: &mut [bool],
+) -> Result<Speeds, Error> {
+    let mut found = Speeds::default();
+    let mut one = |threads, numbers: &[usize]| -> Result<Option<f64>, Error> {
+        if numbers.is_empty() {
+            return Ok(None);
+        }
+        let begun = Instant::now();
+        let read = read_all(places, numbers, threads, wish, stop)?;
+        let took_s = begun.elapsed().as_secs_f64();
+        let bytes: u64 = read.iter().map(|index| places[*index].size_bytes()).sum();
+        for index in read {
+            is_read[index] = true;
+        }
+        found.bytes += bytes;
+        found.took_s += took_s;
+        Ok((bytes > 0).then(|| bytes as f64 / took_s.max(1e-9)))
+    };
+    let alone = one(1, alone)?;
+    let all = match wish.streams {
+        0 | 1 => alone,
+        streams => one(streams, together)?,
+    };
+    found.one = alone;
+    found.all = all.or(alone);
+    Ok(found)
+}
+
+/// Reads as many of the places as the time allows; those that were read.
+fn read_all(
+    places: &[Place],
+    numbers: &[usize],
+    threads: usize,
+    wish: &ReadWish,
+    stop: &Stop,
+) -> Result<Vec<usize>, Error> {
+    let next = Mutex::new(numbers.iter().copied());
+    let begun = Instant::now();
+    let work = || -> Result<Vec<usize>, Error> {
+        let mut buffer = vec![0_u8; wish.chunk_bytes];
+        let mut read = Vec::new();
+        loop {
+            if stop.asked().is_some() {
+                return Err(Error::Interrupted);
+            }
+            if begun.elapsed() > wish.patience {
+                return Ok(read);
+            }
+            let index = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(index) = index else {
+                return Ok(read);
+            };
+            read_place(&places[index], &mut buffer, stop)?;
+            read.push(index);
+        }
+    };
+    on_threads(threads, &work)
+}
+
+fn read_place(place: &Place, buffer: &mut [u8], stop: &Stop) -> Result<(), Error> {
+    let file = open(place)?;
+    let mut at = place.byte_range.start;
+    while at < place.byte_range.end {
+        let wanted = usize::try_from(place.byte_range.end - at).unwrap_or(usize::MAX);
+        let wanted = wanted.min(buffer.len());
+        let count = file
+            .read_at(&mut buffer[..wanted], at)
+            .map_err(|cause| unreadable(place, cause))?;
+        if count == 0 || stop.asked().is_some() {
+            break;
+        }
+        at += count as u64;
+    }
+    Ok(())
+}
+
+fn drop_from_cache(places: &[Place]) -> Result<String, Error> {
+    let mut bytes = 0;
+    for place in places {
+        if bytes >= LET_GO_BYTES_MAX {
+            break;
+        }
+        let file = open(place)?;
+        // What waits to be written would stay.
+        let _ = file.sync_data();
+        let_go(&file, &place.byte_range).map_err(|cause| unreadable(place, cause))?;
+        bytes += place.size_bytes();
+    }
+    Ok(format!(
+        "--cold: the page cache was asked to let go of {:.0} MB of the files",
+        bytes as f64 / 1e6
+    ))
+}
+
+fn open(place: &Place) -> Result<File, Error> {
+    File::open(&place.path).map_err(|cause| unreadable(place, cause))
+}
+
+fn unreadable(place: &Place, cause: std::io::Error) -> Error {
+    Error::Source(SourceError::Unreadable {
+        path: place.path.clone(),
+        cause,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_just_written_is_read_from_the_cache() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, vec![b'x'; 3 << 20]).expect("room");
+        let places = [0..1 << 20, 2 << 20..3 << 20].map(|byte_range| Place {
+            path: path.clone(),
+            byte_range,
+        });
+        let wish = ReadWish {
+            streams: 2,
+            chunk_bytes: 64 << 10,
+            patience: Duration::from_secs(60),
+            cold: false,
+        };
+        let found = measure(&places, &wish, &Stop::default()).expect("readable");
+        assert_eq!(found.is_read, [true, true]);
+        assert_eq!(found.cached_share, Some(1.0));
+        // Once by one thread, once by both.
+        assert_eq!((found.cached.bytes, found.disk.bytes), (4 << 20, 0));
+        assert!(found.disk.one.is_none() && found.cached.all.is_some());
+        let gone = [Place {
+            path: folder.path().join("no such file"),
+            byte_range: 0..5,
+        }];
+        assert!(measure(&gone, &wish, &Stop::default()).is_err());
+    }
+}

@@ -1,0 +1,361 @@
+//! What was measured of each flow, and of all of them as one line for each step.
+
+use super::decode::Decoded;
+use super::destination::Took;
+use super::read::ReadFound;
+use super::result::{Finding, Step, StepFound, Weight};
+use super::sample::Portion;
+use super::together::Together;
+use crate::plan::Reading;
+
+/// What was measured of a flow.
+#[derive(Default)]
+pub struct FlowFound {
+    /// The flow, by its index in the plan.
+    pub index: usize,
+    /// Bytes of its files that are left to load, as stored.
+    pub stored_bytes: f64,
+    /// Its files have one reader each, from which all streams take.
+    pub is_fed: bool,
+    /// The units that are tried, each with its sample.
+    pub works: Vec<(usize, Vec<Portion>)>,
+    /// By one thread.
+    pub decoded: Option<Decoded>,
+    /// By as many as there are streams.
+    pub decoded_all: Option<Decoded>,
+    /// What the destination took by one connection.
+    pub destination: Option<Took>,
+    /// And by all.
+    pub destination_all: Option<Took>,
+    /// All steps together by one stream.
+    pub together: Option<Together>,
+    /// And by all.
+    pub together_all: Option<Together>,
+}
+
+impl FlowFound {
+    /// The sample, so that pieces of different units follow each other.
+    pub fn spread(&self) -> Vec<Portion> {
+        let longest = self.works.iter().map(|(_, portions)| portions.len()).max();
+        let rounds = 0..longest.unwrap_or(0);
+        rounds
+            .flat_map(|index| {
+                let own = self.works.iter();
+                own.filter_map(move |(_, portions)| portions.get(index).cloned())
+            })
+            .collect()
+    }
+
+    fn ratio(&self, part: fn(&Decoded) -> f64, whole: fn(&Decoded) -> f64) -> Option<f64> {
+        let decoded = self.decoded.as_ref()?;
+        let whole = whole(decoded);
+        (whole > 0.0).then(|| part(decoded) / whole)
+    }
+
+    /// Bytes of text for each stored byte.
+    pub fn text_of_stored(&self) -> f64 {
+        self.ratio(text_bytes, |decoded| {
+            decoded.walked.meter.stored_bytes as f64
+        })
+        .unwrap_or(1.0)
+    }
+
+    /// Rows for each stored byte.
+    pub fn rows_of_stored(&self) -> f64 {
+        let rows = |decoded: &Decoded| decoded.walked.rows_read as f64;
+        self.ratio(rows, |decoded| decoded.walked.meter.stored_bytes as f64)
+            .unwrap_or(0.0)
+    }
+
+    /// Bytes of text for each byte that is sent.
+    pub fn text_of_sent(&self) -> f64 {
+        self.ratio(
+            |decoded| decoded.encoded.text_bytes as f64,
+            |decoded| decoded.encoded.bytes as f64,
+        )
+        .unwrap_or(1.0)
+    }
+
+    /// Bytes of text that one core scans in a second.
+    pub fn scan_bytes_s(&self) -> Option<f64> {
+        self.ratio(text_bytes, |decoded| {
+            decoded.walked.meter.scan_ns as f64 / 1e9
+        })
+    }
+
+    fn text_bytes_left(&self) -> f64 {
+        self.stored_bytes * self.text_of_stored()
+    }
+}
+
+fn text_bytes(decoded: &Decoded) -> f64 {
+    decoded.walked.meter.text_bytes as f64
+}
+
+/// The flow that was measured, or the largest one in its place.
+pub fn like(flows: &[FlowFound], index: usize) -> Option<&FlowFound> {
+    let mut own = flows.iter().filter(|flow| flow.index == index);
+    own.next().or(flows.first())
+}
+
+/// All portions of all flows.
+pub fn portions(flows: &[FlowFound]) -> impl Iterator<Item = &Portion> {
+    let works = flows.iter().flat_map(|flow| &flow.works);
+    works.flat_map(|(_, portions)| portions)
+}
+
+/// Keeps the portions that were read, in the order in which [`portions`] lists them. Of a sample of which the time
+/// allowed nothing, all stays: the later steps then read it themselves.
+pub fn keep_read(flows: &mut [FlowFound], is_read: &[bool]) {
+    let mut flags = is_read.iter().copied();
+    for (_, portions) in flows.iter_mut().flat_map(|flow| &mut flow.works) {
+        let own: Vec<bool> = flags.by_ref().take(portions.len()).collect();
+        if own.contains(&true) {
+            let mut own = own.into_iter();
+            portions.retain(|_| own.next().unwrap_or(true));
+        }
+    }
+}
+
+/// Bytes of text for each byte that is sent, of all flows.
+pub fn text_of_sent(flows: &[FlowFound]) -> f64 {
+    let text: f64 = flows.iter().map(FlowFound::text_bytes_left).sum();
+    let sent: f64 = flows
+        .iter()
+        .map(|flow| flow.text_bytes_left() / flow.text_of_sent())
+        .sum();
+    match sent > 0.0 {
+        true => text / sent,
+        false => 1.0,
+    }
+}
+
+/// The speed of all flows, one after the other: each for its part of the text. Nothing where one has none.
+fn speed(flows: &[FlowFound], of_flow: impl Fn(&FlowFound) -> Option<f64>) -> Option<f64> {
+    let (mut text, mut seconds) = (0.0, 0.0);
+    for flow in flows {
+        let Some(speed) = of_flow(flow).filter(|speed| *speed > 0.0) else {
+            continue;
+        };
+        text += flow.text_bytes_left();
+        seconds += flow.text_bytes_left() / speed;
+    }
+    (seconds > 0.0).then(|| text / seconds)
+}
+
+/// Nanoseconds of a sample that one step took.
+type SpentNs = fn(&Decoded) -> u64;
+
+/// Steps up to the destination's bytes.
+pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<StepFound> {
+    let stored: f64 = flows.iter().map(|flow| flow.stored_bytes).sum();
+    let text: f64 = flows.iter().map(FlowFound::text_bytes_left).sum();
+    let text_of_stored = match stored > 0.0 {
+        true => text / stored,
+        false => 1.0,
+    };
+    let mut found = Vec::new();
+    let sources = [
+        (
+            Step::ReadDisk,
+            read.disk,
+            "the page cache holds all of the sample (--cold lets go of it)",
+        ),
+        (
+            Step::ReadCache,
+            read.cached,
+            "the page cache held nothing of the sample",
+        ),
+    ];
+    for (step, speeds, why_not) in sources {
+        found.push(match speeds.one {
+            None => StepFound::not_measured(step, why_not),
+            Some(one) => StepFound {
+                step,
+                one_bytes_s: Some(one * text_of_stored),
+                all_bytes_s: speeds.all.map(|all| all * text_of_stored),
+                rows_s: None,
+                sample_bytes: speeds.bytes,
+                took_s: speeds.took_s,
+                note: read.note.clone(),
+            },
+        });
+    }
+    let sample_bytes: u64 = flows
+        .iter()
+        .filter_map(|flow| flow.decoded.as_ref())
+        .map(|decoded| decoded.walked.meter.text_bytes)
+        .sum();
+    let nanoseconds: [(Step, SpentNs); 5] = [
+        (Step::Decompress, |decoded| {
+            decoded.walked.meter.decompress_ns
+        }),
+        (Step::Scan, |decoded| decoded.walked.meter.scan_ns),
+        (Step::Convert, |decoded| decoded.walked.meter.convert_ns),
+        (Step::Verify, |decoded| decoded.walked.meter.verify_ns),
+        (Step::Encode, |decoded| decoded.walked.meter.encode_ns),
+    ];
+    for (step, of) in nanoseconds {
+        let seconds: f64 = flows
+            .iter()
+            .filter_map(|flow| flow.decoded.as_ref())
+            .map(|decoded| of(decoded) as f64 / 1e9)
+            .sum();
+        let of_flow = |flow: &FlowFound| {
+            let decoded = flow.decoded.as_ref()?;
+            Some(text_bytes(decoded) / (of(decoded) as f64 / 1e9))
+        };
+        let is_idle = seconds == 0.0;
+        if is_idle && matches!(step, Step::Decompress | Step::Verify | Step::Encode) {
+            // There is no such step in this load.
+            continue;
+        }
+        found.push(StepFound {
+            step,
+            one_bytes_s: speed(flows, |flow| {
+                of_flow(flow).filter(|speed| speed.is_finite())
+            }),
+            all_bytes_s: None,
+            rows_s: None,
+            sample_bytes,
+            took_s: seconds,
+            note: None,
+        });
+    }
+    let of = |decoded: &Option<Decoded>| decoded.as_ref().map(|decoded| decoded.text_bytes_s);
+    let one = speed(flows, |flow| of(&flow.decoded));
+    let all = match streams {
+        0 | 1 => one,
+        _ => speed(flows, |flow| of(&flow.decoded_all)),
+    };
+    let both = flows
+        .iter()
+        .flat_map(|flow| [&flow.decoded, &flow.decoded_all])
+        .flatten();
+    found.push(StepFound {
+        step: Step::Client,
+        one_bytes_s: one,
+        all_bytes_s: all,
+        rows_s: all.map(|all| all * rows_of_text(flows)),
+        sample_bytes: both.clone().map(|one| one.walked.meter.text_bytes).sum(),
+        took_s: both.map(|one| one.took_s).sum(),
+        note: one
+            .is_none()
+            .then(|| "no row of the files is in the sample".to_owned()),
+    });
+    found
+}
+
+fn rows_of_text(flows: &[FlowFound]) -> f64 {
+    let rows: f64 = flows
+        .iter()
+        .map(|flow| flow.stored_bytes * flow.rows_of_stored())
+        .sum();
+    let text: f64 = flows.iter().map(FlowFound::text_bytes_left).sum();
+    match text > 0.0 {
+        true => rows / text,
+        false => 0.0,
+    }
+}
+
+/// The destination alone.
+pub fn destination(flows: &[FlowFound], why_not: &str) -> StepFound {
+    let of = |flow: &FlowFound, took: &Option<Took>| {
+        took.map(|took| took.sent_bytes_s * flow.text_of_sent())
+    };
+    let one = speed(flows, |flow| of(flow, &flow.destination));
+    let all = speed(flows, |flow| of(flow, &flow.destination_all));
+    let both = flows
+        .iter()
+        .flat_map(|flow| [flow.destination, flow.destination_all].map(|took| (flow, took)))
+        .filter_map(|(flow, took)| Some((flow, took?)));
+    if one.is_none() {
+        return StepFound::not_measured(Step::Destination, why_not);
+    }
+    StepFound {
+        step: Step::Destination,
+        one_bytes_s: one,
+        all_bytes_s: all,
+        rows_s: all.map(|all| all * rows_of_text(flows)),
+        sample_bytes: both
+            .clone()
+            .map(|(flow, took)| (took.sent_bytes as f64 * flow.text_of_sent()) as u64)
+            .sum(),
+        took_s: both.map(|(_, took)| took.took_s).sum(),
+        note: all
+            .is_none()
+            .then(|| format!("not by all streams: {why_not}")),
+    }
+}
+
+/// All steps together.
+pub fn together(flows: &[FlowFound], why_not: &str) -> StepFound {
+    let of = |tried: &Option<Together>| tried.as_ref().map(|tried| tried.text_bytes_s);
+    let one = speed(flows, |flow| of(&flow.together));
+    let all = speed(flows, |flow| of(&flow.together_all));
+    if all.is_none() {
+        return StepFound::not_measured(Step::Together, why_not);
+    }
+    let tried = flows.iter().filter_map(|flow| flow.together_all.as_ref());
+    let wal: Option<u64> = tried.clone().map(|tried| tried.wal_bytes).sum();
+    let rows: u64 = tried.clone().map(|tried| tried.walked.meter.rows).sum();
+    StepFound {
+        step: Step::Together,
+        one_bytes_s: one,
+        all_bytes_s: all,
+        rows_s: all.map(|all| all * rows_of_text(flows)),
+        sample_bytes: tried
+            .clone()
+            .map(|tried| tried.walked.meter.text_bytes)
+            .sum(),
+        took_s: tried.map(|tried| tried.took_s).sum(),
+        note: wal
+            .filter(|_| rows > 0)
+            .map(|wal| format!("{:.0} bytes of WAL for each row", wal as f64 / rows as f64)),
+    }
+}
+
+/// Rows of the sample that would be rejected.
+pub fn rejected(reading: &Reading, decoded: Option<&Decoded>) -> Option<Finding> {
+    let walked = &decoded?.walked;
+    if walked.rows_rejected == 0 {
+        return None;
+    }
+    let limit = &reading.reject_limit;
+    let share = walked.rows_rejected as f64 / walked.rows_read.max(1) as f64;
+    let is_over = walked.rows_rejected > limit.rows_accepted()
+        // What is true of the sample need not be of all.
+        && limit.share_max.is_none_or(|most| share > most);
+    let first = walked
+        .first_reject
+        .as_ref()
+        .map_or(String::new(), |reject| {
+            let column = reject
+                .column
+                .as_ref()
+                .map_or(String::new(), |name| format!(", column `{name}`"));
+            format!(
+                "; the first is {}{column}: {}",
+                reject.location, reject.reason
+            )
+        });
+    Some(Finding {
+        weight: match is_over {
+            true => Weight::Stops,
+            false => Weight::Hurts,
+        },
+        what: format!(
+            "flow `{}`: {} of {} rows of the sample would be rejected{}{first}",
+            reading.name,
+            walked.rows_rejected,
+            walked.rows_read,
+            match is_over {
+                true => ", more than it accepts",
+                false => "",
+            }
+        ),
+        hint: Some(
+            "mend the files or the flow's columns, or accept rejects (`rejects`)".to_owned(),
+        ),
+    })
+}

@@ -1,0 +1,208 @@
+//! The rows of the sample, batch by batch: read, scanned and converted by what a run reads, scans and converts with.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+use inrush_scan::Records;
+
+use super::sample::Portion;
+use crate::chunk::Chunk;
+use crate::convert::{Converter, RunStamp};
+use crate::error::Error;
+use crate::gauge::Gauge;
+use crate::meter::{Meter, nanoseconds};
+use crate::pipeline::proof::Proof;
+use crate::pipeline::work::check_header;
+use crate::plan::Reading;
+use crate::reject::Reject;
+use crate::source::{BufferPool, Chunks, RowReader};
+
+/// How a flow's rows are made.
+#[derive(Clone, Copy)]
+pub struct Making<'a> {
+    /// What is read of its files.
+    pub reading: &'a Reading,
+    /// Text of a chunk.
+    pub chunk_bytes: usize,
+    /// Rows of a batch.
+    pub batch_rows: usize,
+}
+
+/// What was seen of the rows that were walked over.
+#[derive(Clone, Debug, Default)]
+pub struct Walked {
+    /// Where the time went, and how much there was.
+    pub meter: Meter,
+    /// Rows that were read, the rejected ones included.
+    pub rows_read: u64,
+    /// Rows that would be rejected.
+    pub rows_rejected: u64,
+    /// The first of them.
+    pub first_reject: Option<Reject>,
+}
+
+impl Walked {
+    /// Adds what was seen elsewhere.
+    pub fn add(&mut self, other: Walked) {
+        self.meter.add(&other.meter);
+        self.rows_read += other.rows_read;
+        self.rows_rejected += other.rows_rejected;
+        self.first_reject = self.first_reject.take().or(other.first_reject);
+    }
+}
+
+/// A converter as a run makes it.
+pub fn converter(reading: &Reading) -> Result<Converter, Error> {
+    let converter = Converter::new(&reading.columns, &reading.dialect, reading.field_count);
+    Ok(stamped(converter.map_err(|source| Error::Convert {
+        flow: reading.name.clone(),
+        source,
+    })?))
+}
+
+/// With the columns of provenance filled as a run fills them.
+pub fn stamped(converter: Converter) -> Converter {
+    converter.with_run(RunStamp {
+        run_id: 0,
+        started_at_microseconds: 0,
+    })
+}
+
+/// Rows of a source, on their way.
+pub struct Walk<'a, C> {
+    source: C,
+    converter: &'a mut Converter,
+    batch_rows: usize,
+    stored_bytes_max: u64,
+    proof: Proof,
+    records: Records,
+    chunk: Option<Chunk>,
+    at: usize,
+    rejects: Vec<Reject>,
+    walked: Walked,
+    /// Counts what is summed up.
+    gauge: Gauge,
+}
+
+/// Opens a portion of a file.
+pub fn portion<'a>(
+    making: &Making<'_>,
+    converter: &'a mut Converter,
+    portion: &Portion,
+) -> Result<Walk<'a, RowReader>, Error> {
+    let reading = making.reading;
+    let pool = BufferPool::default();
+    let shard = portion.shard.clone();
+    let reader = RowReader::open(shard, &reading.dialect, making.chunk_bytes, pool)?;
+    check_header(reading, &portion.shard, reader.header())?;
+    let mut walk = Walk::new(making, converter, reader);
+    walk.stored_bytes_max = portion.place.size_bytes();
+    Ok(walk)
+}
+
+impl<'a, C: Chunks> Walk<'a, C> {
+    /// Begins with a source.
+    pub fn new(making: &Making<'_>, converter: &'a mut Converter, source: C) -> Walk<'a, C> {
+        Walk {
+            source,
+            converter,
+            batch_rows: making.batch_rows,
+            stored_bytes_max: u64::MAX,
+            proof: Proof::new(making.reading),
+            records: Records::default(),
+            chunk: None,
+            at: 0,
+            rejects: Vec::new(),
+            walked: Walked::default(),
+            gauge: Gauge::default(),
+        }
+    }
+
+    /// The next rows; nothing at the end of the portion. The batch before must be gone by then: its texts are views
+    /// into a chunk that is filled anew.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
+        while self.at >= self.records.len() || self.chunk.is_none() {
+            if let Some(chunk) = self.chunk.take() {
+                self.source.recycle(chunk);
+            }
+            self.at = 0;
+            // Opening a small file reads all of it, and hands out nothing.
+            let has_begun = self.walked.meter.text_bytes > 0;
+            let is_enough = has_begun && self.source.meter().stored_bytes >= self.stored_bytes_max;
+            let next = match is_enough {
+                true => None,
+                false => self.source.next_chunk(&mut self.records)?,
+            };
+            let Some(mut chunk) = next else {
+                self.records.clear();
+                return Ok(None);
+            };
+            self.proof.see(&mut chunk, &mut self.records)?;
+            self.walked.rows_read += self.records.len() as u64;
+            self.walked.meter.text_bytes += chunk.bytes_count as u64;
+            self.chunk = Some(chunk);
+        }
+        let chunk = self.chunk.as_ref().expect("the loop ends with one");
+        let end = self.records.len().min(self.at + self.batch_rows);
+        let started = Instant::now();
+        let rows = self.at..end;
+        let batch = self
+            .converter
+            .convert(chunk, &self.records, rows, &mut self.rejects);
+        self.walked.meter.convert_ns += nanoseconds(started.elapsed());
+        self.walked.rows_rejected += self.rejects.len() as u64;
+        if self.walked.first_reject.is_none() {
+            self.walked.first_reject = self.rejects.drain(..).next();
+        }
+        self.rejects.clear();
+        self.at = end;
+        self.proof.add(&batch, &self.gauge);
+        self.walked.meter.rows += batch.num_rows() as u64;
+        Ok(Some(batch))
+    }
+
+    /// Bytes of text that were read so far.
+    pub fn text_bytes(&self) -> u64 {
+        self.walked.meter.text_bytes
+    }
+
+    /// What was seen. Of a portion that was left before its end, the chunk at hand counts as read.
+    pub fn end(self) -> Walked {
+        let Walk {
+            source,
+            mut walked,
+            gauge,
+            ..
+        } = self;
+        walked.meter.verify_ns += gauge.meter().verify_ns;
+        let read = source.meter();
+        walked.meter.stored_bytes += read.stored_bytes;
+        walked.meter.read_ns += read.read_ns;
+        walked.meter.decompress_ns += read.decompress_ns;
+        walked.meter.scan_ns += read.scan_ns;
+        walked
+    }
+}
+
+/// Takes one portion after the other, each of them by one stream.
+pub struct Portions {
+    portions: Vec<Portion>,
+    next: std::sync::atomic::AtomicUsize,
+}
+
+impl Portions {
+    /// All of them are there to be taken.
+    pub fn new(portions: Vec<Portion>) -> Arc<Portions> {
+        Arc::new(Portions {
+            portions,
+            next: std::sync::atomic::AtomicUsize::new(0),
+        })
+    }
+
+    /// The next one.
+    pub fn take(&self) -> Option<&Portion> {
+        let index = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.portions.get(index)
+    }
+}

@@ -1,0 +1,141 @@
+//! What a preflight predicts, and where that waits for the run that it is about.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use inrush_verdict::Cause;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::folder::private_file;
+use crate::error::Error;
+
+/// Digits of the run's key in the file's name.
+const KEY_DIGITS: usize = 16;
+
+/// What a run should take. A later run of the same package finds it, and its report sets it beside what the run
+/// took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Prediction {
+    /// When it was made, RFC 3339.
+    pub made_at: String,
+    /// Streams that it is for.
+    pub streams: usize,
+    /// Bytes of the files as stored, which it is for.
+    pub stored_bytes: u64,
+    /// Seconds of all of it.
+    pub predicted_s: f64,
+    /// Seconds of planning, of which the run has its own.
+    pub plan_s: f64,
+    /// Seconds from the first stream's start to the last one's end.
+    pub load_s: f64,
+    /// Seconds of checking the account and switching.
+    pub switch_s: f64,
+    /// Seconds of ANALYZE after the switch.
+    pub analyze_s: f64,
+    /// The step that limits it.
+    pub limiting: Cause,
+    /// Why it is that step, in words and figures.
+    pub because: String,
+    /// What it leaves out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaves_out: Vec<String>,
+}
+
+impl Prediction {
+    /// The step that limits it, in words.
+    pub fn limiting_words(&self) -> &'static str {
+        match self.limiting {
+            Cause::SourceRead => "reading the files",
+            Cause::Decompression => "decompressing",
+            Cause::ClientCpu => "the loader's CPU",
+            Cause::NetworkLatency => "the network's round trip",
+            Cause::NetworkRate => "the network's rate",
+            Cause::NetworkLoss => "the network's losses",
+            Cause::DestinationCpu => "the destination's CPU",
+            Cause::DestinationDisk => "the destination's disk",
+            Cause::DestinationLocks => "locks at the destination",
+            Cause::Coordination => "the long tail",
+            Cause::Pace => "the rate that was asked for",
+            Cause::Undecided => "what the evidence does not tell",
+        }
+    }
+}
+
+/// The file of a package's prediction: beside the runs' folders, by the key by which a stopped run is found.
+fn path(runs_folder: &Path, run_key: &str) -> PathBuf {
+    let key = run_key.get(..KEY_DIGITS).unwrap_or(run_key);
+    runs_folder.join(format!("preflight-{key}.json"))
+}
+
+/// Leaves a prediction for the next run, in place of one that was there.
+pub fn leave_prediction(
+    runs_folder: &Path,
+    run_key: &str,
+    prediction: &Prediction,
+) -> Result<PathBuf, Error> {
+    let path = path(runs_folder, run_key);
+    let write = || {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(runs_folder)?;
+        let text = serde_json::to_vec_pretty(prediction)?;
+        let draft = path.with_extension("draft");
+        let mut file = private_file(&draft, false)?;
+        file.write_all(&text)?;
+        fs::rename(&draft, &path)
+    };
+    write().map_err(|source| Error::Folder {
+        path: path.display().to_string(),
+        source,
+    })?;
+    Ok(path)
+}
+
+/// The prediction for a run of so many streams and bytes; one that is about others is none.
+pub fn find_prediction(
+    runs_folder: &Path,
+    run_key: &str,
+    streams: usize,
+    stored_bytes: u64,
+) -> Option<Prediction> {
+    let text = fs::read(path(runs_folder, run_key)).ok()?;
+    let found: Prediction = serde_json::from_slice(&text).ok()?;
+    (found.streams == streams && found.stored_bytes == stored_bytes).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prediction_is_found_by_the_run_that_it_is_about() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let runs = folder.path().join("runs");
+        let prediction = Prediction {
+            made_at: "2026-01-01T00:00:00Z".to_owned(),
+            streams: 4,
+            stored_bytes: 1000,
+            predicted_s: 2.5,
+            plan_s: 0.1,
+            load_s: 2.0,
+            switch_s: 0.2,
+            analyze_s: 0.2,
+            limiting: Cause::DestinationCpu,
+            because: "streams wait".to_owned(),
+            leaves_out: Vec::new(),
+        };
+        let key = "0123456789abcdef0123";
+        assert_eq!(find_prediction(&runs, key, 4, 1000), None);
+        let path = leave_prediction(&runs, key, &prediction).expect("room");
+        assert_eq!(path, runs.join("preflight-0123456789abcdef.json"));
+        assert_eq!(find_prediction(&runs, key, 4, 1000), Some(prediction));
+        assert_eq!(find_prediction(&runs, key, 2, 1000), None);
+        assert_eq!(find_prediction(&runs, key, 4, 1001), None);
+        assert_eq!(find_prediction(&runs, "fedcba9876543210", 4, 1000), None);
+        assert_eq!(fs::read_dir(&runs).expect("it is there").count(), 1);
+    }
+}
