@@ -139,6 +139,7 @@ class Inrush:
         *words: str | Path,
         environment: Mapping[str, str] | None = None,
         before: Sequence[str] = (),
+        stdin: int = subprocess.DEVNULL,
     ) -> Running:
         """Start it; the words in `before` are a program that starts it, as `prlimit` does."""
         surroundings = {
@@ -150,7 +151,7 @@ class Inrush:
         process = subprocess.Popen(
             command,
             cwd=self.folder,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

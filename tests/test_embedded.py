@@ -6,36 +6,14 @@ import itertools
 import os
 import signal
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
 from command import CLEAN, INTERRUPTED, Inrush
+from processes import wait_for_no_process
 
 numbers = itertools.count(1)
 COLUMNS = ("--columns", "id int, name text")
-
-
-def processes_in(folder: Path) -> list[int]:
-    """Return the processes whose command line or working folder names a folder."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            where = str((entry / "cwd").readlink())
-        except OSError:
-            continue
-        if str(folder) in words or where.startswith(str(folder)):
-            found.append(int(entry.name))
-    return found
-
-
-def wait_for_no_process(folder: Path, seconds: float = 30) -> None:
-    end = monotonic() + seconds
-    while left := processes_in(folder):
-        assert monotonic() < end, f"still there: {left}"
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from command import CLEAN, INTERRUPTED, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
 from conftest import StartServer
 from packages import Value, flow, package
+from processes import wait_for_no_process
 from servers import Database, Server
 
 PREFLIGHT_FAILED = 6
@@ -156,9 +158,9 @@ def test_missing_privileges_are_told(newest_database: Database, inrush: Inrush) 
     path = write(inrush, database.server.url(database.name, role), key=None)
     before = catalog(database)
     report = found(inrush("preflight", path, "--json").expect(PREFLIGHT_FAILED))
-    (stops,) = of_weight(report, "stops")
-    for part in (role, "CREATE on database", "membership in"):
-        assert part in stops
+    told = "\n".join(of_weight(report, "stops"))
+    for part in (role, "CREATE on database", "membership in", "may not be read by this role"):
+        assert part in told
     # A temporary table is all that it may make, and is measured with.
     assert any("temporary tables only" in what for what in of_weight(report, "tells"))
     assert [step["step"] for step in report["steps"]] == STEPS + AT_THE_SERVER
@@ -209,7 +211,7 @@ def test_a_full_disk_is_told(newest_database: Database, inrush: Inrush) -> None:
     path = write(inrush, newest_database.url)
     # A sparse file: more text than any disk here has room for twice.
     with (inrush.folder / "t.9.tbl").open("wb") as file:
-        file.truncate(1 << 46)
+        file.truncate(1 << 43)
     report = found(inrush("preflight", path, "--json", "--streams", "1").expect(PREFLIGHT_FAILED))
     assert any("disk has" in what for what in of_weight(report, "stops"))
 
@@ -221,7 +223,7 @@ def test_rows_that_would_be_rejected_are_told(newest_database: Database, inrush:
     report = found(inrush("preflight", path, "--json").expect(PREFLIGHT_FAILED))
     (stops,) = of_weight(report, "stops")
     assert "1 of 60001 rows of the sample would be rejected" in stops
-    assert "t.1.tbl:30001, column `id`" in stops
+    assert 't.1.tbl:30001 (byte 540000), column `id`, value "no number"' in stops
     path = write(inrush, newest_database.url, more={"rejects": {"rows_max": 5}})
     with (inrush.folder / "t.1.tbl").open("a") as file:
         file.write("no number|x|\n")
@@ -238,7 +240,8 @@ def test_a_pipe_is_not_touched(newest_database: Database, inrush: Inrush) -> Non
         text = package({"url": newest_database.url}, flow("t", name, **settings))
         path = inrush.write("p.toml", text)
         # Whoever opened the pipe would wait for a writer.
-        inrush("preflight", path).expect(USAGE, "is a pipe", "cannot be read twice")
+        with inrush.start("preflight", path, stdin=subprocess.PIPE) as running:
+            running.wait().expect(USAGE, "is a pipe", "cannot be read twice")
 
 
 @pytest.mark.parametrize("streams", [1, 2])
@@ -417,11 +420,29 @@ def test_a_server_that_refuses_a_row_of_the_sample_is_told(
     assert "t_id_check" in outcome.output
 
 
-def test_the_embedded_server_goes_again(inrush: Inrush) -> None:
-    path = write(inrush, "embedded:data")
+def test_the_embedded_server_goes_again(servers_folder: Path) -> None:
+    # A folder that the server's user can enter (see servers.py).
+    folder = servers_folder / "preflight-embedded"
+    folder.mkdir(mode=0o755)
+    inrush = Inrush(folder)
+    path = write(inrush, "embedded:data/kept")
+    before = sorted(path.name for path in folder.iterdir())
     inrush("preflight", path).expect(CLEAN, "Predicted")
-    assert not (inrush.folder / "data").exists()
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*before, "runs"])
     inrush("run", path).expect(CLEAN, "predicted")
+    wait_for_no_process(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the server runs as oneself, who may enter")
+def test_a_folder_that_the_embedded_server_cannot_enter_is_told(inrush: Inrush) -> None:
+    path = write(inrush, "embedded:data")
+    inrush.folder.chmod(0o700)
+    inrush("preflight", path).expect(PREFLIGHT_FAILED, "cannot enter")
+    assert sorted(path.name for path in inrush.folder.iterdir()) == [
+        "p.toml",
+        "t.0.tbl",
+        "t.1.tbl",
+    ]
 
 
 def test_the_help_says_what_the_exit_statuses_mean(inrush: Inrush) -> None:

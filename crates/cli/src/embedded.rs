@@ -74,7 +74,7 @@ pub fn reach(
 }
 
 /// As [`reach`], for a look: where there is no data yet, none is made, and an empty server that
-/// goes again stands for it.
+/// goes again stands for it, on the same disk and behind the same folders.
 pub fn reach_to_look(
     package: Package,
     folder: &Path,
@@ -82,7 +82,7 @@ pub fn reach_to_look(
 ) -> Result<Reached, CommandError> {
     reach_with(package, folder, surroundings, |data| match data {
         DataFolder::Kept(folder) if !folder.join("PG_VERSION").exists() => DataFolder::Temporary {
-            parent: std::env::temp_dir(),
+            parent: nearest_folder(&folder),
         },
         other => other,
     })
@@ -145,6 +145,12 @@ fn data_folder(url: &str, folder: &Path) -> Option<DataFolder> {
             .map(|data| DataFolder::Kept(absolute(&folder.join(data)))),
         None => None,
     }
+}
+
+/// The folder, or the nearest above it that is there.
+fn nearest_folder(folder: &Path) -> PathBuf {
+    let there = folder.ancestors().find(|ancestor| ancestor.is_dir());
+    there.map_or_else(std::env::temp_dir, Path::to_owned)
 }
 
 /// The server runs in a folder of its own.

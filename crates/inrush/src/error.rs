@@ -72,7 +72,7 @@ pub enum Error {
     /// More rows were rejected than are accepted.
     #[error(
         "flow `{flow}`: {}; nothing was switched\n  {}{}",
-        past_limit(*limit), describe(reject), types.as_ref().map_or(String::new(), |types| format!("\n  {types}"))
+        past_limit(*limit), reject.summary(), types.as_ref().map_or(String::new(), |types| format!("\n  {types}"))
     )]
     RejectLimit {
         /// The flow.
@@ -90,7 +90,7 @@ pub enum Error {
         "flow `{flow}`: {rejected} of {}{rows} rows were rejected, and {} % accepted at most; nothing \
          was switched{}",
         if *at_end { "" } else { "at most " }, share_max * 100.0,
-        reject.as_ref().map_or(String::new(), |reject| format!("\n  {}", describe(reject)))
+        reject.as_ref().map_or(String::new(), |reject| format!("\n  {}", reject.summary()))
     )]
     RejectShare {
         /// The flow.
@@ -303,18 +303,6 @@ fn past_limit(limit: u64) -> String {
         1 => "more than 1 row was rejected, which is the limit".to_owned(),
         _ => format!("more than {limit} rows were rejected, which is the limit"),
     }
-}
-
-fn describe(reject: &Reject) -> String {
-    let column = match &reject.column {
-        Some(column) => format!(", column `{column}`"),
-        None => String::new(),
-    };
-    let value = match &reject.value {
-        Some(value) => format!(", value {value:?}"),
-        None => String::new(),
-    };
-    format!("{}{column}{value}: {}", reject.location, reject.reason)
 }
 
 #[cfg(test)]

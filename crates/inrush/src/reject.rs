@@ -101,5 +101,20 @@ pub struct Reject {
     pub encoding: Option<TextEncoding>,
 }
 
+impl Reject {
+    /// Place, column, value and reason in one line, for people.
+    pub fn summary(&self) -> String {
+        let column = match &self.column {
+            Some(column) => format!(", column `{column}`"),
+            None => String::new(),
+        };
+        let value = match &self.value {
+            Some(value) => format!(", value {value:?}"),
+            None => String::new(),
+        };
+        format!("{}{column}{value}: {}", self.location, self.reason)
+    }
+}
+
 /// How much of a field a reject quotes; the whole row is kept in `raw`.
 pub const VALUE_BYTES_MAX: usize = 200;

@@ -26,7 +26,14 @@ pub fn preflight(
     refuse_pipes(&ready)?;
     // The embedded server finds out by itself that this process has ended.
     let guard = signals::end_at_once(None);
-    let reached = embedded::reach_to_look(ready.package, &ready.folder, surroundings)?;
+    let reached = match embedded::reach_to_look(ready.package, &ready.folder, surroundings) {
+        // What keeps a look from having its server keeps the run from it.
+        Err(error @ CommandError::Embedded(_)) => {
+            output::errors(&error.to_string());
+            return Ok(PreflightReport::STOPPED);
+        }
+        reached => reached?,
+    };
     let options = RunOptions {
         folder: ready.folder,
         runs_folder: arguments.runs_folder.clone(),

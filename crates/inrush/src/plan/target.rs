@@ -171,15 +171,23 @@ fn check_replaceable(facts: &TargetFacts, target: &str) -> Result<(), PlanError>
 /// Refuses a target with rows where one is to be filled for the first time. A run that is
 /// loaded already has rows in its target, so this is asked after the ledger has spoken.
 pub fn check_empty(target: &str, mode: Mode, facts: Option<&TargetFacts>) -> Result<(), PlanError> {
-    if facts.is_some_and(|facts| facts.has_rows) && mode == Mode::Create {
+    let Some(facts) = facts.filter(|facts| facts.has_rows && mode == Mode::Create) else {
+        return Ok(());
+    };
+    if !facts.readable {
         return Err(PlanError::Target {
             target: target.to_owned(),
-            what: "has rows already, and mode = \"create\" wants a target that is new or empty"
+            what: "may not be read by this role, so nobody knows whether it is empty, as mode = \"create\" wants it"
                 .to_owned(),
-            hint: "use mode = \"append\" to add to them, or empty the table yourself".to_owned(),
+            hint: format!("GRANT SELECT ON {target} to the role"),
         });
     }
-    Ok(())
+    Err(PlanError::Target {
+        target: target.to_owned(),
+        what: "has rows already, and mode = \"create\" wants a target that is new or empty"
+            .to_owned(),
+        hint: "use mode = \"append\" to add to them, or empty the table yourself".to_owned(),
+    })
 }
 
 /// Rows that are attached fire no trigger: what one would have changed or written down elsewhere

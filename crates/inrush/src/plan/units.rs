@@ -151,6 +151,14 @@ fn unit(
             }
         });
     }
+    if matches!(common.publish, Publish::Insert | Publish::Upsert { .. }) {
+        let drawn = common
+            .facts
+            .iter()
+            .flat_map(|facts| facts.drawn(common.columns));
+        create
+            .extend(drawn.map(|column| staging::draw_later(schema, &staging_table, &column.name)));
+    }
     let copy = |freeze| {
         let binary = matches!(common.wire, WireForm::Binary(_));
         staging::copy_in(schema, &staging_table, &column_names, binary, freeze)

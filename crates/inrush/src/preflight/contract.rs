@@ -444,8 +444,8 @@ impl Preflight<'_> {
             rows += stored as f64 * like.map_or(0.0, FlowFound::rows_of_stored);
         }
         found.count = paths.len();
-        found.text_bytes = text as u64;
-        found.rows = (rows > 0.0).then_some(rows as u64);
+        found.text_bytes = text.round() as u64;
+        found.rows = (rows > 0.0).then_some(rows.round() as u64);
         found
     }
 

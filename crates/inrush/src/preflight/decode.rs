@@ -14,6 +14,10 @@ use crate::meter::nanoseconds;
 use crate::pipeline::encoder::Encoder;
 use crate::source::on_threads;
 
+/// Text that a thread reads at least, however long it takes: of small files all of it, so that what is said of their
+/// rows does not depend on the clock.
+const TEXT_BYTES_MIN: u64 = 4 << 20;
+
 /// Encoded rows that are kept for the destination: enough that none of it is in a core's cache when it is sent.
 const KEPT_BYTES_MAX: usize = 24 << 20;
 
@@ -48,8 +52,7 @@ pub struct Decoded {
     pub encoded: Encoded,
 }
 
-/// Lets so many threads read, convert and encode portions, as far as the time goes. The first portion that a thread
-/// takes is always begun.
+/// Lets so many threads read, convert and encode portions, as far as the time goes.
 pub fn measure(
     making: &Making<'_>,
     portions: &[Portion],
@@ -64,7 +67,8 @@ pub fn measure(
         let mut own = Decoded::default();
         let mut converter = make_converter()?;
         let mut encoder = make_encoder();
-        while begun.elapsed() < patience || own.walked.rows_read == 0 {
+        let is_over = |text_bytes: u64| text_bytes >= TEXT_BYTES_MIN && begun.elapsed() >= patience;
+        while !is_over(own.walked.meter.text_bytes) {
             let portion = next.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(portion) = portion else { break };
             let mut walk = walk::portion(making, &mut converter, portion)?;
@@ -83,7 +87,7 @@ pub fn measure(
                         keep(&mut own.encoded, &mut block);
                     }
                 }
-                if begun.elapsed() >= patience {
+                if is_over(own.walked.meter.text_bytes + walk.text_bytes()) {
                     break;
                 }
             }

@@ -474,8 +474,8 @@ impl Preflight<'_> {
         FilesFound {
             count: paths.len(),
             stored_bytes,
-            text_bytes: text_bytes as u64,
-            rows: (rows > 0.0).then_some(rows as u64),
+            text_bytes: text_bytes.round() as u64,
+            rows: (rows > 0.0).then_some(rows.round() as u64),
             cached_share: read.cached_share,
         }
     }

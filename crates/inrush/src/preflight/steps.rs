@@ -330,14 +330,7 @@ pub fn rejected(reading: &Reading, decoded: Option<&Decoded>) -> Option<Finding>
         .first_reject
         .as_ref()
         .map_or(String::new(), |reject| {
-            let column = reject
-                .column
-                .as_ref()
-                .map_or(String::new(), |name| format!(", column `{name}`"));
-            format!(
-                "; the first is {}{column}: {}",
-                reject.location, reject.reason
-            )
+            format!("; the first is {}", reject.summary())
         });
     Some(Finding {
         weight: match is_over {

@@ -19,8 +19,10 @@ pub struct TargetFacts {
     pub columns: Vec<CatalogColumn>,
     /// How it is partitioned.
     pub partitioning: Option<Partitioning>,
-    /// Whether it holds a row.
+    /// Whether it holds a row; a role that may not look there takes it to be filled.
     pub has_rows: bool,
+    /// The role may read it.
+    pub readable: bool,
     /// Whether the loading role owns it, itself or as a member.
     pub owned: bool,
     /// The owner's name.
@@ -73,6 +75,8 @@ pub struct CatalogColumn {
     pub generated: bool,
     /// It has a default, so that a file may lack it.
     pub has_default: bool,
+    /// Its default takes the next number of a sequence.
+    pub default_draws: bool,
     /// The server numbers it.
     pub identity: bool,
     /// The sequence that numbers it, as SQL names it.
@@ -130,6 +134,13 @@ impl TargetFacts {
         })
     }
 
+    /// Columns whose default draws from a sequence, which the files leave out.
+    pub fn drawn(&self, loaded: &[Column]) -> impl Iterator<Item = &CatalogColumn> {
+        self.columns.iter().filter(move |column| {
+            column.default_draws && loaded.iter().all(|other| other.name != column.name)
+        })
+    }
+
     /// What follows `REPLICA IDENTITY` where it is neither the primary key nor an index.
     pub fn replica_identity_words(&self) -> Option<&'static str> {
         match self.replica_identity {
@@ -180,21 +191,17 @@ pub async fn target(
         }),
         None => None,
     };
-    let has_rows = if matches!(kind, 'r' | 'p') {
-        let table = quote::qualified(schema, name);
-        let look = "SELECT has_any_column_privilege($1::oid, 'SELECT')";
-        // Whoever may not look there takes it to be filled.
-        !session.query(look, &[&oid], &doing).await?[0].get::<_, bool>(0)
-            || has_rows(session, &table, &doing).await?
-    } else {
-        false
-    };
+    let look = "SELECT has_any_column_privilege($1::oid, 'SELECT')";
+    let readable: bool = session.query(look, &[&oid], &doing).await?[0].get(0);
+    let has_rows = matches!(kind, 'r' | 'p')
+        && (!readable || has_rows(session, &quote::qualified(schema, name), &doing).await?);
     Ok(Some(TargetFacts {
         oid,
         kind,
         columns,
         partitioning,
         has_rows,
+        readable,
         owned: row.get(4),
         owner: row.get(5),
         row_security: row.get(2),
@@ -264,7 +271,9 @@ async fn columns(
                      JOIN pg_namespace n ON n.oid = c.collnamespace \
                      WHERE c.oid = attcollation AND c.collname <> 'default'), \
                     CASE WHEN attidentity <> '' THEN \
-                      pg_get_serial_sequence(attrelid::regclass::text, attname) END \
+                      pg_get_serial_sequence(attrelid::regclass::text, attname) END, \
+                    attgenerated = '' AND coalesce((SELECT pg_get_expr(adbin, adrelid) LIKE '%nextval(%' \
+                      FROM pg_attrdef WHERE adrelid = attrelid AND adnum = attnum), false) \
              FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped \
              ORDER BY attnum",
             &[&oid],
@@ -290,6 +299,7 @@ async fn columns(
             resolved,
             generated: !row.get::<_, String>(4).is_empty(),
             has_default: row.get(5),
+            default_draws: row.get(9),
             identity: row.get(6),
             identity_sequence: row.get(8),
             collation: row.get(7),

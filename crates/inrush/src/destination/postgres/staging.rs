@@ -151,6 +151,16 @@ pub fn allow_null(schema: &str, name: &str, column: &str) -> String {
     )
 }
 
+/// Leaves a column of a staging table without its default, and NULL: the target's own draws a number for each row when
+/// it is copied there, and would otherwise draw a second one.
+pub fn draw_later(schema: &str, name: &str, column: &str) -> String {
+    let column = identifier(column);
+    format!(
+        "ALTER TABLE {} ALTER COLUMN {column} DROP DEFAULT, ALTER COLUMN {column} DROP NOT NULL",
+        qualified(schema, name)
+    )
+}
+
 /// Lets the sequence of an identity column number the rows of a staging table: `LIKE` cannot share
 /// it, and files may leave the column out.
 pub fn number_by(schema: &str, name: &str, column: &str, sequence: &str) -> String {

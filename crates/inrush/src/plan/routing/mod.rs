@@ -144,7 +144,13 @@ pub fn apply(unit: &mut UnitPlan, common: &Common<'_>, route: &RoutePlan) {
         (true, _) | (_, None) => staging::allow_null(schema, root, &column.name),
         (false, Some(sequence)) => staging::number_by(schema, root, &column.name, sequence),
     });
-    let numbering = numbering.collect();
+    let drawn = common
+        .facts
+        .iter()
+        .flat_map(|facts| facts.drawn(common.columns))
+        .filter(|_| is_copied)
+        .map(|column| staging::draw_later(schema, root, &column.name));
+    let numbering = numbering.chain(drawn).collect();
     unit.create = statements::create(schema, root, common.model, route, numbering);
     unit.ready = statements::ready(schema, root, route, common.facts);
     // COPY into a partitioned table refuses FREEZE.
