@@ -24,7 +24,7 @@ NPM_CI = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix
 BROWSER := $(if $(shell command -v npm),tests/browser/node_modules/.stamp crates/page/web/node_modules/.stamp)
 PYTHON_SOURCES := pyproject.toml $(shell find python -name '*.py' -o -name '*.pyi')
 
-.PHONY: help build demo test test-rust test-python torture check format bench bench-ways lock page clean
+.PHONY: help build demo test test-rust test-python torture verdicts check format bench bench-ways lock page clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -46,6 +46,10 @@ test-python: build $(BROWSER) ## integration and faults, against real servers
 
 torture: build ## breaks loads in 300 ways; SEED=123 COUNT=1 plays one of them again
 	$(BIN)/python tests/faults/torture.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT))
+
+verdicts: build ## holds loads back in many ways, and says how often the verdict was right (as root)
+	$(BIN)/python tests/verdict/matrix.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) \
+		$(if $(ONLY),--only $(ONLY))
 
 check: $(VENV)/.stamp-inrush ## formatters in check mode, lints, types
 	$(CARGO) fmt --all --check

@@ -78,8 +78,11 @@ class Pgloader(Peer):
             path.write_text("\n".join(loads))
             root = self.surroundings.folder / f"{database.name}-{number}-pgloader"
             command: list[str | Path] = [program, "--quiet", "--on-error-stop"]
-            # Nobody has signed the certificate of a private server.
-            command += ["--no-ssl-cert-verification", "--root-dir", root, path]
+            command += ["--root-dir", root, path]
+            certificate = database.server.data / "server.crt"
+            if certificate.exists():
+                # It verifies whatever its options say, and nobody has signed this one.
+                command = ["/usr/bin/env", f"SSL_CERT_FILE={certificate}", *command]
             commands.append(command)
         return commands
 

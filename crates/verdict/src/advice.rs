@@ -13,8 +13,6 @@ const CACHE_RATE: f64 = 2e9;
 const DISK_BUSY: f64 = 0.8;
 /// A server that writes this many bytes of WAL for each that it is sent could write much less.
 const WAL_MUCH: f64 = 0.3;
-/// A share of the receiver's window, or of the send buffer, that makes it the limit.
-const WINDOW_LIMIT: f64 = 0.3;
 /// A checkpoint starts when WAL has grown to a bit more than half of `max_wal_size`.
 const WAL_SIZE_TIMES: f64 = 2.0;
 
@@ -159,13 +157,13 @@ fn latency(facts: &Facts) -> Option<Advice> {
             milliseconds(link.round_trip_us)
         ));
     }
-    if link.receiver_share >= WINDOW_LIMIT {
+    if link.is_limited_by_receiver() {
         return all(format!(
             "Raise the receive window on the server: the last number of `sysctl net.ipv4.tcp_rmem` to at least {window}; or \
              load with more streams, of which each has a window of its own"
         ));
     }
-    if link.send_buffer_share >= WINDOW_LIMIT {
+    if link.is_limited_by_send_buffer() {
         return all(format!(
             "Raise the send buffer on this machine: the last number of `sysctl net.ipv4.tcp_wmem` to at least {window}; or \
              load with more streams, of which each has a buffer of its own"

@@ -9,8 +9,8 @@ use crate::samples::Joint;
 use crate::timeline::{SERVER_WAITS, Step, Timeline, sane_seconds};
 use crate::waits::{Waits, Witness};
 
-/// The phases in which a stream needs a CPU.
-pub(crate) const WORK: [Phase; 4] = [Phase::Scan, Phase::Convert, Phase::Verify, Phase::Encode];
+/// The phases of the loader's own work on rows.
+const WORK: [Phase; 4] = [Phase::Scan, Phase::Convert, Phase::Verify, Phase::Encode];
 
 /// One stream, and where its time went.
 pub(crate) struct Attributed<'a> {
@@ -41,7 +41,10 @@ pub(crate) fn attribute<'a>(
         .streams
         .iter()
         .zip(&timelines)
-        .map(|(series, timeline)| Some(Link::of(series.tcp.as_ref()?, timeline)))
+        .map(|(series, timeline)| {
+            let tcp = series.tcp.as_ref()?;
+            Some(Link::of(tcp, &series.sent_bytes, timeline))
+        })
         .collect();
     let witness = Witness {
         measurements,
@@ -97,7 +100,7 @@ impl Attributed<'_> {
             parts.add(Part::Work, step.in_phase(phase));
         }
         parts.add(Part::Between, step.between_s);
-        parts.add(Part::Idle, step.idle_s);
+        parts.add_all(&self.waits.asleep, step.idle_s);
         parts.add(Part::NotBegun, step.not_begun_s);
         parts.add(Part::Pace, step.in_phase(Phase::PaceWait));
         parts.add_all(&feeding.at(index), step.in_phase(Phase::FeedWait));

@@ -171,6 +171,12 @@ fn holder_of_cpus(cpu: &Cpu, holder: Holder, waits: Option<f64>) -> Option<Strin
             cores(cpu.stolen_s),
             cpu.cores
         )),
+        // Whoever is pinned has fewer cores than the machine.
+        Holder::Others if cpu.busy_cores(cpu.others_s) > cpu.cores => Some(format!(
+            "other processes of this machine had {} cores, and the loader may use {}{waited}",
+            cores(cpu.others_s),
+            cpu.cores
+        )),
         Holder::Others => Some(format!(
             "other processes of this machine had {} of {} cores{waited}",
             cores(cpu.others_s),
@@ -205,9 +211,9 @@ fn latency(facts: &Facts) -> Vec<String> {
             bytes(sent * link.round_trip_us / 1e6)
         ));
         clauses.push(format!(
-            "the receiver's window was the limit {} of the time with data to deliver, the send buffer {}",
+            "the receiver's window was the limit {} of the time with data to deliver; congestion control would let {} be under way",
             percent(link.receiver_share),
-            percent(link.send_buffer_share)
+            bytes(link.congestion_window_bytes)
         ));
     }
     let answers_s = facts.parts.of(Part::RoundTrips);

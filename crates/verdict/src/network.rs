@@ -4,9 +4,13 @@
 //! window was shut. A shut window is the receiver, or what stands between that takes bytes and passes them on; an open
 //! one with data to deliver is the way there. Of the three limits of a way, loss leaves segments that were sent again; a
 //! full link makes a queue, so the round trip is much longer than the least that was seen; and a long round trip
-//! without a queue is a window too small for it. Loss also happens where a queue overflows: the queue then tells.
-//! Congestion control that keeps queues short (BBR) paces below its window; a link is then full although its round trip is
-//! the least, and the window is not.
+//! without a queue is a window too small for it: the receiver's, that of congestion control, or our send buffer, which
+//! holds what is under way (the kernel does not count that where a program waits for many sockets at once).
+//!
+//! Two of these look alike at first. Loss also happens where a queue overflows: the queue then tells. And where a window
+//! is too small for the way, some segments that are lost cost nothing: loss limits only who fills the window of congestion
+//! control. Congestion control that keeps queues short (BBR) paces at half of its window: a link is full then although its
+//! round trip is the least.
 
 use crate::measurements::{Phase, TcpSeries};
 use crate::parts::Part;
@@ -20,8 +24,12 @@ const QUEUE_US: f64 = 2_000.0;
 const LOSS_SHARE: f64 = 0.000_5;
 /// A window of the receiver's or of the send buffer that limits a connection for this share of its time is its limit.
 const WINDOW_SHARE: f64 = 0.3;
-/// With this part of the congestion window under way, it is what limits.
-const WINDOW_FULL: f64 = 0.7;
+/// With less than this part of the congestion window under way, it does not limit.
+const WINDOW_FULL: f64 = 0.4;
+/// Parts of the congestion window that are under way at a pace of half of it.
+const PACED: std::ops::RangeInclusive<f64> = 0.35..=0.65;
+/// Segments that arrive in bursts arrive so many times as fast as they are sent on average; those of a full link do not.
+const BURSTS: f64 = 1.25;
 /// Fewer segments say nothing of loss.
 const SEGMENTS_MIN: u64 = 500;
 
@@ -48,6 +56,8 @@ pub(crate) struct Link {
     pub shut_s: f64,
     /// The usual rate at which the receiver acknowledged, bytes per second.
     pub delivery_rate: f64,
+    /// Bytes that were sent in a second while blocks were.
+    pub sent_rate: f64,
     /// Share of the busy time that the receiver's window limited.
     pub receiver_share: f64,
     /// Share of the busy time that our send buffer limited.
@@ -56,7 +66,7 @@ pub(crate) struct Link {
 
 impl Link {
     /// Of one connection, for the steps of its stream.
-    pub(crate) fn of(tcp: &TcpSeries, timeline: &Timeline) -> Link {
+    pub(crate) fn of(tcp: &TcpSeries, sent_bytes: &[u64], timeline: &Timeline) -> Link {
         let mut link = Link {
             is_loopback: tcp.is_loopback,
             segments: tcp.segments_sent.iter().map(|&n| u64::from(n)).sum(),
@@ -66,6 +76,7 @@ impl Link {
         let mut round_trips = Vec::new();
         let mut windows = Vec::new();
         let mut rates: Vec<u64> = Vec::new();
+        let (mut sent, mut sending_s) = (0.0, 0.0);
         for (index, step) in timeline.steps.iter().enumerate() {
             let waited_s = step.in_phase(Phase::SendWait);
             if waited_s <= 0.0 {
@@ -78,6 +89,8 @@ impl Link {
             link.shut_s += shut_s.min(waited_s);
             round_trips.extend(tcp.round_trip_us.get(index).filter(|&&us| us > 0));
             windows.extend(tcp.congestion_window_bytes.get(index).filter(|&&b| b > 0));
+            sent += sent_bytes.get(index).map_or(0.0, |&bytes| bytes as f64);
+            sending_s += step.length_s;
             rates.extend(tcp.delivery_rate.get(index).filter(|&&rate| rate > 0));
         }
         link.round_trip_us = median(round_trips)
@@ -89,6 +102,9 @@ impl Link {
             link.round_trip_us
         };
         link.congestion_window_bytes = median(windows).unwrap_or(0.0);
+        if sending_s > 0.0 {
+            link.sent_rate = sent / sending_s;
+        }
         rates.sort_unstable();
         link.delivery_rate = rates.get(rates.len() / 2).map_or(0.0, |&rate| rate as f64);
         let busy_s = seconds_of(&tcp.busy_us);
@@ -115,6 +131,7 @@ impl Link {
             round_trip_min_us: middle(|link| link.round_trip_min_us),
             congestion_window_bytes: middle(|link| link.congestion_window_bytes),
             delivery_rate: middle(|link| link.delivery_rate),
+            sent_rate: middle(|link| link.sent_rate),
             segments: links.iter().map(|link| link.segments).sum(),
             sent_again: links.iter().map(|link| link.sent_again).sum(),
             busy_s: links.iter().map(|link| link.busy_s).sum(),
@@ -136,22 +153,44 @@ impl Link {
         queue_us >= QUEUE_US.max(self.round_trip_min_us)
     }
 
-    /// Segments get lost, and not because a queue is full.
+    /// Segments get lost, not because a queue is full, and more than the connection can do without.
     pub(crate) fn is_lossy(&self) -> bool {
-        self.segments >= SEGMENTS_MIN && self.loss_share() >= LOSS_SHARE && !self.has_queue()
+        self.segments >= SEGMENTS_MIN
+            && self.loss_share() >= LOSS_SHARE
+            && !self.has_queue()
+            && self.filled() >= WINDOW_FULL
+    }
+
+    /// The part of the congestion window that is under way; one that is not known is full.
+    fn filled(&self) -> f64 {
+        if self.congestion_window_bytes > 0.0 {
+            self.sent_rate * self.round_trip_us / 1e6 / self.congestion_window_bytes
+        } else {
+            1.0
+        }
+    }
+
+    /// The receiver's window is the limit.
+    pub(crate) fn is_limited_by_receiver(&self) -> bool {
+        self.receiver_share >= WINDOW_SHARE
+    }
+
+    /// The send buffer is the limit: by its own clock, or since no other window is full.
+    pub(crate) fn is_limited_by_send_buffer(&self) -> bool {
+        !self.is_limited_by_receiver()
+            && (self.send_buffer_share >= WINDOW_SHARE || self.filled() < WINDOW_FULL)
+    }
+
+    /// It sends at a pace that congestion control has measured the link at.
+    fn is_paced(&self) -> bool {
+        self.receiver_share + self.send_buffer_share < WINDOW_SHARE
+            && PACED.contains(&self.filled())
+            && self.delivery_rate <= BURSTS * self.sent_rate
     }
 
     /// Answers come from far away.
     pub(crate) fn is_long(&self) -> bool {
         self.round_trip_min_us >= ROUND_TRIP_LONG_US
-    }
-
-    /// As much is under way as some window lets through: the receiver's, that of our send buffer or that of congestion
-    /// control.
-    fn fills_its_window(&self) -> bool {
-        let under_way = self.delivery_rate * self.round_trip_us / 1e6;
-        self.receiver_share + self.send_buffer_share >= WINDOW_SHARE
-            || under_way >= WINDOW_FULL * self.congestion_window_bytes
     }
 
     /// There is more between the two than the memory of one machine: another peer, or an address of this machine whose
@@ -164,7 +203,7 @@ impl Link {
     pub(crate) fn limit(&self) -> Part {
         if self.is_lossy() {
             Part::Loss
-        } else if self.is_long() && !self.has_queue() && self.fills_its_window() {
+        } else if self.is_long() && !self.has_queue() && !self.is_paced() {
             Part::Window
         } else {
             Part::LinkRate

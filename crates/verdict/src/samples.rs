@@ -29,14 +29,15 @@ pub(crate) enum Group {
     Server,
     /// It did not wait for the destination.
     Work,
+    /// It was between phases. A backend whose stream has ended is seen there too, idle.
+    Between,
 }
 
 /// Samples by what the stream and what the backend were doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Joint {
-    counts: [[f64; STATES.len()]; 3],
-    /// All samples, also those between phases. A backend whose stream has ended is seen idle between phases, so these
-    /// belong to no group.
+    counts: [[f64; STATES.len()]; 4],
+    /// All samples.
     pub all: f64,
 }
 
@@ -48,7 +49,7 @@ impl Joint {
             let count = f64::from(seen.samples);
             joint.all += count;
             let group = match seen.phase {
-                None => continue,
+                None => Group::Between,
                 Some(Phase::SendWait) => Group::Send,
                 Some(phase) if SERVER_WAITS.contains(&phase) => Group::Server,
                 Some(_) => Group::Work,
@@ -76,6 +77,17 @@ impl Joint {
     /// Samples while the stream was doing that.
     pub(crate) fn in_group(&self, group: Group) -> f64 {
         self.counts[group as usize].iter().sum()
+    }
+
+    /// Of the samples of backends that were busy and did not wait for each other, the share that wrote WAL.
+    pub(crate) fn wal_of_busy(&self) -> f64 {
+        let seen = |state| -> f64 {
+            let groups = [Group::Send, Group::Server, Group::Work, Group::Between];
+            groups.map(|group| self.count(group, state)).iter().sum()
+        };
+        let wal = seen(BackendState::Wal);
+        let busy = wal + seen(BackendState::Cpu) + seen(BackendState::DataFile);
+        if busy > 0.0 { wal / busy } else { 0.0 }
     }
 
     /// Samples while the stream was doing that and the backend this.
@@ -113,6 +125,20 @@ impl States {
     /// Its share, 0 to 1.
     pub(crate) fn share(&self, state: BackendState) -> f64 {
         self.shares[state as usize]
+    }
+
+    /// While the stream was between phases, and the backend had something to do.
+    pub(crate) fn busy_between(own: &Joint) -> Option<States> {
+        let for_us = [BackendState::Client, BackendState::Idle];
+        let busy = STATES.map(|state| match for_us.contains(&state) {
+            true => 0.0,
+            false => own.count(Group::Between, state),
+        });
+        let samples: f64 = busy.iter().sum();
+        (samples > 0.0).then(|| States {
+            shares: busy.map(|count| count / samples),
+            samples,
+        })
     }
 
     /// It waited for us: for bytes, for a statement, or until its own bytes were taken.

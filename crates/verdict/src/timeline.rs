@@ -30,6 +30,15 @@ pub(crate) fn seconds_of(series: &[u32]) -> f64 {
 /// The phases in which a stream waits for work of the server other than taking its bytes.
 pub(crate) const SERVER_WAITS: [Phase; 2] = [Phase::VerifyWait, Phase::ServerWait];
 
+/// The phases in which a stream needs a CPU.
+const WORK: [Phase; 5] = [
+    Phase::Decompress,
+    Phase::Scan,
+    Phase::Convert,
+    Phase::Verify,
+    Phase::Encode,
+];
+
 /// One step of a stream that has not ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
@@ -102,7 +111,8 @@ impl Timeline {
             if index < first {
                 not_begun_s = rest_s;
             } else {
-                idle_s = idle(series, measurements, index, rest_s);
+                let work_s: f64 = WORK.iter().map(|&phase| phases_s[phase as usize]).sum();
+                idle_s = idle(series, measurements, index, rest_s, work_s);
                 between_s = rest_s - idle_s;
             }
             steps.push(Step {
@@ -200,9 +210,15 @@ pub(crate) fn spread<const N: usize>(steps: &mut [[f64; N]], lengths: &[f64]) {
     }
 }
 
-/// Of the time between phases, what a thread surely spent asleep: it neither ran nor waited for a CPU. A limit of the
-/// control group lets threads sleep too, and is no lack of work.
-fn idle(series: &StreamSeries, measurements: &Measurements, step: usize, between_s: f64) -> f64 {
+/// Of the time between phases, what a thread spent asleep: what it ran or waited for a CPU is first the phases' that need
+/// one. A limit of the control group lets threads sleep too, and is no lack of work.
+fn idle(
+    series: &StreamSeries,
+    measurements: &Measurements,
+    step: usize,
+    between_s: f64,
+    work_s: f64,
+) -> f64 {
     let Some(cpu_us) = series.cpu_us.as_ref().filter(|cpu| cpu.len() > step) else {
         return 0.0;
     };
@@ -212,7 +228,7 @@ fn idle(series: &StreamSeries, measurements: &Measurements, step: usize, between
     }
     let waited_us = series.cpu_wait_us.as_deref().unwrap_or_default();
     let awake_s = seconds_at(cpu_us, step) + seconds_at(waited_us, step);
-    (between_s - awake_s).max(0.0)
+    (between_s - (awake_s - work_s).max(0.0)).max(0.0)
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ use crate::timeline::{SERVER_WAITS, Timeline, seconds_of};
 const PAIRS_CHANCE: f64 = 0.1;
 /// One that is seen as often as this is real where the connection has data under way.
 const PAIRS_SURE: f64 = 0.3;
+/// Where backends that are busy write WAL for this share of the time, locks inside the server are held for it.
+const WAL_MOST: f64 = 0.5;
 /// A disk that is busy for this share of a step is full.
 const DISK_FULL: f64 = 0.95;
 
@@ -30,6 +32,8 @@ pub(crate) struct Waits {
     pub send: ByPart,
     /// For other work of the server.
     pub server: ByPart,
+    /// While it slept between its phases.
+    pub asleep: ByPart,
     /// Seconds, squared, by which samples may mislead, for each cause.
     pub variance: [f64; CAUSES.len()],
     /// Seconds that the backend had something to do, as far as it is known: the stream cannot be faster.
@@ -74,6 +78,7 @@ impl Waits {
         let mut waits = Waits {
             send: judge.unsampled(),
             server: judge.unsampled(),
+            asleep: judge.asleep(&own, &backend),
             variance: [0.0; CAUSES.len()],
             backend_busy_s: judge.known_backend_cpu_s().unwrap_or(0.0),
         };
@@ -262,6 +267,32 @@ impl Judge<'_> {
         self.with_stopped(shares, process)
     }
 
+    /// What a stream waited for that slept between its phases: its backend where that was busy, an answer where these take
+    /// long, and else other streams.
+    fn asleep(&self, own: &Joint, process: &Process) -> ByPart {
+        let asleep_s: f64 = self.timeline.steps.iter().map(|step| step.idle_s).sum();
+        let mut shares = ByPart::default();
+        let mut left = 1.0;
+        if let Some(states) = States::busy_between(own) {
+            let seen_s = states.samples / own.all.max(1.0) * self.timeline.ended_s;
+            let busy = if asleep_s > 0.0 {
+                (seen_s / asleep_s).min(1.0)
+            } else {
+                1.0
+            };
+            shares = self.of_backend(&states, process).scaled_to(busy);
+            left -= busy;
+        }
+        let is_long = self.link.is_some_and(Link::is_long);
+        let part = if is_long {
+            Part::RoundTrips
+        } else {
+            Part::Idle
+        };
+        shares.add(part, left);
+        shares.scaled_to(1.0)
+    }
+
     /// What the backend did while it did not wait for us.
     fn of_backend(&self, states: &States, process: &Process) -> ByPart {
         let mut shares = ByPart::default();
@@ -277,7 +308,13 @@ impl Judge<'_> {
             shares.add(Part::Compute, share * process.disk_on_cpu);
         }
         shares.add(Part::Lock, states.share(BackendState::Lock));
-        shares.add(Part::Internal, states.share(BackendState::Internal));
+        // Who changes a page writes WAL of it under the page's lock: where most of those that hold locks write WAL, whoever
+        // waits for them waits for the WAL.
+        let internal = states.share(BackendState::Internal);
+        let wal = self.witness.pooled.wal_of_busy();
+        let wal = if wal >= WAL_MOST { wal } else { 0.0 };
+        shares.add(Part::Internal, internal * (1.0 - wal));
+        shares.add(Part::Wal, internal * wal);
         // Waits for parallel workers are waits for what these compute.
         let other = states.share(BackendState::Other);
         let workers = self.share_of_workers();

@@ -226,7 +226,7 @@ fn segments_that_are_lost() {
     let tcp = Tcp {
         busy: 0.99,
         receiver: 0.0,
-        round_trip_ms: 0.5,
+        round_trip_ms: 1.0,
         round_trip_min_ms: 0.1,
         loss: 0.01,
         window: 15_000.0,
@@ -269,6 +269,27 @@ fn a_long_way_with_a_small_send_buffer() {
         Cause::NetworkLatency,
     );
     assert!(advice(&verdict).change.contains("tcp_wmem"));
+}
+
+/// A few segments are lost, but far less is under way than congestion control allows.
+#[test]
+fn a_long_way_on_which_some_segments_are_lost() {
+    let tcp = Tcp {
+        busy: 0.99,
+        receiver: 0.0,
+        round_trip_ms: 80.0,
+        round_trip_min_ms: 78.0,
+        loss: 0.001,
+        window: 5_000_000.0,
+        ..RACK
+    };
+    let run = run(20.0).streams(2, &by_wire(tcp)).remote();
+    let verdict = expect(&run, Cause::NetworkLatency);
+    assert!(
+        advice(&verdict).change.contains("tcp_wmem"),
+        "{:?}",
+        verdict.advice
+    );
 }
 
 /// Congestion control that keeps queues short: the link is full, and the round trip is the least.
@@ -361,6 +382,18 @@ fn a_slow_disk_for_wal() {
     let verdict = expect(&run, Cause::DestinationDisk);
     let advice = made::advice(&verdict);
     assert!(advice.change.contains("wal_level = minimal"), "{advice:?}");
+}
+
+/// Pages are locked while WAL is written of them.
+#[test]
+fn locks_that_are_held_while_wal_is_written() {
+    let slow = stream(&[(Convert, 0.02), (SendWait, 0.97)])
+        .seen(SendWait, &[(Wal, 90), (Internal, 95), (Cpu, 9)])
+        .event("IO:WalSync", 90)
+        .event("LWLock:BufferContent", 95);
+    let run = run(20.0).streams(2, &slow).local();
+    let verdict = expect(&run, Cause::DestinationDisk);
+    assert!(share(&verdict, Cause::DestinationLocks) < 0.1);
 }
 
 #[test]

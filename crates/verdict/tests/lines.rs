@@ -85,7 +85,7 @@ fn segments_lost_and_a_lock() {
         busy: 0.5,
         receiver: 0.0,
         loss: 0.008,
-        round_trip_ms: 0.4,
+        round_trip_ms: 1.1,
         window: 19_000.0,
         ..RACK
     };
@@ -107,7 +107,7 @@ fn a_long_way() {
         receiver: 0.9,
         round_trip_ms: 81.0,
         round_trip_min_ms: 80.0,
-        window: 6e6,
+        window: 2e6,
         ..RACK
     };
     let far = stream(&[(Convert, 0.05), (SendWait, 0.85), (ServerWait, 0.08)])

@@ -49,6 +49,7 @@ fn a_lock_and_loss() {
         receiver: 0.0,
         loss: 0.02,
         round_trip_ms: 0.4,
+        window: 9_000.0,
         ..RACK
     };
     let both = stream(&[(Convert, 0.1), (SendWait, 0.48), (ServerWait, 0.4)])
@@ -125,6 +126,21 @@ fn streams_without_work() {
         verdict.line
     );
     assert!((seconds(&verdict, Cause::Coordination) - 30.0).abs() < 1e-6);
+}
+
+/// A stream that sleeps between phases while its backend is busy waits for that.
+#[test]
+fn a_wait_that_no_phase_names() {
+    let asleep = stream(&[(Convert, 0.3), (SendWait, 0.1)])
+        .cpu(0.3, 0.0)
+        .seen(SendWait, &[(Cpu, 20)])
+        .seen(Convert, &[(Cpu, 20), (Client, 40)])
+        .between(&[(Wal, 120), (Idle, 5)]);
+    let verdict = expect(
+        &run(20.0).streams(2, &asleep).local(),
+        Cause::DestinationDisk,
+    );
+    assert!(share(&verdict, Cause::Coordination) < 0.05);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn json(report: &PreflightReport) -> String {
 fn refuse_pipes(ready: &Ready) -> Result<(), CommandError> {
     for flow in &ready.package.flows {
         for pattern in flow.files.patterns() {
-            if names_a_pipe([pattern.as_str()].into_iter(), &ready.folder) {
+            if names_a_pipe([pattern.as_str()], &ready.folder) {
                 return Err(CommandError::Usage {
                     what: format!(
                         "{pattern} is a pipe: it cannot be read twice, and what a preflight read would be missing \

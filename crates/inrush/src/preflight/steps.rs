@@ -143,6 +143,9 @@ fn speed(flows: &[FlowFound], of_flow: impl Fn(&FlowFound) -> Option<f64>) -> Op
     (seconds > 0.0).then(|| text / seconds)
 }
 
+/// Nanoseconds of a sample that one step took.
+type SpentNs = fn(&Decoded) -> u64;
+
 /// Steps up to the destination's bytes.
 pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<StepFound> {
     let stored: f64 = flows.iter().map(|flow| flow.stored_bytes).sum();
@@ -183,7 +186,7 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
         .filter_map(|flow| flow.decoded.as_ref())
         .map(|decoded| decoded.walked.meter.text_bytes)
         .sum();
-    let nanoseconds: [(Step, fn(&Decoded) -> u64); 5] = [
+    let nanoseconds: [(Step, SpentNs); 5] = [
         (Step::Decompress, |decoded| {
             decoded.walked.meter.decompress_ns
         }),

@@ -127,7 +127,9 @@ impl<'a, C: Chunks> Walk<'a, C> {
                 self.source.recycle(chunk);
             }
             self.at = 0;
-            let is_enough = self.source.meter().stored_bytes >= self.stored_bytes_max;
+            // Opening a small file reads all of it, and hands out nothing.
+            let has_begun = self.walked.meter.text_bytes > 0;
+            let is_enough = has_begun && self.source.meter().stored_bytes >= self.stored_bytes_max;
             let next = match is_enough {
                 true => None,
                 false => self.source.next_chunk(&mut self.records)?,

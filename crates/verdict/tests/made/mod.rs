@@ -184,6 +184,13 @@ impl Stream {
         self
     }
 
+    /// Samples of its backend between phases.
+    pub fn between(mut self, states: &[(BackendState, u32)]) -> Stream {
+        let seen = states.iter().map(|&(state, n)| (None, state, n));
+        self.samples.extend(seen);
+        self
+    }
+
     pub fn event(mut self, name: &str, samples: u32) -> Stream {
         self.events.push((name.to_owned(), samples));
         self
@@ -267,7 +274,7 @@ impl Stream {
                 round_trip_us: by_step(tcp.round_trip_ms * 1e3),
                 round_trip_min_us: (tcp.round_trip_min_ms * 1e3) as u32,
                 congestion_window_bytes: by_step(tcp.window),
-                delivery_rate: wide(self.sent_rate),
+                delivery_rate: wide(self.sent_rate * tcp.bursts),
                 is_loopback: tcp.is_loopback,
             }),
         }
@@ -285,6 +292,8 @@ pub struct Tcp {
     pub round_trip_ms: f64,
     pub round_trip_min_ms: f64,
     pub window: f64,
+    /// How much faster bytes arrive at times than they are sent.
+    pub bursts: f64,
     pub is_loopback: bool,
 }
 
@@ -298,6 +307,7 @@ pub const RACK: Tcp = Tcp {
     round_trip_ms: 0.3,
     round_trip_min_ms: 0.1,
     window: 900_000.0,
+    bursts: 1.0,
     is_loopback: false,
 };
 

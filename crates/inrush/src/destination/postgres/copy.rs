@@ -95,6 +95,8 @@ impl<'session> CopyWriter<'session> {
         doing: String,
     ) -> Result<CopyWriter<'session>, DestinationError> {
         session.watch.forget_error();
+        // The locks that it needs are waited for here.
+        let _waiting = session.gauge.enter(Phase::ServerWait);
         let sink = session
             .client
             .copy_in::<_, Bytes>(statement)

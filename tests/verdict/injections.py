@@ -1,0 +1,214 @@
+"""What holds loads back on purpose: each with a strength that is drawn at random.
+
+A strength is the factor by which a load should take longer, as far as the injection can aim: rates
+follow from what the control run was measured at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from servers import Database
+from verdict.cpu import neighbours, quota
+from verdict.network import SMALL_SEND_BUFFER_BYTES
+from verdict.server_side import locked, paused
+from verdict.site import CORE, FILE_BYTES, TABLE, Ground, Measured, Site
+
+# A way on which loss costs something, and packets of its size.
+DELAY_S = 0.01
+SEGMENT_BYTES = 8_948
+LOSS_MAX = 0.08
+# Linux gives about half of a send buffer to bytes that are under way.
+WINDOW_BYTES = SMALL_SEND_BUFFER_BYTES / 2
+
+
+@dataclass
+class Scene:
+    """What an injection is made of, and what it gives to the load."""
+
+    site: Site
+    ground: Ground
+    control: Measured
+    database: Database
+    factor: float
+    # Words that start the command.
+    before: list[str] = field(default_factory=list)
+    # The rate of the pipe.
+    fed_rate: float | None = None
+    # What was done, in words.
+    words: list[str] = field(default_factory=list)
+
+
+Begin = Callable[[Scene], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of injection."""
+
+    name: str
+    ground: Ground
+    # Any of these names it.
+    causes: frozenset[str]
+    begin: Begin
+    # Words that the line has to have.
+    line: tuple[str, ...] = ()
+
+
+KINDS: dict[str, Kind] = {}
+
+
+def _kind(
+    causes: str, ground: Ground, line: tuple[str, ...] = ()
+) -> Callable[[Callable[[Scene], Iterator[None]]], Begin]:
+    def add(function: Callable[[Scene], Iterator[None]]) -> Begin:
+        begin = contextmanager(function)
+        name = function.__name__
+        KINDS[name] = Kind(name, ground, frozenset(causes.split()), begin, line)
+        return begin
+
+    return add
+
+
+def _mb(rate: float) -> str:
+    return f"{rate / 1e6:.1f} MB/s"
+
+
+@_kind("source_read", Ground(source="disk"))
+def slow_disk(scene: Scene) -> Iterator[None]:
+    """Load files from a disk that reads slowly."""
+    rate = scene.control.text_rate / scene.factor
+    scene.words.append(f"files read at {_mb(rate)}")
+    with scene.site.disk("source").limited(reads=rate):
+        yield
+
+
+@_kind("source_read", Ground(source="pipe"))
+def slow_pipe(scene: Scene) -> Iterator[None]:
+    """Load rows out of a pipe that is fed slowly."""
+    scene.fed_rate = scene.control.text_rate / scene.factor
+    scene.words.append(f"a pipe fed at {_mb(scene.fed_rate)}")
+    yield
+
+
+@_kind("client_cpu", Ground())
+def cpu_limit(scene: Scene) -> Iterator[None]:
+    """Limit the CPU of the loader's control group."""
+    cores = max(0.05, scene.control.loader_cores / scene.factor)
+    scene.words.append(f"{cores:.2f} cores for the loader")
+    with quota(cores) as words:
+        scene.before += words
+        yield
+
+
+@_kind("client_cpu", Ground(is_pinned=True))
+def busy_neighbours(scene: Scene) -> Iterator[None]:
+    """Let other processes compute on the loader's core."""
+    count = round(3 * scene.factor)
+    scene.words.append(f"{count} neighbours on the loader's core")
+    with neighbours(count, CORE):
+        yield
+
+
+@_kind("network_rate", Ground(way="veth"))
+def link_rate(scene: Scene) -> Iterator[None]:
+    """Load over a link with a rate."""
+    rate = scene.control.text_rate / scene.factor
+    scene.words.append(f"a link of {_mb(rate)}")
+    with scene.site.network("veth").rate(rate):
+        yield
+
+
+@_kind("network_loss", Ground(way="tun", delay_s=DELAY_S))
+def loss(scene: Scene) -> Iterator[None]:
+    """Lose packets at random, on a way that is not short: in a rack they come again at once."""
+    # What congestion control makes of loss (Mathis and others, 1997).
+    rate = scene.control.text_rate / scene.factor / scene.ground.streams
+    share = min(LOSS_MAX, (1.22 * SEGMENT_BYTES / (2 * DELAY_S * rate)) ** 2)
+    scene.words.append(f"{share:.2%} of packets lost at {2 * DELAY_S * 1e3:.0f} ms")
+    with scene.site.network("tun").loss(share):
+        yield
+
+
+@_kind("network_latency", Ground(way="tun"))
+def delay(scene: Scene) -> Iterator[None]:
+    """Make the way long, with a send buffer that is too small for it."""
+    rate = scene.control.text_rate / scene.factor
+    seconds = scene.ground.streams * WINDOW_BYTES / rate / 2
+    scene.words.append(f"{seconds * 1e3:.0f} ms either way")
+    network = scene.site.network("tun")
+    with network.small_send_buffer(), network.delay(seconds):
+        yield
+
+
+@_kind("destination_cpu", Ground())
+def paused_backends(scene: Scene) -> Iterator[None]:
+    """Stop the backends for a part of the time."""
+    share = 1.0 - 1.0 / scene.factor
+    scene.words.append(f"backends stopped {share:.0%} of the time")
+    with paused(scene.database, share):
+        yield
+
+
+@_kind("destination_disk", Ground(server="durable"))
+def slow_wal(scene: Scene) -> Iterator[None]:
+    """Write WAL to a slow disk."""
+    rate = scene.control.wal_rate / scene.factor
+    scene.words.append(f"WAL written at {_mb(rate)}")
+    with scene.site.disk("wal").limited(writes=rate):
+        yield
+
+
+@_kind("destination_locks", Ground(is_straight=True))
+def lock(scene: Scene) -> Iterator[None]:
+    """Let somebody else hold a lock again and again."""
+    share = 1.0 - 1.0 / scene.factor
+    scene.words.append(f"the target locked {share:.0%} of the time")
+    with locked(scene.database, TABLE, share):
+        yield
+
+
+@_kind("coordination source_read", Ground(source="shard", streams=4), line=("stream ",))
+def slow_shard(scene: Scene) -> Iterator[None]:
+    """Read one file of eight from a slow disk."""
+    rate = FILE_BYTES / (scene.control.load_s * scene.factor)
+    scene.words.append(f"one file of eight read at {_mb(rate)}")
+    with scene.site.disk("source").limited(reads=rate):
+        yield
+
+
+# Two causes at once, with the ground of both.
+PAIRS: dict[tuple[str, str], Ground] = {
+    ("slow_disk", "slow_wal"): Ground(server="durable", source="disk"),
+    ("slow_disk", "lock"): Ground(source="disk", is_straight=True),
+    ("link_rate", "lock"): Ground(way="veth", is_straight=True),
+    ("slow_pipe", "paused_backends"): Ground(source="pipe"),
+}
+
+# Grounds without anything injected, each a control; and what limits them by nature.
+CPUS = frozenset({"client_cpu", "destination_cpu"})
+NATURAL: dict[str, frozenset[str]] = {
+    "fast": CPUS,
+    # It is a way of 20 ms.
+    "tun": frozenset({"network_latency"}),
+    "durable": CPUS | {"destination_disk"},
+    # Whoever feeds the pipe is another process of the same machine.
+    "pipe": CPUS | {"source_read"},
+}
+
+
+def natural(ground: Ground) -> frozenset[str]:
+    """Return what may limit a load without anything injected."""
+    more = [ground.source] + [ground.way] * (ground.delay_s > 0)
+    return NATURAL[ground.server].union(*(NATURAL.get(one, frozenset()) for one in more))
+
+
+@contextmanager
+def injected(scene: Scene, names: tuple[str, ...]) -> Iterator[None]:
+    """Begin all of these injections."""
+    with ExitStack() as stack:
+        for name in names:
+            stack.enter_context(KINDS[name].begin(scene))
+        yield

@@ -1,0 +1,66 @@
+"""Whether a verdict is right, given what was injected and how much longer the load took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+# Of the time that a run took, the part that the injection cost: from here on it has to come first.
+MOST = 0.5
+# From here on it has to be named.
+MUCH = 0.25
+# What the line names beside the first cause.
+NAMED_SHARE = 0.15
+NAMED_OF_FIRST = 0.5
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What became of a verdict."""
+
+    is_right: bool
+    why: str
+
+
+def named(verdict: dict[str, Any]) -> list[str]:
+    """Return the causes that a verdict's line names, the first one first."""
+    causes = verdict["causes"]
+    first = causes[0]["share"]
+    return [
+        str(cause["cause"])
+        for cause in causes
+        if cause is causes[0]
+        or (cause["share"] >= NAMED_SHARE and cause["share"] >= NAMED_OF_FIRST * first)
+    ][:2]
+
+
+def judge(
+    verdict: dict[str, Any],
+    wanted: list[frozenset[str]],
+    natural: frozenset[str],
+    slowdown: float,
+    words: tuple[str, ...] = (),
+) -> Judgement:
+    """Hold a verdict against what was injected.
+
+    `wanted` has the names of each injected cause. A run without any is right where something
+    natural comes first. One that cost most of the time has to come first; one that cost much has to
+    be named. Of two, one has to come first, and the other to be seen beside it: how much each of
+    them cost is not known.
+    """
+    told = named(verdict)
+    missing = [word for word in words if word not in verdict["line"]]
+    if not wanted:
+        return Judgement(told[0] in natural, "a control")
+    cost = max(0.0, 1.0 - 1.0 / slowdown)
+    if len(wanted) > 1:
+        seen = {one["cause"] for one in verdict["causes"] if one["share"] >= NAMED_SHARE}
+        is_first = any(told[0] in one for one in wanted)
+        is_right = is_first and all(seen & one for one in wanted)
+        return Judgement(is_right, "both have to be seen")
+    (causes,) = wanted
+    if cost >= MOST:
+        return Judgement(told[0] in causes and not missing, "it has to come first")
+    if cost >= MUCH:
+        return Judgement(any(cause in causes for cause in told), "it has to be named")
+    return Judgement(told[0] in causes | natural, "it cost little")
