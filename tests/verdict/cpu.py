@@ -69,8 +69,8 @@ def kept_off(core: int, process: int) -> Iterator[None]:
 
 
 @contextmanager
-def neighbours(count: int, core: int) -> Iterator[None]:
-    """Let so many processes compute on a core."""
+def neighbours(count: int, core: int) -> Iterator[list[int]]:
+    """Let so many processes compute on a core; yields their numbers."""
     if core not in os.sched_getaffinity(0):
         raise CannotError(f"core {core} is not ours")
     busy = [
@@ -78,7 +78,7 @@ def neighbours(count: int, core: int) -> Iterator[None]:
         for _ in range(count)
     ]
     try:
-        yield
+        yield [process.pid for process in busy]
     finally:
         for process in busy:
             process.kill()

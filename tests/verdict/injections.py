@@ -16,6 +16,8 @@ from verdict.network import SMALL_SEND_BUFFER_BYTES
 from verdict.server_side import locked, paused
 from verdict.site import CORE, FILE_BYTES, TABLE, Ground, Measured, Site
 
+# The kernel takes no quota below a hundredth of a core.
+CORES_MIN = 0.02
 # A way on which loss costs something, and packets of its size.
 DELAY_S = 0.01
 SEGMENT_BYTES = 8_948
@@ -96,14 +98,16 @@ def slow_pipe(scene: Scene) -> Iterator[None]:
 @_kind("client_cpu", Ground())
 def cpu_limit(scene: Scene) -> Iterator[None]:
     """Limit the CPU of the loader's control group."""
-    cores = max(0.05, scene.control.loader_cores / scene.factor)
+    cores = max(CORES_MIN, scene.control.loader_cores / scene.factor)
     scene.words.append(f"{cores:.2f} cores for the loader")
     with quota(cores) as words:
         scene.before += words
         yield
 
 
-@_kind("client_cpu", Ground(is_pinned=True))
+# Where the machine is busy otherwise, many neighbours starve the server's processes on the other
+# cores too, for weights of groups are shared over cores: the line has to say by whom.
+@_kind("client_cpu destination_cpu", Ground(is_pinned=True), line=("other processes",))
 def busy_neighbours(scene: Scene) -> Iterator[None]:
     """Let other processes compute on the loader's core."""
     count = round(3 * scene.factor)
@@ -143,7 +147,8 @@ def delay(scene: Scene) -> Iterator[None]:
         yield
 
 
-@_kind("destination_cpu", Ground())
+# The server's CPU limits many a load anyway: the line has to say that it was stopped.
+@_kind("destination_cpu", Ground(), line=("stopped",))
 def paused_backends(scene: Scene) -> Iterator[None]:
     """Stop the backends for a part of the time."""
     share = 1.0 - 1.0 / scene.factor

@@ -201,7 +201,8 @@ def main() -> int:
         site.close()
         shutil.rmtree(folder, ignore_errors=True)
     causes = sorted({cause for _, cause in matrix})
-    print(f"\n{'injected':<30}" + "".join(f"{cause[:12]:>14}" for cause in causes) + "  right")
+    heads = [cause.replace("destination", "dest").replace("network", "net") for cause in causes]
+    print(f"\n{'injected':<30}" + "".join(f"{head:>14}" for head in heads) + "  right")
     for kind in sorted(tried):
         counts = "".join(f"{matrix[kind, cause] or '':>14}" for cause in causes)
         print(f"{kind:<30}{counts}  {right[kind]} of {tried[kind]}")

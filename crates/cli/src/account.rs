@@ -67,16 +67,6 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
         seconds(report.phases.switch_s),
         seconds(report.phases.analyze_s),
     ));
-    if let Some(prediction) = &report.prediction {
-        line(format!(
-            "predicted {}, load {} (preflight of {}): it took {}, load {}",
-            seconds(prediction.predicted_s),
-            seconds(prediction.load_s),
-            prediction.made_at.get(..16).unwrap_or(&prediction.made_at),
-            seconds(report.phases.total_s),
-            seconds(report.phases.load_s),
-        ));
-    }
     if let Some(verdict) = &report.verdict {
         line(format!("verdict: {}", verdict.line));
     }

@@ -27,7 +27,6 @@ pub mod package;
 pub mod pipeline;
 pub mod plan;
 mod plural;
-pub mod preflight;
 pub mod reject;
 pub mod report;
 pub mod sniff;

@@ -141,6 +141,14 @@ impl States {
         })
     }
 
+    /// The same, with this part of the time without a wait event spent waiting for us.
+    pub(crate) fn with_less_cpu(mut self, less: f64) -> States {
+        let moved = self.shares[BackendState::Cpu as usize] * less;
+        self.shares[BackendState::Cpu as usize] -= moved;
+        self.shares[BackendState::Client as usize] += moved;
+        self
+    }
+
     /// It waited for us: for bytes, for a statement, or until its own bytes were taken.
     pub(crate) fn waits_for_us(&self) -> f64 {
         self.share(BackendState::Client) + self.share(BackendState::Idle)

@@ -69,9 +69,10 @@ impl Waits {
             server_s: timeline.server_waits_s(),
             work_s: timeline.working_s(),
         };
-        let send = during(Group::Send);
-        let server = during(Group::Server);
-        let seen_working = during(Group::Work);
+        let seen = [Group::Send, Group::Server, Group::Work].map(during);
+        let less_cpu = judge.cpu_too_much(&own, seen);
+        let [send, server, seen_working] =
+            seen.map(|states| states.map(|states| states.with_less_cpu(less_cpu)));
         let work = seen_working.or(send);
         let backend = judge.backend(&own, [send, server, work]);
 
@@ -128,38 +129,58 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
+    /// Seconds that the backend spent in these states, by its samples.
+    fn spent_s(&self, groups: [Option<States>; 3], states: &[BackendState]) -> f64 {
+        let seconds = [self.send_s, self.server_s, self.work_s];
+        let groups = groups.into_iter().zip(seconds);
+        groups
+            .filter_map(|(group, seconds)| Some((group?, seconds)))
+            .map(|(group, seconds)| {
+                let share: f64 = states.iter().map(|&state| group.share(state)).sum();
+                share * seconds
+            })
+            .sum()
+    }
+
+    /// Seconds of so many samples.
+    fn seen_s(&self, own: &Joint, samples: Option<u32>) -> f64 {
+        let share = f64::from(samples.unwrap_or(0)) / own.all.max(1.0);
+        share.min(1.0) * (self.send_s + self.server_s + self.work_s)
+    }
+
+    /// Of the time without a wait event, the part in which the process was not awake, neither stopped nor at a disk. A
+    /// backend does not sleep without a wait event, so it was seen at chosen moments: where the loader is kept from the CPU,
+    /// so is who looks, and it looks when the loader has just sent something.
+    fn cpu_too_much(&self, own: &Joint, groups: [Option<States>; 3]) -> f64 {
+        let Some(backend) = &self.series.backend else {
+            return 0.0;
+        };
+        let cpu_s = self.spent_s(groups, &[BackendState::Cpu]);
+        let (Some(awake_s), true) = (awake_s(backend), cpu_s > 0.0) else {
+            return 0.0;
+        };
+        let known_s = awake_s
+            + self.seen_s(own, backend.stopped_samples)
+            + self.seen_s(own, backend.disk_sleep_samples);
+        ((cpu_s - known_s) / cpu_s).clamp(0.0, 1.0)
+    }
+
     /// What a backend's process did beside what its wait events say.
     fn backend(&self, own: &Joint, groups: [Option<States>; 3]) -> Process {
         let Some(backend) = &self.series.backend else {
             return Process::default();
         };
-        let seconds = [self.send_s, self.server_s, self.work_s];
         let waits_s = self.send_s + self.server_s;
-        let all_s = waits_s + self.work_s;
-        let seen_s = |samples: Option<u32>| {
-            let share = f64::from(samples.unwrap_or(0)) / own.all.max(1.0);
-            share.min(1.0) * all_s
-        };
         // A process that is stopped takes nothing, so its stream soon waits.
-        let stopped_s = seen_s(backend.stopped_samples).min(waits_s);
+        let stopped_s = self.seen_s(own, backend.stopped_samples).min(waits_s);
         let stopped = if waits_s > 0.0 {
             stopped_s / waits_s
         } else {
             0.0
         };
-        let spent_s = |states: &[BackendState]| -> f64 {
-            let groups = groups.iter().zip(seconds);
-            groups
-                .filter_map(|(group, seconds)| group.map(|group| (group, seconds)))
-                .map(|(group, seconds)| {
-                    let share: f64 = states.iter().map(|&state| group.share(state)).sum();
-                    share * seconds
-                })
-                .sum()
-        };
-        let disk_s = spent_s(&[BackendState::Wal, BackendState::DataFile]);
-        let cpu_s = spent_s(&[BackendState::Cpu]);
-        let asleep_s = seen_s(backend.disk_sleep_samples);
+        let disk_s = self.spent_s(groups, &[BackendState::Wal, BackendState::DataFile]);
+        let cpu_s = self.spent_s(groups, &[BackendState::Cpu]);
+        let asleep_s = self.seen_s(own, backend.disk_sleep_samples);
         let (disk_on_cpu_s, cpu_at_disk_s) = match awake_s(backend) {
             Some(awake_s) => (
                 (awake_s - cpu_s).max(0.0),

@@ -168,6 +168,27 @@ fn a_control_group_with_a_limit() {
     assert!(share(&verdict, Cause::ClientCpu) > 0.65);
 }
 
+/// Who looks is kept from the CPU as the loader is, and looks when the backend has just been given something.
+#[test]
+fn samples_that_are_taken_at_chosen_moments() {
+    let starved = stream(&[
+        (Read, 0.04),
+        (Convert, 0.1),
+        (Encode, 0.05),
+        (SendWait, 0.8),
+    ])
+    .cpu(0.02, 0.6)
+    .seen(Convert, &[(Client, 8), (Cpu, 8)])
+    .seen(SendWait, &[(Client, 30), (Cpu, 90)])
+    .backend_cpu(0.1, 0.06);
+    let run = run(20.0)
+        .streams(2, &starved)
+        .local()
+        .cpu(1, 2.0, 0.05, Some(0.2))
+        .throttled(0.7);
+    expect(&run, Cause::ClientCpu);
+}
+
 #[test]
 fn neighbours_that_compute() {
     let run = run(20.0)

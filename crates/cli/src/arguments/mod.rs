@@ -8,7 +8,6 @@ mod demo;
 mod format;
 mod init;
 mod load;
-mod preflight;
 mod rejects;
 mod report;
 mod run;
@@ -29,7 +28,6 @@ pub use demo::DemoArguments;
 pub use format::parse_format;
 pub use init::InitArguments;
 pub use load::{LoadArguments, LoadMode, VerifyLevel};
-pub use preflight::PreflightArguments;
 pub use rejects::{RejectsArguments, RejectsCommand, ReplayArguments, ShowArguments};
 pub use report::ReportArguments;
 pub use run::RunCommandArguments;
@@ -68,7 +66,6 @@ pub enum Command {
     Init(InitArguments),
     Run(RunCommandArguments),
     Check(CheckArguments),
-    Preflight(PreflightArguments),
     Verify(VerifyArguments),
     Status(StatusArguments),
     Cleanup(CleanupArguments),
@@ -93,7 +90,6 @@ Examples:
 
   Load a night's feed that a package describes:
       inrush check feed.toml --set day=2024-05-31
-      inrush preflight feed.toml --set day=2024-05-31
       inrush run feed.toml --set day=2024-05-31
 
   Look at what a run did, and what held it back (writes report.html; a run does so too):
@@ -111,7 +107,6 @@ Exit status:
     3  loaded, with rejected rows within the limit
     4  more rows rejected than the limit allows; nothing was switched in
     5  the server counts other rows than were sent; nothing was switched in
-    6  preflight: the run cannot succeed
   130  interrupted; the same command goes on where it stopped
 
 Environment:

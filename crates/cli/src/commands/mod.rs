@@ -6,7 +6,6 @@ mod destination;
 mod files;
 mod init;
 pub mod load;
-mod preflight;
 mod rejects;
 mod report;
 mod run;
@@ -27,7 +26,6 @@ pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<u8, Comm
         Command::Init(arguments) => init::init(&arguments),
         Command::Run(arguments) => run::run(&arguments, surroundings),
         Command::Check(arguments) => check::check(&arguments, surroundings),
-        Command::Preflight(arguments) => preflight::preflight(&arguments, surroundings),
         Command::Verify(arguments) => verify::verify(&arguments),
         Command::Status(arguments) => status::status(&arguments, surroundings),
         Command::Cleanup(arguments) => cleanup::cleanup(&arguments, surroundings),

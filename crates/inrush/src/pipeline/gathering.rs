@@ -15,8 +15,8 @@ use crate::ledger::Account;
 use crate::meter::Meter;
 use crate::reject::Reject;
 use crate::report::{
-    self, ColumnChangesReport, Outcome, Phases, Prediction, REPORT_VERSION, RejectReport,
-    RunReport, ServerReport, StreamReport, TableReport, UnitReport,
+    self, ColumnChangesReport, Outcome, Phases, REPORT_VERSION, RejectReport, RunReport,
+    ServerReport, StreamReport, TableReport, UnitReport,
 };
 
 /// Rejects that stand in the report itself.
@@ -55,10 +55,6 @@ pub struct About<'a> {
 pub struct Done<'a> {
     /// The run's name.
     pub run: String,
-    /// Names the package and its targets.
-    pub run_key: &'a str,
-    /// Streams.
-    pub streams: usize,
     /// It went on where an earlier one stopped.
     pub resumed: bool,
     /// One for each flow.
@@ -190,7 +186,6 @@ impl Gathering {
             Some(error) => error.exit_status(),
         };
         self.phases.total_s = self.started.elapsed().as_secs_f64();
-        let prediction = prediction(&done, options);
         let measurements = self.measurements.take();
         RunReport {
             run: done.run,
@@ -199,7 +194,6 @@ impl Gathering {
             error: done.error.map(ToString::to_string),
             hint: done.error.and_then(Error::hint),
             resumed: done.resumed,
-            prediction,
             account,
             tables: done.tables,
             units: done.units,
@@ -246,7 +240,6 @@ impl Gathering {
             started_at: self.started_at.clone(),
             finished_at: now(),
             phases: self.phases,
-            prediction: None,
             account: Account::default(),
             tables: Vec::new(),
             units: Vec::new(),
@@ -277,20 +270,6 @@ pub fn finished(report: &RunReport, path: Option<String>) -> Event {
         account: report.account,
         report: path,
     }
-}
-
-/// What a preflight has left for this run. One that goes on where another stopped has less to do.
-fn prediction(done: &Done<'_>, options: &RunOptions<'_>) -> Option<Prediction> {
-    if done.resumed {
-        return None;
-    }
-    let stored_bytes = done.tables.iter().map(|table| table.stored_bytes).sum();
-    report::find_prediction(
-        &options.runs_folder,
-        done.run_key,
-        done.streams,
-        stored_bytes,
-    )
 }
 
 fn total(tables: &[TableReport]) -> Account {

@@ -9,29 +9,29 @@ mod anew;
 mod careful;
 mod conclude;
 mod context;
-pub(crate) mod contract;
-pub(crate) mod copying;
+mod contract;
+mod copying;
 mod coverage;
 mod damage;
-pub(crate) mod encoder;
+mod encoder;
 mod expectations;
-pub(crate) mod expected_keys;
+mod expected_keys;
 mod feeding;
 mod gathering;
 mod kept_rejects;
 mod load;
 mod metering;
 mod piece;
-pub(crate) mod prepare;
-pub(crate) mod proof;
+mod prepare;
+mod proof;
 mod reading_meter;
-pub(crate) mod ready;
+mod ready;
 mod recheck;
 mod reject_count;
 mod reject_files;
 mod replicas;
 mod results;
-pub(crate) mod rows;
+mod rows;
 mod shared_unit;
 mod sharing;
 mod splitting;
@@ -44,7 +44,7 @@ mod threads;
 mod trailer;
 mod turns;
 mod verifying;
-pub(crate) mod work;
+mod work;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -247,7 +247,7 @@ fn already_loaded(
     }
 }
 
-pub(crate) fn plan_options<'a>(
+fn plan_options<'a>(
     options: &'a RunOptions<'_>,
     pipes: &'a Pipes,
     key_scans: &'a KeyScans,
@@ -263,7 +263,6 @@ pub(crate) fn plan_options<'a>(
         again: options.again,
         is_replay: options.replays.is_some(),
         unlocked,
-        obstacles: None,
     }
 }
 

@@ -132,8 +132,6 @@ impl Summary {
         let tables = self.table_reports(run, &units);
         let done = Done {
             run: run.record.name.clone(),
-            run_key: &run.plan.run_key,
-            streams: run.plan.streams,
             resumed: run.resumed,
             tables,
             units,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use super::contents::ContentChecks;
 use super::error::PlanError;
@@ -16,7 +15,7 @@ use super::{
 };
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;
-use crate::destination::postgres::{Address, DestinationError, Session, catalog, guests};
+use crate::destination::postgres::{Address, Session, catalog, guests};
 use crate::ledger;
 use crate::package::{LoadOrder, Package};
 use crate::source::Pipes;
@@ -40,48 +39,6 @@ pub struct PlanOptions<'a> {
     pub is_replay: bool,
     /// Another run of the package may be at work now: its staging tables are nobody's leftovers.
     pub unlocked: bool,
-    /// Gathers what the plan would be refused for, where all of it is asked for and not only the first.
-    pub obstacles: Option<&'a Obstacles>,
-}
-
-impl PlanOptions<'_> {
-    /// Passes on what was found, or notes why there is nothing.
-    pub(super) fn or_note<T>(&self, found: Result<T, PlanError>) -> Result<Option<T>, PlanError> {
-        match (found, self.obstacles) {
-            (Ok(found), _) => Ok(Some(found)),
-            // A package that is wrong in itself is nobody's obstacle, and without the server nothing is known.
-            (
-                Err(
-                    error @ (PlanError::Package(_)
-                    | PlanError::Destination(DestinationError::Lost { .. })),
-                ),
-                _,
-            )
-            | (Err(error), None) => Err(error),
-            (Err(error), Some(obstacles)) => {
-                obstacles.add(error);
-                Ok(None)
-            }
-        }
-    }
-}
-
-/// What a plan would be refused for.
-#[derive(Debug, Default)]
-pub struct Obstacles(Mutex<Vec<PlanError>>);
-
-impl Obstacles {
-    fn add(&self, error: PlanError) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(error);
-    }
-
-    /// All of them, in the order in which they were met.
-    pub fn take(&self) -> Vec<PlanError> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 /// Names the package and its targets in this database, as its plan does.
@@ -143,9 +100,7 @@ pub async fn build(
             schema,
             table,
         };
-        let Some(mut planned) = options.or_note(planner.plan(&mut notes).await)? else {
-            continue;
-        };
+        let mut planned = planner.plan(&mut notes).await?;
         if package.run.order == LoadOrder::Package {
             planned.turn = flows.len();
         }
@@ -162,12 +117,11 @@ pub async fn build(
     let streams = streams_wanted
         .min(units::work(&flows, streams_wanted).len())
         .max(1);
-    options.or_note(limits::check_connections(&server, streams))?;
+    limits::check_connections(&server, streams)?;
     let locks_needed = limits::locks_needed(&flows);
-    options.or_note(limits::check_locks(&server, locks_needed))?;
-    let privileges = find_privileges(session, package, &server, &flows).await;
-    let privileges = options.or_note(privileges)?.unwrap_or_default();
-    options.or_note(refuse_published_schemas(session, package, &server, &flows).await)?;
+    limits::check_locks(&server, locks_needed)?;
+    let privileges = find_privileges(session, package, &server, &flows).await?;
+    refuse_published_schemas(session, package, &server, &flows).await?;
 
     let stands = ledger::exists(session, &package.run.ledger_schema).await?
         && (is_all_straight(&flows)
@@ -196,19 +150,15 @@ pub async fn build(
         Earlier::None
     };
     if !matches!(earlier, Earlier::Loaded(_)) {
-        for flow in &flows {
-            let filled = target::check_empty(&flow.target(), flow.mode, flow.facts.as_ref());
-            options.or_note(filled)?;
-            options.or_note(refuse_overlap(flow))?;
-        }
+        refuse_filled_targets(package, &flows)?;
+        refuse_overlaps(&flows)?;
         let (ledger_schema, staging_schema) =
             (&package.run.ledger_schema, &package.run.staging_schema);
         for flow in &flows {
-            let names = replace::refuse_taken_names(session, ledger_schema, staging_schema, flow);
-            options.or_note(names.await)?;
+            replace::refuse_taken_names(session, ledger_schema, staging_schema, flow).await?;
         }
         if !options.unlocked {
-            options.or_note(refuse_leftovers(session, package, &flows, &earlier).await)?;
+            refuse_leftovers(session, package, &flows, &earlier).await?;
         }
     }
     if server.wal_level != "minimal" && package.run.freeze {
@@ -225,8 +175,7 @@ pub async fn build(
         streams,
     );
     if package.run.replica_lag_bytes_max.is_some() {
-        let seen = guests::refuse_blind(session, &server.role).await;
-        options.or_note(seen.map_err(PlanError::from))?;
+        guests::refuse_blind(session, &server.role).await?;
     }
     let disk = disk::look(session, address, &flows).await?;
     // What a stopped run has stored already cannot be told from here.
@@ -234,7 +183,7 @@ pub async fn build(
         && matches!(earlier, Earlier::None)
         && let Some(disk) = &disk
     {
-        options.or_note(disk.require_room())?;
+        disk.require_room()?;
     }
     let mut plan = Plan {
         package: package.name.clone(),
@@ -404,15 +353,25 @@ async fn refuse_leftovers(
     Ok(())
 }
 
+/// Refuses targets that have rows where none may be.
+fn refuse_filled_targets(package: &Package, flows: &[FlowPlan]) -> Result<(), PlanError> {
+    for (flow, planned) in package.flows.iter().zip(flows) {
+        target::check_empty(&planned.target(), flow.mode, planned.facts.as_ref())?;
+    }
+    Ok(())
+}
+
 /// Refuses declared bounds that partitions have already: those that this very load has made are no
 /// obstacle where it is done.
-fn refuse_overlap(flow: &FlowPlan) -> Result<(), PlanError> {
-    match &flow.overlap {
-        None => Ok(()),
-        Some(overlap) => Err(PlanError::Target {
-            target: flow.target(),
-            what: overlap.clone(),
-            hint: "choose bounds that leave the existing partitions alone".to_owned(),
-        }),
+fn refuse_overlaps(flows: &[FlowPlan]) -> Result<(), PlanError> {
+    for flow in flows {
+        if let Some(overlap) = &flow.overlap {
+            return Err(PlanError::Target {
+                target: flow.target(),
+                what: overlap.clone(),
+                hint: "choose bounds that leave the existing partitions alone".to_owned(),
+            });
+        }
     }
+    Ok(())
 }

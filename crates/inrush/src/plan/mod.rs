@@ -52,7 +52,7 @@ use crate::package::{IndexPolicy, Mode, RunSettings};
 use crate::source::Shard;
 
 pub use bounds::key_text;
-pub use build::{Obstacles, PlanOptions, build, run_key};
+pub use build::{PlanOptions, build, run_key};
 pub use contents::ContentChecks;
 pub use contract::ContractPlan;
 pub use disk::DiskFacts;

@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::machine::MachineReport;
-use super::prediction::Prediction;
 use crate::column_policy::ColumnChanges;
 use crate::ledger::Account;
 use crate::meter::Meter;
@@ -62,9 +61,6 @@ pub struct RunReport {
     pub finished_at: String,
     /// Seconds of each phase.
     pub phases: Phases,
-    /// What a preflight of these very files had predicted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prediction: Option<Prediction>,
     /// All rows of all flows, those of earlier attempts included.
     pub account: Account,
     /// One for each flow.

@@ -162,15 +162,6 @@ impl SourceFile {
         Some((FileState::of(&metadata), modified_ns(&metadata)))
     }
 
-    /// The file on the disk that holds its bytes, and where they begin there; a pipe has none.
-    pub fn stored_at(&self) -> Option<(&Path, u64)> {
-        match &self.origin {
-            Origin::File | Origin::Table(_) => Some((&self.path, 0)),
-            Origin::ZipMember(member) => Some((&member.archive, member.data_start)),
-            Origin::Pipe(_) => None,
-        }
-    }
-
     /// Whether it can be read only once, and has neither size nor time.
     pub fn is_pipe(&self) -> bool {
         matches!(self.origin, Origin::Pipe(_))

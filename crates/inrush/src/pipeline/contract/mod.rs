@@ -7,7 +7,7 @@
 
 mod conclude;
 mod load;
-pub(crate) mod prepare;
+mod prepare;
 mod streams;
 mod summary;
 

@@ -63,8 +63,6 @@ impl ContractSummary {
             .collect();
         let done = Done {
             run: run.open.record().name.clone(),
-            run_key: &run.plan.run_key,
-            streams: run.plan.streams,
             resumed: run.resumed,
             tables,
             units,

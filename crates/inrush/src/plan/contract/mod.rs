@@ -148,7 +148,7 @@ pub async fn build(
             run_key: &run_key,
             name,
         };
-        flows.extend(options.or_note(planner.plan(&mut notes))?);
+        flows.push(planner.plan(&mut notes)?);
     }
     let units: usize = flows.iter().map(|flow| flow.units.len()).sum();
     let wanted = package
@@ -166,7 +166,7 @@ pub async fn build(
     let earlier = earlier::find(destination, &run_key, &flows, options).await?;
     if !matches!(earlier, Earlier::Loaded(_)) {
         for flow in &flows {
-            options.or_note(refuse::filled(flow))?;
+            refuse::filled(flow)?;
         }
     }
     let memory = memory(
