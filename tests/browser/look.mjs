@@ -46,7 +46,12 @@ async function open(options, before) {
   return page;
 }
 
-const shot = (page, name) => shots && page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+/** A picture of the page, as much of it as Chromium can hold in one. */
+async function shot(page, name) {
+  if (!shots) return;
+  const height = await page.evaluate(() => document.documentElement.scrollHeight);
+  await page.screenshot({ path: join(shots, `${name}.png`), fullPage: height < 12_000 });
+}
 
 /** Everything that a reader is told, and what is drawn. */
 const readPage = () => {

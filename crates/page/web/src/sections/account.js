@@ -37,6 +37,14 @@ function checks(report) {
   return h("ul", { class: "checks" }, made);
 }
 
+/** A number that leads to the reasons; alone, it would say nothing to who hears a list of links. */
+const rejected = (account, name) =>
+  h(
+    "a",
+    { class: "some", href: "#rejects", "aria-label": `${counted(account.rows_rejected, "rejected row")}: ${name}` },
+    count(account.rows_rejected),
+  );
+
 /** Rows of all tables: what was read, and what became of it. */
 export function accountOfRows(report) {
   const more = report.tables.some(({ rows_updated }) => rows_updated !== null && rows_updated !== undefined);
@@ -58,7 +66,7 @@ export function accountOfRows(report) {
     count(account.rows_read),
     count(account.rows_loaded),
     ...(more ? [rows_updated === null || rows_updated === undefined ? "" : count(rows_updated)] : []),
-    account.rows_rejected > 0 ? h("a", { class: "some", href: "#rejects" }, count(account.rows_rejected)) : "0",
+    account.rows_rejected > 0 ? rejected(account, name) : "0",
     count(account.rows_skipped),
     bytes(account.bytes_read),
     bytes(stored),
