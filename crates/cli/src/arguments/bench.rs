@@ -35,22 +35,22 @@ Examples:
   Its curve over numbers of streams:
       inrush bench etlwr --scale 1 --sweep 1,2,4
 
-Exit status: 0 measured, 1 failed, 2 a mistake in the arguments, 5 what was loaded is not what dbgen
-makes, 130 interrupted. `inrush bench etlwr --help` says more.";
+Exit status: 0 measured, 1 failed, 2 a mistake in the arguments, 5 what was loaded is not what
+dbgen makes, 130 interrupted. `inrush bench etlwr --help` says more.";
 
 /// Load TPC-H as the record runs of 2009 and 2016 did, and measure it
 #[derive(Clone, Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     long_about = "\
-Repeats the ETL world record of 2009 (1.18 TB of TPC-H in 56 parts, 1,794 s) and its simpler answer
-of 2016 (lineitem alone, 1 TB in 30 min) at any scale: makes the files of dbgen, creates the tables,
-loads all parts in parallel streams, switches each part in as a partition, verifies what the
-database holds, and writes the results beside the published figures.
+Repeats the ETL world record of 2009 (1.18 TB of TPC-H in 56 parts, 1,794 s) and its simpler
+answer of 2016 (lineitem alone, 1 TB in 30 min) at any scale: makes the files of dbgen, creates
+the tables, loads all parts in parallel streams, switches each part in as a partition, verifies
+what the database holds, and writes the results beside the published figures.
 
-Without a subcommand it does all of it, at a small scale, on an embedded PostgreSQL that goes when it
-ends. `generate` only makes files, any parts of them, so that several machines can each make their
-own; `run` loads and measures files that are there.
+Without a subcommand it does all of it, at a small scale, on an embedded PostgreSQL that goes when
+it ends. `generate` only makes files, any parts of them, so that several machines can each make
+their own; `run` loads and measures files that are there.
 
 The tables are those of 2009: customer, supplier, part, partsupp, orders and lineitem, without
 indexes and statistics, which the record did not count either. What is measured is loading and
@@ -112,9 +112,9 @@ pub struct WholeArguments {
 Makes the files of TPC-H byte for byte as dbgen does: `lineitem.tbl.6` of 56 parts is what
 `dbgen -C 56 -S 6` writes. Any part can be made alone, so each of several machines makes its own.
 
-A file has its name once it is whole. The same command again makes those that are not there, after a
-stop of whatever kind. Beside the files stands etlwr.json, which says of which scale they are, so
-that no two scales get mixed.",
+A file has its name once it is whole. The same command again makes those that are not there, after
+a stop of whatever kind. Beside the files stands etlwr.json, which says of which scale they are,
+so that no two scales get mixed.",
     after_long_help = GENERATE_HELP
 )]
 pub struct GenerateArguments {
@@ -155,9 +155,9 @@ pub struct GenerateArguments {
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Loads files that `inrush bench etlwr generate` has made, verifies what the database holds, and writes
-the results beside the published figures. Files that were made on several machines are found in
-several folders: give --data for each of them.
+Loads files that `inrush bench etlwr generate` has made, verifies what the database holds, and
+writes the results beside the published figures. Files that were made on several machines are
+found in several folders: give --data for each of them.
 
 It is the load of `inrush run`, with all that it promises: --save-package writes the package. The
 tables must not exist; they are dropped at the end, before the next load of a sweep too, unless
@@ -290,7 +290,7 @@ Examples:
   All of it in small: 110 MB of text in 24 files, an embedded server, a minute:
       inrush bench etlwr
 
-  The curve of the 2016 account, lineitem alone, three times each, the files kept for the next time:
+  The curve of the 2016 account, lineitem alone, three times each, the files kept:
       inrush bench etlwr --scale 1 --parts 8 --tables lineitem --sweep 1,2,4,8 --rounds 3 \\
           --data etlwr-data
 
@@ -301,8 +301,8 @@ Examples:
 
 Files: etlwr-results/RUN/results.json, summary.md and, of a sweep, sweep.svg.
 
-Exit status: 0 measured, 1 failed (no room on the disk is one), 2 a mistake in the arguments, 5 what
-was loaded is not what dbgen makes, 130 interrupted.";
+Exit status: 0 measured, 1 failed (no room on the disk is one), 2 a mistake in the arguments, 5
+what was loaded is not what dbgen makes, 130 interrupted.";
 
 const GENERATE_HELP: &str = "\
 Examples:
@@ -310,10 +310,12 @@ Examples:
       inrush bench etlwr generate --scale 1000 --parts 56 --part 15-28 --to /data/etlwr
 
   A single file, as dbgen's -T L -s 2000 -C 48 -S 6:
-      inrush bench etlwr generate --scale 2000 --parts 48 --part 6 --tables lineitem --to /data/etlwr
+      inrush bench etlwr generate --scale 2000 --parts 48 --part 6 --tables lineitem \\
+          --to /data/etlwr
 
   A tenth of it beside it, to try things with:
-      inrush bench etlwr generate --scale 1000 --parts 56 --part 15-28 --ten-percent --to /data/etlwr
+      inrush bench etlwr generate --scale 1000 --parts 56 --part 15-28 --ten-percent \\
+          --to /data/etlwr
 
 Exit status: 0 all files are there, 1 failed (no room on the disk is one), 2 a mistake in the
 arguments, 130 interrupted; the same command goes on.";
@@ -330,5 +332,5 @@ Examples:
   What Inrush would do by itself, against what the record did:
       inrush bench etlwr run --data etlwr-data --order largest-first
 
-Exit status: 0 measured, 1 failed (no room on the disk is one), 2 a mistake in the arguments, 5 what
-was loaded is not what dbgen makes, 130 interrupted.";
+Exit status: 0 measured, 1 failed (no room on the disk is one), 2 a mistake in the arguments, 5
+what was loaded is not what dbgen makes, 130 interrupted.";

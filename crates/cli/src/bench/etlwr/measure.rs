@@ -21,7 +21,7 @@ use crate::arguments::{EtlwrOrder, MeasureArguments, VerifyLevel};
 use crate::commands::load::save;
 use crate::embedded::{self, Reached, cores};
 use crate::errors::CommandError;
-use crate::numbers::seconds;
+use crate::numbers::{counted, seconds};
 use crate::running::{self, RunWish, Telling};
 use crate::{Surroundings, credentials, output, package_file, signals};
 
@@ -429,6 +429,7 @@ impl Measurement<'_> {
             rows: report.account.rows_loaded,
             bytes,
             rates: (!report.resumed).then(|| Rates::new(bytes as f64, seconds, seen.cores)),
+            verdict: report.verdict.as_ref().map(|verdict| verdict.line.clone()),
             tables: report
                 .tables
                 .iter()
@@ -450,8 +451,8 @@ impl Measurement<'_> {
             output::say(&format!("{line}\n"));
         } else if !self.arguments.quiet && self.is_series() {
             output::say(&format!(
-                "{:>4} streams, round {}: {}\n",
-                run.streams,
+                "{}, round {}: {}\n",
+                counted(u64::from(run.streams), "stream"),
                 run.round,
                 seconds(run.seconds)
             ));

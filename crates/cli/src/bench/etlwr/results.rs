@@ -186,6 +186,8 @@ pub struct RunResult {
     pub bytes: u64,
     /// How fast.
     pub rates: Option<Rates>,
+    /// What held it back, in the words of its report.
+    pub verdict: Option<String>,
     /// Each table.
     pub tables: Vec<TableResult>,
     /// Whether what was loaded is what dbgen makes.
@@ -406,6 +408,7 @@ pub mod tests {
             rows: 10,
             bytes: 100_000_000,
             rates: (!resumed).then(|| Rates::new(1e8, seconds, Some(2))),
+            verdict: None,
             tables: Vec::new(),
             proof: ProofResult {
                 rows_are_dbgens: true,

@@ -56,6 +56,9 @@ pub fn terminal(results: &Results, folder: &Path) -> String {
     text.push('\n');
     text.push_str(&beside(results).text());
     text.push('\n');
+    for (run, verdict) in verdicts(results) {
+        let _ = writeln!(text, "{run}: {verdict}");
+    }
     for line in proofs(results).into_iter().chain(results.notes.clone()) {
         let _ = writeln!(text, "note: {line}");
     }
@@ -92,6 +95,13 @@ pub fn markdown(results: &Results) -> String {
             chart::FILE_NAME,
             chart::text(&results.curve)
         );
+    }
+    let verdicts = verdicts(results);
+    if !verdicts.is_empty() {
+        text.push_str("\n## What held it back\n\n");
+    }
+    for (run, verdict) in verdicts {
+        let _ = writeln!(text, "- {run}: {verdict}");
     }
     let _ = write!(
         text,
@@ -304,7 +314,7 @@ fn beside(results: &Results) -> Grid<7> {
     let mut rows = Vec::new();
     if let Some(best) = results.best() {
         let text = best.rates.mb_per_s * 1e6 * best.seconds;
-        let name = format!("this, {} streams", best.streams);
+        let name = format!("this, {}", counted(u64::from(best.streams), "stream"));
         let cores = results.cores_in_all;
         rows.push(row(name, text, best.seconds, cores, &best.rates));
     }
@@ -338,6 +348,23 @@ fn text_size(number: f64) -> String {
         large if large >= 1e12 => format!("{:.2} TB", large / 1e12),
         small => bytes(small as u64),
     }
+}
+
+/// What held each run back, in the words of its report.
+fn verdicts(results: &Results) -> Vec<(String, &str)> {
+    let runs = results.runs.iter();
+    let told = runs.filter_map(|run| {
+        let name = match results.settings.rounds {
+            1 => counted(u64::from(run.streams), "stream"),
+            _ => format!(
+                "{}, round {}",
+                counted(u64::from(run.streams), "stream"),
+                run.round
+            ),
+        };
+        Some((name, run.verdict.as_deref()?))
+    });
+    told.collect()
 }
 
 fn proofs(results: &Results) -> Vec<String> {
