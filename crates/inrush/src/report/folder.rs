@@ -97,10 +97,7 @@ impl RunFolder {
     }
 
     fn write_page(&self, report: &RunReport) -> io::Result<()> {
-        // By way of its text, so that the same page is made of what will stand in the file: reading a float may change its
-        // last digit.
-        let report = serde_json::from_slice(&serde_json::to_vec(report)?)?;
-        let page = inrush_page::page(&report);
+        let page = inrush_page::page(&serde_json::to_value(report)?);
         write_whole(&self.page_path(), &[page.as_bytes()])
     }
 
