@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use inrush_verdict::{BackendSamples, BackendSeries, BackendState, Phase, ServerMeasurements};
 use tokio_postgres::Statement;
@@ -15,6 +15,12 @@ use crate::tcp::TcpConnection;
 
 /// How long the server is waited for; a figure is not worth more.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A server that did not answer is left in peace for so long, and for longer each time.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// So often in vain, and it is not asked again.
+const FAILURES_MAX: u32 = 6;
 
 /// Blockers that are named at most.
 const BLOCKERS_MAX: usize = 5;
@@ -38,15 +44,17 @@ pub struct Backends<'a> {
     /// The server's number of its version.
     version: i32,
     connection: Connection,
+    failures: u32,
     streams: Vec<Backend>,
     first: Option<Totals>,
     is_local: bool,
 }
 
 enum Connection {
-    Wanted,
+    /// To be made, from this time on.
+    Wanted(Instant),
     Open(Box<(Session, Statement)>),
-    /// It could not be made, or was lost.
+    /// It could not be made, or was lost, once too often.
     GivenUp,
 }
 
@@ -77,14 +85,15 @@ impl<'a> Backends<'a> {
             address,
             name: format!("inrush {run} meter"),
             version,
-            connection: Connection::Wanted,
+            connection: Connection::Wanted(Instant::now()),
+            failures: 0,
             streams: (0..streams).map(|_| Backend::default()).collect(),
             first: None,
             is_local: false,
         }
     }
 
-    /// Looks at all backends. Whatever fails is not asked again: a load goes on without.
+    /// Looks at all backends. A server that fails to answer is asked again later: a load goes on without.
     pub async fn look(&mut self, gauges: &[Arc<Gauge>]) {
         for (stream, gauge) in self.streams.iter_mut().zip(gauges) {
             if stream.process_id != gauge.process_id() {
@@ -101,22 +110,27 @@ impl<'a> Backends<'a> {
             .map(|stream| stream.process_id)
             .filter(|process_id| *process_id != 0)
             .collect();
-        if process_ids.is_empty() {
+        let is_in_peace =
+            matches!(self.connection, Connection::Wanted(from) if Instant::now() < from);
+        if process_ids.is_empty() || is_in_peace {
             return;
         }
         let asked = tokio::time::timeout(PATIENCE, self.ask(&process_ids, gauges)).await;
-        if !matches!(asked, Ok(Ok(()))) {
-            self.give_up();
+        match asked {
+            Ok(Ok(())) => self.failures = 0,
+            _ => self.leave_in_peace(),
         }
     }
 
     async fn ask(&mut self, process_ids: &[i32], gauges: &[Arc<Gauge>]) -> Result<(), Error> {
-        if matches!(self.connection, Connection::Wanted) {
+        if matches!(self.connection, Connection::Wanted(_)) {
             let session = Session::open(self.address, &self.name).await?;
             let doing = "preparing to look at the streams' backends";
             let prepared = session.client.prepare(STATES).await;
             let states = prepared.map_err(|error| session.error(error, doing))?;
-            self.first = Some(totals(&session, self.version).await?);
+            if self.first.is_none() {
+                self.first = Some(totals(&session, self.version).await?);
+            }
             self.connection = Connection::Open(Box::new((session, states)));
         }
         let Connection::Open(open) = &self.connection else {
@@ -173,9 +187,13 @@ impl<'a> Backends<'a> {
         Ok(())
     }
 
-    fn give_up(&mut self) {
-        if let Connection::Open(open) = std::mem::replace(&mut self.connection, Connection::GivenUp)
-        {
+    fn leave_in_peace(&mut self) {
+        self.failures += 1;
+        let next = match self.failures < FAILURES_MAX {
+            true => Connection::Wanted(Instant::now() + PAUSE * self.failures),
+            false => Connection::GivenUp,
+        };
+        if let Connection::Open(open) = std::mem::replace(&mut self.connection, next) {
             open.0.abandon();
         }
     }
