@@ -68,7 +68,7 @@ bench: build $(BENCH_VENV)/.stamp-requirements ## against its peers, in turn; BE
 	$(BIN)/python benchmarks/readme.py
 
 bench-ways: build ## Inrush's own ways to load held against each other, in turn
-	$(BIN)/python benchmarks/memory_by_scale.py
+	$(BIN)/python benchmarks/two_scales.py
 	$(BIN)/python benchmarks/one_large_file.py
 	$(BIN)/python benchmarks/into_a_filled_table.py
 	$(BIN)/python benchmarks/verified_and_routed.py

@@ -1,9 +1,10 @@
-"""One large file against as many even ones: lineitem both ways, in turn in the same run.
+"""One large file, or one with half of all bytes, against even ones: lineitem, in turn in one run.
 
-The same rows come as four files and as one. A partitioned table takes the files as they are, or
-the one file cut where its key changes (`bounds = { parts = 4 }`); a plain table is shared by the
-streams, whether its rows come in four files or one, or is filled by one stream alone. The contents
-of each side are compared with a server-side COPY of the stripped files.
+The same rows come as four files, as one, and as three of which the first has half of the bytes. A
+partitioned table takes files as they are, or the one file cut where its key changes
+(`bounds = { parts = 4 }`); a plain table is shared by the streams, whether its rows come in four
+files or one, or is filled by one stream alone. The contents of each side are compared with a
+server-side COPY of the stripped files.
 """
 
 from __future__ import annotations
@@ -19,21 +20,24 @@ from ways import PARTITIONED, Way
 def all_ways(files: Sequence[Path], stripped: Sequence[Path], streams: int) -> list[Way]:
     """Return all ways; the first one is what the others are held against."""
     del stripped
-    one = join(files)
+    one = join("one", files)
     count = len(files)
+    half = join("half", files[: count // 2])
+    skewed = [half, *files[count // 2 :]]
     cut = (PARTITIONED, f"bounds = {{ parts = {count} }}")
     return [
         Way(f"{count} files, each a partition", files, streams, (PARTITIONED,)),
         Way(f"1 file, cut into {count} partitions", [one], streams, cut),
+        Way("one file with half of the bytes, each a partition", skewed, streams, (PARTITIONED,)),
         Way(f"{count} files into a plain table", files, streams),
         Way(f"1 file into a plain table, {streams} streams", [one], streams),
         Way("1 file into a plain table, 1 stream", [one], 1),
     ]
 
 
-def join(files: Sequence[Path]) -> Path:
-    """Write the files one behind the other into one."""
-    folder = files[0].parent.parent / "one"
+def join(name: str, files: Sequence[Path]) -> Path:
+    """Write the files one behind the other into one, in a folder of this name."""
+    folder = files[0].parent.parent / name
     folder.mkdir()
     path = folder / "lineitem.tbl"
     with path.open("wb") as output:

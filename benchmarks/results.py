@@ -196,6 +196,24 @@ def _section(facts: Facts, case: tuple[str, int]) -> Iterator[str]:
         ]
         yield f"| {' | '.join(cells)} |"
     yield ""
+    yield from _noted(runs_of(facts, case, OURS))
+
+
+def _noted(runs: Sequence[Run]) -> Iterator[str]:
+    """Write what Inrush has noted of its own runs."""
+    noted = [run for run in runs if "verdict" in run]
+    if not noted:
+        return
+    shares = [
+        run["metering_cpu_s"] / (run["client_cpu_s"] + run["server_cpu_s"]) * 100 for run in noted
+    ]
+    yield (
+        "Of all processor seconds of Inrush and the server its meters took "
+        f"{ground.spread(shares)} %. What its reports say, round by round:"
+    )
+    yield ""
+    yield from (f"- {run['verdict']}" for run in noted)
+    yield ""
 
 
 def _spread(runs: Sequence[Run], key: str) -> str:

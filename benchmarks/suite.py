@@ -192,6 +192,7 @@ class Suite:
                 "round": number,
                 "side": side.name,
                 **asdict(found),
+                **side.noted(),
                 "reference_hash_s": reference.hash_s,
                 "reference_write_s": reference.write_s,
             }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from typing import Any
 
 import findings
 import ground
@@ -58,6 +59,15 @@ class Inrush(Peer):
         if table.partition_by is not None:
             lines.append(f"partition_by = {json.dumps(table.partition_by)}")
         return [*lines, *job.settings]
+
+    def noted(self) -> dict[str, Any]:
+        """Return what its meters took, and its verdict, by the report of its last run."""
+        reports = (self.surroundings.folder / "runs").glob("*/report.json")
+        report = json.loads(max(reports, key=lambda path: path.stat().st_mtime_ns).read_text())
+        return {
+            "metering_cpu_s": report["measurements"]["metering_cpu_s"],
+            "verdict": report["verdict"]["line"],
+        }
 
     def relation(self, job: Job, table: Table) -> str:  # noqa: ARG002
         """Return the table itself: it is whole, partitioned or plain."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from servers import Database
 from workload import Job, Table
@@ -55,6 +56,10 @@ class Peer(ABC):
     @abstractmethod
     def commands(self, database: Database, job: Job, streams: int) -> list[Command]:
         """Return the commands that load a job, all of which are run at the same time."""
+
+    def noted(self) -> dict[str, Any]:
+        """Return what it has noted itself of what was measured last."""
+        return {}
 
     def relation(self, job: Job, table: Table) -> str:
         """Return where the rows of a table are afterwards, as FROM takes it."""
