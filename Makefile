@@ -7,6 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The peers of the benchmarks have their own: nothing of theirs is beside Inrush.
 BENCH_VENV := .venv-bench
+# What the kernels are held against has a workspace of its own.
+KERNELS_PEER := benchmarks/kernels/arrow-csv/Cargo.toml
 
 # One target folder, one profile and one set of settings for the wheel, the tests and the
 # lints, so that no dependency is ever built twice.
@@ -53,6 +55,7 @@ verdicts: build ## holds loads back in many ways, and says how often the verdict
 
 check: $(VENV)/.stamp-inrush ## formatters in check mode, lints, types
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --check --manifest-path $(KERNELS_PEER)
 	$(AS_MATURIN) $(CARGO) clippy $(WORKSPACE) --all-targets -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -60,6 +63,7 @@ check: $(VENV)/.stamp-inrush ## formatters in check mode, lints, types
 
 format: $(VENV)/.stamp-requirements ## write all files as `make check` wants them
 	$(CARGO) fmt --all
+	$(CARGO) fmt --manifest-path $(KERNELS_PEER)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
