@@ -33,7 +33,7 @@ fn main() {
     let texts = lineitem::texts(1);
     whole(&mut criterion, &texts);
     columns_of(&mut criterion, &texts, &columns::lineitem());
-    columns_of(&mut criterion, &[types::text(2)], &columns::other_types());
+    columns_of(&mut criterion, &types::texts(2), &columns::other_types());
     criterion.final_summary();
 }
 

@@ -37,7 +37,7 @@ fn main() {
     let other_types = columns::other_types();
     let plain = batches(&texts[0], &columns);
     let nulls = batches(&with_nulls(&texts[0], 3), &columns::nullable(&columns));
-    let others = batches(&types::text(2), &other_types);
+    let others = batches(&types::texts(2)[0], &other_types);
     let mut cases = vec![
         Case::new("lineitem", &columns, plain.clone()),
         Case::new("lineitem nulls", &columns, nulls),

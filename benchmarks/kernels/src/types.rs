@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::{CHUNK_BYTES, Random};
+use crate::{CHUNK_BYTES, CHUNKS, Random};
 
 /// What the fields are, in order.
 pub const NAMES: [&str; 16] = [
@@ -30,14 +30,19 @@ const WORDS: [&str; 8] = [
     "café", "Zürich", "naïve", "plain", "words", "between", "others", "here",
 ];
 
-/// A chunk of lines, fields ended by `|`.
-pub fn text(seed: u64) -> String {
+/// Chunks of lines, fields ended by `|`.
+pub fn texts(seed: u64) -> Vec<String> {
     let mut random = Random::new(seed);
-    let mut text = String::with_capacity(CHUNK_BYTES + 1_000);
-    while text.len() < CHUNK_BYTES {
-        push_line(&mut text, &mut random).expect("a string takes everything that is written");
-    }
-    text
+    (0..CHUNKS)
+        .map(|_| {
+            let mut text = String::with_capacity(CHUNK_BYTES + 1_000);
+            while text.len() < CHUNK_BYTES {
+                push_line(&mut text, &mut random)
+                    .expect("a string takes everything that is written");
+            }
+            text
+        })
+        .collect()
 }
 
 fn push_line(text: &mut String, random: &mut Random) -> std::fmt::Result {
