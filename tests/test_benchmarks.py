@@ -316,7 +316,7 @@ def test_pages_kept_are_made_of_their_results() -> None:
 
 def test_kernels_are_judged_by_the_median_of_ratios_within_a_round() -> None:
     def run(number: int, group: str, case: str, parameter: str, cpu_ns: float) -> kernels.Run:
-        return kernels.Run(number, group, case, parameter, 1_000, cpu_ns)
+        return kernels.Run(number, group, case, parameter, 1_000, cpu_ns, cpu_ns / 2)
 
     runs = []
     # The machine is half as fast in the second round, for all sides.
@@ -336,6 +336,12 @@ def test_kernels_are_judged_by_the_median_of_ratios_within_a_round() -> None:
         "csv: rate / arrow-csv's": ([8.5, 8.5, 8.5], 8.5, True),
         "nullable columns: time / not nullable, AVX2": ([1.125, 1.125, 1.125], 1.125, False),
     }
+    assert {what: one["fastest_sample"] for what, one in found.items()} == {
+        "text to columns, AVX2": 2,
+        "arrow-csv, CSV to columns": 1 / 4.25,
+        "csv: rate / arrow-csv's": None,
+        "nullable columns: time / not nullable, AVX2": None,
+    }
 
 
 def test_kernels_are_read_as_criterion_writes_them(tmp_path: Path) -> None:
@@ -350,6 +356,8 @@ def test_kernels_are_read_as_criterion_writes_them(tmp_path: Path) -> None:
     (new / "benchmark.json").write_text(json.dumps(about))
     estimates = {"median": {"point_estimate": 1_500.0}, "mean": {"point_estimate": 1_600.0}}
     (new / "estimates.json").write_text(json.dumps(estimates))
+    samples = {"iters": [1.0, 2.0, 2.0], "times": [1_500.0, 2_800.0, 3_200.0]}
+    (new / "sample.json").write_text(json.dumps(samples))
     (read,) = kernels.read(tmp_path, 4)
-    assert read == kernels.Run(4, "text to columns", "tbl", "avx512", 3_000, 1_500.0)
+    assert read == kernels.Run(4, "text to columns", "tbl", "avx512", 3_000, 1_500.0, 1_400.0)
     assert read.rate == 2.0
