@@ -7,6 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The peers of the benchmarks have their own: nothing of theirs is beside Inrush.
 BENCH_VENV := .venv-bench
+# What the kernels are held against has a workspace of its own.
+KERNELS_PEER := benchmarks/kernels/arrow-csv/Cargo.toml
 
 # One target folder, one profile and one set of settings for the wheel, the tests and the
 # lints, so that no dependency is ever built twice.
@@ -24,12 +26,12 @@ NPM_CI = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix
 BROWSER := $(if $(shell command -v npm),tests/browser/node_modules/.stamp crates/page/web/node_modules/.stamp)
 PYTHON_SOURCES := pyproject.toml $(shell find python -name '*.py' -o -name '*.pyi')
 
-.PHONY: help build demo test test-rust test-python torture verdicts check format bench bench-ways lock page clean
+.PHONY: help build demo test test-rust test-python torture verdicts check format bench bench-ways bench-kernels lock page clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 build: $(VENV)/.stamp-inrush ## everything that `.venv/bin/inrush` needs
 
@@ -53,6 +55,7 @@ verdicts: build ## holds loads back in many ways, and says how often the verdict
 
 check: $(VENV)/.stamp-inrush ## formatters in check mode, lints, types
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --check --manifest-path $(KERNELS_PEER)
 	$(AS_MATURIN) $(CARGO) clippy $(WORKSPACE) --all-targets -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -60,6 +63,7 @@ check: $(VENV)/.stamp-inrush ## formatters in check mode, lints, types
 
 format: $(VENV)/.stamp-requirements ## write all files as `make check` wants them
 	$(CARGO) fmt --all
+	$(CARGO) fmt --manifest-path $(KERNELS_PEER)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
@@ -72,6 +76,10 @@ bench-ways: build ## Inrush's own ways to load held against each other, in turn
 	$(BIN)/python benchmarks/one_large_file.py
 	$(BIN)/python benchmarks/into_a_filled_table.py
 	$(BIN)/python benchmarks/verified_and_routed.py
+
+bench-kernels: $(VENV)/.stamp-requirements ## each step on one core, and its targets; BENCH='column/l_tax' only such benches
+	$(CARGO) bench --locked --workspace --bench scan --bench convert --bench encode -- $(BENCH)
+	$(if $(BENCH),,$(BIN)/python benchmarks/kernels.py)
 
 lock: ## the requirements' .txt files anew, after a change of a .in file (needs uv)
 	for name in requirements-dev benchmarks/requirements; do \

@@ -14,6 +14,7 @@ import pytest
 
 import findings
 import ground
+import kernels
 import readme
 import results
 import same_rows
@@ -311,3 +312,52 @@ def test_pages_kept_are_made_of_their_results() -> None:
     for path in readme.RESULTS.glob("*-suite-*.json"):
         page = results.page(json.loads(path.read_text()), path.stem)
         assert path.with_suffix(".md").read_text() == page, path
+
+
+def test_kernels_are_judged_by_the_median_of_ratios_within_a_round() -> None:
+    def run(number: int, group: str, case: str, parameter: str, cpu_ns: float) -> kernels.Run:
+        return kernels.Run(number, group, case, parameter, 1_000, cpu_ns, cpu_ns / 2)
+
+    runs = []
+    # The machine is half as fast in the second round, for all sides.
+    for number, slow in ((1, 1), (2, 2), (3, 1)):
+        runs += [
+            run(number, "text to columns", "tbl", "avx2", 1_000 * slow),
+            run(number, "text to columns", "nullable", "avx2", 1_125 * slow),
+            run(number, "text to columns", "csv", "avx2", 1_000 * slow),
+            run(number, "arrow-csv", "csv", "batches of 1024", 9_000 * slow),
+            # The peer's best setting counts.
+            run(number, "arrow-csv", "csv", "batches of 8192", 8_500 * slow),
+        ]
+    found = {one["what"]: one for one in kernels.judged(runs)}
+    assert {what: (one["rounds"], one["median"], one["is_met"]) for what, one in found.items()} == {
+        "text to columns, AVX2": ([1, 0.5, 1], 1, True),
+        "arrow-csv, CSV to columns": ([1 / 8.5, 1 / 17, 1 / 8.5], 1 / 8.5, None),
+        "csv: rate / arrow-csv's": ([8.5, 8.5, 8.5], 8.5, True),
+        "nullable columns: time / not nullable, AVX2": ([1.125, 1.125, 1.125], 1.125, False),
+    }
+    assert {what: one["fastest_sample"] for what, one in found.items()} == {
+        "text to columns, AVX2": 2,
+        "arrow-csv, CSV to columns": 1 / 4.25,
+        "csv: rate / arrow-csv's": None,
+        "nullable columns: time / not nullable, AVX2": None,
+    }
+
+
+def test_kernels_are_read_as_criterion_writes_them(tmp_path: Path) -> None:
+    new = tmp_path / "text_to_columns" / "tbl" / "avx512" / "new"
+    new.mkdir(parents=True)
+    about = {
+        "group_id": "text to columns",
+        "function_id": "tbl",
+        "value_str": "avx512",
+        "throughput": {"BytesDecimal": 3_000},
+    }
+    (new / "benchmark.json").write_text(json.dumps(about))
+    estimates = {"median": {"point_estimate": 1_500.0}, "mean": {"point_estimate": 1_600.0}}
+    (new / "estimates.json").write_text(json.dumps(estimates))
+    samples = {"iters": [1.0, 2.0, 2.0], "times": [1_500.0, 2_800.0, 3_200.0]}
+    (new / "sample.json").write_text(json.dumps(samples))
+    (read,) = kernels.read(tmp_path, 4)
+    assert read == kernels.Run(4, "text to columns", "tbl", "avx512", 3_000, 1_500.0, 1_400.0)
+    assert read.rate == 2.0

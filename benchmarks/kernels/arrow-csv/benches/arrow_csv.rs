@@ -1,0 +1,84 @@
+//! The peer of `text to columns`: arrow-csv over the same text of lineitem, into the same Arrow types.
+//!
+//! Text becomes views there, too; arrow-csv copies it. The parameter is the number of rows of a batch, for
+//! its best setting counts.
+
+#[path = "../../benches/shared/cpu_time.rs"]
+mod cpu_time;
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use arrow_csv::ReaderBuilder;
+use arrow_schema::{DataType, Field, Schema};
+use inrush_kernels::forms::{all_quoted, as_it_is, rewritten, text_quoted};
+use inrush_kernels::{BATCH_ROWS, lineitem};
+
+use cpu_time::{criterion, measure, time};
+
+fn main() {
+    let mut criterion = criterion();
+    let mut group = criterion.benchmark_group("arrow-csv");
+    let schema = Arc::new(schema());
+    let texts = lineitem::texts(1);
+    let rows: usize = texts.iter().map(|text| text.lines().count()).sum();
+    type Write = fn(&mut String, usize, &str);
+    let cases: [(&str, Write); 3] = [
+        ("csv", as_it_is),
+        ("csv text quoted", text_quoted),
+        ("csv all quoted", all_quoted),
+    ];
+    for (name, write) in cases {
+        let texts: Vec<String> = texts
+            .iter()
+            .map(|text| rewritten(text, ",", "\n", write))
+            .collect();
+        let bytes = texts.iter().map(String::len).sum();
+        for batch_rows in [BATCH_ROWS, 8 * BATCH_ROWS] {
+            let mut decoder = ReaderBuilder::new(Arc::clone(&schema))
+                .with_batch_size(batch_rows)
+                .build_decoder();
+            let settings = format!("batches of {batch_rows}");
+            measure(&mut group, name, &settings, bytes, |iterations| {
+                time(iterations, || {
+                    let mut found = 0;
+                    for text in &texts {
+                        let mut left = text.as_bytes();
+                        loop {
+                            let read = decoder.decode(left).expect("a text without faults");
+                            left = &left[read..];
+                            if read > 0 && decoder.capacity() > 0 {
+                                continue;
+                            }
+                            match decoder.flush().expect("values of their types") {
+                                Some(batch) => found += black_box(batch).num_rows(),
+                                None => break,
+                            }
+                        }
+                    }
+                    assert_eq!(found, rows);
+                })
+            });
+        }
+    }
+    group.finish();
+    criterion.final_summary();
+}
+
+/// The Arrow types of lineitem's columns, as Inrush has them.
+fn schema() -> Schema {
+    let types: [(DataType, usize); 6] = [
+        (DataType::Int64, 1),
+        (DataType::Int32, 3),
+        (DataType::Decimal128(15, 2), 4),
+        (DataType::Utf8View, 2),
+        (DataType::Date32, 3),
+        (DataType::Utf8View, 3),
+    ];
+    let fields = types
+        .into_iter()
+        .flat_map(|(data_type, count)| std::iter::repeat_n(data_type, count))
+        .enumerate()
+        .map(|(index, data_type)| Field::new(format!("field_{index}"), data_type, false));
+    Schema::new(fields.collect::<Vec<_>>())
+}

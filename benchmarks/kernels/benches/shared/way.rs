@@ -1,0 +1,109 @@
+//! The way of a text: scanned chunk by chunk, and converted batch by batch while it lies in the cache, as
+//! in a load.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
+use inrush::chunk::{CHUNK_PADDING_BYTES, Chunk};
+use inrush::column::Column;
+use inrush::convert::{Converter, Instructions};
+use inrush::reject::Reject;
+use inrush_kernels::clock::processor_time;
+use inrush_kernels::{BATCH_ROWS, instructions};
+use inrush_scan::masks::Kernel;
+use inrush_scan::{Dialect, Records, Scanner};
+
+/// A text on its way into columns.
+pub struct Way<'a> {
+    chunks: &'a [Chunk],
+    scanner: Scanner,
+    records: Records,
+    converter: Converter,
+    rejects: Vec<Reject>,
+}
+
+impl<'a> Way<'a> {
+    /// Scans and converts with these instructions; the lines have so many fields.
+    pub fn new(
+        chunks: &'a [Chunk],
+        dialect: &Dialect,
+        fields: usize,
+        columns: &[Column],
+        instructions: Instructions,
+    ) -> Way<'a> {
+        let kernel = instructions::at_most(Kernel::available(), instructions::name(&instructions));
+        Way {
+            chunks,
+            scanner: Scanner::with_kernel(dialect, kernel),
+            records: Records::default(),
+            converter: Converter::new(columns, dialect, fields)
+                .expect("columns that can be converted")
+                .with_instructions(instructions),
+            rejects: Vec::new(),
+        }
+    }
+
+    /// Bytes of the text.
+    pub fn bytes(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.bytes_count).sum()
+    }
+
+    /// Goes over the text, hands on each batch, and tells the time that was not the scan's.
+    ///
+    /// # Panics
+    ///
+    /// Where a row is rejected: the texts have none.
+    pub fn run(&mut self, mut take: impl FnMut(RecordBatch)) -> Duration {
+        let mut beside_scan = Duration::ZERO;
+        for chunk in self.chunks {
+            self.scanner
+                .scan(chunk.text(), true, &mut self.records)
+                .expect("records are short");
+            let scanned = processor_time();
+            let mut first = 0;
+            while first < self.records.len() {
+                let end = (first + BATCH_ROWS).min(self.records.len());
+                take(
+                    self.converter
+                        .convert(chunk, &self.records, first..end, &mut self.rejects),
+                );
+                first = end;
+            }
+            beside_scan += processor_time() - scanned;
+        }
+        assert!(self.rejects.is_empty(), "{:?}", self.rejects[0]);
+        beside_scan
+    }
+}
+
+/// A chunk with this text.
+pub fn chunk(text: &str) -> Chunk {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.resize(text.len() + CHUNK_PADDING_BYTES, 0);
+    Chunk {
+        bytes: Buffer::from_vec(bytes),
+        bytes_count: text.len(),
+        file: Arc::new(PathBuf::from("lineitem.tbl")),
+        byte_offset: 0,
+        line_offset: 0,
+        invalid_utf8: Vec::new(),
+        places: None,
+        typed: None,
+    }
+}
+
+/// Chunks with these texts, each in another form.
+pub fn chunks(texts: &[String], mut form: impl FnMut(&str) -> String) -> Vec<Chunk> {
+    texts.iter().map(|text| chunk(&form(text))).collect()
+}
+
+/// CSV without a header.
+pub fn csv() -> Dialect {
+    Dialect {
+        header: false,
+        ..Dialect::csv()
+    }
+}

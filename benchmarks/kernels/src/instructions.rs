@@ -1,0 +1,25 @@
+//! The kinds of instructions that each step is compiled for, by their names.
+
+use std::fmt::Debug;
+
+/// Names, the quickest first.
+const NAMES: [&str; 4] = ["avx512", "avx2", "sse2", "portable"];
+
+/// The name of a step's kernel: each step has a type of its own, and all print the same words.
+pub fn name(kernel: &impl Debug) -> &'static str {
+    let printed = format!("{kernel:?}").to_lowercase();
+    NAMES
+        .into_iter()
+        .find(|name| printed.contains(name))
+        .expect("a kernel prints its instructions")
+}
+
+/// The quickest of a step's kernels that needs no more than the instructions of this name. Not every step
+/// has a kernel for each of them, and AVX-512 has parts that some machines lack.
+pub fn at_most<Kernel: Debug>(kernels: Vec<Kernel>, limit: &str) -> Kernel {
+    let rank = |name| NAMES.iter().position(|known| *known == name);
+    kernels
+        .into_iter()
+        .find(|kernel| rank(name(kernel)) >= rank(limit))
+        .expect("every step has a portable kernel")
+}
