@@ -12,12 +12,12 @@ use super::common::OverrideArguments;
     long_about = "\
 Measures each step of a load for a second or two on a sample of the package's very files: reading,
 decompressing, scanning, converting, the network, what the destination takes by one connection and
-by all, and all of it together. Prints each step's speed, the time that the run should take and the
-step that limits it, and what will hurt it or stop it: all of it, not only the first.
+by all, and all of it together. Prints each step's speed, the time that the run should take and
+the step that limits it, and what will hurt it or stop it: all of it, not only the first.
 
-Rows of the sample go into tables that are rolled back: nothing is left in the database. What of the
-files is read is in the page cache afterwards; nothing is thrown out of it without --cold. The run
-that follows says in its report what was predicted for it.",
+Rows of the sample go into tables that are rolled back: nothing is left in the database. What of
+the files is read is in the page cache afterwards; nothing is thrown out of it without --cold. The
+run that follows says in its report what was predicted for it.",
     after_long_help = PREFLIGHT_HELP
 )]
 pub struct PreflightArguments {

@@ -61,8 +61,8 @@ Loads the rows that a run rejected, once they are mended in the files of its fol
 where they join the rows that are there. A row that is to be given up is taken out of its file.
 
 It is a run of its own, all or nothing, with a report that names the run it mends. It loads once:
-the same command again finds nothing left to do, whatever was changed in the files since. Rows that
-are rejected again stand in its own folder, and are mended and replayed from there.",
+the same command again finds nothing left to do, whatever was changed in the files since. Rows
+that are rejected again stand in its own folder, and are mended and replayed from there.",
     after_long_help = REPLAY_HELP
 )]
 pub struct ReplayArguments {

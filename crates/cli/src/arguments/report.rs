@@ -11,9 +11,9 @@ use clap::Args;
 Makes the page of a run's report: the account of its rows, what held it back and the evidence, its
 streams, connections and server over time, its rejects, and what a stranger needs to repeat it.
 
-The page is one file that needs no network and no other file. A run writes it by itself, beside its
-report.json; this command makes it once more, of report.json alone, also of one that was copied
-from another machine. No database is asked.",
+The page is one file that needs no network and no other file. A run writes it by itself, beside
+its report.json; this command makes it once more, of report.json alone, also of one that was
+copied from another machine. No database is asked.",
     after_long_help = REPORT_HELP
 )]
 pub struct ReportArguments {
