@@ -152,18 +152,20 @@ mod tests {
             folder
         });
         let (reader, writer) = io::pipe().unwrap();
-        let mut server = Command::new("/bin/sleep");
-        server.arg("600").stdout(writer);
+        let mut command = Command::new("/bin/sleep");
+        command.arg("600").stdout(writer);
         use std::os::unix::process::CommandExt;
         // Whoever runs tests in the background of a shell has them ignore it.
         // SAFETY: between fork and exec nothing but signal(2) is called, which may be called there.
         unsafe {
-            server.pre_exec(|| {
+            command.pre_exec(|| {
                 libc::signal(libc::SIGINT, libc::SIG_DFL);
                 Ok(())
             });
         }
-        let mut server = server.spawn().unwrap();
+        let mut server = command.spawn().unwrap();
+        // It keeps an end of the pipe open.
+        drop(command);
         let paths: Vec<&Path> = folders.iter().map(|folder| folder.as_path()).collect();
         let janitor = Janitor::start("INT", reader.into(), &paths).unwrap();
         janitor.watch(server.id());
