@@ -244,6 +244,105 @@ def test_a_pipe_is_not_touched(newest_database: Database, inrush: Inrush) -> Non
             running.wait().expect(USAGE, "is a pipe", "cannot be read twice")
 
 
+def test_a_pipe_among_files_is_not_touched(newest_database: Database, inrush: Inrush) -> None:
+    path = write(inrush, newest_database.url)
+    os.mkfifo(inrush.folder / "t.2.tbl")
+    inrush("preflight", path).expect(USAGE, "is a pipe", "cannot be read twice")
+
+
+def test_a_file_with_nothing_but_a_header(newest_database: Database, inrush: Inrush) -> None:
+    inrush.write("empty.csv", "id,name\n")
+    inrush.write("rows.csv", "id,name\n" + "".join(f"{n},name {n}\n" for n in range(50_000)))
+    alone = package({"url": newest_database.url}, flow("t", "empty.csv", columns=COLUMNS))
+    path = inrush.write("alone.toml", alone)
+    assert found(inrush("preflight", path, "--json").expect(CLEAN))["prediction"] is None
+    both = package(
+        {"url": newest_database.url},
+        flow("t", "empty.csv", columns=COLUMNS),
+        flow("u", "rows.csv", columns=COLUMNS),
+    )
+    path = inrush.write("both.toml", both)
+    said = inrush("preflight", path, "--streams", "2").expect(CLEAN, "Predicted")
+    assert "NaN" not in said.output
+    predicted = found(inrush("preflight", path, "--json", "--streams", "2").expect(CLEAN))
+    assert 0 < predicted["prediction"]["predicted_s"] < 60
+
+
+def test_a_compressed_file_is_read_to_its_end(newest_database: Database, inrush: Inrush) -> None:
+    whole = gzip.compress(ROWS.encode())
+    settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS}
+    text = package({"url": newest_database.url}, flow("t", "t.tbl.gz", **settings))
+    path = inrush.write("p.toml", text)
+    inrush.write("t.tbl.gz", whole)
+    files = found(inrush("preflight", path, "--json").expect(CLEAN))["files"]
+    assert files["rows"] == 60_000
+    assert files["text_bytes"] == len(ROWS)
+    inrush.write("t.tbl.gz", whole[: len(whole) // 2])
+    inrush("preflight", path).expect(PREFLIGHT_FAILED, "ends in its middle")
+
+
+@pytest.mark.parametrize("more", [{}, {"atomic": False}])
+def test_what_a_stopped_run_has_left_is_predicted(
+    newest_database: Database, inrush: Inrush, more: Settings
+) -> None:
+    newest_database.execute("CREATE TABLE t (id integer not null, name text)")
+    # One large file is shared by the streams: some of its shards are committed.
+    inrush.write("t.0.tbl", ROWS * 20)
+    settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS, "mode": "append"}
+    text = package({"url": newest_database.url}, flow("t", "t.*.tbl", **settings, **more))
+    path = inrush.write("p.toml", text)
+    died = inrush("run", path, environment={"INRUSH_FAULT": "after_unit_commit:1"})
+    assert died.status == -signal.SIGKILL, died.said
+    report = found(inrush("preflight", path, "--json").expect(CLEAN))
+    assert any("1 of them in part" in what for what in of_weight(report, "tells"))
+    assert report["prediction"]["predicted_s"] > 0
+    inrush("run", path).expect(CLEAN)
+    assert newest_database.value("SELECT count(*) FROM t") == 20 * 60_000
+
+
+def test_a_run_that_is_at_work_stops_another(newest_database: Database, inrush: Inrush) -> None:
+    path = write(inrush, newest_database.url)
+    with inrush.start("run", path, environment={"INRUSH_FAULT": "stop:before_switch"}) as running:
+        os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
+        said = inrush("preflight", path).expect(PREFLIGHT_FAILED, "at work")
+        assert "stopped;" not in said.output
+        running.send(signal.SIGCONT)
+        running.wait().expect(CLEAN)
+
+
+def test_a_folder_of_runs_that_cannot_be_written(newest_database: Database, inrush: Inrush) -> None:
+    path = write(inrush, newest_database.url)
+    inrush.write("file", "")
+    said = inrush("preflight", path, "--runs-folder", "file/runs")
+    said.expect(CLEAN, "Predicted", "will not have this prediction")
+
+
+def test_what_one_stream_took_is_counted_once(newest_database: Database, inrush: Inrush) -> None:
+    path = write(inrush, newest_database.url)
+    report = found(inrush("preflight", path, "--json", "--streams", "1").expect(CLEAN))
+    assert sum(step["took_s"] for step in report["steps"]) < report["took_s"]
+
+
+def test_a_run_that_failed_has_no_prediction(newest_database: Database, inrush: Inrush) -> None:
+    path = write(inrush, newest_database.url)
+    inrush("preflight", path).expect(CLEAN)
+    newest_database.execute("CREATE VIEW t AS SELECT 1")
+    failed = inrush("run", path)
+    assert failed.status != CLEAN
+    assert "predicted" not in failed.said
+
+
+def test_an_interrupted_preflight_leaves_no_database_file(inrush: Inrush) -> None:
+    path = write(inrush, "x.duckdb", key=None)
+    before = sorted(path.name for path in inrush.folder.iterdir())
+    with inrush.start("preflight", path) as running:
+        while not list(inrush.folder.glob(".inrush-preflight-*")):
+            assert running.process.poll() is None
+        running.send(signal.SIGINT)
+        running.wait().expect(INTERRUPTED, "nothing is left")
+    assert sorted(path.name for path in inrush.folder.iterdir()) == before
+
+
 @pytest.mark.parametrize("streams", [1, 2])
 def test_compressed_files(newest_database: Database, inrush: Inrush, streams: int) -> None:
     # Large enough to be fed to several streams.
@@ -328,12 +427,18 @@ def test_a_lock_on_the_target_hurts(newest_database: Database, inrush: Inrush) -
     database.execute("CREATE TABLE t (id integer not null, name text) PARTITION BY RANGE (id)")
     path = write(inrush, database.url, more={"mode": "append"})
     with database.connect(autocommit=False) as holder:
-        holder.execute("SET application_name = 'a report'; SELECT * FROM t")
-        report = found(inrush("preflight", path, "--json").expect(CLEAN))
+        holder.execute("SET application_name = 'a reader'; SELECT * FROM t")
+        with database.connect(autocommit=False) as other:
+            other.execute("SET application_name = 'a report'; LOCK TABLE t IN SHARE MODE")
+            report = found(inrush("preflight", path, "--json").expect(CLEAN))
+            other.rollback()
+        # It is loaded while somebody reads, as the report of the preflight has it.
+        inrush("run", path).expect(CLEAN)
         holder.rollback()
-    assert any(
-        "a report" in what and "AccessShareLock" in what for what in of_weight(report, "hurts")
-    )
+    hurts = "\n".join(of_weight(report, "hurts"))
+    assert "a report" in hurts
+    assert "ShareLock on t" in hurts
+    assert "a reader" not in hurts
 
 
 def test_no_files_and_no_server(newest_database: Database, inrush: Inrush) -> None:

@@ -12,6 +12,7 @@ use crate::embedded::cores;
 use crate::errors::CommandError;
 use crate::numbers::{bytes, count, counted, seconds};
 use crate::package_file::Ready;
+use crate::signals::Left;
 use crate::{Surroundings, credentials, embedded, output, package_file, signals};
 
 /// Measures the steps of a load, and predicts it.
@@ -34,6 +35,7 @@ pub fn preflight(
         }
         reached => reached?,
     };
+    let stop = Stop::default();
     let options = RunOptions {
         folder: ready.folder,
         runs_folder: arguments.runs_folder.clone(),
@@ -43,16 +45,28 @@ pub fn preflight(
         connection_defaults: credentials::connection_defaults()?,
         site_packages: reached.site_packages.clone(),
         embedded: reached.report.clone(),
-        stop: Stop::default(),
+        stop: stop.clone(),
         observer: &Silent,
         fault: None,
     };
     drop(guard);
-    let _guard = signals::end_at_once(preflight::scratch_folder(&reached.package, &options));
+    let scratch = preflight::scratch_folder(&reached.package, &options);
+    let _guard = match scratch {
+        // A file may have come into being that has to be closed to be removed.
+        Some(_) => signals::stop_cleanly(&stop, Left::Nothing(scratch)),
+        None => signals::end_at_once(None),
+    };
     let wish = Wish {
         cold: arguments.cold,
     };
-    let report = preflight::preflight(&reached.package, &options, &wish)?;
+    let report = match preflight::preflight(&reached.package, &options, &wish) {
+        Err(inrush::Error::Interrupted) => {
+            return Err(CommandError::Stopped {
+                hint: "nothing was loaded, and nothing is left".to_owned(),
+            });
+        }
+        report => report?,
+    };
     match arguments.json {
         true => output::say(&format!("{}\n", json(&report))),
         false => output::say(&words(&report)),
@@ -133,8 +147,12 @@ fn words(report: &PreflightReport) -> String {
         };
         line(String::new());
         line(format!(
-            "Predicted    {} in all: plan {}, load {}, switch {}, analyze {}",
+            "Predicted    {} in all{}: plan {}, load {}, switch {}, analyze {}",
             seconds(prediction.predicted_s),
+            match report.is_stopped() {
+                true => ", of the flows that could be planned, once nothing stops them",
+                false => "",
+            },
             seconds(prediction.plan_s),
             seconds(prediction.load_s),
             seconds(prediction.switch_s),

@@ -279,9 +279,10 @@ pub fn finished(report: &RunReport, path: Option<String>) -> Event {
     }
 }
 
-/// What a preflight has left for this run. One that goes on where another stopped has less to do.
+/// What a preflight has left for this run. One that goes on where another stopped has less to do, and so has one that
+/// did not come to its end.
 fn prediction(done: &Done<'_>, options: &RunOptions<'_>) -> Option<Prediction> {
-    if done.resumed {
+    if done.resumed || done.error.is_some() {
         return None;
     }
     let stored_bytes = done.tables.iter().map(|table| table.stored_bytes).sum();

@@ -1,6 +1,6 @@
 //! What earlier runs of the same package did and left, and how much of it the plan can keep.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::build::PlanOptions;
@@ -72,7 +72,18 @@ pub async fn find(
         .filter(is_kept)
         .map(|unit| unit.unit_key.clone())
         .collect();
+    let mut unfinished: BTreeMap<String, BTreeSet<String>> = units
+        .iter()
+        .filter(|unit| is_kept(unit) && !unit.finished)
+        .map(|unit| (unit.unit_key.clone(), BTreeSet::new()))
+        .collect();
+    for shard in &shards {
+        if let Some(own) = unfinished.get_mut(&shard.unit_key) {
+            own.insert(shard.shard_key.clone());
+        }
+    }
     Ok(Earlier::Stopped {
+        unfinished,
         dropped: units.len() - kept.len(),
         tables: units
             .iter()

@@ -37,7 +37,7 @@ mod typed_rows;
 pub mod units;
 mod upsert;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use inrush_wire::PgType;
@@ -113,8 +113,10 @@ pub enum Earlier {
     Stopped {
         /// The run.
         run: Box<RunRecord>,
-        /// Keys of units that are finished.
+        /// Keys of units that are kept, finished or not.
         kept: BTreeSet<String>,
+        /// Those of them that lack shards, with the keys of the shards that they have.
+        unfinished: BTreeMap<String, BTreeSet<String>>,
         /// Units of the run that the plan has no use for: their files or settings changed.
         dropped: usize,
         /// Files, by their keys, of which it has loaded, and that have other text now.

@@ -30,7 +30,7 @@ use crate::pipeline::{RunOptions, plan_options, runtime};
 use crate::plan::contract::{self, ContractFlow, Earlier};
 use crate::plan::routing::KeyScans;
 use crate::plan::{ContentChecks, ContractPlan, Obstacles, PlanError, PlanOptions};
-use crate::report::{Prediction, leave_prediction};
+use crate::report::Prediction;
 use crate::source::{Pipes, Shard};
 
 /// Flows that are measured: the largest.
@@ -191,9 +191,11 @@ impl Preflight<'_> {
             Step::Network,
             "the destination is no server",
         ));
-        report.steps.push(steps::destination(&flows, &why_not));
+        report
+            .steps
+            .push(steps::destination(&flows, plan.streams, &why_not));
         report.steps.push(steps::together(&flows, &why_not));
-        if flows.iter().any(|flow| flow.together_all.is_some()) {
+        if flows.iter().any(FlowFound::has_speed) {
             self.predict(
                 report,
                 &flows,
@@ -277,7 +279,8 @@ impl Preflight<'_> {
         let streams = self.plan.streams;
         for found in flows {
             let batches = self.batches(found)?;
-            if batches.1 == 0 {
+            // Rows that are all rejected leave batches without any.
+            if batches.0.iter().all(|batch| batch.num_rows() == 0) {
                 continue;
             }
             let patience = STEP_PATIENCE.div_f64(parts);
@@ -338,9 +341,13 @@ impl Preflight<'_> {
                 for batch in batches.iter().cycle().skip(number * 7) {
                     rows += batch.num_rows() as u64 - stream.write(batch)?.len() as u64;
                     written += 1;
-                    if begun.elapsed() >= patience || self.options.stop.asked().is_some() {
+                    let is_stopped = self.options.stop.asked().is_some();
+                    if begun.elapsed() >= patience || is_stopped {
                         break;
                     }
+                }
+                if self.options.stop.asked().is_some() {
+                    return Err(Error::Interrupted);
                 }
                 commit(stream, target, number, rows)?;
                 let took_s = begun.elapsed().as_secs_f64();
@@ -532,9 +539,7 @@ impl Preflight<'_> {
             because: answer.because,
             leaves_out,
         };
-        if !report.is_stopped() {
-            leave_prediction(&self.options.runs_folder, &plan.run_key, &prediction)?;
-        }
+        super::leave(report, self.options, &plan.run_key, &prediction);
         report.prediction = Some(prediction);
         Ok(())
     }

@@ -1,12 +1,19 @@
 //! What stops a run, what will hurt it, and what should be known: all of it at once, and not only the first.
 
+use std::collections::BTreeMap;
+
 use super::result::{Finding, Weight};
 use crate::destination::postgres::Session;
 use crate::error::Error;
-use crate::plan::{Earlier, Plan, PlanError};
+use crate::ledger::{Ledger, LedgerError};
+use crate::plan::{Earlier, FlowPlan, Plan, PlanError};
+use crate::switch;
 
 /// Connections that a run has beside those of its streams.
 const OTHER_CONNECTIONS: i64 = 1;
+
+/// Locks in the way that are named at most.
+const LOCKS_MAX: usize = 5;
 
 /// A load that would fill more than this share of what is free leaves little room.
 const DISK_SHARE: f64 = 0.8;
@@ -68,8 +75,15 @@ pub fn tells(what: impl Into<String>) -> Finding {
     }
 }
 
-/// What the plan itself says.
-pub fn of_plan(plan: &Plan) -> Vec<Finding> {
+/// Another run of the package that is at work now.
+pub async fn of_holder(session: &Session, plan: &Plan) -> Result<Option<Finding>, Error> {
+    let ledger = Ledger::new(&plan.settings.ledger_schema);
+    let holder = ledger.holder(session, &plan.run_key).await?;
+    Ok(holder.map(|holder| of_error(&LedgerError::from(holder).into())))
+}
+
+/// What the plan itself says. Where another run of the package is at work, nothing of what it has left.
+pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Err(error) = plan.require_privileges() {
         found.push(of_refusal(&error));
@@ -80,10 +94,20 @@ pub fn of_plan(plan: &Plan) -> Vec<Finding> {
             "these files are loaded already, by run {}: a run would do nothing",
             run.name
         ))),
-        Earlier::Stopped { run, kept, .. } => found.push(tells(format!(
-            "run {} of this package stopped; {} of its units are kept, and the run goes on from them",
+        Earlier::Stopped { .. } if is_held => {}
+        Earlier::Stopped {
+            run,
+            kept,
+            unfinished,
+            ..
+        } => found.push(tells(format!(
+            "run {} of this package stopped; {} of its units are kept{}, and the run goes on from them",
             run.name,
-            kept.len()
+            kept.len(),
+            match unfinished.len() {
+                0 => String::new(),
+                parts => format!(", {parts} of them in part"),
+            }
         ))),
     }
     found.extend(plan.notes.iter().map(tells));
@@ -203,28 +227,37 @@ async fn of_settings(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Err
     Ok(found)
 }
 
-/// Whoever holds a lock on a target now, for which the switch would wait.
+/// Whoever holds a lock on a target now for which the run would wait.
 async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Error> {
-    let oids = plan.flows.iter().filter_map(|flow| flow.facts.as_ref());
-    let oids: Vec<u32> = oids.map(|facts| facts.oid).collect();
+    let mut wanted: BTreeMap<u32, &FlowPlan> = BTreeMap::new();
+    for flow in &plan.flows {
+        if let Some(facts) = &flow.facts {
+            wanted.insert(facts.oid, flow);
+        }
+    }
+    let oids: Vec<u32> = wanted.keys().copied().collect();
     let rows = session
         .query(
-            "SELECT l.relation::regclass::text, l.mode, l.pid, \
+            "SELECT l.relation, l.relation::regclass::text, l.mode, l.pid, \
                     coalesce(nullif(a.application_name, ''), a.usename::text, 'unknown'), \
                     coalesce(extract(epoch FROM clock_timestamp() - a.xact_start), 0)::float8 \
              FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid \
              WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid() \
                AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
-               AND l.relation = ANY($1) ORDER BY 5 DESC LIMIT 5",
+               AND l.relation = ANY($1) ORDER BY 6 DESC",
             &[&oids],
             "asking who holds locks",
         )
         .await?;
-    Ok(rows
-        .iter()
+    let in_the_way = rows.iter().filter(|row| {
+        let flow = wanted[&row.get::<_, u32>(0)];
+        is_in_the_way(row.get(2), switch::lock_mode(flow))
+    });
+    Ok(in_the_way
+        .take(LOCKS_MAX)
         .map(|row| {
             let (table, mode, process, name, seconds): (String, String, i32, String, f64) =
-                (row.get(0), row.get(1), row.get(2), row.get(3), row.get(4));
+                (row.get(1), row.get(2), row.get(3), row.get(4), row.get(5));
             hurts(
                 format!(
                     "{name} (process {process}) holds {mode} on {table} in a transaction of {seconds:.0} s: where it \
@@ -235,6 +268,32 @@ async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Error>
             )
         })
         .collect())
+}
+
+/// Whether a lock that somebody holds, by its name in `pg_locks`, keeps one from being had that is asked for by its
+/// name in SQL.
+fn is_in_the_way(held: &str, wanted: &str) -> bool {
+    // From the weakest to the strongest. A lock of a row's writer, and all that are stronger, conflict with those from
+    // the given one on, and with no weaker one.
+    const HELD: [&str; 8] = [
+        "AccessShareLock",
+        "RowShareLock",
+        "RowExclusiveLock",
+        "ShareUpdateExclusiveLock",
+        "ShareLock",
+        "ShareRowExclusiveLock",
+        "ExclusiveLock",
+        "AccessExclusiveLock",
+    ];
+    let weakest = match wanted {
+        "ACCESS EXCLUSIVE" => "AccessShareLock",
+        "SHARE ROW EXCLUSIVE" => "RowExclusiveLock",
+        "SHARE UPDATE EXCLUSIVE" => "ShareUpdateExclusiveLock",
+        _ => "ShareLock",
+    };
+    let place = |name: &str| HELD.iter().position(|held| *held == name);
+    // One that is not known is taken to be in the way.
+    place(held).is_none_or(|held| Some(held) >= place(weakest))
 }
 
 /// What the predicted volume means for the server's log.
@@ -311,4 +370,27 @@ pub fn of_disk(plan: &Plan, table_bytes: f64, wal_bytes: f64) -> Option<Finding>
         return Some(stops(what, "free space there".to_owned()));
     }
     (needed > DISK_SHARE * free).then(|| hurts(what, "free space there"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_are_in_the_way_of_what_takes_tables_out_alone() {
+        for (held, wanted, expected) in [
+            ("AccessShareLock", "ACCESS EXCLUSIVE", true),
+            ("AccessShareLock", "SHARE ROW EXCLUSIVE", false),
+            ("AccessShareLock", "SHARE UPDATE EXCLUSIVE", false),
+            ("RowShareLock", "SHARE ROW EXCLUSIVE", false),
+            ("RowExclusiveLock", "SHARE ROW EXCLUSIVE", true),
+            ("RowExclusiveLock", "SHARE UPDATE EXCLUSIVE", false),
+            ("ShareUpdateExclusiveLock", "SHARE UPDATE EXCLUSIVE", true),
+            ("ShareUpdateExclusiveLock", "ROW EXCLUSIVE", false),
+            ("ShareLock", "ROW EXCLUSIVE", true),
+            ("AccessExclusiveLock", "ROW EXCLUSIVE", true),
+        ] {
+            assert_eq!(is_in_the_way(held, wanted), expected, "{held}, {wanted}");
+        }
+    }
 }

@@ -34,6 +34,7 @@ use self::steps::FlowFound;
 use crate::error::Error;
 use crate::package::Package;
 use crate::pipeline::{RunOptions, contract as by_contract};
+use crate::report::{Prediction, leave_prediction};
 
 pub use self::contract::scratch_folder;
 pub use self::result::{
@@ -121,6 +122,24 @@ fn shared_of(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> Shared
         disk_s,
         feed_s,
         ..Shared::default()
+    }
+}
+
+/// Leaves a prediction for the run to find. A preflight is worth having where that cannot be.
+fn leave(
+    report: &mut PreflightReport,
+    options: &RunOptions<'_>,
+    run_key: &str,
+    prediction: &Prediction,
+) {
+    if report.is_stopped() {
+        return;
+    }
+    if let Err(error) = leave_prediction(&options.runs_folder, run_key, prediction) {
+        report.findings.push(findings::tells(format!(
+            "the run's report will not have this prediction beside what it took: {}",
+            findings::words(&error)
+        )));
     }
 }
 

@@ -20,6 +20,7 @@ use super::walk::{Making, stamped};
 use super::{
     READ_PATIENCE, STEP_PATIENCE, TOGETHER_PATIENCE, WAL_PATIENCE, Wish, findings, shared_of,
 };
+use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::{Address, DestinationError, Session};
 use crate::error::Error;
 use crate::package::Package;
@@ -29,9 +30,9 @@ use crate::plan::routing::KeyScans;
 use crate::plan::units::{self, WorkItem};
 use crate::plan::{
     self, ContentChecks, Earlier, FlowPlan, Obstacles, Plan, PlanError, PlanOptions, Publish,
-    UnitPlan, statistics,
+    UnitPlan, identity, statistics,
 };
-use crate::report::{Prediction, leave_prediction};
+use crate::report::Prediction;
 use crate::source::{self, Pipes, ResolveOptions, Shard};
 
 /// Flows that are measured: the largest. The others are taken to be like them.
@@ -76,7 +77,8 @@ pub fn preflight(
         report
             .findings
             .extend(runtime.block_on(findings::of_server(&session, &plan))?);
-        if !matches!(plan.earlier, Earlier::Loaded(_)) && !plan.flows.is_empty() {
+        let is_loaded = matches!(plan.earlier, Earlier::Loaded(_));
+        if !is_loaded && !planned.is_held && !plan.flows.is_empty() {
             let preflight = Preflight {
                 runtime: &runtime,
                 address: &address,
@@ -104,6 +106,8 @@ pub fn preflight(
 /// What planning brought.
 struct Planned {
     plan: Option<Plan>,
+    /// Another run of the package is at work.
+    is_held: bool,
     findings: Vec<Finding>,
 }
 
@@ -125,6 +129,7 @@ async fn plan_all(
     let plan = plan::build(session, address, package, &plan_options).await;
     let mut found = Planned {
         plan: None,
+        is_held: false,
         findings: Vec::new(),
     };
     for error in obstacles.take() {
@@ -132,7 +137,12 @@ async fn plan_all(
     }
     match plan {
         Ok(plan) => {
-            found.findings.extend(findings::of_plan(&plan));
+            let holder = findings::of_holder(session, &plan).await?;
+            found.is_held = holder.is_some();
+            found
+                .findings
+                .extend(findings::of_plan(&plan, found.is_held));
+            found.findings.extend(holder);
             found.plan = Some(plan);
         }
         Err(error @ PlanError::Package(_)) => return Err(error.into()),
@@ -251,14 +261,22 @@ impl Preflight<'_> {
 
     /// What is left to load, in the order in which streams take it.
     fn items(&self) -> Vec<WorkItem> {
-        let kept: &BTreeSet<String> = match &self.plan.earlier {
-            Earlier::Stopped { kept, .. } => kept,
-            _ => &BTreeSet::new(),
+        let work = units::work(&self.plan.flows, self.plan.streams).into_iter();
+        let Earlier::Stopped {
+            kept, unfinished, ..
+        } = &self.plan.earlier
+        else {
+            return work.collect();
         };
-        units::work(&self.plan.flows, self.plan.streams)
-            .into_iter()
-            .filter(|item| !kept.contains(&self.unit(item).1.key))
-            .collect()
+        work.filter(|item| {
+            let unit = self.unit(item).1;
+            let has = |shard: &Shard| match unfinished.get(&unit.key) {
+                Some(shards) => shards.contains(&identity::shard_key(shard)),
+                None => kept.contains(&unit.key),
+            };
+            !unit.shards[item.shards.clone()].iter().all(has)
+        })
+        .collect()
     }
 
     fn unit(&self, item: &WorkItem) -> (&FlowPlan, &UnitPlan) {
@@ -500,7 +518,11 @@ impl Preflight<'_> {
             },
             None => StepFound::not_measured(Step::Network, why_not(Step::Network)),
         });
-        found.push(steps::destination(flows, why_not(Step::Destination)));
+        found.push(steps::destination(
+            flows,
+            self.plan.streams,
+            why_not(Step::Destination),
+        ));
         let text_of_table = self.text_of_table(flows);
         found.push(match (server.wal, text_of_table) {
             (Some(wal), Some(text_of_table)) => StepFound {
@@ -531,10 +553,7 @@ impl Preflight<'_> {
         server: &ServerFound,
     ) -> Result<(), Error> {
         let plan = self.plan;
-        let measured: Vec<&FlowFound> = flows
-            .iter()
-            .filter(|flow| flow.together_all.is_some())
-            .collect();
+        let measured: Vec<&FlowFound> = flows.iter().filter(|flow| flow.has_speed()).collect();
         if measured.is_empty() {
             return Ok(());
         }
@@ -589,9 +608,7 @@ impl Preflight<'_> {
             leaves_out: self.leaves_out(&schedule),
         };
         self.tell_volume(report, volume, server);
-        if !report.is_stopped() {
-            leave_prediction(&self.options.runs_folder, &plan.run_key, &prediction)?;
-        }
+        super::leave(report, self.options, &plan.run_key, &prediction);
         report.prediction = Some(prediction);
         Ok(())
     }
@@ -691,7 +708,9 @@ impl Preflight<'_> {
                 .flat_map(|unit| &unit.shards)
                 .filter(|shard| !shard.is_whole() && shard.file.table().is_none());
             let bytes: u64 = cut.map(Shard::size_bytes).sum();
-            let scan = steps::like(flows, index).and_then(FlowFound::scan_bytes_s);
+            let scan = steps::like(flows, index)
+                .and_then(FlowFound::scan_bytes_s)
+                .filter(|scan| *scan > 0.0);
             let threads = self.plan.streams.min(super::cores()) as f64;
             seconds += scan.map_or(0.0, |scan| bytes as f64 / (scan * threads));
         }
@@ -825,6 +844,25 @@ impl Preflight<'_> {
                 .is_some_and(|facts| !facts.foreign_keys.is_empty())
         }) {
             found.push("checking foreign keys at the switch".to_owned());
+        }
+        if has(|flow| matches!(flow.publish, Publish::Upsert { .. })) {
+            found.push(
+                "rows of the target that are merged with: the trial's table was empty".to_owned(),
+            );
+        }
+        if has(|flow| {
+            let triggers = |facts: &TargetFacts| !facts.insert_triggers.is_empty();
+            flow.facts.as_ref().is_some_and(triggers)
+        }) {
+            found.push("triggers of the target".to_owned());
+        }
+        if has(|flow| {
+            let has_indexes = |facts: &TargetFacts| facts.has_rows && !facts.indexes.is_empty();
+            flow.publish == Publish::Insert && flow.facts.as_ref().is_some_and(has_indexes)
+        }) {
+            found.push(
+                "indexes of the target that have rows already: the trial's began empty".to_owned(),
+            );
         }
         if has(|flow| flow.replace.is_some()) {
             found.push("taking out what the new rows replace".to_owned());

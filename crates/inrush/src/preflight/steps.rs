@@ -83,6 +83,12 @@ impl FlowFound {
         })
     }
 
+    /// Whether all steps together were measured, with rows.
+    pub fn has_speed(&self) -> bool {
+        let all = self.together_all.as_ref();
+        all.is_some_and(|all| all.text_bytes_s > 0.0 && all.walked.rows_read > 0)
+    }
+
     fn text_bytes_left(&self) -> f64 {
         self.stored_bytes * self.text_of_stored()
     }
@@ -259,15 +265,19 @@ fn rows_of_text(flows: &[FlowFound]) -> f64 {
 }
 
 /// The destination alone.
-pub fn destination(flows: &[FlowFound], why_not: &str) -> StepFound {
+pub fn destination(flows: &[FlowFound], streams: usize, why_not: &str) -> StepFound {
     let of = |flow: &FlowFound, took: &Option<Took>| {
         took.map(|took| took.sent_bytes_s * flow.text_of_sent())
     };
     let one = speed(flows, |flow| of(flow, &flow.destination));
     let all = speed(flows, |flow| of(flow, &flow.destination_all));
+    // By one stream alone there is one measurement, which stands for both.
     let both = flows
         .iter()
-        .flat_map(|flow| [flow.destination, flow.destination_all].map(|took| (flow, took)))
+        .flat_map(|flow| {
+            let all = flow.destination_all.filter(|_| streams > 1);
+            [flow.destination, all].map(|took| (flow, took))
+        })
         .filter_map(|(flow, took)| Some((flow, took?)));
     if one.is_none() {
         return StepFound::not_measured(Step::Destination, why_not);

@@ -17,8 +17,11 @@ const COMMITS: usize = 12;
 /// Bytes of a message: as much as COPY logs of a page of rows.
 const MESSAGE_BYTES: usize = 8000;
 
-/// Messages of a transaction.
-const MESSAGES: usize = 1000;
+/// Messages of a transaction, at most.
+const MESSAGES_MAX: usize = 1000;
+
+/// Transactions of each connection, at least, where there is time for them.
+const TRANSACTIONS_MIN: usize = 3;
 
 /// Bytes that all connections write at most. Disks, and what stands before them, take some quickly and more of it
 /// slowly: what counts is how they go on.
@@ -50,7 +53,9 @@ pub fn measure(server: &Server<'_>, streams: usize, patience: Duration) -> Resul
         }
         let commit_s = commits(&sessions[0]).await;
         let writing = Instant::now();
-        let write = |session| write(session, writing, patience, BYTES_MAX / streams);
+        let bytes_max = BYTES_MAX / streams;
+        let messages = messages_of(bytes_max);
+        let write = |session| write(session, writing, patience, messages, bytes_max);
         let written = join_all(sessions.iter().map(write)).await;
         for session in sessions {
             session.close().await;
@@ -61,17 +66,22 @@ pub fn measure(server: &Server<'_>, streams: usize, patience: Duration) -> Resul
         }
         Ok(Wal {
             commit_s: commit_s?,
-            all_bytes_s: speed(&mut marks),
-            bytes: (marks.len() * MESSAGES * MESSAGE_BYTES) as u64,
+            all_bytes_s: speed(&mut marks, messages * MESSAGE_BYTES),
+            bytes: (marks.len() * messages * MESSAGE_BYTES) as u64,
             took_s: begun.elapsed().as_secs_f64(),
         })
     })
 }
 
-/// How fast it went at the end: each mark is when a transaction more was flushed.
-fn speed(marks: &mut [f64]) -> f64 {
+/// Messages of a transaction, for a connection that may write so much.
+fn messages_of(bytes_max: usize) -> usize {
+    (bytes_max / MESSAGE_BYTES / TRANSACTIONS_MIN).clamp(1, MESSAGES_MAX)
+}
+
+/// How fast it went at the end: each mark is when a transaction more, of so many bytes, was flushed.
+fn speed(marks: &mut [f64], transaction_bytes: usize) -> f64 {
     marks.sort_by(f64::total_cmp);
-    let bytes = |count: usize| (count * MESSAGES * MESSAGE_BYTES) as f64;
+    let bytes = |count: usize| (count * transaction_bytes) as f64;
     let from =
         ((marks.len() as f64 * (1.0 - COUNTED_SHARE)) as usize).min(marks.len().saturating_sub(1));
     let Some(last) = marks.last() else { return 0.0 };
@@ -97,12 +107,13 @@ async fn write(
     session: &Session,
     begun: Instant,
     patience: Duration,
+    messages: usize,
     bytes_max: usize,
 ) -> Result<Vec<f64>, Error> {
     let mut marks = Vec::new();
-    let is_left = |count: usize| (count + 1) * MESSAGES * MESSAGE_BYTES <= bytes_max;
+    let is_left = |count: usize| (count + 1) * messages * MESSAGE_BYTES <= bytes_max;
     while marks.is_empty() || (begun.elapsed() < patience && is_left(marks.len())) {
-        message(session, MESSAGES, MESSAGE_BYTES).await?;
+        message(session, messages, MESSAGE_BYTES).await?;
         marks.push(begun.elapsed().as_secs_f64());
     }
     Ok(marks)
@@ -135,10 +146,19 @@ mod tests {
 
     #[test]
     fn what_counts_is_how_it_goes_on() {
-        let transaction = (MESSAGES * MESSAGE_BYTES) as f64;
+        let speed = |marks: &mut [f64]| speed(marks, 8000);
         assert_eq!(speed(&mut []), 0.0);
-        assert_eq!(speed(&mut [2.0]), transaction / 2.0);
+        assert_eq!(speed(&mut [2.0]), 4000.0);
         // Two quickly, then one each second.
-        assert_eq!(speed(&mut [2.2, 0.1, 0.2, 1.2]), transaction);
+        assert_eq!(speed(&mut [2.2, 0.1, 0.2, 1.2]), 8000.0);
+    }
+
+    #[test]
+    fn many_connections_write_no_more_than_few() {
+        for streams in [1, 2, 24, 64, 1024] {
+            let bytes_max = BYTES_MAX / streams;
+            let all = streams * TRANSACTIONS_MIN * messages_of(bytes_max) * MESSAGE_BYTES;
+            assert!(all <= BYTES_MAX, "{streams}: {all}");
+        }
     }
 }

@@ -97,7 +97,10 @@ pub fn portion<'a>(
     let reader = RowReader::open(shard, &reading.dialect, making.chunk_bytes, pool)?;
     check_header(reading, &portion.shard, reader.header())?;
     let mut walk = Walk::new(making, converter, reader);
-    walk.stored_bytes_max = portion.place.size_bytes();
+    // What is read of all of it is read to its very end, where a file that was cut off says so.
+    if portion.place.size_bytes() < portion.shard.size_bytes() {
+        walk.stored_bytes_max = portion.place.size_bytes();
+    }
     Ok(walk)
 }
 

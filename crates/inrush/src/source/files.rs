@@ -511,13 +511,14 @@ fn in_archives(pattern: &str, base: &Path) -> Result<Option<Vec<Found>>, SourceE
     Ok(None)
 }
 
-/// Whether any of these paths is a pipe, which can be read only once. Relative ones start at
+/// Whether any of these paths and patterns leads to a pipe, which can be read only once. Relative ones start at
 /// `base`.
 pub fn names_a_pipe<'a>(patterns: impl IntoIterator<Item = &'a str>, base: &Path) -> bool {
-    patterns
-        .into_iter()
-        .map(Path::new)
-        .any(|path| path == Path::new(STANDARD_INPUT) || is_pipe(&base.join(path)))
+    patterns.into_iter().any(|pattern| {
+        pattern == STANDARD_INPUT
+            || is_pipe(&base.join(pattern))
+            || expand(pattern, base).is_ok_and(|paths| paths.iter().any(|path| is_pipe(path)))
+    })
 }
 
 /// Whether a path leads to a named pipe, or to one that a shell made for a process.

@@ -178,16 +178,12 @@ async fn lock_by_name(
     Ok(())
 }
 
-/// Locks a target that exists.
-async fn lock(session: &Session, flow: &FlowPlan) -> Result<(), SwitchError> {
-    let name = flow.target();
-    let (only, mode) = match &flow.publish {
-        Publish::CreatePartitioned { .. } | Publish::Rename | Publish::Straight => return Ok(()),
-        // The target is made.
-        Publish::Route(route) if route.is_new => return Ok(()),
-        Publish::Route(route) => ("ONLY ", routed::lock_mode(flow, route)),
-        // What ATTACH takes on the parent, and what keeps other writers of a plain target out.
-        //
+/// The lock that a flow takes on a target that exists, as SQL names it: at the switch, or with its rows where they go
+/// straight into it.
+pub fn lock_mode(flow: &FlowPlan) -> &'static str {
+    match &flow.publish {
+        Publish::Straight => "ROW EXCLUSIVE",
+        Publish::Route(route) => routed::lock_mode(flow, route),
         // Whoever reads now is waited for, and whoever comes waits, as long as it takes to
         // take tables out and put others in.
         _ if flow
@@ -195,11 +191,25 @@ async fn lock(session: &Session, flow: &FlowPlan) -> Result<(), SwitchError> {
             .as_ref()
             .is_some_and(|replace| !replace.by_rows) =>
         {
-            ("", "ACCESS EXCLUSIVE")
+            "ACCESS EXCLUSIVE"
         }
-        Publish::Insert | Publish::Upsert { .. } => ("", "SHARE ROW EXCLUSIVE"),
-        _ => ("", "SHARE UPDATE EXCLUSIVE"),
+        // What keeps other writers of a plain target out, and what ATTACH takes on the parent.
+        Publish::Insert | Publish::Upsert { .. } => "SHARE ROW EXCLUSIVE",
+        _ => "SHARE UPDATE EXCLUSIVE",
+    }
+}
+
+/// Locks a target that exists.
+async fn lock(session: &Session, flow: &FlowPlan) -> Result<(), SwitchError> {
+    let name = flow.target();
+    let only = match &flow.publish {
+        Publish::CreatePartitioned { .. } | Publish::Rename | Publish::Straight => return Ok(()),
+        // The target is made.
+        Publish::Route(route) if route.is_new => return Ok(()),
+        Publish::Route(_) => "ONLY ",
+        _ => "",
     };
+    let mode = lock_mode(flow);
     let doing = format!("switching {name}");
     let sql = format!("LOCK TABLE {only}{name} IN {mode} MODE");
     session.execute(&sql, &doing).await?;
