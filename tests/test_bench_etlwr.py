@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,16 @@ from typing import Any
 
 import pytest
 
-from command import CLEAN, FAILED, INTERRUPTED, USAGE, VERIFICATION, Inrush, Outcome
+from command import (
+    CLEAN,
+    FAILED,
+    INTERRUPTED,
+    REJECT_LIMIT,
+    USAGE,
+    VERIFICATION,
+    Inrush,
+    Outcome,
+)
 from servers import Database
 
 GENERATOR = Path(sys.executable).parent / "tpchgen-cli"
@@ -412,6 +422,21 @@ def test_a_tenth_lies_beside_the_whole(
     assert sum(table["rows"] for table in found["runs"][0]["tables"]) == 20 + 400
 
 
+def test_a_tenth_of_a_scale_is_as_it_would_be_written(inrush: Inrush) -> None:
+    """0.7 / 10 is 0.06999999999999999, with a supplier less."""
+    words = ("bench", "etlwr", "generate", "--parts", "2", "--tables", "supplier")
+    tenth = inrush(*words, "--scale", "0.7", "--ten-percent", "--to", "whole")
+    tenth.expect(CLEAN, "scale 0.07 ", "a tenth of scale 0.7)")
+    inrush(*words, "--scale", "0.07", "--to", "small").expect(CLEAN)
+    folder = inrush.folder / "whole/ten-percent"
+    found = json.loads((folder / "etlwr.json").read_text())
+    assert found == {"scale": 0.07, "parts": 2, "ten_percent": True}
+    files = [sorted(where.glob("*.tbl.*")) for where in (folder, inrush.folder / "small")]
+    texts = [b"".join(file.read_bytes() for file in own) for own in files]
+    assert texts[0] == texts[1]
+    assert len(texts[0].splitlines()) == 700
+
+
 def test_events_as_json(newest_database: Database, inrush: Inrush, made: Path) -> None:
     copied(inrush, made)
     outcome = run(inrush, newest_database.url, "--json", "--streams", "2").expect(CLEAN)
@@ -471,6 +496,28 @@ def test_files_that_are_not_dbgens_are_found_out(
     assert not found["runs"][0]["proof"]["rows_are_dbgens"]
 
 
+def test_a_damaged_file_is_to_be_made_anew(
+    newest_database: Database, inrush: Inrush, whole: Path, made: Path
+) -> None:
+    """No rejects are accepted here: the hint is a command that mends it."""
+    path = copied(inrush, made, "supplier") / "supplier.tbl.2"
+    lines = path.read_text().splitlines(keepends=True)
+    fields = lines[3].split("|")
+    fields[5] = "x"
+    path.write_text("".join([*lines[:3], "|".join(fields), *lines[4:]]))
+    words = ("--tables", "supplier", "--keep")
+    refused = run(inrush, newest_database.url, *words).expect(
+        REJECT_LIMIT, "supplier.tbl.2", "s_acctbal", f"remove {path} and make it anew: inrush bench"
+    )
+    assert "--max-rejects" not in refused.said
+    (_, command) = refused.errors.split("make it anew: inrush ")
+    path.unlink()
+    inrush(*shlex.split(command.splitlines()[0])).expect(CLEAN, "1 file")
+    assert path.read_bytes() == (made / path.name).read_bytes()
+    run(inrush, newest_database.url, *words).expect(CLEAN)
+    assert_holds(newest_database, whole, ("supplier",))
+
+
 def test_a_set_that_is_not_whole_is_refused(
     newest_database: Database, inrush: Inrush, made: Path
 ) -> None:
@@ -526,6 +573,52 @@ def test_results_that_cannot_be_written_are_told_first(inrush: Inrush, made: Pat
     run(inrush, "postgresql://nobody@/x?host=/nowhere", "--tables", "supplier").expect(
         FAILED, "etlwr-results"
     )
+
+
+def test_what_cannot_be_measured_is_told_before_files_are_made(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    words: tuple[str, ...] = ("bench", "etlwr", "--scale", SCALE, "--parts", "2")
+    words += ("--tables", "supplier", "--data", "data")
+    there = ("--to", newest_database.url)
+    inrush.write("in-the-way", "a file")
+    for folder in ("--results", "--runs-folder"):
+        inrush(*words, *there, folder, "in-the-way").expect(FAILED, "cannot write", "in-the-way")
+    nowhere = ("--to", "postgresql://nobody@/x?host=/nowhere")
+    inrush(*words, *nowhere).expect(FAILED, "/nowhere")
+    newest_database.execute("CREATE TABLE supplier ()")
+    inrush(*words, *there).expect(USAGE, "supplier", "makes its tables itself")
+    inrush(
+        *words, "--to", "${env:BENCH_URL}", environment={"BENCH_URL": newest_database.url}
+    ).expect(USAGE, "makes its tables itself")
+    assert not (inrush.folder / "data").exists()
+
+
+def test_what_a_killed_command_left_goes_with_the_next(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """The whole is far too large to be made meanwhile."""
+    temporary = inrush.folder / "temporary"
+    temporary.mkdir()
+    environment = {"TMPDIR": str(temporary)}
+    words: tuple[str, ...] = ("bench", "etlwr", "--scale", "0.5", "--parts", "400", "--json")
+    words += ("--tables", "lineitem", "--to", newest_database.url)
+    inrush.write("in-the-way", "a file")
+    next_one = (*words, "--results", "in-the-way")
+    with inrush.start(*words, environment=environment) as running:
+        assert running.process.stdout is not None
+        assert json.loads(running.process.stdout.readline())["event"] == "file"
+        (folder,) = temporary.iterdir()
+        # What is at work is left alone.
+        outcome = inrush(*next_one, environment=environment).expect(FAILED, "in-the-way")
+        assert "removed" not in outcome.said
+        assert list(temporary.iterdir()) == [folder]
+        assert (folder / "etlwr.json").exists()
+        running.send(signal.SIGKILL)
+        running.wait()
+    assert list(temporary.iterdir()) == [folder]
+    inrush(*next_one, environment=environment).expect(FAILED, f"removed {folder}, files of")
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize("command", [(), ("generate",), ("run",)])

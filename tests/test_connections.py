@@ -163,6 +163,14 @@ def sockets_with_timers(port: int) -> list[str]:
     return found
 
 
+def test_a_role_that_does_not_exist(primary: Server, inrush: Inrush) -> None:
+    words = ("load", "rows.csv", "--table", "people", *COLUMNS)
+    refused = inrush(*words, "--to", primary.url(user="no_such_role")).expect(
+        FAILED, '"no_such_role" does not exist', "no such user"
+    )
+    assert "pg_hba" not in refused.said
+
+
 def test_a_name_without_an_address(inrush: Inrush) -> None:
     url = "postgresql://nobody@no.such.name.invalid/nothing"
     words = ("load", "rows.csv", "--to", url, "--table", "people", *COLUMNS)

@@ -455,7 +455,7 @@ def test_whatever_stands_in_a_report_is_text(inrush: Inrush, number: int) -> Non
 
 
 def test_mistakes_are_told(inrush: Inrush) -> None:
-    inrush("report").expect(USAGE, "no folder in runs has a report.json", "--runs-folder")
+    inrush("report").expect(USAGE, "no folder in runs has a report.json", "--runs-folder", "killed")
     inrush("report", "none").expect(USAGE, "runs/none is neither a run's folder")
     whole = json.dumps(report(Wish(is_measured=False)))
     for name, text, said in (
@@ -471,6 +471,20 @@ def test_mistakes_are_told(inrush: Inrush) -> None:
     good = inrush.write("good.json", whole)
     inrush("report", good, "--output", "no/such/folder/page.html").expect(FAILED, "cannot write")
     assert inrush("report", good, "-o", "page.html").expect(CLEAN).output == "page.html\n"
+
+
+def test_a_page_does_not_take_the_place_of_its_report(inrush: Inrush) -> None:
+    whole = json.dumps(report(Wish(is_measured=False)))
+    path = inrush.write("runs/one/report.json", whole)
+    link = inrush.folder / "link.json"
+    link.symlink_to(path)
+    for target in ("runs/one/report.json", "runs/../runs/one/report.json", path, link):
+        inrush("report", "one", "-o", target).expect(USAGE, "over the report", "hint: ")
+    # A report by this name would be its own page.
+    named = inrush.write("report.html", whole)
+    inrush("report", named).expect(USAGE, "over the report", "--output")
+    assert [path.read_text(), named.read_text()] == [whole, whole]
+    inrush("report", named, "-o", "page.html").expect(CLEAN)
 
 
 def test_the_page_is_what_its_sources_make() -> None:

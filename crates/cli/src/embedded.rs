@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use inrush::package::Package;
 use inrush::report::{EmbeddedReport, EmbeddedSetting, machine};
 use inrush_embedded::{
-    DataFolder, EmbeddedServer, Options, find_binaries, well_known_folders, wheel_folder,
+    Binaries, DataFolder, EmbeddedServer, Options, find_binaries, well_known_folders, wheel_folder,
 };
 
 use crate::Surroundings;
@@ -158,18 +158,23 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-fn start(
-    data: DataFolder,
-    streams: usize,
-    surroundings: &Surroundings,
-) -> Result<EmbeddedServer, CommandError> {
+/// The programs of the embedded server; an error where it could not be started for want of them.
+pub fn programs(surroundings: &Surroundings) -> Result<Binaries, CommandError> {
     let explicit = variable(BINARIES_VARIABLE).map(PathBuf::from);
     let mut candidates: Vec<PathBuf> = site_packages(surroundings)
         .iter()
         .filter_map(|folder| wheel_folder(folder))
         .collect();
     candidates.extend(well_known_folders());
-    let binaries = find_binaries(explicit.as_deref(), &candidates)?;
+    Ok(find_binaries(explicit.as_deref(), &candidates)?)
+}
+
+fn start(
+    data: DataFolder,
+    streams: usize,
+    surroundings: &Surroundings,
+) -> Result<EmbeddedServer, CommandError> {
+    let binaries = programs(surroundings)?;
     let mut options = Options::new(binaries, data, machine().memory_bytes);
     let streams = u32::try_from(streams).unwrap_or(u32::MAX);
     options.connections_max = options

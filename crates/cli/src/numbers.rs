@@ -41,9 +41,15 @@ pub fn bytes(number: u64) -> String {
 /// `0.8 s`, `75.3 s`, `12 min 30 s`.
 pub fn seconds(number: f64) -> String {
     match number {
-        short if short < 10.0 => format!("{short:.2} s"),
-        short if short < 600.0 => format!("{short:.1} s"),
-        long => format!("{} min {:.0} s", (long / 60.0) as u64, long % 60.0),
+        // A difference of two clocks may be a little below zero, which would be written as -0.00.
+        none if none.abs() < 0.005 => "0.00 s".to_owned(),
+        // 9.999 would be written as 10.00, and 599.99 as 600.0.
+        short if short < 9.995 => format!("{short:.2} s"),
+        short if short < 599.95 => format!("{short:.1} s"),
+        long => {
+            let whole = long.round() as u64;
+            format!("{} min {} s", whole / 60, whole % 60)
+        }
     }
 }
 
@@ -70,7 +76,19 @@ mod tests {
         ] {
             assert_eq!(bytes(number), text);
         }
-        for (number, text) in [(0.123, "0.12 s"), (75.31, "75.3 s"), (750.0, "12 min 30 s")] {
+        for (number, text) in [
+            (0.0, "0.00 s"),
+            (-0.0, "0.00 s"),
+            (-1e-9, "0.00 s"),
+            (0.0049, "0.00 s"),
+            (0.123, "0.12 s"),
+            (9.999, "10.0 s"),
+            (75.31, "75.3 s"),
+            (599.97, "10 min 0 s"),
+            (659.4, "10 min 59 s"),
+            (659.7, "11 min 0 s"),
+            (750.0, "12 min 30 s"),
+        ] {
             assert_eq!(seconds(number), text);
         }
         assert_eq!(

@@ -35,8 +35,9 @@ Examples:
   Its curve over numbers of streams:
       inrush bench etlwr --scale 1 --sweep 1,2,4
 
-Exit status: 0 measured, 1 failed, 2 a mistake in the arguments, 5 what was loaded is not what
-dbgen makes, 130 interrupted. `inrush bench etlwr --help` says more.";
+Exit status: 0 measured, 1 failed, 2 a mistake in the arguments, 4 a file has rows that cannot be
+loaded, 5 what was loaded is not what dbgen makes, 130 interrupted. `inrush bench etlwr --help`
+says more.";
 
 /// Load TPC-H as the record runs of 2009 and 2016 did, and measure it
 #[derive(Clone, Debug, Args)]
@@ -301,8 +302,8 @@ Examples:
 
 Files: etlwr-results/RUN/results.json, summary.md and, of a sweep, sweep.svg.
 
-Exit status: 0 measured, 1 failed (no room on the disk is one), 2 a mistake in the arguments, 5
-what was loaded is not what dbgen makes, 130 interrupted.";
+Exit status: 0 measured, 1 failed (no room on the disk is one), 2 a mistake in the arguments, 4 a
+file has rows that cannot be loaded, 5 what was loaded is not what dbgen makes, 130 interrupted.";
 
 const GENERATE_HELP: &str = "\
 Examples:
@@ -332,5 +333,5 @@ Examples:
   What Inrush would do by itself, against what the record did:
       inrush bench etlwr run --data etlwr-data --order largest-first
 
-Exit status: 0 measured, 1 failed (no room on the disk is one), 2 a mistake in the arguments, 5
-what was loaded is not what dbgen makes, 130 interrupted.";
+Exit status: 0 measured, 1 failed (no room on the disk is one), 2 a mistake in the arguments, 4 a
+file has rows that cannot be loaded, 5 what was loaded is not what dbgen makes, 130 interrupted.";

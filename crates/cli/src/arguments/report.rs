@@ -41,5 +41,5 @@ Examples:
   Of a report that somebody sent:
       inrush report Downloads/report.json
 
-Exit status: 0 made; 1 it cannot be written; 2 there is no such run, or what is there is no report
-that this Inrush knows.";
+Exit status: 0 made; 1 it cannot be written; 2 there is no such run, what is there is no report
+that this Inrush knows, or the page would be written over it.";

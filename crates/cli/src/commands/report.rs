@@ -21,6 +21,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, CommandError> {
         Some(file) => file.clone(),
         None => kept.page_path(),
     };
+    refuse_the_report(&path, &target)?;
     write_whole(&target, &[page.as_bytes()]).map_err(|source| CommandError::File {
         doing: "cannot write",
         path: target.clone(),
@@ -28,6 +29,25 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, CommandError> {
     })?;
     output::say(&format!("{}\n", target.display()));
     Ok(0)
+}
+
+/// The page of a report that is called `x.html` would take its place too, without any `--output`.
+fn refuse_the_report(path: &Path, target: &Path) -> Result<(), CommandError> {
+    let is_the_report = match (path.canonicalize(), target.canonicalize()) {
+        (Ok(report), Ok(target)) => report == target,
+        // What is not there yet is no report.
+        _ => false,
+    };
+    match is_the_report {
+        true => Err(CommandError::Usage {
+            what: format!(
+                "the page would be written over the report that it is made of, {}",
+                path.display()
+            ),
+            hint: "name another file with --output, such as report.html beside it".to_owned(),
+        }),
+        false => Ok(()),
+    }
 }
 
 impl From<KeptReportError> for CommandError {

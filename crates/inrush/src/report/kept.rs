@@ -78,7 +78,8 @@ impl KeptReportError {
                  runs are"
             }
             KeptReportError::NoRuns { .. } => {
-                "--runs-folder says where the folders of runs are; a run that found all loaded already leaves none"
+                "--runs-folder says where the folders of runs are; a run that found all loaded already leaves no report, \
+                 nor does one that was killed: the same command goes on with it, and writes one"
             }
             KeptReportError::Unreadable { .. } => "the run's user can read it",
             KeptReportError::NotJson { .. } => {
@@ -202,6 +203,12 @@ mod tests {
         }
         let none = KeptReport::find(&folder.path().join("none"), None).expect_err("no folder");
         assert!(none.to_string().contains("no folder in"), "{none}");
+        // A killed run has a folder, with its log alone.
+        let killed = folder.path().join("killed");
+        written(&killed, "20260103T000000Z-a-3/log.jsonl", "");
+        let none = KeptReport::find(&killed, None).expect_err("no report");
+        assert!(none.to_string().contains("no folder in"), "{none}");
+        assert!(none.hint().contains("killed"), "{}", none.hint());
     }
 
     #[test]

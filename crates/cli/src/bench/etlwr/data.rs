@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::selection;
+use super::summary::quoted;
 use crate::arguments::WhichArguments;
 use crate::errors::CommandError;
 use crate::tpch::{self, Table, TableSize, file_name, parts_of};
@@ -41,10 +42,23 @@ impl Manifest {
             self.parts,
             if self.parts == 1 { "" } else { "s" },
             match self.ten_percent {
-                true => format!(" (a tenth of scale {})", self.scale * 10.0),
+                true => format!(" (a tenth of scale {})", self.scale_of_whole()),
                 false => String::new(),
             }
         )
+    }
+
+    /// The scale that a person gives for these files: beside `--ten-percent` that of the whole.
+    pub fn scale_of_whole(&self) -> f64 {
+        match self.ten_percent {
+            true => shifted(self.scale, 1),
+            false => self.scale,
+        }
+    }
+
+    /// The words that say of which scale these files are.
+    fn words(&self) -> String {
+        format!("--scale {} --parts {}", self.scale_of_whole(), self.parts)
     }
 
     /// What a folder's manifest says, where there is one.
@@ -96,6 +110,24 @@ impl Manifest {
             source,
         })
     }
+}
+
+/// A tenth of a scale.
+pub fn tenth(scale: f64) -> f64 {
+    shifted(scale, -1)
+}
+
+/// A number with its point elsewhere, as it is written: 0.7 / 10.0 is 0.06999999999999999, which is a
+/// supplier less than 0.07.
+fn shifted(number: f64, digits: i32) -> f64 {
+    let moved = || {
+        let text = format!("{number:e}");
+        let (mantissa, exponent) = text.split_once('e')?;
+        let exponent = exponent.parse::<i32>().ok()? + digits;
+        format!("{mantissa}e{exponent}").parse().ok()
+    };
+    // What is no number has no digits.
+    moved().unwrap_or(number)
 }
 
 /// Temporary files are for their owner alone; this one is to be read as the files beside it are.
@@ -196,6 +228,28 @@ impl DataSet {
     /// All files.
     pub fn files(&self) -> usize {
         self.tables.iter().map(|table| table.files.len()).sum()
+    }
+
+    /// How a file of it is made anew, where it is one of them.
+    pub fn made_anew(&self, path: &Path) -> Option<String> {
+        let (table, part, path) = self.tables.iter().find_map(|table| {
+            let mut files = table.files.iter();
+            let (part, path) = files.find(|(_, file)| file.as_path() == path)?;
+            Some((table.table.name, part, path))
+        })?;
+        // The tenth lies in a folder of that of the whole.
+        let own = path.parent()?;
+        let (folder, tenth) = match self.manifest.ten_percent {
+            true => (own.parent()?, " --ten-percent"),
+            false => (own, ""),
+        };
+        Some(format!(
+            "remove {} and make it anew: inrush bench etlwr generate {} --part {part} --tables \
+             {table}{tenth} --to {}",
+            quoted(&path.display().to_string()),
+            self.manifest.words(),
+            quoted(&folder.display().to_string()),
+        ))
     }
 
     /// How large each table is.
@@ -303,10 +357,6 @@ fn incomplete(
         .iter()
         .map(|folder| folder.display().to_string())
         .collect();
-    let scale = match which.ten_percent {
-        true => manifest.scale * 10.0,
-        false => manifest.scale,
-    };
     CommandError::Usage {
         what: format!(
             "--data: {} {}{more} of {}",
@@ -318,9 +368,9 @@ fn incomplete(
             manifest.describe()
         ),
         hint: format!(
-            "`inrush bench etlwr generate --scale {scale} --parts {} --to FOLDER{}{}` makes what is \
-             not there, --part those of one machine",
-            manifest.parts,
+            "`inrush bench etlwr generate {} --to FOLDER{}{}` makes what is not there, --part \
+             those of one machine",
+            manifest.words(),
             which
                 .tables
                 .as_ref()
@@ -405,6 +455,59 @@ mod tests {
         assert!(said(&[&empty], &parts).contains("scale 0"));
         std::fs::write(empty.path().join(MANIFEST), "{\"scale\": 1}").unwrap();
         assert!(said(&[&empty], &parts).contains("parts"));
+    }
+
+    #[test]
+    fn a_tenth_is_as_it_would_be_written() {
+        for (whole, part) in [
+            (0.7, 0.07),
+            (1000.0, 100.0),
+            (0.1, 0.01),
+            (3.3, 0.33),
+            (1e-5, 1e-6),
+            (0.123456789, 0.0123456789),
+        ] {
+            assert_eq!(tenth(whole), part);
+            let manifest = Manifest {
+                scale: part,
+                parts: 2,
+                ten_percent: true,
+            };
+            assert_eq!(manifest.scale_of_whole(), whole);
+        }
+        assert!(tenth(f64::NAN).is_nan());
+        assert_eq!(tenth(f64::INFINITY), f64::INFINITY);
+        assert_eq!(tenth(-1.0), -0.1);
+    }
+
+    #[test]
+    fn a_file_is_made_anew_by_the_command_that_made_it() {
+        let tenth = Manifest {
+            ten_percent: true,
+            ..manifest(2)
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder_of(folder.path(), true);
+        tenth.write(&own).unwrap();
+        for name in ["part.tbl.1", "part.tbl.2"] {
+            std::fs::write(own.join(name), name).unwrap();
+        }
+        let which = WhichArguments {
+            ten_percent: true,
+            ..which(Some("part"), None)
+        };
+        let set = DataSet::find(&[folder.path().to_owned()], &which).unwrap();
+        let file = own.join("part.tbl.2");
+        assert_eq!(
+            set.made_anew(&file).unwrap(),
+            format!(
+                "remove {} and make it anew: inrush bench etlwr generate --scale 5 --parts 2 \
+                 --part 2 --tables part --ten-percent --to {}",
+                quoted(&file.display().to_string()),
+                quoted(&folder.path().display().to_string())
+            )
+        );
+        assert_eq!(set.made_anew(&own.join("orders.tbl.2")), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `inrush bench etlwr generate`: the files.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +9,7 @@ use std::time::Instant;
 use inrush::cancel::Stop;
 use serde_json::json;
 
-use super::data::{Manifest, folder_of};
+use super::data::{Manifest, TableFiles, folder_of, tenth};
 use super::results::GeneratedResult;
 use super::selection;
 use super::space::{self, Need};
@@ -56,7 +57,7 @@ impl Job {
     ) -> Result<Job, CommandError> {
         let manifest = Manifest {
             scale: match which.ten_percent {
-                true => scale / 10.0,
+                true => tenth(scale),
                 false => scale,
             },
             parts,
@@ -109,6 +110,19 @@ impl Job {
                 (*table, part, path)
             })
         })
+    }
+
+    /// The tables that will have files, without them: none may be there yet.
+    pub fn tables(&self) -> Vec<TableFiles> {
+        let made = self.tables.iter();
+        let made = made.filter(|table| self.files().any(|(of, ..)| of == **table));
+        made.filter_map(|table| tpch::table(table))
+            .map(|table| TableFiles {
+                table,
+                files: BTreeMap::new(),
+                bytes: 0,
+            })
+            .collect()
     }
 
     /// About how large each table will be.

@@ -1,7 +1,9 @@
 //! Loads the workload as often as is asked for, each time by the engine's own run.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 
 use inrush::destination::postgres::{Address, DestinationError, Session, catalog};
 use inrush::plan::PlanError;
@@ -9,8 +11,8 @@ use inrush::report::{Outcome, RunReport, machine};
 use inrush::upkeep::{self, LedgerPlace, Which};
 use serde_json::json;
 
-use super::data::DataSet;
-use super::package::{NAME, package};
+use super::data::{DataSet, TableFiles};
+use super::package::{NAME, package, package_of};
 use super::proof::Expected;
 use super::results::{
     Begun, DataResult, GeneratedResult, Rates, Results, RunResult, SettingsResult, TableData,
@@ -49,6 +51,51 @@ pub fn check(arguments: &MeasureArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
+/// Finds out before files are made for hours that they could not be measured: results or runs cannot
+/// be written, the database cannot be reached, or it has such tables.
+pub fn look(
+    tables: &[TableFiles],
+    arguments: &MeasureArguments,
+    surroundings: &Surroundings,
+    disposable: Option<PathBuf>,
+) -> Result<(), CommandError> {
+    let _guard = signals::end_at_once(disposable);
+    try_folders(arguments)?;
+    // Without its files it is no whole package yet.
+    let package =
+        package_of(tables, arguments).resolve(&Default::default(), &credentials::variable)?;
+    if package.single_connection()?.url.trim() == "embedded" {
+        // It is made for this load, so nothing is in it.
+        embedded::programs(surroundings)?;
+        return Ok(());
+    }
+    let reached = embedded::reach(package, Path::new("."), surroundings)?;
+    refuse_tables(&address(&reached)?, tables)?;
+    reached.stop()
+}
+
+/// Finds out before hours of loading that what comes of it cannot be written.
+fn try_folders(arguments: &MeasureArguments) -> Result<(), CommandError> {
+    let folders = [
+        ("cannot write results into", &arguments.results, 0o777),
+        // As a run makes it: rows of the input stand in it.
+        ("cannot write runs into", &arguments.runs_folder, 0o700),
+    ];
+    for (doing, folder, mode) in folders {
+        let tried = DirBuilder::new()
+            .recursive(true)
+            .mode(mode)
+            .create(folder)
+            .and_then(|()| tempfile::NamedTempFile::new_in(folder).map(drop));
+        tried.map_err(|source| CommandError::File {
+            doing,
+            path: folder.clone(),
+            source,
+        })?;
+    }
+    Ok(())
+}
+
 /// A workload to be measured.
 pub struct Measurement<'a> {
     /// What is loaded.
@@ -69,7 +116,7 @@ impl Measurement<'_> {
     /// Loads, measures, proves, writes and tells.
     pub fn run(self) -> Result<u8, CommandError> {
         let guard = signals::end_at_once(self.disposable.clone());
-        self.try_results()?;
+        try_folders(self.arguments)?;
         let expected = Expected::of(self.set);
         let mut package = package(self.set, self.arguments);
         if let Some(path) = &self.arguments.save_package {
@@ -103,18 +150,6 @@ impl Measurement<'_> {
         }
         reached.stop()?;
         Ok(0)
-    }
-
-    /// Finds out before hours of loading that the results cannot be written.
-    fn try_results(&self) -> Result<(), CommandError> {
-        let folder = &self.arguments.results;
-        let tried = std::fs::create_dir_all(folder)
-            .and_then(|()| tempfile::NamedTempFile::new_in(folder).map(drop));
-        tried.map_err(|source| CommandError::File {
-            doing: "cannot write results into",
-            path: folder.clone(),
-            source,
-        })
     }
 
     /// The numbers of streams, each once, in their order.
@@ -240,9 +275,26 @@ impl Measurement<'_> {
                  of an earlier run"
                     .to_owned(),
             ),
+            inrush::Error::RejectLimit { reject, .. } => {
+                Some(self.not_as_made(&reject.location.file))
+            }
             _ => hint,
         };
         CommandError::Engine { error, notes, hint }
+    }
+
+    /// What to do about a file with a row that dbgen does not make: no rejects are accepted here.
+    fn not_as_made(&self, path: &Path) -> String {
+        let anew = match self.disposable {
+            // It is gone with its folder.
+            Some(_) => None,
+            None => self.set.made_anew(path),
+        };
+        anew.unwrap_or_else(|| {
+            "a row that dbgen makes never is a reject: this is a fault of Inrush, or of the \
+             machine: please report it"
+                .to_owned()
+        })
     }
 
     /// Brings the server to the same state before each run, as far as it lets us.
@@ -251,7 +303,7 @@ impl Measurement<'_> {
         address: &Address,
         reached: &Reached,
     ) -> Result<Vec<String>, CommandError> {
-        self.refuse_tables(address)?;
+        refuse_tables(address, &self.set.tables)?;
         let mut notes = Vec::new();
         if self.is_series() && !reached.is_temporary() {
             let which = Which {
@@ -282,40 +334,6 @@ impl Measurement<'_> {
             ));
         }
         Ok(notes)
-    }
-
-    /// Refuses a database that has a table of the workload: what is dropped at the end must be what
-    /// was made here.
-    fn refuse_tables(&self, address: &Address) -> Result<(), CommandError> {
-        let names: Vec<String> = self
-            .set
-            .tables
-            .iter()
-            .map(|table| table.table.name.to_owned())
-            .collect();
-        let there = with_session(address, async |session| {
-            for name in &names {
-                let schema = catalog::default_schema(session, name).await?;
-                let only = std::slice::from_ref(name);
-                if !catalog::relation_names(session, &schema, Some(only))
-                    .await?
-                    .is_empty()
-                {
-                    return Ok(Some(format!("{schema}.{name}")));
-                }
-            }
-            Ok(None)
-        })?;
-        match there {
-            None => Ok(()),
-            Some(table) => Err(CommandError::Usage {
-                what: format!(
-                    "--to: the database has a table {table}, and the workload makes its tables itself"
-                ),
-                hint: "load into another database, or drop it where it is of an earlier run"
-                    .to_owned(),
-            }),
-        }
     }
 
     fn begun(&self, address: &Address, reached: &Reached) -> Begun<'_> {
@@ -459,7 +477,7 @@ impl Measurement<'_> {
         }
     }
 
-    fn tell(&self, results: &Results, folder: &std::path::Path) {
+    fn tell(&self, results: &Results, folder: &Path) {
         if self.arguments.json {
             let line = json!({
                 "event": "results",
@@ -470,6 +488,37 @@ impl Measurement<'_> {
         } else if !self.arguments.quiet {
             output::say(&summary::terminal(results, folder));
         }
+    }
+}
+
+/// Refuses a database that has a table of the workload: what is dropped at the end must be what
+/// was made here.
+fn refuse_tables(address: &Address, tables: &[TableFiles]) -> Result<(), CommandError> {
+    let names: Vec<String> = tables
+        .iter()
+        .map(|table| table.table.name.to_owned())
+        .collect();
+    let there = with_session(address, async |session| {
+        for name in &names {
+            let schema = catalog::default_schema(session, name).await?;
+            let only = std::slice::from_ref(name);
+            if !catalog::relation_names(session, &schema, Some(only))
+                .await?
+                .is_empty()
+            {
+                return Ok(Some(format!("{schema}.{name}")));
+            }
+        }
+        Ok(None)
+    })?;
+    match there {
+        None => Ok(()),
+        Some(table) => Err(CommandError::Usage {
+            what: format!(
+                "--to: the database has a table {table}, and the workload makes its tables itself"
+            ),
+            hint: "load into another database, or drop it where it is of an earlier run".to_owned(),
+        }),
     }
 }
 

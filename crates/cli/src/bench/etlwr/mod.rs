@@ -1,11 +1,12 @@
 //! `inrush bench etlwr`: the ETL world record of 2009, and its answer of 2016, at any scale.
 //!
-//! `generating` makes files, `data` finds them again, `package` says how they are loaded, `measure`
-//! loads them by the engine's own run, `proof` holds what was loaded against what dbgen makes, and
-//! `results`, `summary` and `chart` tell.
+//! `generating` makes files, where nobody names a folder in a `disposable` one, `data` finds them again,
+//! `package` says how they are loaded, `measure` loads them by the engine's own run, `proof` holds
+//! what was loaded against what dbgen makes, and `results`, `summary` and `chart` tell.
 
 mod chart;
 mod data;
+mod disposable;
 mod generating;
 mod measure;
 mod package;
@@ -21,13 +22,14 @@ mod summary;
 use std::path::PathBuf;
 
 use self::data::DataSet;
+use self::disposable::Disposable;
 use self::generating::Job;
 use self::measure::Measurement;
 use crate::Surroundings;
 use crate::arguments::{EtlwrArguments, EtlwrCommand, EtlwrRunArguments, WholeArguments};
 use crate::embedded::cores;
 use crate::errors::CommandError;
-use crate::running;
+use crate::{output, running};
 
 /// Does what the arguments ask for.
 pub fn etlwr(arguments: &EtlwrArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
@@ -63,7 +65,17 @@ fn whole(arguments: &WholeArguments, surroundings: &Surroundings) -> Result<u8, 
     running::fault()?;
     let measure = &arguments.measure;
     measure::check(measure)?;
-    let place = Place::new(arguments)?;
+    // Before the disk is looked at: they may be what fills it.
+    let temporary = std::env::temp_dir();
+    for left in Disposable::remove_left(&temporary) {
+        if !measure.quiet {
+            output::errors(&format!(
+                "removed {}, files of an `inrush bench etlwr` that was killed",
+                left.display()
+            ));
+        }
+    }
+    let place = Place::new(arguments, temporary)?;
     let job = Job::new(
         place.folder(),
         arguments.scale,
@@ -77,6 +89,7 @@ fn whole(arguments: &WholeArguments, surroundings: &Surroundings) -> Result<u8, 
         needs.extend(space::of_database(&sizes, measure));
         space::require(&needs)?;
     }
+    measure::look(&job.tables(), measure, surroundings, place.disposable())?;
     let made = job.run((measure.json, measure.quiet), place.disposable())?;
     let set = DataSet::find(&[place.folder().to_owned()], &arguments.which)?;
     Measurement {
@@ -93,22 +106,19 @@ fn whole(arguments: &WholeArguments, surroundings: &Surroundings) -> Result<u8, 
 /// Where the files are made.
 enum Place {
     Kept(PathBuf),
-    Disposable(tempfile::TempDir),
+    Disposable(Disposable),
 }
 
 impl Place {
-    fn new(arguments: &WholeArguments) -> Result<Place, CommandError> {
+    fn new(arguments: &WholeArguments, temporary: PathBuf) -> Result<Place, CommandError> {
         if let Some(folder) = &arguments.data {
             return Ok(Place::Kept(folder.clone()));
         }
-        let parent = std::env::temp_dir();
-        tempfile::Builder::new()
-            .prefix("inrush-etlwr-")
-            .tempdir_in(&parent)
+        Disposable::make(&temporary)
             .map(Place::Disposable)
             .map_err(|source| CommandError::File {
                 doing: "cannot make a folder in",
-                path: parent,
+                path: temporary,
                 source,
             })
     }

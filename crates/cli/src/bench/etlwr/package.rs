@@ -17,6 +17,11 @@ pub const NAME: &str = "etlwr";
 
 /// The package that loads these files.
 pub fn package(set: &DataSet, arguments: &MeasureArguments) -> Package {
+    package_of(&set.tables, arguments)
+}
+
+/// The package of these tables, whose files may still have to be made.
+pub fn package_of(tables: &[TableFiles], arguments: &MeasureArguments) -> Package {
     Package {
         name: NAME.to_owned(),
         parameters: BTreeMap::new(),
@@ -39,7 +44,7 @@ pub fn package(set: &DataSet, arguments: &MeasureArguments) -> Package {
             disk_check: !arguments.no_disk_check,
             ..RunSettings::default()
         },
-        flows: set.tables.iter().map(flow).collect(),
+        flows: tables.iter().map(flow).collect(),
         origin: Origin::of_arguments([
             ("connections.target.url", "--to"),
             ("run.streams", "--streams"),

@@ -397,6 +397,24 @@ fn unreachable(place: &Place, error: &std::io::Error) -> DestinationError {
     }
 }
 
+/// What to do about SQLSTATE 28000, which means several things. The function of the server that raised it tells them
+/// apart whatever its language; poolers and servers that are only like PostgreSQL name others, or none.
+fn not_let_in(routine: Option<&str>) -> &'static str {
+    match routine {
+        Some("InitializeSessionUserId") => {
+            "the server has no such user that may log in: name another one in the URL or in \
+             PGUSER; without either it is the system's user"
+        }
+        Some("ClientAuthentication" | "auth_failed") => {
+            "the server's pg_hba.conf does not let this user in this way"
+        }
+        _ => {
+            "either the server has no such user that may log in, or its pg_hba.conf does not let \
+             it in this way"
+        }
+    }
+}
+
 fn refused(
     config: &tokio_postgres::Config,
     place: &Place,
@@ -411,7 +429,7 @@ fn refused(
         ),
         Some(code) if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => (
             chain(&error),
-            "the server's pg_hba.conf does not let this user in this way".to_owned(),
+            not_let_in(error.as_db_error().and_then(|refusal| refusal.routine())).to_owned(),
         ),
         Some(code) if *code == SqlState::INVALID_CATALOG_NAME => (
             chain(&error),
@@ -440,5 +458,26 @@ fn refused(
         reason,
         hint,
         source: Some(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_role_and_pg_hba_are_told_apart() {
+        let hints = [
+            Some("InitializeSessionUserId"),
+            Some("ClientAuthentication"),
+            Some("auth_failed"),
+            None,
+        ]
+        .map(not_let_in);
+        let told = hints.map(|hint| (hint.contains("no such user"), hint.contains("pg_hba.conf")));
+        assert_eq!(
+            told,
+            [(true, false), (false, true), (false, true), (true, true)]
+        );
     }
 }

@@ -1,0 +1,135 @@
+//! A folder for files that go with the command, however it ends.
+//!
+//! A command that ends by itself, by a signal or by an error removes it. One that is killed cannot: the
+//! next one does. It knows the folder to be nobody's by its lock, which the system lets go of with
+//! the process that held it, whatever its number was.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// How their names begin.
+const PREFIX: &str = "inrush-etlwr-";
+
+/// A folder that is removed with its value.
+pub struct Disposable {
+    // Fields are dropped in their order: it is locked until it is gone.
+    folder: TempDir,
+    _lock: File,
+}
+
+impl Disposable {
+    /// Makes one.
+    pub fn make(parent: &Path) -> io::Result<Disposable> {
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+        let lock = File::open(folder.path())?;
+        match lock.lock() {
+            Ok(()) => {}
+            // Where there are no locks nobody finds the folder free, and it is not removed.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+            Err(error) => return Err(error),
+        }
+        Ok(Disposable {
+            folder,
+            _lock: lock,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Removes those of this user that a killed command has left, and says which.
+    pub fn remove_left(parent: &Path) -> Vec<PathBuf> {
+        let Ok(entries) = std::fs::read_dir(parent) else {
+            return Vec::new();
+        };
+        let named = entries.flatten().filter(|entry| {
+            let name = entry.file_name();
+            name.to_string_lossy().starts_with(PREFIX)
+        });
+        let mut left: Vec<PathBuf> = named
+            .map(|entry| entry.path())
+            .filter(|path| is_own_folder(path) && remove_if_free(path))
+            .collect();
+        left.sort();
+        left
+    }
+}
+
+/// A link may lead anywhere, and what is another user's is that user's to remove, root's too.
+fn is_own_folder(path: &Path) -> bool {
+    // SAFETY: it takes nothing and always succeeds.
+    let user = unsafe { libc::geteuid() };
+    path.symlink_metadata()
+        .is_ok_and(|facts| facts.is_dir() && facts.uid() == user)
+}
+
+/// Whether it was nobody's, and is gone. What cannot be looked at or removed stays: the files of
+/// another command are no reason for this one to fail.
+fn remove_if_free(path: &Path) -> bool {
+    let Ok(lock) = File::open(path) else {
+        return false;
+    };
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return false,
+    }
+    // An empty one may have been made this moment, and its maker waits for this lock.
+    let has_files = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+    has_files && std::fs::remove_dir_all(path).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a killed command leaves.
+    fn left(parent: &Path) -> PathBuf {
+        let Disposable {
+            folder,
+            _lock: lock,
+        } = Disposable::make(parent).expect("made");
+        std::fs::create_dir(folder.path().join("ten-percent")).expect("made");
+        // A process that another test starts may hold the same lock for a moment.
+        lock.unlock().expect("unlocked");
+        folder.keep()
+    }
+
+    #[test]
+    fn what_a_killed_command_left_is_removed_and_nothing_else() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let killed = [left(parent.path()), left(parent.path())];
+        let at_work = Disposable::make(parent.path()).expect("made");
+        std::fs::write(at_work.path().join("etlwr.json"), "{}").expect("written");
+        let named = |name: &str| parent.path().join(name);
+        // One that was made this moment, a file, a link, and another's folder.
+        std::fs::create_dir(named("inrush-etlwr-empty")).expect("made");
+        std::fs::write(named("inrush-etlwr-file"), "x").expect("written");
+        std::fs::create_dir_all(named("other/files")).expect("made");
+        std::os::unix::fs::symlink(named("other"), named("inrush-etlwr-link")).expect("linked");
+
+        let mut expected = killed.to_vec();
+        expected.sort();
+        assert_eq!(Disposable::remove_left(parent.path()), expected);
+        assert!(killed.iter().all(|folder| !folder.exists()));
+        assert!(at_work.path().join("etlwr.json").exists());
+        assert!(named("other/files").exists());
+        for name in [
+            "inrush-etlwr-empty",
+            "inrush-etlwr-file",
+            "inrush-etlwr-link",
+        ] {
+            assert!(named(name).symlink_metadata().is_ok(), "{name}");
+        }
+        assert!(Disposable::remove_left(parent.path()).is_empty());
+
+        let gone = at_work.path().to_owned();
+        drop(at_work);
+        assert!(!gone.exists());
+    }
+}
