@@ -50,6 +50,8 @@ class Wish:
     error: str | None = None
     is_measured: bool = True
     is_predicted: bool = False
+    # Flows of `atomic = false`, the first ones.
+    straight_flows: int = 0
     seed: int = 1
 
 
@@ -290,6 +292,7 @@ def report(wish: Wish) -> dict[str, Any]:
                 "files": [f"{names[number % len(names)]}.tbl.{number // len(names) + 1}"],
                 "staging_table": f'"inrush_staging"."unit_{number:016x}"',
                 "shared": False,
+                "straight": number % len(names) < wish.straight_flows,
                 "kept": False,
                 "finished": wish.outcome == "loaded" or number % 3 == 0,
                 "careful": rejected > 0,

@@ -388,6 +388,84 @@ def test_each_kind_of_report(inrush: Inrush, kind: str) -> None:
         assert sum(int(cause["title"].split()[-6]) for cause in page["rejects"]) == 100
 
 
+STRAIGHT = (
+    "{} rows went straight into their target (atomic = false) and stay there; the same command "
+    "loads the rest."
+)
+EMBEDDED: dict[str, Any] = {"version": "18.4", "data_folder": None, "settings": []}
+BEGINS_ANEW = "The targets are as they were. No unit was committed; the same command begins anew."
+
+
+@pytest.mark.parametrize("outcome", ["interrupted", "failed"])
+def test_rows_that_went_straight_into_their_target(inrush: Inrush, outcome: str) -> None:
+    """A run that stopped has them there: the page does not say the opposite."""
+    wish = Wish(
+        outcome=outcome, error="it ended", is_measured=False, flows=2, units=6, straight_flows=2
+    )
+    given = report(wish)
+    seen = look(made(inrush, f"straight {outcome}", given), "screen")
+    assert_tells(seen, given)
+    page = seen["page"]
+    rows = count(given["account"]["rows_loaded"])
+    assert page["h1"].endswith("; some rows are in their target already")
+    assert page["tiles"]["rows that went in"] == rows
+    assert "rows staged" not in page["tiles"]
+    assert page["todo"][-1] == STRAIGHT.format(rows)
+    said = " ".join(page["todo"])
+    assert "as they were" not in said
+    assert "No unit" not in said
+    assert "begins anew" not in said
+
+
+def test_rows_of_which_some_were_staged(inrush: Inrush) -> None:
+    """Of two flows one goes straight into its target, and the other by staging tables."""
+    wish = Wish(outcome="interrupted", error="it ended", flows=2, units=8, straight_flows=1)
+    given = report(wish)
+    page = look(made(inrush, "both", given), "screen")["page"]
+
+    def rows(units: list[dict[str, Any]]) -> str:
+        return count(sum(unit["account"]["rows_loaded"] for unit in units))
+
+    straight = [unit for unit in given["units"] if unit["straight"]]
+    staged = [unit for unit in given["units"] if not unit["straight"]]
+    finished = [unit for unit in staged if unit["finished"]]
+    assert page["tiles"]["rows staged or in targets"] == rows(given["units"])
+    assert page["todo"] == [
+        STRAIGHT.format(rows(straight)),
+        f"Kept: {len(finished)} of {len(staged)} units, {rows(finished)} rows in staging tables. "
+        "The same command goes on from there; what came through a pipe has to be sent once more.",
+    ]
+
+
+def test_a_stopped_run_that_committed_nothing(inrush: Inrush) -> None:
+    """No row is anywhere, or those of a unit's parts are: the page tells these apart."""
+    given = report(Wish(outcome="interrupted", error="it ended", is_measured=False, units=2))
+    for unit in given["units"]:
+        unit["finished"] = False
+    (first, second) = given["units"]
+    first["account"] = second["account"] = dict.fromkeys(first["account"], 0)
+    page = look(made(inrush, "nothing", given), "screen")["page"]
+    assert page["h1"].endswith("; nothing was switched in")
+    assert page["todo"] == [BEGINS_ANEW]
+    # Of a unit that several streams fill each range of a file is committed for itself.
+    first["shared"] = True
+    first["account"] = first["account"] | {"rows_read": 7, "rows_loaded": 7}
+    page = look(made(inrush, "parts", given), "screen")["page"]
+    assert page["todo"] == [
+        "The targets are as they were. Kept: parts of 1 unit, 7 rows in staging tables. The same "
+        "command goes on from there; what came through a pipe has to be sent once more."
+    ]
+
+
+def test_what_an_embedded_server_had_is_gone_with_it(inrush: Inrush) -> None:
+    given = report(Wish(outcome="interrupted", error="it ended", flows=1, straight_flows=1))
+    given["embedded"] = EMBEDDED
+    page = look(made(inrush, "gone", given), "screen")["page"]
+    assert page["h1"].endswith("; nothing was switched in")
+    (todo,) = page["todo"]
+    assert todo.startswith("The embedded server and its data went with the command; ")
+
+
 def test_a_run_that_found_all_loaded(inrush: Inrush) -> None:
     given = report(Wish(outcome="already_loaded", is_measured=False))
     given |= {"units": [], "streams": [], "phases": dict.fromkeys(given["phases"], 0.0)}

@@ -287,7 +287,7 @@ impl Error {
             ),
             Error::Verify(error) => Some(error.hint()),
             Error::Interrupted => {
-                Some("the same command goes on from the units that were committed".to_owned())
+                Some("the same command goes on from what was committed, if anything was".to_owned())
             }
             Error::Folder { .. } => Some("choose another folder with --runs-folder".to_owned()),
             Error::Threads { .. } => Some("use fewer --streams".to_owned()),

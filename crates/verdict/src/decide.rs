@@ -5,10 +5,11 @@ use crate::attribute::{Attributed, attribute};
 use crate::evidence::evidence;
 use crate::facts::Facts;
 use crate::feeding::Feeding;
-use crate::line::line;
+use crate::gain::gain_with_cpus;
+use crate::line::{both_cpus, line};
 use crate::measurements::Measurements;
 use crate::parts::CAUSES;
-use crate::verdict::{Cause, CauseShare, StreamAttribution, Verdict};
+use crate::verdict::{Advice, Cause, CauseShare, StreamAttribution, Verdict};
 
 /// Two shares whose difference is within so many standard errors of the samples are not told apart.
 const STANDARD_ERRORS: f64 = 1.6;
@@ -21,7 +22,15 @@ pub fn verdict(measurements: &Measurements) -> Verdict {
     let facts = Facts::of(measurements, &streams, &feeding);
     let causes = causes(&facts);
     let is_decided = is_decided(&causes, &streams);
-    let advice = causes.first().and_then(|first| advice(&facts, first.cause));
+    let advice = causes.first().and_then(|first| {
+        let own = advice(&facts, first.cause)?;
+        // The change gives CPUs to both.
+        let joint_s = both_cpus(&facts, &causes).and_then(|holder| gain_with_cpus(&facts, holder));
+        Some(Advice {
+            gain_s: joint_s.unwrap_or(own.gain_s),
+            ..own
+        })
+    });
     Verdict {
         line: line(&facts, &causes, is_decided, advice.as_ref()),
         is_decided,

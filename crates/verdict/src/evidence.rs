@@ -351,6 +351,18 @@ fn destination_disk(facts: &Facts) -> Vec<String> {
             named(&events, facts.samples.all)
         ));
     }
+    // A process may sleep on a disk without a wait event that says so.
+    let asleep = facts.disk_sleeps();
+    if asleep as f64 >= WORTH * facts.samples.all && asleep > 0 {
+        let clause = format!(
+            "backends slept on a disk (state D) at {} of {} looks",
+            whole(asleep),
+            whole(facts.samples.all as u64)
+        );
+        let named: u64 = events.iter().map(|(_, samples)| samples).sum();
+        let place = if asleep > named { 0 } else { clauses.len() };
+        clauses.insert(place, clause);
+    }
     if let Some(server) = &facts.measurements.server {
         if let Some(wal) = server.wal_bytes.filter(|&wal| wal > 0) {
             let sent = facts.sent_bytes();
@@ -482,12 +494,17 @@ fn undecided(facts: &Facts) -> Vec<String> {
     let mut clauses = Vec::new();
     let unsampled_s = facts.parts.of(Part::Unsampled);
     if unsampled_s > 0.0 {
-        let has_backends = facts.streams.iter().any(|s| s.series.backend.is_some());
-        clauses.push(if has_backends {
+        clauses.push(if facts.has_backends() {
             format!(
                 "only {} of the backends fell into the {} that streams waited for them",
                 count(facts.wait_samples() as u64, "sample"),
                 seconds(unsampled_s)
+            )
+        } else if facts.was_over_too_soon() {
+            format!(
+                "streams waited {} for the {}, and the load was over before it could be asked what it was doing",
+                seconds(unsampled_s),
+                facts.destination()
             )
         } else {
             format!(

@@ -6,7 +6,7 @@ use crate::feeding::Feeding;
 use crate::measurements::{FeedSeries, Measurements, Phase};
 use crate::network::Link;
 use crate::parts::{ByPart, Part};
-use crate::samples::{Group, Joint};
+use crate::samples::{Group, Joint, is_too_short};
 use crate::tail::Tail;
 use crate::timeline::{sane_seconds, seconds_of};
 use crate::verdict::Cause;
@@ -75,9 +75,8 @@ impl<'a> Facts<'a> {
 
     /// What rows go into, in a word: a server, where there is one.
     pub(crate) fn destination(&self) -> &'static str {
-        let has_backend = self.streams.iter().any(|s| s.series.backend.is_some());
         let has_link = self.network.is_some();
-        if has_backend || has_link || self.measurements.server.is_some() {
+        if self.has_backends() || has_link || self.measurements.server.is_some() {
             "server"
         } else {
             "destination"
@@ -196,6 +195,26 @@ impl<'a> Facts<'a> {
             }
         }
         blockers
+    }
+
+    /// Samples at which a backend's process slept on a disk.
+    pub(crate) fn disk_sleeps(&self) -> u64 {
+        self.streams
+            .iter()
+            .filter_map(|stream| stream.series.backend.as_ref()?.disk_sleep_samples)
+            .map(u64::from)
+            .sum()
+    }
+
+    /// Some backend was looked at.
+    pub(crate) fn has_backends(&self) -> bool {
+        let mut streams = self.streams.iter();
+        streams.any(|stream| stream.series.backend.is_some())
+    }
+
+    /// The load was over before the server can have been asked often enough, and no answer came in time.
+    pub(crate) fn was_over_too_soon(&self) -> bool {
+        !self.has_backends() && is_too_short(self.load_s)
     }
 
     /// Samples that were taken while streams waited for the server.

@@ -1,10 +1,11 @@
 //! What a change can gain at most: what limits a load next is there already, hidden behind the first limit.
 
+use crate::cpu::Holder;
 use crate::facts::Facts;
 use crate::measurements::Phase;
 use crate::network::Link;
 use crate::parts::Part;
-use crate::timeline::seconds_at;
+use crate::timeline::{seconds_at, seconds_of};
 use crate::verdict::Cause;
 
 /// Streams that wait for this share of their time for a pace go at that pace.
@@ -26,6 +27,23 @@ pub(crate) fn gain_without(facts: &Facts, cause: Cause) -> f64 {
     (facts.load_s - next_s).clamp(0.0, facts.load_s)
 }
 
+/// Seconds that loading would take less if both the loader and the server had the CPUs of this machine that they need: what
+/// they run on them stays, what they wait for them does not. Nothing where those waits were not measured.
+pub(crate) fn gain_with_cpus(facts: &Facts, holder: Holder) -> Option<f64> {
+    facts.cpu.streams_wait.and(facts.cpu.backends_wait)?;
+    let cpus = [Cause::ClientCpu, Cause::DestinationCpu];
+    let limits = [
+        slowest_rest_s(facts, &cpus),
+        threads_s(facts),
+        shared_cpu_s(facts, holder),
+        disk_s(facts, Cause::ClientCpu),
+        network_s(facts, Cause::ClientCpu),
+        pace_s(facts, Cause::ClientCpu),
+    ];
+    let next_s = limits.into_iter().fold(0.0, f64::max);
+    Some((facts.load_s - next_s).clamp(0.0, facts.load_s))
+}
+
 /// Seconds that loading would take less with more streams, each of which does its part of the work as fast.
 pub(crate) fn gain_with_streams(facts: &Facts, cause: Cause, streams: usize) -> f64 {
     let now = facts.streams.len() as f64;
@@ -39,11 +57,41 @@ fn slowest_stream_s(facts: &Facts, cause: Cause) -> f64 {
         let work_s = facts.stream_s() - facts.parts.of_cause(cause);
         return work_s / facts.streams.len().max(1) as f64;
     }
-    let rests_s = facts
-        .streams
-        .iter()
-        .map(|stream| stream.ended_s() - stream.parts.of_cause(cause));
+    slowest_rest_s(facts, &[cause])
+}
+
+/// What is left of the stream that would take longest without these causes.
+fn slowest_rest_s(facts: &Facts, causes: &[Cause]) -> f64 {
+    let rests_s = facts.streams.iter().map(|stream| {
+        let without_s = causes.iter().map(|&cause| stream.parts.of_cause(cause));
+        stream.ended_s() - without_s.sum::<f64>()
+    });
     rests_s.fold(0.0, f64::max)
+}
+
+/// The thread or backend that ran longest: one thread has one core at most.
+fn threads_s(facts: &Facts) -> f64 {
+    let ran_s = facts.streams.iter().map(|stream| {
+        let thread_s = stream.series.cpu_us.as_deref().map_or(0.0, seconds_of);
+        let backend = stream.series.backend.as_ref();
+        let backend_s = backend
+            .and_then(|backend| backend.cpu_us.as_deref())
+            .map_or(0.0, seconds_of);
+        thread_s.max(backend_s).min(stream.ended_s())
+    });
+    ran_s.fold(0.0, f64::max)
+}
+
+/// The CPU seconds of the loader and the backends: on all cores, or, where they have them all themselves and one of them
+/// moves, on as many for each.
+fn shared_cpu_s(facts: &Facts, holder: Holder) -> f64 {
+    let cpu = &facts.cpu;
+    let backends_s = cpu.backends_s.unwrap_or(0.0);
+    let needed_s = match holder {
+        Holder::Both => cpu.loader_s.max(backends_s),
+        _ => cpu.loader_s + backends_s,
+    };
+    needed_s / cpu.cores
 }
 
 /// A backend's own work stays, whoever is faster.

@@ -18,6 +18,19 @@ pub(crate) fn is_close(first: &CauseShare, other: &CauseShare) -> bool {
     other.share >= CLOSE * first.share && other.share >= CONSIDERABLE
 }
 
+/// Who has the CPUs of this machine, where the loader's and the server's lack of them are the first two causes: they stand
+/// as one in the line, and what helps one helps the other.
+pub(crate) fn both_cpus(facts: &Facts, causes: &[CauseShare]) -> Option<Holder> {
+    let cpus = [Cause::ClientCpu, Cause::DestinationCpu];
+    let [first, second, ..] = causes else {
+        return None;
+    };
+    let are_both = cpus.contains(&first.cause) && cpus.contains(&second.cause);
+    facts
+        .shared_cpus()
+        .filter(|_| are_both && is_close(first, second))
+}
+
 /// What limited the run, what says so, and what to change.
 pub(crate) fn line(
     facts: &Facts,
@@ -34,14 +47,7 @@ pub(crate) fn line(
     let mut rest: Vec<&CauseShare> = causes[1..].iter().collect();
     let share = |share: f64| format!("{} of the streams' time", percent(share));
     let mut text = String::new();
-    let cpus = [Cause::ClientCpu, Cause::DestinationCpu];
-    let both_cpus = facts.shared_cpus().filter(|_| {
-        cpus.contains(&first.cause)
-            && rest
-                .first()
-                .is_some_and(|second| cpus.contains(&second.cause) && is_close(first, second))
-    });
-    if let Some(holder) = both_cpus {
+    if let Some(holder) = both_cpus(facts, causes) {
         let second = rest.remove(0);
         let of_cpus = |cause: Cause| match cause {
             Cause::ClientCpu => "loader",
@@ -124,15 +130,17 @@ fn undecided(facts: &Facts, causes: &[CauseShare]) -> String {
             percent(second.share)
         );
     }
-    let has_backends = facts
-        .streams
-        .iter()
-        .any(|stream| stream.series.backend.is_some());
     let unsampled = facts.parts.of(Part::Unsampled) >= facts.parts.of(Part::OtherWait);
     text += if !unsampled {
         " The wait events' names tell a DBA who is waited for."
-    } else if has_backends {
+    } else if facts.has_backends() {
         " A longer load would decide it."
+    } else if facts.was_over_too_soon() {
+        // Nobody knows yet whether it is a server, which can be asked.
+        match facts.destination() {
+            "server" => " A longer load would decide it.",
+            _ => " A longer load would tell more.",
+        }
     } else {
         " A look at the destination's CPU and disk while it loads would decide it."
     };

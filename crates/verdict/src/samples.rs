@@ -17,6 +17,8 @@ pub(crate) const STATES: [BackendState; 8] = [
 
 /// Fewer samples of all streams together say nothing.
 const SAMPLES_MIN: f64 = 5.0;
+/// Seconds between two looks at the backends, the first of which comes so long after the start.
+const LOOK_S: f64 = 0.1;
 /// What all streams saw weighs as much as so many samples of a stream's own: one that has few is judged by the others.
 const POOLED_WEIGHT: f64 = 4.0;
 
@@ -31,6 +33,11 @@ pub(crate) enum Group {
     Work,
     /// It was between phases. A backend whose stream has ended is seen there too, idle.
     Between,
+}
+
+/// A load of so many seconds is over before a backend can have been looked at often enough.
+pub(crate) fn is_too_short(load_s: f64) -> bool {
+    load_s < SAMPLES_MIN * LOOK_S
 }
 
 /// Samples by what the stream and what the backend were doing.

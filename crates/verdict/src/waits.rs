@@ -81,20 +81,16 @@ impl Waits {
             server: judge.unsampled(),
             asleep: judge.asleep(&own, &backend),
             variance: [0.0; CAUSES.len()],
-            backend_busy_s: judge.known_backend_cpu_s().unwrap_or(0.0),
+            backend_busy_s: judge.backend_busy_s([send, server, seen_working]),
         };
         if let (Some(send), Some(work)) = (send, work) {
             let both_s = judge.both_wait_s(&send, &work);
             waits.send = judge.sends(&send, &backend, both_s);
             waits.note_variance(&waits.send.clone(), judge.send_s, send.samples);
-            let busy_s = |states: &States, seconds: f64| (1.0 - states.waits_for_us()) * seconds;
-            waits.backend_busy_s = busy_s(&send, judge.send_s)
-                + seen_working.map_or(0.0, |work| busy_s(&work, judge.work_s));
         }
         if let Some(server) = server {
             waits.server = judge.other_work(&server, &backend);
             waits.note_variance(&waits.server.clone(), judge.server_s, server.samples);
-            waits.backend_busy_s += judge.server_s * (1.0 - server.waits_for_us());
         }
         waits
     }
@@ -140,6 +136,18 @@ impl Judge<'_> {
                 share * seconds
             })
             .sum()
+    }
+
+    /// Seconds that the backend had something to do: what its samples say, group by group. Where a group was not seen, the
+    /// CPU that it is known to have used is the least; that is of the whole run, so the two are not added.
+    fn backend_busy_s(&self, groups: [Option<States>; 3]) -> f64 {
+        let seconds = [self.send_s, self.server_s, self.work_s];
+        let seen_s: f64 = groups
+            .into_iter()
+            .zip(seconds)
+            .filter_map(|(group, seconds)| Some((1.0 - group?.waits_for_us()) * seconds))
+            .sum();
+        seen_s.max(self.known_backend_cpu_s().unwrap_or(0.0))
     }
 
     /// Seconds of so many samples.

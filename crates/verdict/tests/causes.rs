@@ -435,9 +435,46 @@ fn checkpoints_that_come_too_often() {
 fn a_disk_that_wait_events_do_not_name() {
     let slow = stream(&[(Convert, 0.1), (SendWait, 0.85)])
         .seen(SendWait, &[(Cpu, 160), (Client, 8)])
+        .event("IO:WALWrite", 8)
         .backend_cpu(0.15, 0.02)
         .disk_sleep(130);
-    expect(&run(20.0).streams(2, &slow).local(), Cause::DestinationDisk);
+    let verdict = expect(&run(20.0).streams(2, &slow).local(), Cause::DestinationDisk);
+    // What decided it comes before what is named.
+    assert_eq!(
+        verdict.causes[0].evidence,
+        [
+            "backends slept on a disk (state D) at 260 of 336 looks",
+            "of all samples of the backends, IO:WALWrite 5 %",
+        ]
+    );
+    assert!(
+        verdict
+            .line
+            .contains(": backends slept on a disk (state D)"),
+        "{}",
+        verdict.line
+    );
+}
+
+/// Where wait events say as much, they come first; a few looks are not worth a clause.
+#[test]
+fn a_disk_that_wait_events_name() {
+    let slow = |sleeps: u32| {
+        stream(&[(Convert, 0.1), (SendWait, 0.85)])
+            .seen(SendWait, &[(DataFile, 100), (Cpu, 20), (Client, 8)])
+            .event("IO:DataFileWrite", 100)
+            .backend_cpu(0.1, 0.0)
+            .disk_sleep(sleeps)
+    };
+    let evidence = |sleeps: u32| {
+        let run = run(20.0).streams(2, &slow(sleeps)).local();
+        let verdict = expect(&run, Cause::DestinationDisk);
+        verdict.causes[0].evidence.clone()
+    };
+    let named = "of all samples of the backends, IO:DataFileWrite 78 %";
+    let slept = "backends slept on a disk (state D) at 180 of 256 looks";
+    assert_eq!(evidence(90), [named, slept]);
+    assert_eq!(evidence(1), [named]);
 }
 
 /// The kernel copies pages while a backend extends a file: that takes a CPU and no disk.

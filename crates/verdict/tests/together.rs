@@ -182,6 +182,39 @@ fn a_load_that_was_too_short() {
     assert!(verdict.line.contains("longer load"), "{}", verdict.line);
 }
 
+/// The first look comes after the end: a server that was not asked is not to blame for saying nothing.
+#[test]
+fn a_load_that_was_over_before_the_first_look() {
+    let short = stream(&[(Convert, 0.05), (SendWait, 0.9)]);
+    let shut = Tcp {
+        receiver: 0.9,
+        ..RACK
+    };
+    let over = "and the load was over before it could be asked what it was doing";
+    let verdict = run(0.1).stream(short.clone().tcp(shut)).verdict();
+    assert_eq!(verdict.causes[0].cause, Cause::Undecided);
+    assert_eq!(
+        verdict.causes[0].evidence,
+        [format!("streams waited 0.09 s for the server, {over}")]
+    );
+    let line = &verdict.line;
+    assert!(line.ends_with(" A longer load would decide it."), "{line}");
+    assert!(!line.contains("did not tell"), "{line}");
+    // Of a destination that may be no server less is promised.
+    let line = run(0.1).stream(short).verdict().line;
+    assert!(line.ends_with(" A longer load would tell more."), "{line}");
+    assert!(line.contains(over), "{line}");
+}
+
+/// In a load that was long enough the server had its chance.
+#[test]
+fn a_server_that_did_not_answer_for_seconds() {
+    let blind = stream(&[(Convert, 0.2), (SendWait, 0.75)]).tcp(RACK);
+    let line = run(10.0).streams(2, &blind).verdict().line;
+    assert!(line.contains("did not tell what it was doing"), "{line}");
+    assert!(line.contains("CPU and disk while it loads"), "{line}");
+}
+
 /// What the stream did itself needs no samples.
 #[test]
 fn a_short_load_can_be_decided() {
@@ -244,4 +277,108 @@ fn a_gain_ends_at_the_next_limit() {
     assert_eq!(verdict.causes[0].cause, Cause::ClientCpu);
     assert!(advice(&verdict).gain_s < 3.0, "{:?}", verdict.advice);
     assert!(verdict.line.contains("next to nothing"), "{}", verdict.line);
+}
+
+/// Many small units: streams hardly wait to send, but until the server has made tables and committed. What a backend is
+/// seen doing then is part of what it did in the whole run, and not beside it.
+#[test]
+fn a_backend_is_busy_once_for_all_that_is_known_of_it() {
+    let small = |seen_sending: u32| {
+        stream(&[(Convert, 0.55), (SendWait, 0.02), (ServerWait, 0.4)])
+            .cpu(0.56, 0.0)
+            .seen(ServerWait, &[(Cpu, 40)])
+            .seen(SendWait, &[(Cpu, seen_sending)])
+            .seen(Convert, &[(Client, 54), (Idle, 1)])
+            .backend_cpu(0.42, 0.0)
+    };
+    let gain_s = |seen_sending: u32| {
+        let run = run(100.0)
+            .streams(2, &small(seen_sending))
+            .local()
+            .cpu(8, 2.1, 1.2, Some(0.84));
+        let verdict = expect(&run, Cause::ClientCpu);
+        assert!(
+            !verdict.line.contains("next to nothing"),
+            "{}",
+            verdict.line
+        );
+        advice(&verdict).gain_s
+    };
+    // Four streams instead of two spread the work; the backends' own would allow more.
+    assert!((gain_s(0) - 50.0).abs() < 0.5, "{}", gain_s(0));
+    // Some samples more or less do not turn that over.
+    assert!((gain_s(0) - gain_s(10)).abs() < 0.5, "{}", gain_s(10));
+}
+
+/// CPU that is known to have been used counts where the samples do not say what for.
+#[test]
+fn a_backend_is_busy_for_its_cpu_at_least() {
+    let small = stream(&[(Read, 0.7), (SendWait, 0.02), (ServerWait, 0.25)])
+        .reads(4e6)
+        .seen(ServerWait, &[(Cpu, 25)])
+        .backend_cpu(0.8, 0.0);
+    let run = run(100.0).streams(2, &small).local();
+    let verdict = expect(&run, Cause::SourceRead);
+    assert!(
+        (advice(&verdict).gain_s - 20.0).abs() < 0.5,
+        "{:?}",
+        verdict.advice
+    );
+}
+
+/// Neighbours that compute take CPUs from the loader and from the server: without them both are quicker.
+#[test]
+fn cpus_that_others_have_gain_for_both() {
+    let starved = stream(&[(Convert, 0.5), (SendWait, 0.48)])
+        .cpu(0.2, 0.3)
+        .seen(Convert, &[(Client, 80), (Cpu, 20)])
+        .seen(SendWait, &[(Cpu, 96)])
+        .backend_cpu(0.25, 0.3);
+    let run = run(100.0)
+        .streams(2, &starved)
+        .local()
+        .cpu(2, 2.0, 0.4, Some(0.5));
+    let verdict = run.verdict();
+    let line = &verdict.line;
+    assert!(
+        line.starts_with(
+            "The CPUs of this machine, which other processes have, held the load back"
+        ),
+        "{line}"
+    );
+    // Loader and backends together need 0.9 of two cores; either cause alone has about half of the time.
+    let advice = made::advice(&verdict);
+    assert!(advice.change.contains("other processes"), "{advice:?}");
+    assert!((advice.gain_s - 55.0).abs() < 0.5, "{advice:?}");
+}
+
+/// A thread has one core at most, however many are given.
+#[test]
+fn cpus_for_both_leave_what_a_thread_runs() {
+    let starved = stream(&[(Convert, 0.5), (SendWait, 0.48)])
+        .cpu(0.2, 0.3)
+        .seen(Convert, &[(Client, 80), (Cpu, 20)])
+        .seen(SendWait, &[(Cpu, 96)])
+        .backend_cpu(0.25, 0.3);
+    let busy = stream(&[(Convert, 0.5), (SendWait, 0.48)])
+        .cpu(0.7, 0.3)
+        .seen(Convert, &[(Client, 80), (Cpu, 20)])
+        .seen(SendWait, &[(Cpu, 96)])
+        .backend_cpu(0.25, 0.3);
+    let run = run(100.0)
+        .stream(starved)
+        .stream(busy)
+        .local()
+        .cpu(4, 4.0, 0.9, Some(0.5));
+    let verdict = run.verdict();
+    assert!(
+        verdict.line.starts_with("The CPUs of this"),
+        "{}",
+        verdict.line
+    );
+    assert!(
+        (advice(&verdict).gain_s - 30.0).abs() < 0.5,
+        "{:?}",
+        verdict.advice
+    );
 }

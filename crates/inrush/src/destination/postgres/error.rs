@@ -125,8 +125,8 @@ impl DestinationError {
                 Some(hint.clone())
             }
             DestinationError::Lost { .. } => Some(
-                "the same command goes on from the units that were committed, once the server \
-                 answers again"
+                "once the server answers again, the same command goes on from what was committed, \
+                 if anything was"
                     .to_owned(),
             ),
             // A partition's own bounds are no constraint with a name.

@@ -2,29 +2,51 @@
 
 import { bytes, count, counted, seconds, sum } from "../format.js";
 
-const stagedUnits = (report) => (report.units ?? []).filter((unit) => unit.finished && !unit.straight);
+const rowsOf = (units) => sum(units.map((unit) => unit.account.rows_loaded));
 
-/** What a stopped run has in the database for the next one. */
+const stagedUnits = (report) => (report.units ?? []).filter((unit) => !unit.straight);
+
+/** Rows that went straight into targets, where each shard is committed for itself. */
+const rowsStraight = (report) => rowsOf((report.units ?? []).filter((unit) => unit.straight));
+
+/** The server and all that it had ended with the command. */
+const isGone = (report) => report.embedded && !report.embedded.data_folder;
+
+/** What a stopped run has in the database for the next one, beside what went straight into targets. */
 function kept(report) {
-  if (report.embedded && !report.embedded.data_folder) {
-    return "The embedded server and its data went with the command; with embedded:FOLDER they stay, and the same command goes on.";
-  }
   const units = stagedUnits(report);
-  if (units.length === 0) return "No unit was committed; the same command begins anew.";
-  const rows = sum(units.map((unit) => unit.account.rows_loaded));
+  const finished = units.filter((unit) => unit.finished);
+  // Of a unit that several streams fill, each range of a file is committed for itself.
+  const begun = units.filter((unit) => unit.shared && !unit.finished && unit.account.rows_loaded > 0);
+  const what = [
+    finished.length > 0 && `${finished.length} of ${counted(units.length, "unit")}`,
+    begun.length > 0 && `parts of ${finished.length > 0 ? `${begun.length} more` : counted(begun.length, "unit")}`,
+  ].filter(Boolean);
+  if (what.length === 0) {
+    return rowsStraight(report) > 0 ? null : "No unit was committed; the same command begins anew.";
+  }
   return (
-    `Kept: ${units.length} of ${counted(report.units.length, "unit")}, ${counted(rows, "row")} in staging tables. ` +
+    `Kept: ${what.join(" and ")}, ${counted(rowsOf([...finished, ...begun]), "row")} in staging tables. ` +
     "The same command goes on from there; what came through a pipe has to be sent once more."
   );
 }
 
-/** What went straight into targets and stays there. */
-function straight(report) {
-  const rows = sum((report.units ?? []).filter((unit) => unit.straight).map((unit) => unit.account.rows_loaded));
-  return rows > 0
-    ? `${counted(rows, "row")} went straight into their target (atomic = false) and stay there; the same command loads the rest.`
-    : null;
+/** What is where after a run that did not come to its end. */
+function left(report) {
+  if (isGone(report)) {
+    return ["The embedded server and its data went with the command; with embedded:FOLDER they stay, and the same command goes on."];
+  }
+  const rows = rowsStraight(report);
+  if (rows === 0) return [`The targets are as they were. ${kept(report)}`];
+  return [
+    `${counted(rows, "row")} went straight into their target (atomic = false) and stay there; the same command loads the rest.`,
+    kept(report),
+  ];
 }
+
+/** What a run that did not come to its end did to the targets. */
+const switched = (report) =>
+  rowsStraight(report) > 0 && !isGone(report) ? "some rows are in their target already" : "nothing was switched in";
 
 const TOO_MANY =
   "More rows were rejected than the flow allows. Mend them in the files, or let the flow accept more (`rejects` in the " +
@@ -86,26 +108,34 @@ export function outcome(report) {
       return {
         look: "bad",
         word: "Interrupted",
-        sentence: `Stopped after ${seconds(report.phases.total_s)}; nothing was switched in`,
-        todo: [straight(report), `The targets are as they were. ${kept(report)}`],
+        sentence: `Stopped after ${seconds(report.phases.total_s)}; ${switched(report)}`,
+        todo: left(report),
       };
     default:
       return {
         look: "bad",
         word: "Failed",
-        sentence: `Failed after ${seconds(report.phases.total_s)}; nothing was switched in`,
-        todo: [...mend(report), straight(report), `${straight(report) ? "" : "The targets are as they were. "}${kept(report)}`],
+        sentence: `Failed after ${seconds(report.phases.total_s)}; ${switched(report)}`,
+        todo: [...mend(report), ...left(report)],
       };
   }
+}
+
+/** What the rows of an account are called, by where they are. */
+function rowsWord(report) {
+  if (report.outcome === "loaded") return "rows loaded";
+  if (report.outcome === "already_loaded") return "rows, by an earlier run";
+  const straight = rowsStraight(report);
+  if (straight === 0) return "rows staged";
+  return straight === report.account.rows_loaded ? "rows that went in" : "rows staged or in targets";
 }
 
 /** The figures that everybody asks for first. */
 export function figures(report) {
   const { account, phases } = report;
-  const ended = report.outcome === "loaded";
   const per_s = (amount) => amount / phases.load_s;
   const made = [
-    [ended ? "rows loaded" : report.outcome === "already_loaded" ? "rows, by an earlier run" : "rows staged", count(account.rows_loaded)],
+    [rowsWord(report), count(account.rows_loaded)],
     ["rejected", count(account.rows_rejected)],
     ["text", bytes(account.bytes_read)],
   ];
