@@ -106,7 +106,7 @@ fn handle(signal: i32, had_default: bool) {
         }) => {
             match left {
                 Left::Units => output::errors(
-                    "stopped at once; the same command goes on from the units that were committed",
+                    "stopped at once; the same command goes on from what was committed",
                 ),
                 Left::UnitsButOfPipes => {
                     output::errors(&format!(
