@@ -373,6 +373,8 @@ def test_quoted_files_and_typed_rows(newest_database: Database, inrush: Inrush) 
         path = inrush.write("p.toml", text)
         report = found(inrush("preflight", path, "--json", "--streams", "2").expect(CLEAN))
         assert report["prediction"]["predicted_s"] > 0
+        assert report["files"]["text_bytes"] > 0
+        assert {step["step"]: step for step in report["steps"]}["together"]["all_bytes_s"] > 0
         assert of_weight(report, "hurts") == []
 
 
@@ -437,7 +439,7 @@ def test_a_lock_on_the_target_hurts(newest_database: Database, inrush: Inrush) -
         holder.rollback()
     hurts = "\n".join(of_weight(report, "hurts"))
     assert "a report" in hurts
-    assert "ShareLock on t" in hurts
+    assert "ShareLock on public.t" in hurts
     assert "a reader" not in hurts
 
 

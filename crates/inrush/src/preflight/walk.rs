@@ -143,7 +143,7 @@ impl<'a, C: Chunks> Walk<'a, C> {
             };
             self.proof.see(&mut chunk, &mut self.records)?;
             self.walked.rows_read += self.records.len() as u64;
-            self.walked.meter.text_bytes += chunk.bytes_count as u64;
+            self.walked.meter.text_bytes += chunk.size_bytes();
             self.chunk = Some(chunk);
         }
         let chunk = self.chunk.as_ref().expect("the loop ends with one");

@@ -226,7 +226,11 @@ impl Looking<'_> {
             verdict.unsure.extend(header.unsure);
         }
         if without_first.comments > 0 {
-            verdict.form.comment = Some(b'#');
+            let before = verdict.form.comment.replace(b'#');
+            // What delimits or quotes fields begins no comment.
+            if mapping::dialect(&verdict.form).check().is_err() {
+                verdict.form.comment = before;
+            }
         }
         if verdict.form.header {
             return Ok((without_first, decisions));

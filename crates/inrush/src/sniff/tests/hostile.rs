@@ -78,6 +78,12 @@ fn bytes_that_are_not_utf8_are_told() {
     );
 }
 
+#[test]
+fn a_delimiter_that_begins_lines_begins_no_comments() {
+    let text = b"#\t\"\"\n,#\n\\#\t";
+    let _ = sniffed_files(&[("a.csv", text)], &SniffOptions::default());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
