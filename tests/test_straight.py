@@ -279,7 +279,10 @@ def test_a_target_that_is_renamed_between_two_shards(
     database = newest_database
     rows = write_rows(inrush)
     database.execute(f"CREATE TABLE events ({COLUMNS})")
-    write_package(inrush, database.url)
+    # Another stream could stand still between its rows and their COMMIT, with a lock on the table.
+    settings: dict[str, Value] = {"mode": "append", "atomic": False}
+    one_stream = package(database.url, flow("events", "rows.tbl.*", **settings), streams=1)
+    inrush.write("package.toml", one_stream)
     environment = {"INRUSH_FAULT": "stop:after_unit_commit:2"}
     with inrush.start("run", "package.toml", environment=environment) as running:
         _, status = os.waitpid(running.process.pid, os.WUNTRACED)
