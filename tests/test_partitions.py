@@ -124,6 +124,31 @@ def test_each_file_is_a_partition(
     assert database.value("SELECT relkind FROM pg_class WHERE oid = 'loaded'::regclass") == "p"
 
 
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("mebibytes", "shared"),
+    [((16, 17, 16, 17), 0), ((16, 18, 18, 17), 0), ((16, 16, 32), 1)],
+    ids=["nearly-even", "a-tenth-apart", "one-has-half"],
+)
+def test_streams_share_a_file_only_where_it_is_clearly_more_than_their_part(
+    newest_database: Database, inrush: Inrush, mebibytes: tuple[int, ...], shared: int
+) -> None:
+    for part, size in enumerate(mebibytes):
+        rows = (f"{part * 1000 + row}|{'x' * MIB}" for row in range(size))
+        inrush.write(f"rows.{part}", "\n".join(rows) + "\n")
+    settings: dict[str, Value] = {
+        "format": {"delimiter": "|", "header": False},
+        "columns": ["id int not null", "t text"],
+        "partition_by": "id",
+    }
+    text = package(newest_database.url, flow("loaded", "rows.*", **settings), streams=4)
+    plan = inrush("check", inrush.write("package.toml", text)).expect(CLEAN)
+    assert plan.output.count("shared by streams") == shared
+    assert plan.output.count("private: ") == len(mebibytes) - shared
+
+
 ROWS = 5_000
 
 # Keys of a file whose first and last row promise what the rest does not keep; `id` is the line.

@@ -254,9 +254,13 @@ impl UnitPlan {
     }
 }
 
+/// How many times a stream's part of all bytes a unit holds that is shared.
+const SHARED_FROM: f64 = 1.1;
+
 /// Shares large units among streams, where there would be fewer units than streams: a unit with
 /// one writer would leave the others idle. It costs FREEZE and, under `wal_level = minimal`,
-/// WAL, so a unit is shared only if it holds more than a stream's part of all bytes.
+/// WAL, so a unit is shared only if it holds clearly more than a stream's part of all bytes: what the
+/// largest of files that are nearly even has above it is waited for.
 pub fn share_long_ones(flows: &mut [FlowPlan], streams: usize) -> Result<(), SourceError> {
     let units = flows.iter_mut().flat_map(|flow| &mut flow.units);
     let units: Vec<&mut UnitPlan> = units.collect();
@@ -265,7 +269,8 @@ pub fn share_long_ones(flows: &mut [FlowPlan], streams: usize) -> Result<(), Sou
         if unit.shared {
             continue;
         }
-        let too_long = unit.bytes_count.saturating_mul(streams as u64) > total;
+        let part = total as f64 / streams as f64;
+        let too_long = unit.bytes_count as f64 > SHARED_FROM * part;
         // Nobody knows how long a pipe is.
         let is_endless = unit.shards.iter().any(|shard| shard.file.is_pipe());
         if streams <= 1 || !(too_long || is_endless) {

@@ -16,8 +16,8 @@ use crate::cancel::Stop;
 /// connection costs nothing, small enough to stay in the L2 cache.
 pub const BLOCK_BYTES: usize = 256 << 10;
 
-/// Buffers that go round between a stream and its connection, so that none is allocated per
-/// block.
+/// Buffers that go round between a stream and the driver where blocks go through that, so that none is
+/// allocated per block.
 #[derive(Clone, Default)]
 pub struct BlockPool {
     free: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -76,7 +76,7 @@ pub enum CopyStop {
     Failed(DestinationError),
 }
 
-/// A COPY under way. Dropping it aborts the COPY.
+/// A COPY under way. Dropping it aborts the COPY, and the connection where a block was not sent to its end.
 pub struct CopyWriter<'session> {
     session: &'session Session,
     sink: Pin<Box<CopyInSink<Bytes>>>,
@@ -125,14 +125,25 @@ impl<'session> CopyWriter<'session> {
         let paced = gauge.enter(Phase::PaceWait);
         self.session.pace.pass(block.len(), &self.stop).await;
         drop(paced);
-        let block = self.pool.lend(block);
-        let sending = gauge.enter(Phase::SendWait);
-        let sent = self.sink.send(block).await;
-        drop(sending);
-        match sent {
-            Ok(()) => Ok(self.pool.take()),
-            Err(_) => Err(self.refusal().await),
+        match self.pass_on(block).await {
+            Some(empty) => Ok(empty),
+            None => Err(self.refusal().await),
         }
+    }
+
+    /// Gives a block to the server and returns an empty one, or none where the connection takes no more.
+    async fn pass_on(&mut self, mut block: Vec<u8>) -> Option<Vec<u8>> {
+        let gauge = &self.session.gauge;
+        if let Some(blocks) = &self.session.blocks {
+            let _sending = gauge.enter(Phase::Encode);
+            blocks.send(&block, gauge).await.ok()?;
+            block.clear();
+            return Some(block);
+        }
+        let block = self.pool.lend(block);
+        let _sending = gauge.enter(Phase::SendWait);
+        self.sink.send(block).await.ok()?;
+        Some(self.pool.take())
     }
 
     /// Ends the COPY; the server's own count of its rows.
@@ -150,6 +161,17 @@ impl<'session> CopyWriter<'session> {
                 doing: self.doing.clone(),
                 reason: "the server ended the COPY early".to_owned(),
             }),
+        }
+    }
+}
+
+impl Drop for CopyWriter<'_> {
+    fn drop(&mut self) {
+        // The driver ends a COPY by a message, which must not come into the middle of another.
+        if let Some(blocks) = &self.session.blocks
+            && blocks.is_cut()
+        {
+            blocks.close();
         }
     }
 }

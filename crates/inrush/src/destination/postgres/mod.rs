@@ -2,10 +2,11 @@
 //!
 //! [`session`] opens connections, [`catalog`] reads what is there, [`types`] maps its types to
 //! columns, [`staging`] writes the statements that make staging tables, [`copy`] streams blocks
-//! into one and [`unit`] loads and commits a load unit. The ledger and the switch, which are
+//! into one (on most connections by [`block_socket`]) and [`unit`] loads and commits a load unit. The ledger and the switch, which are
 //! statements on the same sessions, stand in folders of their own.
 
 pub mod address;
+pub mod block_socket;
 pub mod catalog;
 pub mod copy;
 pub mod default_grants;

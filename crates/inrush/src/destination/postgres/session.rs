@@ -13,6 +13,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
 use super::address::{Address, Keepalive, Place, SslMode};
+use super::block_socket::BlockSocket;
 use super::copy::BLOCK_BYTES;
 use super::error::{DestinationError, chain};
 use super::socket::{SocketWatch, Watched, WatchedTls};
@@ -64,6 +65,8 @@ pub struct Session {
     pub pace: Arc<Pace>,
     /// Where its user's time goes.
     pub gauge: Arc<Gauge>,
+    /// The way of a COPY's blocks past the driver, where the connection is not encrypted.
+    pub blocks: Option<Arc<BlockSocket>>,
     connection: tokio::task::JoinHandle<()>,
 }
 
@@ -103,7 +106,12 @@ impl Session {
         };
         let attempt =
             tokio::time::timeout(address.connect_timeout, connect(&config, address, place)).await;
-        let (client, link, watch) = match attempt {
+        let Connected {
+            client,
+            link,
+            watch,
+            blocks,
+        } = match attempt {
             Ok(connected) => connected?,
             Err(_) => {
                 return Err(no_answer(
@@ -112,7 +120,7 @@ impl Session {
                 ));
             }
         };
-        let connection = spawn(link, address, place, &watch);
+        let connection = spawn(link, address, place, &watch, blocks.clone());
         let settling = settle_in(&client, address, place);
         match tokio::time::timeout(address.connect_timeout, settling).await {
             Ok(settled) => watch.served_by(settled?),
@@ -130,6 +138,7 @@ impl Session {
             watch,
             pace: Arc::default(),
             gauge: Arc::default(),
+            blocks,
             connection,
         })
     }
@@ -204,7 +213,13 @@ impl Session {
 /// What moves a connection's bytes: it ends with the connection.
 pub(super) type Link = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-type Connected = (Client, Link, Arc<SocketWatch>);
+/// A connection that is made, and moves while its link is polled.
+pub(super) struct Connected {
+    pub(super) client: Client,
+    pub(super) link: Link,
+    watch: Arc<SocketWatch>,
+    blocks: Option<Arc<BlockSocket>>,
+}
 
 /// Makes a session's settings, and finds out who serves it.
 async fn settle_in(
@@ -293,12 +308,19 @@ pub(super) async fn connect(
             let mut config = config.clone();
             // libpq does not use TLS on a unix socket either, whatever sslmode says.
             config.ssl_mode(tokio_postgres::config::SslMode::Disable);
+            let blocks = BlockSocket::of_unix(&stream, &watch)
+                .map_err(|error| unreachable(place, &error))?;
             let watched = Watched::new(stream, Arc::clone(&watch), false);
             let (client, connection) = config
                 .connect_raw(watched, NoTls)
                 .await
                 .map_err(|error| refused(&config, place, error))?;
-            Ok((client, link(connection), watch))
+            Ok(Connected {
+                client,
+                link: link(connection),
+                watch,
+                blocks: Some(Arc::new(blocks)),
+            })
         }
         Host::Tcp(name) => {
             let reached = place.host_address.as_deref().unwrap_or(name);
@@ -308,13 +330,20 @@ pub(super) async fn connect(
             tune(&stream, &address.keepalive).map_err(|error| unreachable(place, &error))?;
             let watch = Arc::new(SocketWatch::default());
             watch.is_tcp(TcpConnection::of(&stream));
+            let blocks =
+                BlockSocket::of_tcp(&stream, &watch).map_err(|error| unreachable(place, &error))?;
             if address.ssl_mode == SslMode::Disable {
                 let watched = Watched::new(stream, Arc::clone(&watch), false);
                 let (client, connection) = config
                     .connect_raw(watched, NoTls)
                     .await
                     .map_err(|error| refused(config, place, error))?;
-                return Ok((client, link(connection), watch));
+                return Ok(Connected {
+                    client,
+                    link: link(connection),
+                    watch,
+                    blocks: Some(Arc::new(blocks)),
+                });
             }
             let mut maker =
                 tokio_postgres_rustls::MakeRustlsConnect::new(tls::client_config(address, place)?);
@@ -329,7 +358,14 @@ pub(super) async fn connect(
                 .connect_raw(watched, tls)
                 .await
                 .map_err(|error| refused(config, place, error))?;
-            Ok((client, link(connection), watch))
+            // By the server's answer: most of what is reached so asks for TLS and may do without.
+            let blocks = (!watch.is_encrypted()).then(|| Arc::new(blocks));
+            Ok(Connected {
+                client,
+                link: link(connection),
+                watch,
+                blocks,
+            })
         }
     }
 }
@@ -351,18 +387,35 @@ fn spawn(
     address: &Address,
     place: &Place,
     watch: &Arc<SocketWatch>,
+    blocks: Option<Arc<BlockSocket>>,
 ) -> tokio::task::JoinHandle<()> {
+    let ending = Ending(blocks);
     let Some(patience) = address.keepalive.patience() else {
-        return tokio::spawn(link);
+        return tokio::spawn(async move {
+            let _ending = ending;
+            link.await;
+        });
     };
     let vigil = vigil::keep(address.clone(), place.clone(), patience, Arc::clone(watch));
     tokio::spawn(async move {
+        let _ending = ending;
         tokio::select! {
             biased;
             () = link => {}
             () = vigil => {}
         }
     })
+}
+
+/// Ends a connection once the driver has none: what sends blocks into its socket is told, and so is the server.
+struct Ending(Option<Arc<BlockSocket>>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Some(blocks) = &self.0 {
+            blocks.close();
+        }
+    }
 }
 
 fn tune(stream: &TcpStream, keepalive: &Keepalive) -> std::io::Result<()> {

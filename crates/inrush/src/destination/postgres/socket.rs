@@ -22,6 +22,7 @@ use crate::tcp::TcpConnection;
 #[derive(Debug, Default)]
 pub struct SocketWatch {
     error_seen: AtomicBool,
+    is_encrypted: AtomicBool,
     backend_process_id: AtomicU32,
     bytes_sent: AtomicU64,
     bytes_received: AtomicU64,
@@ -44,6 +45,16 @@ impl SocketWatch {
     /// The process id in `BackendKeyData`.
     pub fn backend_process_id(&self) -> u32 {
         self.backend_process_id.load(Ordering::Acquire)
+    }
+
+    /// Whether the server has agreed to TLS.
+    pub fn is_encrypted(&self) -> bool {
+        self.is_encrypted.load(Ordering::Acquire)
+    }
+
+    /// Notes bytes that were sent beside the driver.
+    pub fn add_sent(&self, bytes: u64) {
+        self.bytes_sent.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Bytes of the protocol sent, before TLS.
@@ -145,6 +156,7 @@ impl Headers {
         if self.answer_expected && !bytes.is_empty() {
             self.answer_expected = false;
             self.encrypted = bytes[0] == b'S';
+            watch.is_encrypted.store(self.encrypted, Ordering::Release);
             bytes = &bytes[1..];
         }
         if self.encrypted {
@@ -226,9 +238,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         if let Poll::Ready(Ok(count)) = polled
             && !this.headers.encrypted
         {
-            this.watch
-                .bytes_sent
-                .fetch_add(count as u64, Ordering::Relaxed);
+            this.watch.add_sent(count as u64);
         }
         polled
     }

@@ -14,7 +14,7 @@ use tokio_postgres::SimpleQueryMessage;
 
 use super::address::{Address, Place};
 use super::error::DestinationError;
-use super::session::connect;
+use super::session::{Connected, connect};
 use super::socket::SocketWatch;
 
 /// Looks in a row that came to nothing after which a connection is given up: with the usual
@@ -130,7 +130,9 @@ async fn ask(
 ) -> Result<Option<String>, DestinationError> {
     let mut config = address.config_for(place);
     config.application_name("inrush vigil");
-    let (client, mut link, _) = connect(&config, address, place).await?;
+    let Connected {
+        client, mut link, ..
+    } = connect(&config, address, place).await?;
     let doing = "asking whether a backend is there";
     let answers = tokio::select! {
         biased;
