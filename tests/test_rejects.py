@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import signal
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from typing import Any
 import psycopg
 import pytest
 
+import pauses
 from command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush
-from contents import contents, state
+from contents import contents, differing_rows, state
 from packages import Value, flow, package
 from servers import Database
 
@@ -245,6 +247,53 @@ def test_shared_units_as_a_serial_load(
     assert [unit["shared"] for unit in outcome.report["units"]] == [True]
     assert [unit["careful"] for unit in outcome.report["units"]] == [True]
     job.assert_done(outcome)
+
+
+def test_a_refusal_while_another_stream_is_in_the_middle_of_a_block(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """Its COPY ends between two messages, so that its session can go on."""
+    database = newest_database
+    database.execute(pauses.HELD_DOMAIN)
+    for table in ("loaded", "expected"):
+        database.execute(
+            f"CREATE TABLE {table} (id int, gate held, amount int CHECK (amount > 0), t text)"
+        )
+    # The second range of four stands still in the server, with far more to send than a socket
+    # takes; one of the last rows of the first range brings the refusal.
+    count, row_bytes = 4_000, 10_000
+    refused, held = 900, 1_100
+    rows = [
+        f"{n},{-1 if n >= held else 1},{0 if n == refused else n + 1},{'x' * row_bytes}\n"
+        for n in range(count)
+    ]
+    good = "".join(row for n, row in enumerate(rows) if n != refused)
+    plain = inrush.write("good", good)
+    database.psql(f"\\copy expected FROM '{plain}' (FORMAT csv)")
+    inrush.write("rows.csv", "".join(rows))
+    settings: dict[str, Value] = {
+        "mode": "append",
+        "format": {"header": False},
+        "rejects": {"rows_max": 1},
+    }
+    text = package(database.url, flow("loaded", "rows.csv", **settings), streams=2)
+    path = inrush.write("package.toml", text)
+    with ExitStack() as stack:
+        gate = stack.enter_context(ExitStack())
+        gate.enter_context(pauses.closed_gate(database))
+        running = stack.enter_context(inrush.start("run", path))
+        pauses.wait_until_held(database)
+        pauses.wait_until(
+            database,
+            "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() "
+            "AND application_name LIKE 'inrush%' AND query = 'ROLLBACK'",
+        )
+        gate.close()
+        outcome = running.wait()
+    outcome.expect(LOADED_WITH_REJECTS)
+    assert [unit["shared"] for unit in outcome.report["units"]] == [True]
+    assert [reject["line"] for reject in outcome.rejects()] == [refused + 1]
+    assert differing_rows(database, "loaded", "expected") == 0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ use std::io::{self, IoSlice};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use inrush_verdict::Phase;
 use socket2::SockRef;
@@ -18,16 +17,17 @@ use tokio::net::{TcpStream, UnixStream};
 use super::socket::SocketWatch;
 use crate::gauge::Gauge;
 
-/// Bytes of a `CopyData` message: a block is one, unless a long record has made it longer. The server holds a
+/// Bytes in a `CopyData` message: a block is one, unless a long record has made it longer. The server holds a
 /// message whole, and takes none of a gigabyte.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
+
+/// "Byte1('d') Int32 length, Byten": the length counts itself but not the type byte.
+const HEADER_BYTES: usize = 5;
 
 /// The socket of a connection, beside the driver that has it too.
 #[derive(Debug)]
 pub struct BlockSocket {
     socket: Socket,
-    /// Part of a message is sent: whatever else were sent now would be taken for its rest.
-    is_cut: AtomicBool,
     watch: Arc<SocketWatch>,
 }
 
@@ -37,64 +37,128 @@ enum Socket {
     Tcp(TcpStream),
 }
 
+/// A block on its way, as one `CopyData` message or several.
+#[derive(Debug)]
+pub struct Outgoing {
+    block: Vec<u8>,
+    /// Bytes of it that the present message and those before it hold.
+    end: usize,
+    /// Bytes of it that are sent.
+    sent: usize,
+    header: [u8; HEADER_BYTES],
+    header_sent: usize,
+}
+
+impl Outgoing {
+    /// A block of which nothing is sent.
+    pub fn new(block: Vec<u8>) -> Outgoing {
+        Outgoing {
+            block,
+            end: 0,
+            sent: 0,
+            header: [0; HEADER_BYTES],
+            header_sent: 0,
+        }
+    }
+
+    /// The block.
+    pub fn into_block(self) -> Vec<u8> {
+        self.block
+    }
+
+    /// Whether part of a message is sent: whatever else were sent now would be taken for its rest.
+    pub fn is_cut(&self) -> bool {
+        self.header_sent > 0 && (self.header_sent < HEADER_BYTES || self.sent < self.end)
+    }
+
+    /// Begins the next message; none where all is sent.
+    fn next_message(&mut self) -> Option<()> {
+        let bytes = (self.block.len() - self.sent).min(MESSAGE_BYTES_MAX);
+        if bytes == 0 {
+            return None;
+        }
+        let [a, b, c, d] = (bytes as u32 + 4).to_be_bytes();
+        self.header = [b'd', a, b, c, d];
+        self.header_sent = 0;
+        self.end = self.sent + bytes;
+        Some(())
+    }
+
+    /// What is left of the present message.
+    fn left(&self) -> [IoSlice<'_>; 2] {
+        [
+            IoSlice::new(&self.header[self.header_sent..]),
+            IoSlice::new(&self.block[self.sent..self.end]),
+        ]
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        let of_header = bytes.min(HEADER_BYTES - self.header_sent);
+        self.header_sent += of_header;
+        self.sent += bytes - of_header;
+    }
+
+    fn message_is_sent(&self) -> bool {
+        self.header_sent == HEADER_BYTES && self.sent == self.end
+    }
+}
+
 impl BlockSocket {
     /// The socket of a connection by a Unix socket.
     pub fn of_unix(stream: &UnixStream, watch: &Arc<SocketWatch>) -> io::Result<BlockSocket> {
         let same = stream.as_fd().try_clone_to_owned()?;
-        Ok(BlockSocket::new(
-            Socket::Unix(UnixStream::from_std(same.into())?),
-            watch,
-        ))
+        Ok(BlockSocket {
+            socket: Socket::Unix(UnixStream::from_std(same.into())?),
+            watch: Arc::clone(watch),
+        })
     }
 
     /// The socket of a connection by TCP.
     pub fn of_tcp(stream: &TcpStream, watch: &Arc<SocketWatch>) -> io::Result<BlockSocket> {
         let same = stream.as_fd().try_clone_to_owned()?;
-        Ok(BlockSocket::new(
-            Socket::Tcp(TcpStream::from_std(same.into())?),
-            watch,
-        ))
-    }
-
-    fn new(socket: Socket, watch: &Arc<SocketWatch>) -> BlockSocket {
-        BlockSocket {
-            socket,
-            is_cut: AtomicBool::new(false),
+        Ok(BlockSocket {
+            socket: Socket::Tcp(TcpStream::from_std(same.into())?),
             watch: Arc::clone(watch),
-        }
+        })
     }
 
-    /// Sends a block, and waits where the server takes no more for now. Where this is dropped before its end,
-    /// [`BlockSocket::is_cut`].
-    pub async fn send(&self, block: &[u8], gauge: &Gauge) -> io::Result<()> {
-        for piece in block.chunks(MESSAGE_BYTES_MAX) {
-            let header = copy_data_header(piece.len());
-            let mut message = [IoSlice::new(&header), IoSlice::new(piece)];
-            let mut left = message.as_mut_slice();
-            self.is_cut.store(true, Ordering::Release);
-            while !left.is_empty() {
-                match self.socket.try_write(left) {
-                    Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                    Ok(sent) => {
-                        self.watch.add_sent(sent as u64);
-                        IoSlice::advance_slices(&mut left, sent);
-                    }
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        let _waiting = gauge.enter(Phase::SendWait);
-                        self.socket.writable().await?;
-                    }
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error),
+    /// Sends a block, and waits where the server takes no more for now. Where this is dropped before its end the
+    /// message may be cut, and must be [finished](BlockSocket::finish) before anything else is sent.
+    pub async fn send(&self, outgoing: &mut Outgoing, gauge: &Gauge) -> io::Result<()> {
+        while outgoing.next_message().is_some() {
+            while !outgoing.message_is_sent() {
+                if !self.try_send(outgoing)? {
+                    let _waiting = gauge.enter(Phase::SendWait);
+                    self.socket.writable().await?;
                 }
             }
-            self.is_cut.store(false, Ordering::Release);
         }
         Ok(())
     }
 
-    /// Whether the last message was not sent to its end: the connection is of no more use.
-    pub fn is_cut(&self) -> bool {
-        self.is_cut.load(Ordering::Acquire)
+    /// Sends the rest of a message that was cut.
+    pub async fn finish(&self, mut outgoing: Outgoing) -> io::Result<()> {
+        while !outgoing.message_is_sent() {
+            if !self.try_send(&mut outgoing)? {
+                self.socket.writable().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the socket took something.
+    fn try_send(&self, outgoing: &mut Outgoing) -> io::Result<bool> {
+        match self.socket.try_write(&outgoing.left()) {
+            Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+            Ok(sent) => {
+                self.watch.add_sent(sent as u64);
+                outgoing.advance(sent);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// Ends the connection for both who have its socket; a send that waits fails.
@@ -123,14 +187,10 @@ impl Socket {
     }
 }
 
-/// "Byte1('d') Int32 length, Byten": the length counts itself but not the type byte.
-fn copy_data_header(bytes: usize) -> [u8; 5] {
-    let [a, b, c, d] = (bytes as u32 + 4).to_be_bytes();
-    [b'd', a, b, c, d]
-}
-
 #[cfg(test)]
 mod tests {
+    use std::task::Poll;
+
     use tokio::io::AsyncReadExt;
 
     use super::*;
@@ -159,6 +219,19 @@ mod tests {
         found
     }
 
+    /// Sends until the socket takes no more, and drops the send.
+    async fn send_until_full(blocks: &BlockSocket, outgoing: &mut Outgoing) {
+        let gauge = Gauge::default();
+        let mut sending = std::pin::pin!(blocks.send(outgoing, &gauge));
+        // The first look finds the socket not yet known to be writable.
+        blocks.socket.writable().await.unwrap();
+        std::future::poll_fn(|context| match sending.as_mut().poll(context) {
+            Poll::Ready(sent) => panic!("nobody reads, and it ended: {sent:?}"),
+            Poll::Pending => Poll::Ready(()),
+        })
+        .await;
+    }
+
     #[tokio::test]
     async fn blocks_of_any_length_arrive_as_messages() {
         let (blocks, ours, mut peers) = pair();
@@ -169,8 +242,10 @@ mod tests {
         let sending = async {
             let gauge = Gauge::default();
             for block in &sent {
-                blocks.send(block, &gauge).await.unwrap();
-                assert!(!blocks.is_cut());
+                let mut outgoing = Outgoing::new(block.clone());
+                blocks.send(&mut outgoing, &gauge).await.unwrap();
+                assert!(!outgoing.is_cut());
+                assert_eq!(&outgoing.into_block(), block);
             }
             blocks.close();
             drop(ours);
@@ -182,25 +257,34 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_send_that_is_given_up_has_cut_its_message() {
-        let (blocks, _ours, _peers) = pair();
-        let gauge = Gauge::default();
+    async fn a_message_that_was_cut_is_finished() {
+        let (blocks, ours, mut peers) = pair();
         let much = block(64 << 20);
-        tokio::select! {
-            biased;
-            _ = blocks.send(&much, &gauge) => panic!("nobody reads, so it cannot end"),
-            () = std::future::ready(()) => {}
-        }
-        assert!(blocks.is_cut());
+        let mut outgoing = Outgoing::new(much.clone());
+        assert!(!outgoing.is_cut());
+        send_until_full(&blocks, &mut outgoing).await;
+        assert!(outgoing.is_cut());
+        let finishing = async {
+            blocks.finish(outgoing).await.unwrap();
+            blocks.close();
+            drop(ours);
+        };
+        let mut received = Vec::new();
+        let (_, read) = tokio::join!(finishing, peers.read_to_end(&mut received));
+        read.unwrap();
+        let arrived = bodies(&received);
+        assert!(!arrived.is_empty() && arrived.len() < much.len());
+        assert_eq!(arrived, much[..arrived.len()]);
     }
 
     #[tokio::test]
     async fn a_send_that_waits_fails_when_the_connection_is_closed() {
         let (blocks, _ours, _peers) = pair();
         let gauge = Gauge::default();
-        let much = block(64 << 20);
-        let (sent, ()) = tokio::join!(blocks.send(&much, &gauge), async { blocks.close() });
+        let mut outgoing = Outgoing::new(block(64 << 20));
+        let (sent, ()) = tokio::join!(blocks.send(&mut outgoing, &gauge), async {
+            blocks.close();
+        });
         assert!(sent.is_err());
-        assert!(blocks.is_cut());
     }
 }

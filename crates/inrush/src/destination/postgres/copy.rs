@@ -8,6 +8,7 @@ use futures_util::SinkExt;
 use inrush_verdict::Phase;
 use tokio_postgres::CopyInSink;
 
+use super::block_socket::Outgoing;
 use super::error::DestinationError;
 use super::session::Session;
 use crate::cancel::Stop;
@@ -16,8 +17,8 @@ use crate::cancel::Stop;
 /// connection costs nothing, small enough to stay in the L2 cache.
 pub const BLOCK_BYTES: usize = 256 << 10;
 
-/// Buffers that go round between a stream and the driver where blocks go through that, so that none is
-/// allocated per block.
+/// Buffers that go round between a stream and its connection, so that none is allocated per
+/// block.
 #[derive(Clone, Default)]
 pub struct BlockPool {
     free: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -29,6 +30,15 @@ impl BlockPool {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         free.pop()
             .unwrap_or_else(|| Vec::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 4))
+    }
+
+    /// Takes a buffer back; one that a long record has made very large is not kept.
+    fn give(&self, mut block: Vec<u8>) {
+        if block.capacity() <= 4 * BLOCK_BYTES {
+            block.clear();
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            free.push(block);
+        }
     }
 
     fn lend(&self, block: Vec<u8>) -> Bytes {
@@ -53,17 +63,7 @@ impl AsRef<[u8]> for Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        let mut block = std::mem::take(&mut self.block);
-        // One record may have made a buffer very large; it is not kept at that size.
-        if block.capacity() <= 4 * BLOCK_BYTES {
-            block.clear();
-            let mut free = self
-                .pool
-                .free
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            free.push(block);
-        }
+        self.pool.give(std::mem::take(&mut self.block));
     }
 }
 
@@ -76,14 +76,19 @@ pub enum CopyStop {
     Failed(DestinationError),
 }
 
-/// A COPY under way. Dropping it aborts the COPY, and the connection where a block was not sent to its end.
+/// A COPY under way. Dropping it aborts the COPY, also where a block is half sent: the connection goes on.
 pub struct CopyWriter<'session> {
     session: &'session Session,
-    sink: Pin<Box<CopyInSink<Bytes>>>,
+    /// The driver's end of it; none once this is dropped.
+    sink: Option<Sink>,
+    /// What is being sent past the driver.
+    outgoing: Option<Outgoing>,
     pool: BlockPool,
     stop: Stop,
     doing: String,
 }
+
+type Sink = Pin<Box<CopyInSink<Bytes>>>;
 
 impl<'session> CopyWriter<'session> {
     /// Begins a COPY by its statement.
@@ -104,7 +109,8 @@ impl<'session> CopyWriter<'session> {
             .map_err(|error| session.error(error, doing.clone()))?;
         Ok(CopyWriter {
             session,
-            sink: Box::pin(sink),
+            sink: Some(Box::pin(sink)),
+            outgoing: None,
             pool,
             stop,
             doing,
@@ -132,30 +138,44 @@ impl<'session> CopyWriter<'session> {
     }
 
     /// Gives a block to the server and returns an empty one, or none where the connection takes no more.
-    async fn pass_on(&mut self, mut block: Vec<u8>) -> Option<Vec<u8>> {
+    async fn pass_on(&mut self, block: Vec<u8>) -> Option<Vec<u8>> {
         let gauge = &self.session.gauge;
-        if let Some(blocks) = &self.session.blocks {
-            let _sending = gauge.enter(Phase::Encode);
-            blocks.send(&block, gauge).await.ok()?;
-            block.clear();
-            return Some(block);
+        let Some(blocks) = &self.session.blocks else {
+            let block = self.pool.lend(block);
+            let _sending = gauge.enter(Phase::SendWait);
+            self.sink.as_mut()?.send(block).await.ok()?;
+            return Some(self.pool.take());
+        };
+        let _sending = gauge.enter(Phase::Encode);
+        let outgoing = self.outgoing.insert(Outgoing::new(block));
+        let sent = blocks.send(outgoing, gauge).await;
+        let outgoing = self.outgoing.take()?;
+        if sent.is_err() && outgoing.is_cut() {
+            // What the driver sent to end the COPY would be taken for the rest of a row.
+            blocks.close();
         }
-        let block = self.pool.lend(block);
-        let _sending = gauge.enter(Phase::SendWait);
-        self.sink.send(block).await.ok()?;
+        sent.ok()?;
+        self.pool.give(outgoing.into_block());
         Some(self.pool.take())
     }
 
     /// Ends the COPY; the server's own count of its rows.
     pub async fn finish(mut self) -> Result<u64, CopyStop> {
         let _waiting = self.session.gauge.enter(Phase::SendWait);
-        let finished = self.sink.as_mut().finish().await;
+        let finished = self.end().await;
         finished.map_err(|error| CopyStop::Failed(self.session.error(error, self.doing.clone())))
+    }
+
+    async fn end(&mut self) -> Result<u64, tokio_postgres::Error> {
+        match &mut self.sink {
+            Some(sink) => sink.as_mut().finish().await,
+            None => unreachable!("only a drop takes it"),
+        }
     }
 
     /// The refusal that the server sent; ending the COPY is how the driver hands it out.
     async fn refusal(&mut self) -> CopyStop {
-        match self.sink.as_mut().finish().await {
+        match self.end().await {
             Err(error) => CopyStop::Failed(self.session.error(error, self.doing.clone())),
             Ok(_) => CopyStop::Failed(DestinationError::Lost {
                 doing: self.doing.clone(),
@@ -167,11 +187,23 @@ impl<'session> CopyWriter<'session> {
 
 impl Drop for CopyWriter<'_> {
     fn drop(&mut self) {
-        // The driver ends a COPY by a message, which must not come into the middle of another.
-        if let Some(blocks) = &self.session.blocks
-            && blocks.is_cut()
-        {
-            blocks.close();
+        let (Some(blocks), Some(outgoing)) = (&self.session.blocks, self.outgoing.take()) else {
+            return;
+        };
+        if !outgoing.is_cut() {
+            return;
+        }
+        // The driver ends the COPY by a message, which must not come into the middle of this one; what is asked
+        // of the session next waits behind it.
+        let (blocks, sink) = (Arc::clone(blocks), self.sink.take());
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(async move {
+                if blocks.finish(outgoing).await.is_err() {
+                    blocks.close();
+                }
+                drop(sink);
+            })),
+            Err(_) => blocks.close(),
         }
     }
 }
