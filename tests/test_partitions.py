@@ -129,10 +129,10 @@ MIB = 1 << 20
 
 @pytest.mark.parametrize(
     ("mebibytes", "shared"),
-    [((16, 17, 16, 17), 0), ((16, 18, 18, 17), 0), ((16, 16, 32), 1)],
-    ids=["nearly-even", "a-tenth-apart", "one-has-half"],
+    [((16, 17, 16, 17), 0), ((16, 18, 18, 17), 0), ((16, 16, 32), 1), ((17, 17, 17, 17, 17), 1)],
+    ids=["nearly-even", "a-tenth-apart", "one-has-half", "one-more-than-streams"],
 )
-def test_streams_share_a_file_only_where_it_is_clearly_more_than_their_part(
+def test_streams_share_files_only_where_one_would_end_long_after_the_others(
     newest_database: Database, inrush: Inrush, mebibytes: tuple[int, ...], shared: int
 ) -> None:
     for part, size in enumerate(mebibytes):

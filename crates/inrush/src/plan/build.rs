@@ -11,8 +11,8 @@ use super::privileges::{self, SchemaNeed};
 use super::routing::KeyScans;
 use super::target;
 use super::{
-    Earlier, FlowPlan, Plan, Publish, disk, earlier, identity, index_rebuild, limits, replace,
-    units,
+    Earlier, FlowPlan, Plan, Publish, disk, earlier, identity, index_rebuild, limits, long_units,
+    replace, units,
 };
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;
@@ -158,7 +158,7 @@ pub async fn build(
         .streams
         .map_or(options.streams_default, usize::from)
         .max(1);
-    units::share_long_ones(&mut flows, streams_wanted)?;
+    long_units::share(&mut flows, streams_wanted)?;
     let streams = streams_wanted
         .min(units::work(&flows, streams_wanted).len())
         .max(1);

@@ -23,6 +23,7 @@ pub mod identity;
 pub mod index_rebuild;
 mod limits;
 pub mod loaded;
+mod long_units;
 mod parts;
 pub mod print;
 mod privileges;

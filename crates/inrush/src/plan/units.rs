@@ -238,50 +238,20 @@ impl UnitPlan {
         Ok(())
     }
 
-    fn share_in(&mut self, pieces: Vec<Shard>) {
+    pub(super) fn share_in(&mut self, pieces: Vec<Shard>) {
         self.shared = true;
         self.copy = self.copy_shared.clone();
         self.shards = pieces;
     }
 
     /// What several streams can load of it at the same time.
-    fn pieces(&self) -> Result<Vec<Shard>, SourceError> {
+    pub(super) fn pieces(&self) -> Result<Vec<Shard>, SourceError> {
         let mut found = Vec::with_capacity(self.shards.len());
         for shard in &self.shards {
             found.extend(source::pieces(shard)?);
         }
         Ok(found)
     }
-}
-
-/// How many times a stream's part of all bytes a unit holds that is shared.
-const SHARED_FROM: f64 = 1.1;
-
-/// Shares large units among streams, where there would be fewer units than streams: a unit with
-/// one writer would leave the others idle. It costs FREEZE and, under `wal_level = minimal`,
-/// WAL, so a unit is shared only if it holds clearly more than a stream's part of all bytes: what the
-/// largest of files that are nearly even has above it is waited for.
-pub fn share_long_ones(flows: &mut [FlowPlan], streams: usize) -> Result<(), SourceError> {
-    let units = flows.iter_mut().flat_map(|flow| &mut flow.units);
-    let units: Vec<&mut UnitPlan> = units.collect();
-    let total: u64 = units.iter().map(|unit| unit.bytes_count).sum();
-    for unit in units {
-        if unit.shared {
-            continue;
-        }
-        let part = total as f64 / streams as f64;
-        let too_long = unit.bytes_count as f64 > SHARED_FROM * part;
-        // Nobody knows how long a pipe is.
-        let is_endless = unit.shards.iter().any(|shard| shard.file.is_pipe());
-        if streams <= 1 || !(too_long || is_endless) {
-            continue;
-        }
-        let pieces = unit.pieces()?;
-        if pieces.len() > 1 || pieces.iter().any(|piece| piece.is_fed) {
-            unit.share_in(pieces);
-        }
-    }
-    Ok(())
 }
 
 /// A piece of work of a stream: a private unit, or one shard of a shared one.
