@@ -77,20 +77,8 @@ impl Server<'_> {
         opened: Opened,
         work: &(impl Fn(usize, &Session, &Trial) -> Result<T, Error> + Sync),
     ) -> Result<Vec<T>, Error> {
-        let results: Vec<Result<T, Error>> = std::thread::scope(|scope| {
-            let begin =
-                |(number, (session, trial))| scope.spawn(move || work(number, session, trial));
-            let streams = opened
-                .streams
-                .iter()
-                .map(|(session, trial)| (session, trial));
-            let threads: Vec<_> = streams.enumerate().map(begin).collect();
-            let join = |thread: std::thread::ScopedJoinHandle<'_, Result<T, Error>>| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            threads.into_iter().map(join).collect()
+        let results = each_by_a_thread(&opened.streams, &|number, (session, trial)| {
+            work(number, session, trial)
         });
         self.runtime.block_on(async {
             for (session, trial) in opened.streams {
@@ -134,4 +122,21 @@ impl Server<'_> {
 pub fn own_cpu_s() -> f64 {
     let (user, system) = crate::report::machine().loader_cpu_s;
     user + system
+}
+
+/// Does something for each, all at once, each by a thread of its own.
+pub fn each_by_a_thread<S: Sync, T: Send>(
+    each: &[S],
+    work: &(impl Fn(usize, &S) -> Result<T, Error> + Sync),
+) -> Vec<Result<T, Error>> {
+    std::thread::scope(|scope| {
+        let begin = |(number, one)| scope.spawn(move || work(number, one));
+        let threads: Vec<_> = each.iter().enumerate().map(begin).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Result<T, Error>>| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
+    })
 }

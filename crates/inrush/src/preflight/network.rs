@@ -5,9 +5,7 @@
 
 use std::time::Instant;
 
-use futures_util::future::join_all;
-
-use super::at_once::Server;
+use super::at_once::{Server, each_by_a_thread};
 use super::destination::stopped;
 use crate::destination::postgres::Session;
 use crate::destination::postgres::copy::{BLOCK_BYTES, BlockPool, CopyWriter};
@@ -53,10 +51,10 @@ pub async fn round_trip(session: &Session) -> Result<f64, Error> {
 pub fn measure(server: &Server<'_>, streams: usize) -> Result<Network, Error> {
     let begun = Instant::now();
     let mut found = Network::default();
-    let one = server.runtime.block_on(send_all(server, 1))?;
+    let one = send_all(server, 1)?;
     let all = match streams {
         0 | 1 => one,
-        streams => server.runtime.block_on(send_all(server, streams))?,
+        streams => send_all(server, streams)?,
     };
     found.one_bytes_s = one.0;
     found.all_bytes_s = all.0;
@@ -65,10 +63,31 @@ pub fn measure(server: &Server<'_>, streams: usize) -> Result<Network, Error> {
     Ok(found)
 }
 
-/// Bytes in a second by so many connections, and how many bytes that were.
-async fn send_all(server: &Server<'_>, streams: usize) -> Result<(f64, u64), Error> {
-    let mut sessions = Vec::with_capacity(streams);
-    for _ in 0..streams {
+/// Bytes in a second by so many connections, each with a thread of its own as the streams of a run have, and how
+/// many bytes that were.
+fn send_all(server: &Server<'_>, streams: usize) -> Result<(f64, u64), Error> {
+    let sessions = server.runtime.block_on(open(server, streams))?;
+    let sent = each_by_a_thread(&sessions, &|_, session| {
+        server.runtime.block_on(send(server, session))
+    });
+    server.runtime.block_on(async {
+        for session in sessions {
+            let _ = session.execute("ROLLBACK", "rolling a table back").await;
+            session.close().await;
+        }
+    });
+    let (mut bytes_s, mut bytes) = (0.0, 0);
+    for one in sent {
+        let (own_s, own) = one?;
+        bytes_s += own_s;
+        bytes += own;
+    }
+    Ok((bytes_s, bytes))
+}
+
+async fn open(server: &Server<'_>, connections: usize) -> Result<Vec<Session>, Error> {
+    let mut sessions = Vec::with_capacity(connections);
+    for _ in 0..connections {
         let session = Session::open(server.address, "inrush preflight").await?;
         session
             .execute(
@@ -78,18 +97,7 @@ async fn send_all(server: &Server<'_>, streams: usize) -> Result<(f64, u64), Err
             .await?;
         sessions.push(session);
     }
-    let sent = join_all(sessions.iter().map(|session| send(server, session))).await;
-    for session in sessions {
-        let _ = session.execute("ROLLBACK", "rolling a table back").await;
-        session.close().await;
-    }
-    let (mut bytes_s, mut bytes) = (0.0, 0);
-    for one in sent {
-        let (own_s, own) = one?;
-        bytes_s += own_s;
-        bytes += own;
-    }
-    Ok((bytes_s, bytes))
+    Ok(sessions)
 }
 
 async fn send(server: &Server<'_>, session: &Session) -> Result<(f64, u64), Error> {
