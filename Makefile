@@ -69,11 +69,11 @@ format: $(VENV)/.stamp-requirements ## write all files as `make check` wants the
 
 bench: build $(BENCH_VENV)/.stamp-requirements ## against its peers, in turn; BENCH='--workloads narrow' less of it
 	$(BIN)/python benchmarks/suite.py --data .bench --peers-python $(BENCH_VENV)/bin/python $(BENCH)
-	$(BIN)/python benchmarks/readme.py
+	$(if $(BENCH),,$(BIN)/python benchmarks/readme.py)
 
 bench-ways: build ## Inrush's own ways to load held against each other, in turn
 	$(BIN)/python benchmarks/two_scales.py
-	$(BIN)/python benchmarks/one_large_file.py
+	$(BIN)/python benchmarks/one_large_file.py --scale 4 --streams 4
 	$(BIN)/python benchmarks/into_a_filled_table.py
 	$(BIN)/python benchmarks/verified_and_routed.py
 

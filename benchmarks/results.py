@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import ground
+import targets
 from findings import LIMIT, OURS, Facts, Run, cases, median, ratios, runs_of, sides
 from peers import ALL
 
@@ -169,7 +170,10 @@ def _section(facts: Facts, case: tuple[str, int]) -> Iterator[str]:
     yield ""
     title = f"{told['title'][0].upper()}{told['title'][1:]}"
     yield f"{title}: {rows:,} rows{bad}, {told['bytes'] / 1e6:.1f} MB."
-    yield "The contents of all sides are equal, by a hash of all values of all rows."
+    yield (
+        "After the first round the contents of all sides were equal, by a hash of all values of "
+        "all rows; later rounds, which are the same commands, are not hashed."
+    )
     yield ""
     yield (
         "| side | rounds | wall s | MB/s | wall / inrush | client CPU s | server CPU s | client "
@@ -196,6 +200,7 @@ def _section(facts: Facts, case: tuple[str, int]) -> Iterator[str]:
         ]
         yield f"| {' | '.join(cells)} |"
     yield ""
+    yield from targets.lines(facts, case)
     yield from _noted(runs_of(facts, case, OURS))
 
 

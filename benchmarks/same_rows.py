@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ground
-from peers.psql import options
+from peers.psql import ON_ERROR_SINCE, options
 from servers import Database, Server
 from workload import Job, Table
 
@@ -41,6 +41,13 @@ def rows_of(database: Database, table: Table, relation: str) -> Rows:
 def found(database: Database, job: Job, relation: Callable[[Job, Table], str]) -> dict[str, Rows]:
     """Return what is in all tables of a job."""
     return {table.name: rows_of(database, table, relation(job, table)) for table in job.tables}
+
+
+def cannot(job: Job, database_version: int) -> str | None:
+    """Return why nobody can say what must be in the tables of a job, if so."""
+    if job.bad_rows and database_version < ON_ERROR_SINCE:
+        return f"COPY of PostgreSQL {database_version} cannot leave bad rows out"
+    return None
 
 
 def expected(server: Server, job: Job, scale: float, parts: int, data: Path) -> dict[str, Rows]:

@@ -63,6 +63,8 @@ impl<'a> Way<'a> {
                 .scan(chunk.text(), true, &mut self.records)
                 .expect("records are short");
             let scanned = processor_time();
+            // As a load does of each chunk.
+            simdutf8::basic::from_utf8(chunk.text()).expect("the text is UTF-8");
             let mut first = 0;
             while first < self.records.len() {
                 let end = (first + BATCH_ROWS).min(self.records.len());
