@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from command import CLEAN, INTERRUPTED, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
 from conftest import StartServer
@@ -359,6 +360,24 @@ def test_compressed_files(newest_database: Database, inrush: Inrush, streams: in
     # Text, and not what is stored, is what rows are made of.
     assert report["files"]["text_bytes"] > 2 * report["files"]["stored_bytes"]
     assert catalog(newest_database) == before
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+def test_a_part_of_a_compressed_file_tells_how_much_text_all_of_it_has(
+    newest_database: Database, inrush: Inrush, suffix: str
+) -> None:
+    """There is far more text than is read in a second, in few stored bytes."""
+    block = "".join(f"{number}|{'x' * 1000}|\n" for number in range(8000)).encode()
+    member = gzip.compress(block, 1) if suffix == "gz" else zstandard.compress(block)
+    count = 300
+    (inrush.folder / f"t.tbl.{suffix}").write_bytes(member * count)
+    settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS}
+    flows = flow("t", f"t.tbl.{suffix}", **settings)
+    path = inrush.write("p.toml", package({"url": newest_database.url}, flows))
+    report = found(inrush("preflight", path, "--json", "--streams", "1").expect(CLEAN))
+    files = report["files"]
+    assert files["text_bytes"] == pytest.approx(count * len(block), rel=0.01)
+    assert files["rows"] == pytest.approx(count * 8000, rel=0.01)
 
 
 def test_quoted_files_and_typed_rows(newest_database: Database, inrush: Inrush) -> None:

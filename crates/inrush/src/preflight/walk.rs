@@ -173,13 +173,14 @@ impl<'a, C: Chunks> Walk<'a, C> {
     /// What was seen. Of a portion that was left before its end, the chunk at hand counts as read.
     pub fn end(self) -> Walked {
         let Walk {
-            source,
+            mut source,
             mut walked,
             gauge,
             ..
         } = self;
         walked.meter.verify_ns += gauge.meter().verify_ns;
-        let read = source.meter();
+        // A part of a file stands for all of it: text beside the stored bytes that it was made of.
+        let read = source.meter_of_chunks();
         walked.meter.stored_bytes += read.stored_bytes;
         walked.meter.read_ns += read.read_ns;
         walked.meter.decompress_ns += read.decompress_ns;

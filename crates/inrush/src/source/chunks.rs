@@ -18,6 +18,12 @@ pub trait Chunks {
 
     /// What has been read so far, and what it cost.
     fn meter(&self) -> SourceMeter;
+
+    /// The same of the chunks that were handed out alone, without what was read ahead of them: for whoever takes a part
+    /// of a file for all of it. It may read on a little, so it comes at the end.
+    fn meter_of_chunks(&mut self) -> SourceMeter {
+        self.meter()
+    }
 }
 
 impl Chunks for ShardReader {
@@ -31,6 +37,10 @@ impl Chunks for ShardReader {
 
     fn meter(&self) -> SourceMeter {
         ShardReader::meter(self)
+    }
+
+    fn meter_of_chunks(&mut self) -> SourceMeter {
+        ShardReader::meter_of_chunks(self)
     }
 }
 

@@ -132,6 +132,15 @@ impl FileText {
         self.input.check_unchanged()
     }
 
+    /// Takes out of a meter what was read ahead of the first `text_bytes` of the file's text.
+    pub(super) fn leave_out_ahead(&mut self, text_bytes: u64, meter: &mut SourceMeter) {
+        let stored_bytes = self.input.stored_bytes_of(text_bytes);
+        meter.read_ns = share_of(meter.read_ns, stored_bytes, meter.stored_bytes);
+        meter.decompress_ns = share_of(meter.decompress_ns, text_bytes, meter.text_bytes);
+        meter.stored_bytes = stored_bytes;
+        meter.text_bytes = text_bytes;
+    }
+
     /// Adds what reading has cost so far.
     pub(super) fn add_to(&self, meter: &mut SourceMeter) {
         meter.stored_bytes = self.input.stored_bytes();
@@ -139,6 +148,12 @@ impl FileText {
         meter.read_ns = self.input.read_ns();
         meter.decompress_ns = self.input.decompress_ns() + self.transcode_ns;
     }
+}
+
+/// As large a part of a number as one number is of another.
+fn share_of(number: u64, part: u64, whole: u64) -> u64 {
+    let whole = u128::from(whole.max(1));
+    u64::try_from(u128::from(number) * u128::from(part) / whole).unwrap_or(u64::MAX)
 }
 
 /// The encoding of a text, the bytes of its mark, and whether only the mark told it.

@@ -17,6 +17,9 @@ use super::stored::{Purpose, StoredFile, changed};
 use crate::package::Compression;
 use crate::plural::counted;
 
+/// Text that is read at a time until a decompressor takes more of its file.
+const READ_ON_BYTES: usize = 4 << 10;
+
 /// The decompressed bytes of one file.
 pub(super) struct Input {
     decompressor: Decompressor,
@@ -131,6 +134,29 @@ impl Input {
             self.check_unchanged()?;
         }
         Ok(count)
+    }
+
+    /// How many stored bytes the first `text_bytes` of the text are made of: as large a part of those that the
+    /// decompressor has used as they are of its text. It takes blocks as a whole and gives their text bit by bit, so it
+    /// is read on until it takes more: there alone all text of what it has used is there.
+    pub(super) fn stored_bytes_of(&mut self, text_bytes: u64) -> u64 {
+        let mut even = (self.decompressor.used_bytes(), self.text_bytes);
+        if !matches!(self.decompressor, Decompressor::None(_)) {
+            let mut text = [0; READ_ON_BYTES];
+            // Damage that comes here is told to whoever reads as far.
+            while let Ok(count) = self.read(&mut text) {
+                let used_bytes = self.decompressor.used_bytes();
+                if used_bytes != even.0 && count > 0 {
+                    break;
+                }
+                even = (used_bytes, self.text_bytes);
+                if count == 0 {
+                    break;
+                }
+            }
+        }
+        let (used_bytes, all_text_bytes) = (u128::from(even.0), u128::from(even.1.max(1)));
+        u64::try_from(u128::from(text_bytes) * used_bytes / all_text_bytes).unwrap_or(u64::MAX)
     }
 
     /// Whether the file is still as it was planned.

@@ -252,6 +252,17 @@ impl ShardReader {
         meter
     }
 
+    /// What the chunks that were handed out are made of, and what they cost: without what was read ahead of them. Of a
+    /// compressed file this reads on until the decompressor has given all text of what it has taken.
+    pub fn meter_of_chunks(&mut self) -> SourceMeter {
+        let mut meter = self.meter();
+        if self.end.is_none() {
+            let text_bytes = self.window.byte_offset;
+            self.window.text.leave_out_ahead(text_bytes, &mut meter);
+        }
+        meter
+    }
+
     /// The next whole records, in `records` by their positions in the chunk; nothing at the end.
     /// A chunk may hold no record where the file has long runs of blank lines. Blank lines of the
     /// chunk are counted in `records`, those before a header in the [`meter`](ShardReader::meter)

@@ -85,4 +85,11 @@ impl Chunks for RowReader {
             RowReader::Typed(reader) => Chunks::meter(&reader.rows),
         }
     }
+
+    fn meter_of_chunks(&mut self) -> SourceMeter {
+        match self {
+            RowReader::Text(reader) => reader.meter_of_chunks(),
+            RowReader::Typed(reader) => reader.rows.meter_of_chunks(),
+        }
+    }
 }

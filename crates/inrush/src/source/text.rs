@@ -98,6 +98,15 @@ impl Text {
         }
     }
 
+    /// Takes out of a meter what was read ahead of the first `text_bytes` of the file's text.
+    pub(super) fn leave_out_ahead(&mut self, text_bytes: u64, meter: &mut SourceMeter) {
+        match self {
+            Text::File(text) => text.leave_out_ahead(text_bytes, meter),
+            // Its bytes are counted by rows already.
+            Text::Table(_) => {}
+        }
+    }
+
     /// Adds what reading has cost so far.
     pub(super) fn add_to(&self, meter: &mut SourceMeter) {
         match self {

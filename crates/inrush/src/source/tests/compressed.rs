@@ -95,6 +95,65 @@ fn compressed_files_have_the_same_rows() {
     }
 }
 
+/// Decompressors take a block of the file, or what a buffer holds, and give its text bit by bit.
+#[test]
+fn a_part_of_a_file_tells_how_much_text_all_of_it_has() {
+    let folder = tempdir().expect("a folder");
+    // Any part of it can be compressed as well as any other: the mixing of SplitMix64 leaves no pattern.
+    let mixed = |row: u64| {
+        let row = (row ^ (row >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let row = (row ^ (row >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        row ^ (row >> 31)
+    };
+    let row = |row: u64| {
+        let seed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("{row:08}|{:016x}|\n", mixed(seed))
+    };
+    let text = (0..200_000).map(row).collect::<String>();
+    let utf16: Vec<u8> = std::iter::once(0xfeff)
+        .chain(text.encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let text = text.into_bytes();
+    for (name, text, bytes) in [
+        ("a.tbl", &text, text.clone()),
+        ("a.tbl.gz", &text, gzip(&text)),
+        ("a.tbl.zst", &text, zstd(&text)),
+        ("a.tbl.bz2", &text, bzip2(&text)),
+        ("a.tbl.xz", &text, xz(&text)),
+        ("utf16.tbl.gz", &utf16, gzip(&utf16)),
+    ] {
+        let file = write(folder.path(), name, &bytes);
+        let open = || {
+            let shard = Shard::whole(Arc::clone(&file));
+            ShardReader::open(shard, &Dialect::tbl(), 256 << 10, BufferPool::default())
+                .expect("it is there")
+        };
+        let mut records = Records::default();
+        let text_of_stored = text.len() as f64 / bytes.len() as f64;
+
+        let mut reader = open();
+        for _ in 0..4 {
+            let chunk = reader.next_chunk(&mut records).expect("readable");
+            reader.recycle(chunk.expect("more"));
+        }
+        let given = reader.position().byte_offset;
+        let meter = reader.meter_of_chunks();
+        assert_eq!(meter.text_bytes, given, "{name}");
+        let found = given as f64 / meter.stored_bytes as f64;
+        let error = (found / text_of_stored - 1.0).abs();
+        assert!(error < 0.03, "{name}: {found} and not {text_of_stored}");
+
+        let mut reader = open();
+        while let Some(chunk) = reader.next_chunk(&mut records).expect("readable") {
+            reader.recycle(chunk);
+        }
+        let whole = reader.meter();
+        assert_eq!(reader.meter_of_chunks(), whole, "{name}");
+        assert_eq!(whole.stored_bytes, bytes.len() as u64);
+    }
+}
+
 #[test]
 fn a_compressed_empty_text_has_no_rows() {
     let folder = tempdir().expect("a folder");
