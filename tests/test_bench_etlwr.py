@@ -510,6 +510,8 @@ def test_a_damaged_file_is_to_be_made_anew(
         REJECT_LIMIT, "supplier.tbl.2", "s_acctbal", f"remove {path} and make it anew: inrush bench"
     )
     assert "--max-rejects" not in refused.said
+    # Whoever reads the report later is told the same.
+    assert f"hint: {refused.report['hint']}\n" in refused.errors
     (_, command) = refused.errors.split("make it anew: inrush ")
     path.unlink()
     inrush(*shlex.split(command.splitlines()[0])).expect(CLEAN, "1 file")
@@ -594,6 +596,50 @@ def test_what_cannot_be_measured_is_told_before_files_are_made(
     assert not (inrush.folder / "data").exists()
 
 
+def test_what_the_load_would_be_refused_for_is_told_before_files_are_made(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """The load is planned with files of the same names and sizes, which are gone again."""
+    database = newest_database
+    temporary = inrush.folder / "temporary"
+    temporary.mkdir()
+
+    def whole(*words: str, parts: str = "2", tables: str = "supplier") -> Outcome:
+        scale = ("--scale", SCALE, "--parts", parts, "--tables", tables, "--data", "data")
+        environment = {"TMPDIR": str(temporary)}
+        outcome = inrush("bench", "etlwr", *scale, *words, environment=environment)
+        assert list(temporary.iterdir()) == []
+        return outcome
+
+    role = f"reader_{database.name}"
+    database.execute(f"CREATE ROLE {role} LOGIN")
+    whole("--to", database.server.url(database.name, role)).expect(
+        FAILED, f"role {role} lacks what the plan needs", "let the owner run: GRANT"
+    )
+    there = ("--to", database.url)
+    whole(*there, parts="5000").expect(FAILED, "locks in one transaction")
+    inrush.write("other.toml", "another")
+    whole(*there, "--save-package", "other.toml").expect(USAGE, "--save-package: other.toml")
+    whole(*there, "--save-package", "nowhere/p.toml").expect(FAILED, "cannot write nowhere/p.toml")
+    whole(*there, "--part", "2", tables="nation").expect(USAGE, "are no files")
+    assert not (inrush.folder / "data").exists()
+    # The package that would be saved is the one that is there.
+    for _ in range(2):
+        whole(*there, "--save-package", "p.toml").expect(CLEAN)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the server runs as oneself, who may enter")
+def test_an_embedded_server_that_would_not_start_is_told_before_files_are_made(
+    inrush: Inrush,
+) -> None:
+    temporary = inrush.folder / "temporary"
+    temporary.mkdir(mode=0o700)
+    words = ("bench", "etlwr", "--scale", SCALE, "--parts", "2", "--data", "data")
+    inrush(*words, environment={"TMPDIR": str(temporary)}).expect(FAILED, "cannot enter")
+    assert not (inrush.folder / "data").exists()
+    assert list(temporary.iterdir()) == []
+
+
 def test_what_a_killed_command_left_goes_with_the_next(
     newest_database: Database, inrush: Inrush
 ) -> None:
@@ -642,7 +688,9 @@ def test_an_interrupted_run_ends_with_130(
         os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
         running.send(signal.SIGINT)
         running.send(signal.SIGCONT)
-        running.wait().expect(INTERRUPTED, "stopped as asked")
+        stopped = running.wait().expect(INTERRUPTED, "stopped as asked")
+    assert f"hint: {stopped.report['hint']}\n" in stopped.errors
+    assert ("measures all anew" in stopped.report["hint"]) == bool(series)
     assert not list(inrush.folder.glob("etlwr-results/*"))
     outcome = inrush(*words, *series, seconds=300).expect(CLEAN)
     assert [one["resumed"] for one in results(outcome)["runs"]] == (

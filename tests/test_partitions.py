@@ -247,6 +247,19 @@ def test_bounds_of_timestamps_past_64_bits(
     assert {reject["code"] for reject in rejects} == {"outside_partition"}
 
 
+def test_a_row_outside_its_partition_is_told_what_helps(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """A larger limit would leave the row out, where wider bounds let it in."""
+    write_parts(inrush, "rows", [["1", "50"]])
+    text = package(newest_database.url, flow("loaded", "rows.tbl.*", **declared([0, 10])))
+    outcome = inrush("run", inrush.write("package.toml", text)).expect(REJECT_LIMIT)
+    hint = outcome.report["hint"]
+    assert "declare wider `bounds`" in hint
+    assert "rows_max" not in hint
+    assert f"hint: {hint}\n" in outcome.errors
+
+
 @pytest.mark.parametrize("key_type", ["date", "timestamp", "timestamptz"])
 def test_bounds_at_every_month(newest_database: Database, inrush: Inrush, key_type: str) -> None:
     days = [(FIRST_DAY + timedelta(days=n)).isoformat() for n in range(91)]

@@ -312,7 +312,12 @@ def test_a_run_that_failed(newest_database: Database, inrush: Inrush) -> None:
     assert page["badge"] == "✕ Failed"
     assert page["h1"].endswith("nothing was switched in")
     assert page["error"] == " ".join(given["error"].split())
-    assert "--max-rejects" in page["todo"][0]
+    # What a package can do; `inrush run` has no --max-rejects.
+    assert page["todo"][0] == (
+        "Mend the file and run the same command again, or accept more in the package: "
+        "rejects = { rows_max = 100 }."
+    )
+    assert f"hint: {given['hint']}\n" in outcome.errors
     assert f"inrush rejects show {run}" in page["todo"][1]
     assert page["todo"][2].startswith("The targets are as they were.")
 

@@ -66,6 +66,7 @@ fn run_package(
         telling: Telling::Quiet,
         replays: None,
         disposable: None,
+        hint: None,
     };
     let success = running::run(&reached, &wish)?;
     reached.stop().map_err(alone)?;

@@ -159,7 +159,7 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 /// The programs of the embedded server; an error where it could not be started for want of them.
-pub fn programs(surroundings: &Surroundings) -> Result<Binaries, CommandError> {
+fn programs(surroundings: &Surroundings) -> Result<Binaries, CommandError> {
     let explicit = variable(BINARIES_VARIABLE).map(PathBuf::from);
     let mut candidates: Vec<PathBuf> = site_packages(surroundings)
         .iter()

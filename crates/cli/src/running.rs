@@ -9,9 +9,10 @@ use inrush::cancel::Stop;
 use inrush::destination::postgres::DestinationError;
 use inrush::event::{Observer, Silent};
 use inrush::fault::Fault;
+use inrush::reject::RejectCode;
 use inrush::report::RunReport;
 use inrush::source::names_a_pipe;
-use inrush::{Failure, RunOptions, Success};
+use inrush::{Checked, Failure, Hint, RunOptions, Success};
 
 use crate::account::report_line;
 use crate::arguments::RunArguments;
@@ -40,7 +41,7 @@ pub enum Telling {
 }
 
 /// How a package is run.
-pub struct RunWish {
+pub struct RunWish<'a> {
     /// Where its relative paths start.
     pub folder: PathBuf,
     /// Where the folders of runs are made.
@@ -53,11 +54,13 @@ pub struct RunWish {
     pub replays: Option<String>,
     /// A folder that goes with a run that is ended at once.
     pub disposable: Option<PathBuf>,
+    /// What a user of this command can do about an error, where that is not what one of `inrush run` can.
+    pub hint: Option<Hint<'a>>,
 }
 
-impl RunWish {
+impl RunWish<'_> {
     /// What the arguments wish.
-    pub fn new(arguments: &RunArguments, folder: &Path) -> RunWish {
+    pub fn new(arguments: &RunArguments, folder: &Path) -> RunWish<'static> {
         RunWish {
             folder: folder.to_owned(),
             runs_folder: arguments.runs_folder.clone(),
@@ -69,6 +72,7 @@ impl RunWish {
             },
             replays: None,
             disposable: None,
+            hint: None,
         }
     }
 }
@@ -84,10 +88,29 @@ pub fn fault() -> Result<Option<Fault>, CommandError> {
     })
 }
 
+/// Plans a package whose database is reached, and runs nothing.
+pub fn plan(reached: &Reached, folder: PathBuf, again: bool) -> Result<Checked, CommandError> {
+    let options = RunOptions {
+        folder,
+        runs_folder: "runs".into(),
+        streams_default: cores(),
+        replays: None,
+        again,
+        connection_defaults: credentials::connection_defaults()?,
+        site_packages: reached.site_packages.clone(),
+        embedded: reached.report.clone(),
+        stop: Stop::default(),
+        observer: &Silent,
+        hint: None,
+        fault: None,
+    };
+    Ok(inrush::check(&reached.package, &options)?)
+}
+
 /// Runs a package to its end, or until a signal stops it.
 pub fn run(
     reached: &Reached,
-    wish: &RunWish,
+    wish: &RunWish<'_>,
 ) -> Result<Success, (CommandError, Option<Box<Ended>>)> {
     let observer: Box<dyn Observer> = match wish.telling {
         Telling::Json => Box::new(JsonEvents::default()),
@@ -95,6 +118,11 @@ pub fn run(
         Telling::Bars | Telling::Quiet => Box::new(Silent),
     };
     let stop = Stop::default();
+    let reads_a_pipe = reads_a_pipe(reached, &wish.folder);
+    let hint = |error: &inrush::Error| {
+        let own = wish.hint.and_then(|hint| hint(error));
+        own.or_else(|| hint_for(error, reached, reads_a_pipe))
+    };
     let options = RunOptions {
         folder: wish.folder.clone(),
         runs_folder: wish.runs_folder.clone(),
@@ -106,9 +134,9 @@ pub fn run(
         embedded: reached.report.clone(),
         stop: stop.clone(),
         observer: observer.as_ref(),
+        hint: Some(&hint),
         fault: fault().map_err(|error| (error, None))?,
     };
-    let reads_a_pipe = reads_a_pipe(reached, &wish.folder);
     let left = if reached.is_temporary() || wish.disposable.is_some() {
         Left::Nothing(wish.disposable.clone())
     } else if reads_a_pipe {
@@ -120,7 +148,10 @@ pub fn run(
     let result = inrush::run(&reached.package, &options);
     drop(guard);
     drop(observer);
-    result.map_err(|failure| told(failure, reached, reads_a_pipe))
+    result.map_err(|failure| {
+        let hint = hint(&failure.error);
+        told(failure, hint, reached, reads_a_pipe)
+    })
 }
 
 fn reads_a_pipe(reached: &Reached, folder: &Path) -> bool {
@@ -138,8 +169,38 @@ pub struct Ended {
     pub report_path: PathBuf,
 }
 
+/// What a user can do about an error, where the engine, which knows no command, says something else.
+fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Option<String> {
+    match error {
+        inrush::Error::Interrupted if reached.is_temporary() => Some(
+            "the embedded server and its data are gone; with embedded:FOLDER they stay, and \
+             the same command goes on"
+                .to_owned(),
+        ),
+        // A pipe is another one the next time: no unit of it is kept.
+        error if reads_a_pipe && !reached.is_temporary() && may_go_on(error) => {
+            Some(AFTER_A_PIPE.to_owned())
+        }
+        // What such a row needs is no larger number.
+        inrush::Error::RejectLimit { reject, .. }
+            if reject.code == RejectCode::OutsidePartition =>
+        {
+            None
+        }
+        inrush::Error::RejectLimit { limit, .. } if reached.package.origin.file().is_some() => {
+            Some(format!(
+                "mend the file and run the same command again, or accept more in the package: \
+                 rejects = {{ rows_max = {} }}",
+                (limit + 1).max(100)
+            ))
+        }
+        _ => None,
+    }
+}
+
 fn told(
     failure: Failure,
+    hint: Option<String>,
     reached: &Reached,
     reads_a_pipe: bool,
 ) -> (CommandError, Option<Box<Ended>>) {
@@ -151,21 +212,10 @@ fn told(
         })
     });
     let mut notes = Vec::new();
-    let mut hint = None;
-    if reached.is_temporary() {
-        if matches!(failure.error, inrush::Error::Interrupted) {
-            hint = Some(
-                "the embedded server and its data are gone; with embedded:FOLDER they stay, and \
-                 the same command goes on"
-                    .to_owned(),
-            );
-        }
-    } else if reads_a_pipe {
-        // A pipe is another one the next time: no unit of it is kept.
-        if may_go_on(&failure.error) {
-            hint = Some(AFTER_A_PIPE.to_owned());
-        }
-    } else if let Some(kept) = ended.as_ref().and_then(|ended| kept(&ended.report)) {
+    if !reached.is_temporary()
+        && !reads_a_pipe
+        && let Some(kept) = ended.as_ref().and_then(|ended| kept(&ended.report))
+    {
         notes.push(kept);
     }
     if let Some(straight) = ended.as_ref().and_then(|ended| straight(&ended.report)) {
@@ -173,15 +223,6 @@ fn told(
     }
     if let Some(words) = reached.last_words() {
         notes.push(format!("the embedded server ended; its log says:\n{words}"));
-    }
-    if let inrush::Error::RejectLimit { limit, .. } = &failure.error
-        && reached.package.origin.file().is_some()
-    {
-        hint = Some(format!(
-            "mend the file and run the same command again, or accept more in the package: \
-             rejects = {{ rows_max = {} }}",
-            (limit + 1).max(100)
-        ));
     }
     if let Some(ended) = &ended {
         notes.push(report_line(&ended.report_path));

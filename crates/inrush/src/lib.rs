@@ -40,4 +40,4 @@ pub mod upkeep;
 pub mod verify;
 
 pub use error::Error;
-pub use pipeline::{Checked, Failure, RunOptions, Success, check, run};
+pub use pipeline::{Checked, Failure, Hint, RunOptions, Success, check, run};

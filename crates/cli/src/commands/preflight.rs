@@ -47,6 +47,7 @@ pub fn preflight(
         embedded: reached.report.clone(),
         stop: stop.clone(),
         observer: &Silent,
+        hint: None,
         fault: None,
     };
     drop(guard);

@@ -45,6 +45,7 @@ pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8
     }
     drop(guard);
 
+    let hint = |error: &inrush::Error| hint_for(error, arguments);
     let wish = RunWish {
         folder: ready.folder,
         runs_folder: arguments.runs_folder.clone(),
@@ -52,8 +53,9 @@ pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8
         telling: Telling::Bars,
         replays: None,
         disposable: place.disposable(),
+        hint: Some(&hint),
     };
-    let success = running::run(&reached, &wish).map_err(|(error, _)| stopped(error, arguments))?;
+    let success = running::run(&reached, &wish).map_err(|(error, _)| error)?;
     let guard = signals::end_at_once(place.disposable());
     check_contents(&reached, &success.report.tables, &tables, threads)?;
     output::say(&format!(
@@ -69,34 +71,20 @@ pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8
     Ok(success.report.exit_status)
 }
 
-/// What is said of a demo that did not end well: most of them leave nothing to go on with.
-fn stopped(error: CommandError, arguments: &DemoArguments) -> CommandError {
+/// What to do about a demo that did not end well: most of them leave nothing to go on with.
+fn hint_for(error: &inrush::Error, arguments: &DemoArguments) -> Option<String> {
     match error {
-        CommandError::Engine {
-            error: error @ inrush::Error::Interrupted,
-            notes,
-            ..
-        } if !arguments.keep => CommandError::Engine {
-            error,
-            notes,
-            hint: Some("run the demo again; with --keep its files and data stay".to_owned()),
-        },
-        CommandError::Engine {
-            error: error @ inrush::Error::Plan(PlanError::Target { .. }),
-            notes,
-            ..
-        } => CommandError::Engine {
-            error,
-            notes,
-            hint: Some(format!(
-                "the demo makes its eight tables itself: load into another database{}",
-                match arguments.keep {
-                    true => ", or keep it in another --folder",
-                    false => "",
-                }
-            )),
-        },
-        other => other,
+        inrush::Error::Interrupted if !arguments.keep => {
+            Some("run the demo again; with --keep its files and data stay".to_owned())
+        }
+        inrush::Error::Plan(PlanError::Target { .. }) => Some(format!(
+            "the demo makes its eight tables itself: load into another database{}",
+            match arguments.keep {
+                true => ", or keep it in another --folder",
+                false => "",
+            }
+        )),
+        _ => None,
     }
 }
 

@@ -197,7 +197,7 @@ impl Gathering {
             outcome,
             exit_status,
             error: done.error.map(ToString::to_string),
-            hint: done.error.and_then(Error::hint),
+            hint: done.error.and_then(|error| options.hint_for(error)),
             resumed: done.resumed,
             prediction,
             account,

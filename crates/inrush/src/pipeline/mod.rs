@@ -88,8 +88,22 @@ pub struct RunOptions<'a> {
     pub stop: Stop,
     /// Is told what happens.
     pub observer: &'a dyn Observer,
+    /// What a user of the caller's command can do about an error, where that is not what the error's own hint says: an
+    /// option, say, that this command has under another name or not at all. The report has it too.
+    pub hint: Option<Hint<'a>>,
     /// A wish to die at a step, for tests.
     pub fault: Option<Fault>,
+}
+
+/// Says how to mend an error.
+pub type Hint<'a> = &'a (dyn Fn(&Error) -> Option<String> + Sync);
+
+impl RunOptions<'_> {
+    /// How to mend an error, where that is known.
+    pub fn hint_for(&self, error: &Error) -> Option<String> {
+        let own = self.hint.and_then(|hint| hint(error));
+        own.or_else(|| error.hint())
+    }
 }
 
 /// A run that did not end well, with its report where it came so far.

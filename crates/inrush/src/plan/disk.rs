@@ -63,16 +63,10 @@ impl DiskFacts {
         if self.free_bytes >= self.text_bytes / SMALLEST_SHARE {
             return Ok(());
         }
-        Err(PlanError::Limit {
-            what: format!(
-                "{} of text will be stored, and the server's disk has {} left at {}",
-                bytes(self.text_bytes),
-                bytes(self.free_bytes),
-                self.folder.display()
-            ),
-            hint: "free space there; or, where the rows take less than half of their text, set \
-                   `disk_check = false` in [run]"
-                .to_owned(),
+        Err(PlanError::Room {
+            text: bytes(self.text_bytes),
+            free: bytes(self.free_bytes),
+            folder: self.folder.display().to_string(),
         })
     }
 }

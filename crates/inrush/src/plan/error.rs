@@ -55,6 +55,16 @@ pub enum PlanError {
         /// How to mend it.
         hint: String,
     },
+    /// The server's disk cannot hold what will be stored.
+    #[error("{text} of text will be stored, and the server's disk has {free} left at {folder}")]
+    Room {
+        /// How much text.
+        text: String,
+        /// What is free.
+        free: String,
+        /// The folder of the server's tables.
+        folder: String,
+    },
     /// Privileges are missing.
     #[error("role {role} lacks what the plan needs: {missing}")]
     Privileges {
@@ -78,6 +88,11 @@ impl PlanError {
             PlanError::Mismatch { hint, .. }
             | PlanError::Target { hint, .. }
             | PlanError::Limit { hint, .. } => Some(hint.clone()),
+            PlanError::Room { .. } => Some(
+                "free space there; or, where the rows take less than half of their text, set \
+                 `disk_check = false` in [run]"
+                    .to_owned(),
+            ),
             PlanError::Privileges { grants, .. } => Some(format!("let the owner run: {grants}")),
         }
     }

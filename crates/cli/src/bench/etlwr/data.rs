@@ -206,12 +206,7 @@ impl DataSet {
             return Err(incomplete(&folders, &missing, &manifest, which));
         }
         if tables.is_empty() {
-            return Err(CommandError::Usage {
-                what:
-                    "these parts of these tables are no files: nation and region come with part 1"
-                        .to_owned(),
-                hint: "leave --part out, or choose other --tables".to_owned(),
-            });
+            return Err(no_files());
         }
         Ok(DataSet {
             manifest,
@@ -260,6 +255,15 @@ impl DataSet {
             text_bytes: table.bytes,
         };
         self.tables.iter().map(size).collect()
+    }
+}
+
+/// What is said of parts that none of the tables has.
+pub fn no_files() -> CommandError {
+    CommandError::Usage {
+        what: "these parts of these tables are no files: nation and region come with part 1"
+            .to_owned(),
+        hint: "leave --part out, or choose other --tables".to_owned(),
     }
 }
 

@@ -112,17 +112,22 @@ impl Job {
         })
     }
 
-    /// The tables that will have files, without them: none may be there yet.
+    /// The tables with the files that they will have, as [`DataSet::find`](super::data::DataSet::find) will find them,
+    /// and about how large they will be.
     pub fn tables(&self) -> Vec<TableFiles> {
-        let made = self.tables.iter();
-        let made = made.filter(|table| self.files().any(|(of, ..)| of == **table));
-        made.filter_map(|table| tpch::table(table))
-            .map(|table| TableFiles {
-                table,
-                files: BTreeMap::new(),
-                bytes: 0,
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        let table = |name: &&'static str| {
+            let own = self.files().filter(|(of, ..)| of == name);
+            let files: BTreeMap<u32, PathBuf> =
+                own.map(|(_, part, path)| (part, absolute(path))).collect();
+            Some(TableFiles {
+                table: tpch::table(name)?,
+                bytes: self.text_bytes(name, files.len()),
+                files,
             })
-            .collect()
+        };
+        let tables = self.tables.iter().filter_map(table);
+        tables.filter(|table| !table.files.is_empty()).collect()
     }
 
     /// About how large each table will be.

@@ -1,18 +1,19 @@
 //! Loads the workload as often as is asked for, each time by the engine's own run.
 
 use std::collections::BTreeMap;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use inrush::Hint;
 use inrush::destination::postgres::{Address, DestinationError, Session, catalog};
 use inrush::plan::PlanError;
 use inrush::report::{Outcome, RunReport, machine};
 use inrush::upkeep::{self, LedgerPlace, Which};
+use inrush::verify::VerifyError;
 use serde_json::json;
 
 use super::data::{DataSet, TableFiles};
-use super::package::{NAME, package, package_of};
+use super::looking::try_folders;
+use super::package::{NAME, package};
 use super::proof::Expected;
 use super::results::{
     Begun, DataResult, GeneratedResult, Rates, Results, RunResult, SettingsResult, TableData,
@@ -51,51 +52,6 @@ pub fn check(arguments: &MeasureArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Finds out before files are made for hours that they could not be measured: results or runs cannot
-/// be written, the database cannot be reached, or it has such tables.
-pub fn look(
-    tables: &[TableFiles],
-    arguments: &MeasureArguments,
-    surroundings: &Surroundings,
-    disposable: Option<PathBuf>,
-) -> Result<(), CommandError> {
-    let _guard = signals::end_at_once(disposable);
-    try_folders(arguments)?;
-    // Without its files it is no whole package yet.
-    let package =
-        package_of(tables, arguments).resolve(&Default::default(), &credentials::variable)?;
-    if package.single_connection()?.url.trim() == "embedded" {
-        // It is made for this load, so nothing is in it.
-        embedded::programs(surroundings)?;
-        return Ok(());
-    }
-    let reached = embedded::reach(package, Path::new("."), surroundings)?;
-    refuse_tables(&address(&reached)?, tables)?;
-    reached.stop()
-}
-
-/// Finds out before hours of loading that what comes of it cannot be written.
-fn try_folders(arguments: &MeasureArguments) -> Result<(), CommandError> {
-    let folders = [
-        ("cannot write results into", &arguments.results, 0o777),
-        // As a run makes it: rows of the input stand in it.
-        ("cannot write runs into", &arguments.runs_folder, 0o700),
-    ];
-    for (doing, folder, mode) in folders {
-        let tried = DirBuilder::new()
-            .recursive(true)
-            .mode(mode)
-            .create(folder)
-            .and_then(|()| tempfile::NamedTempFile::new_in(folder).map(drop));
-        tried.map_err(|source| CommandError::File {
-            doing,
-            path: folder.clone(),
-            source,
-        })?;
-    }
-    Ok(())
-}
-
 /// A workload to be measured.
 pub struct Measurement<'a> {
     /// What is loaded.
@@ -122,7 +78,7 @@ impl Measurement<'_> {
         if let Some(path) = &self.arguments.save_package {
             save(&package.to_toml(), path)?;
         }
-        let points = self.points();
+        let points = points(self.arguments);
         // The embedded server has as many connections as the most streams need.
         package.run.streams = points.iter().copied().max();
         let ready = package_file::ready(&package, &Default::default(), PathBuf::from("."))?;
@@ -152,28 +108,6 @@ impl Measurement<'_> {
         Ok(0)
     }
 
-    /// The numbers of streams, each once, in their order.
-    fn points(&self) -> Vec<u16> {
-        let mut points: Vec<u16> = Vec::new();
-        for streams in &self.arguments.sweep {
-            if !points.contains(streams) {
-                points.push(*streams);
-            }
-        }
-        if points.is_empty() {
-            let streams = self.arguments.streams;
-            points
-                .push(streams.unwrap_or_else(|| u16::try_from(cores()).unwrap_or(1024).min(1024)));
-        }
-        points
-    }
-
-    /// Whether each run must start anew: a point of a sweep that went on where another one stopped
-    /// would be none.
-    fn is_series(&self) -> bool {
-        self.points().len() > 1 || self.arguments.rounds > 1
-    }
-
     fn one(
         &self,
         reached: &mut Reached,
@@ -189,8 +123,9 @@ impl Measurement<'_> {
 
         reached.package.run.streams = Some(streams);
         let cpu_before = machine().loader_cpu_s;
-        let success = running::run(reached, &self.wish())
-            .map_err(|(error, _)| self.stopped(error, reached))?;
+        let is_temporary = reached.is_temporary();
+        let hint = |error: &inrush::Error| self.hint_for(error, is_temporary);
+        let success = running::run(reached, &self.wish(&hint)).map_err(|(error, _)| error)?;
         let cpu_after = machine().loader_cpu_s;
         let report = success.report;
         if report.outcome == Outcome::AlreadyLoaded {
@@ -241,7 +176,7 @@ impl Measurement<'_> {
         Ok(())
     }
 
-    fn wish(&self) -> RunWish {
+    fn wish<'a>(&self, hint: Hint<'a>) -> RunWish<'a> {
         RunWish {
             folder: PathBuf::from("."),
             runs_folder: self.arguments.runs_folder.clone(),
@@ -253,34 +188,37 @@ impl Measurement<'_> {
             },
             replays: None,
             disposable: self.disposable.clone(),
+            hint: Some(hint),
         }
     }
 
-    /// What is said of a load that did not end well.
-    fn stopped(&self, error: CommandError, reached: &Reached) -> CommandError {
-        let CommandError::Engine { error, notes, hint } = error else {
-            return error;
-        };
-        let hint = match &error {
-            inrush::Error::Interrupted if self.is_series() => Some(
+    /// What to do about an error, where a user of this command can do something else than one of `inrush run`.
+    fn hint_for(&self, error: &inrush::Error, is_temporary: bool) -> Option<String> {
+        let is_series = is_series(self.arguments);
+        match error {
+            inrush::Error::Interrupted if is_series => Some(
                 "runs that ended are in the results; the same command measures all anew".to_owned(),
             ),
-            inrush::Error::Interrupted if reached.is_temporary() => Some(
+            inrush::Error::Interrupted if is_temporary => Some(
                 "run it again; with --to embedded:FOLDER and the files in a folder of yours \
                  (--data) it goes on where it stopped"
-                    .to_owned(),
-            ),
-            inrush::Error::Plan(PlanError::Target { .. }) => Some(
-                "the workload makes its tables itself: load into another database, or drop those \
-                 of an earlier run"
                     .to_owned(),
             ),
             inrush::Error::RejectLimit { reject, .. } => {
                 Some(self.not_as_made(&reject.location.file))
             }
-            _ => hint,
-        };
-        CommandError::Engine { error, notes, hint }
+            inrush::Error::Verify(VerifyError::Sums { .. } | VerifyError::Rows { .. }) => {
+                let cleanup = match is_series || is_temporary {
+                    true => "",
+                    false => "`inrush cleanup --to URL`, then ",
+                };
+                Some(format!(
+                    "something changed values on the way into a staging table; {cleanup}the same \
+                     command again, with --verify rows if it was less"
+                ))
+            }
+            error => plan_hint(error),
+        }
     }
 
     /// What to do about a file with a row that dbgen does not make: no rejects are accepted here.
@@ -305,7 +243,7 @@ impl Measurement<'_> {
     ) -> Result<Vec<String>, CommandError> {
         refuse_tables(address, &self.set.tables)?;
         let mut notes = Vec::new();
-        if self.is_series() && !reached.is_temporary() {
+        if is_series(self.arguments) && !reached.is_temporary() {
             let which = Which {
                 ledger_schema: reached.package.run.ledger_schema.clone(),
                 package: Some(NAME.to_owned()),
@@ -369,7 +307,7 @@ impl Measurement<'_> {
                 .to_owned(),
                 verify: verify_word(self.arguments.verify).to_owned(),
                 analyze: self.arguments.analyze,
-                streams: self.points(),
+                streams: points(self.arguments),
                 rounds: self.arguments.rounds,
             },
             cores_in_all,
@@ -467,7 +405,7 @@ impl Measurement<'_> {
         if self.arguments.json {
             let line = json!({"event": "measured", "measured": run});
             output::say(&format!("{line}\n"));
-        } else if !self.arguments.quiet && self.is_series() {
+        } else if !self.arguments.quiet && is_series(self.arguments) {
             output::say(&format!(
                 "{}, round {}: {}\n",
                 counted(u64::from(run.streams), "stream"),
@@ -491,9 +429,46 @@ impl Measurement<'_> {
     }
 }
 
+/// What to do about a load that cannot be planned.
+pub fn plan_hint(error: &inrush::Error) -> Option<String> {
+    let hint = match error {
+        inrush::Error::Plan(PlanError::Target { .. }) => {
+            "the workload makes its tables itself: load into another database, or drop those of an \
+             earlier run"
+        }
+        inrush::Error::Plan(PlanError::Room { .. }) => {
+            "free space there, or choose a smaller --scale or fewer parts; --no-disk-check tries it \
+             all the same"
+        }
+        _ => return None,
+    };
+    Some(hint.to_owned())
+}
+
+/// The numbers of streams, each once, in their order.
+pub fn points(arguments: &MeasureArguments) -> Vec<u16> {
+    let mut points: Vec<u16> = Vec::new();
+    for streams in &arguments.sweep {
+        if !points.contains(streams) {
+            points.push(*streams);
+        }
+    }
+    if points.is_empty() {
+        let streams = arguments.streams;
+        points.push(streams.unwrap_or_else(|| u16::try_from(cores()).unwrap_or(1024).min(1024)));
+    }
+    points
+}
+
+/// Whether each run must start anew: a point of a sweep that went on where another one stopped
+/// would be none.
+pub fn is_series(arguments: &MeasureArguments) -> bool {
+    points(arguments).len() > 1 || arguments.rounds > 1
+}
+
 /// Refuses a database that has a table of the workload: what is dropped at the end must be what
 /// was made here.
-fn refuse_tables(address: &Address, tables: &[TableFiles]) -> Result<(), CommandError> {
+pub fn refuse_tables(address: &Address, tables: &[TableFiles]) -> Result<(), CommandError> {
     let names: Vec<String> = tables
         .iter()
         .map(|table| table.table.name.to_owned())
@@ -558,7 +533,8 @@ fn remarks(report: &RunReport, streams: u16) -> Vec<String> {
     notes
 }
 
-fn address(reached: &Reached) -> Result<Address, CommandError> {
+/// Where the database is.
+pub fn address(reached: &Reached) -> Result<Address, CommandError> {
     let connection = reached.package.single_connection()?;
     let defaults = credentials::connection_defaults()?;
     let address = Address::parse(connection.address(), &defaults).map_err(inrush::Error::from)?;

@@ -2,12 +2,14 @@
 //!
 //! `generating` makes files, where nobody names a folder in a `disposable` one, `data` finds them again,
 //! `package` says how they are loaded, `measure` loads them by the engine's own run, `proof` holds
-//! what was loaded against what dbgen makes, and `results`, `summary` and `chart` tell.
+//! what was loaded against what dbgen makes, and `results`, `summary` and `chart` tell. Before files are
+//! made, `space` looks at the disks, and `looking` plans the load with `stand_ins`.
 
 mod chart;
 mod data;
 mod disposable;
 mod generating;
+mod looking;
 mod measure;
 mod package;
 mod proof;
@@ -17,6 +19,7 @@ mod results;
 mod schema_test;
 mod selection;
 mod space;
+mod stand_ins;
 mod summary;
 
 use std::path::PathBuf;
@@ -89,7 +92,7 @@ fn whole(arguments: &WholeArguments, surroundings: &Surroundings) -> Result<u8, 
         needs.extend(space::of_database(&sizes, measure));
         space::require(&needs)?;
     }
-    measure::look(&job.tables(), measure, surroundings, place.disposable())?;
+    looking::look(&job.tables(), measure, surroundings, place.disposable())?;
     let made = job.run((measure.json, measure.quiet), place.disposable())?;
     let set = DataSet::find(&[place.folder().to_owned()], &arguments.which)?;
     Measurement {
