@@ -50,8 +50,9 @@ the tables, loads all parts in parallel streams, switches each part in as a part
 what the database holds, and writes the results beside the published figures.
 
 Without a subcommand it does all of it, at a small scale, on an embedded PostgreSQL that goes when
-it ends. `generate` only makes files, any parts of them, so that several machines can each make
-their own; `run` loads and measures files that are there.
+it ends. Before it makes files it looks for what would end it later: room on the disks, folders,
+the database, privileges. `generate` only makes files, any parts of them, so that several machines
+can each make their own; `run` loads and measures files that are there.
 
 The tables are those of 2009: customer, supplier, part, partsupp, orders and lineitem, without
 indexes and statistics, which the record did not count either. What is measured is loading and
@@ -206,7 +207,9 @@ pub struct WhichArguments {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "How it is measured")]
 pub struct MeasureArguments {
-    /// The database: postgresql://USER@HOST/DATABASE, embedded:FOLDER, or a server that goes again
+    /// The database: postgresql://USER@HOST/DATABASE, embedded:FOLDER or embedded
+    ///
+    /// `embedded` is a private server that goes with the command; of `embedded:FOLDER` the data stay there.
     #[arg(long, value_name = "URL", default_value = "embedded")]
     pub to: String,
 
@@ -258,6 +261,8 @@ pub struct MeasureArguments {
     pub keep: bool,
 
     /// Write the package of the load to a file, for `inrush run`
+    ///
+    /// It names the files where they are: those that go when the command ends are gone for it too.
     #[arg(long, value_name = "FILE")]
     pub save_package: Option<PathBuf>,
 

@@ -63,11 +63,11 @@ pub struct FilesFound {
     pub count: usize,
     /// Their bytes as stored.
     pub stored_bytes: u64,
-    /// Bytes of their text, as the sample says: of plain files exactly the stored ones.
+    /// Bytes of their text without headers, in UTF-8: of plain files about those stored, of others as the sample says.
     pub text_bytes: u64,
     /// Their rows, as the sample says; none where none was read.
     pub rows: Option<u64>,
-    /// How much of the stored bytes the page cache holds, 0 to 1; none where the system does not tell.
+    /// How much of the sample the page cache held before it was read, 0 to 1; none where the system does not tell.
     pub cached_share: Option<f64>,
 }
 
