@@ -28,6 +28,7 @@ pub mod pipeline;
 pub mod plan;
 mod plural;
 pub mod preflight;
+mod process;
 pub mod reject;
 pub mod report;
 pub mod sniff;

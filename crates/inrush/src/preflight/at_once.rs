@@ -1,6 +1,5 @@
 //! The same on several connections at once, each with a thread of its own, as the streams of a run have.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,8 @@ use crate::destination::postgres::{Address, Session};
 use crate::error::Error;
 use crate::pace::Pace;
 use crate::plan::Plan;
+use crate::process;
+use crate::report::loader_cpu_s;
 
 /// The server, and how it is measured with.
 #[derive(Clone, Copy)]
@@ -97,30 +98,17 @@ impl Server<'_> {
 
     /// CPU seconds that a session's backend has taken; none where it cannot be seen.
     pub fn backend_cpu_s(&self, session: &Session) -> Option<f64> {
-        if !self.is_local() {
-            return None;
-        }
-        let process = Path::new("/proc").join(session.backend_process_id.to_string());
-        // The numbers of a container's processes are others.
-        let command = std::fs::read(process.join("cmdline")).ok()?;
-        if !command.starts_with(b"postgres") {
-            return None;
-        }
-        let state = std::fs::read_to_string(process.join("stat")).ok()?;
-        // `pid (name) state ppid ... utime stime`: the 14th and the 15th field.
-        let (_, rest) = state.rsplit_once(')')?;
-        let mut fields = rest.split_whitespace().skip(11);
-        let mut ticks = || fields.next()?.parse::<f64>().ok();
-        let (user, system) = (ticks()?, ticks()?);
-        // SAFETY: sysconf takes a plain value.
-        let ticks_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-        (ticks_s > 0).then(|| (user + system) / ticks_s as f64)
+        let database = self.address.config.get_dbname().unwrap_or_default();
+        let process_id = session.backend_process_id;
+        let is_seen = self.is_local() && process::is_backend(process_id, database);
+        let (ran_us, _) = is_seen.then(|| process::cpu_us(process_id)).flatten()?;
+        Some(ran_us as f64 / 1e6)
     }
 }
 
 /// CPU seconds that this process has taken.
 pub fn own_cpu_s() -> f64 {
-    let (user, system) = crate::report::machine().loader_cpu_s;
+    let (user, system) = loader_cpu_s();
     user + system
 }
 

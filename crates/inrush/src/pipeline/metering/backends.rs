@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use inrush_verdict::{BackendSamples, BackendSeries, BackendState, Phase, ServerMeasurements};
 use tokio_postgres::Statement;
 
-use super::machine;
 use crate::destination::postgres::{Address, Session};
 use crate::error::Error;
 use crate::gauge::Gauge;
+use crate::process;
 use crate::tcp::TcpConnection;
 
 /// How long the server is waited for; a figure is not worth more.
@@ -100,7 +100,7 @@ impl<'a> Backends<'a> {
                 stream.process_id = gauge.process_id();
                 let is_near = gauge.tcp().is_none_or(TcpConnection::is_loopback);
                 let database = self.address.config.get_dbname().unwrap_or_default();
-                stream.is_local = is_near && machine::is_backend(stream.process_id, database);
+                stream.is_local = is_near && process::is_backend(stream.process_id, database);
                 self.is_local |= stream.is_local;
             }
         }
@@ -157,7 +157,7 @@ impl<'a> Backends<'a> {
                 *stream.events.entry(name).or_default() += 1;
             }
             if stream.is_local {
-                match machine::process_state(process_id) {
+                match process::state(process_id) {
                     Some('T' | 't') => stream.stopped += 1,
                     Some('D') => stream.disk_sleeps += 1,
                     _ => {}
@@ -203,7 +203,7 @@ impl<'a> Backends<'a> {
         let backend = &self.streams[stream];
         backend
             .is_local
-            .then(|| machine::process_cpu_us(backend.process_id))
+            .then(|| process::cpu_us(backend.process_id))
             .flatten()
     }
 
@@ -224,7 +224,7 @@ impl<'a> Backends<'a> {
         let last = last.ok().and_then(Result::ok);
         let asked = self
             .is_local
-            .then(|| machine::process_cpu_us(session.backend_process_id));
+            .then(|| process::cpu_us(session.backend_process_id));
         match last {
             Some(_) => session.close().await,
             None => session.abandon(),

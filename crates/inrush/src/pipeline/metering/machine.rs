@@ -1,4 +1,4 @@
-//! What the system knows of this machine, of this process, and of processes beside it.
+//! What the system knows of this machine and of this process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -186,39 +186,6 @@ fn throttling_file() -> Option<PathBuf> {
     })
 }
 
-/// Microseconds that a thread of this process ran on a CPU, and that it waited for one.
-pub fn thread_cpu_us(thread_id: i32) -> Option<(u64, u64)> {
-    schedule(&format!("/proc/self/task/{thread_id}/schedstat"))
-}
-
-/// Microseconds that a process of one thread ran on a CPU, and that it waited for one.
-pub fn process_cpu_us(process_id: i32) -> Option<(u64, u64)> {
-    schedule(&format!("/proc/{process_id}/schedstat"))
-}
-
-fn schedule(path: &str) -> Option<(u64, u64)> {
-    let text = fs::read_to_string(path).ok()?;
-    let mut words = text.split_ascii_whitespace();
-    let mut next = || words.next()?.parse::<u64>().ok();
-    Some((next()? / 1_000, next()? / 1_000))
-}
-
-/// The letter of a process's state: `R` runs, `S` sleeps, `D` sleeps on a device, `T` is stopped.
-pub fn process_state(process_id: i32) -> Option<char> {
-    let text = fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
-    // The name before it may hold anything, brackets too.
-    text.rsplit_once(") ")?.1.chars().next()
-}
-
-/// Whether a process of this machine is a server's process for that database.
-pub fn is_backend(process_id: i32, database: &str) -> bool {
-    let Ok(words) = fs::read(format!("/proc/{process_id}/cmdline")) else {
-        return false;
-    };
-    let title = String::from_utf8_lossy(&words);
-    title.starts_with("postgres:") && title.contains(database)
-}
-
 fn system_figure(name: libc::c_int) -> Option<u64> {
     // SAFETY: sysconf reads a number and touches no memory of ours.
     let figure = unsafe { libc::sysconf(name) };
@@ -256,10 +223,5 @@ mod tests {
         steps.add(&look, 1);
         assert!(steps.series(columns.cpu).is_some());
         assert!(steps.series_or_zero(columns.memory)[0] > 0);
-        // SAFETY: gettid has no arguments and cannot fail.
-        let own = unsafe { libc::gettid() };
-        assert!(thread_cpu_us(own).is_some());
-        assert!(matches!(process_state(own), Some('R' | 'S')));
-        assert!(!is_backend(own, "postgres"));
     }
 }

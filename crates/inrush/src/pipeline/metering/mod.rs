@@ -16,10 +16,10 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 pub use self::backends::Backends;
-use self::machine::thread_cpu_us;
 use self::series::Columns;
 use self::steps::Steps;
 use crate::gauge::Gauge;
+use crate::process::thread_cpu_us;
 use crate::source::SourceMeter;
 
 /// Between two looks.

@@ -7,11 +7,12 @@ use inrush_verdict::{
     TableSeries, TcpSeries,
 };
 
-use super::machine::{MachineColumns, thread_cpu_us};
+use super::machine::MachineColumns;
 use super::steps::{Column, Kind, Look, Steps};
 use super::{INTERVAL, Subjects};
 use crate::gauge::Gauge;
 use crate::meter::Meter;
+use crate::process::thread_cpu_us;
 
 /// The places of all figures.
 pub struct Columns {
