@@ -10,7 +10,7 @@ use crate::destination::postgres::quote::qualified;
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::plan::UnitPlan;
-use crate::plan::units::WorkItem;
+use crate::plan::work_items::WorkItem;
 use crate::source::Shard;
 
 /// Loads a unit once more, in the order of its files, into a staging table that is given what it does

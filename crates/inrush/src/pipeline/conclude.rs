@@ -17,7 +17,7 @@ use crate::event::Event;
 use crate::ledger::{Account, ShardRecord, UnitRecord};
 use crate::package::Package;
 use crate::plan::statistics;
-use crate::plan::units::WorkItem;
+use crate::plan::work_items::WorkItem;
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
 
 /// A server that restarts after a crash is given half a minute.

@@ -29,7 +29,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
 use crate::plan::Publish;
-use crate::plan::units::WorkItem;
+use crate::plan::work_items::WorkItem;
 use crate::report::RejectFile;
 use crate::source::{Shard, SourceMeter};
 

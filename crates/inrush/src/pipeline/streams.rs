@@ -18,8 +18,8 @@ use super::summary::Summary;
 use crate::destination::postgres::Session;
 use crate::error::Error;
 use crate::gauge::Gauge;
-use crate::plan::identity;
-use crate::plan::units::{self, WorkItem};
+use crate::plan::UnitPlan;
+use crate::plan::work_items::{self, Committed, WorkItem};
 
 /// Runs all streams to their ends, beside whoever looks after replicas.
 pub fn run(runtime: &Runtime, context: &Context<'_>, summary: &mut Summary) -> Result<(), Error> {
@@ -107,26 +107,19 @@ async fn finish_shared(context: &Context<'_>, summary: &mut Summary) -> Result<(
 /// The work that no earlier attempt has committed.
 fn remaining_work(context: &Context<'_>) -> VecDeque<WorkItem> {
     let run = context.run;
-    units::work(&run.plan.flows, run.plan.streams)
-        .into_iter()
-        .filter(|item| {
-            let (_, unit) = run.unit(item.flow, item.unit);
-            if run
-                .units_kept
-                .get(&unit.key)
-                .is_some_and(|kept| kept.finished)
-            {
-                return false;
-            }
-            if !unit.shared {
-                return true;
-            }
-            unit.shards[item.shards.clone()].iter().any(|shard| {
-                let key = (unit.key.clone(), identity::shard_key(shard));
-                !run.shards_kept.contains_key(&key)
-            })
-        })
-        .collect()
+    let committed = |unit: &UnitPlan| match run.units_kept.get(&unit.key) {
+        Some(kept) if kept.finished => Committed::All,
+        // What one stream fills is there as a whole, or not at all.
+        _ if !unit.shared => Committed::Nothing,
+        _ => {
+            let unit_key = unit.key.clone();
+            Committed::Shards(Box::new(move |shard_key| {
+                let key = (unit_key.clone(), shard_key.to_owned());
+                run.shards_kept.contains_key(&key)
+            }))
+        }
+    };
+    work_items::left(&run.plan.flows, run.plan.streams, committed).into()
 }
 
 async fn work_off(

@@ -12,7 +12,7 @@ use super::routing::KeyScans;
 use super::target;
 use super::{
     Earlier, FlowPlan, Plan, Publish, disk, earlier, identity, index_rebuild, limits, long_units,
-    replace, units,
+    replace, work_items,
 };
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;
@@ -160,7 +160,7 @@ pub async fn build(
         .max(1);
     long_units::share(&mut flows, streams_wanted)?;
     let streams = streams_wanted
-        .min(units::work(&flows, streams_wanted).len())
+        .min(work_items::all(&flows, streams_wanted).len())
         .max(1);
     options.or_note(limits::check_connections(&server, streams))?;
     let locks_needed = limits::locks_needed(&flows);

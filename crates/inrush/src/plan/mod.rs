@@ -37,6 +37,7 @@ mod target;
 mod typed_rows;
 pub mod units;
 mod upsert;
+pub mod work_items;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;

@@ -2,7 +2,6 @@
 //! fill and ready it.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 use super::bounds::Interval;
 use super::error::PlanError;
@@ -222,7 +221,7 @@ fn straight_unit(
 
 /// How much text a shard holds, as far as its size tells: text of this kind shrinks to about a
 /// quarter.
-fn work_bytes(shard: &Shard) -> u64 {
+pub(super) fn work_bytes(shard: &Shard) -> u64 {
     match shard.file.compression {
         Compression::None if shard.file.table().is_none() => shard.size_bytes(),
         _ => shard.size_bytes().saturating_mul(4),
@@ -252,64 +251,6 @@ impl UnitPlan {
         }
         Ok(found)
     }
-}
-
-/// A piece of work of a stream: a private unit, or one shard of a shared one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkItem {
-    /// Index of the flow.
-    pub flow: usize,
-    /// Index of the unit in it.
-    pub unit: usize,
-    /// The shards to load, by index.
-    pub shards: Range<usize>,
-    /// Their bytes.
-    pub bytes_count: u64,
-}
-
-/// All work of a plan: of flows whose turn is the same the largest first, so that no stream is
-/// left with a long piece at the end.
-///
-/// A shard that is fed stands there once for each stream: all of them take from it.
-pub fn work(flows: &[FlowPlan], streams: usize) -> Vec<WorkItem> {
-    let mut items = Vec::new();
-    for (flow_index, flow) in flows.iter().enumerate() {
-        for (unit_index, unit) in flow.units.iter().enumerate() {
-            if unit.shared {
-                for (index, shard) in unit.shards.iter().enumerate() {
-                    let takers = if shard.is_fed { streams.max(1) } else { 1 };
-                    let item = WorkItem {
-                        flow: flow_index,
-                        unit: unit_index,
-                        shards: index..index + 1,
-                        bytes_count: work_bytes(shard) / takers as u64,
-                    };
-                    items.extend(std::iter::repeat_n(item, takers));
-                    if shard.file.is_pipe() {
-                        // Somebody writes into it, and nobody knows for how long: one stream
-                        // begins with it. The others help where nothing else is left.
-                        let first = items.len() - takers;
-                        items[first].bytes_count = u64::MAX;
-                    }
-                }
-            } else {
-                items.push(WorkItem {
-                    flow: flow_index,
-                    unit: unit_index,
-                    shards: 0..unit.shards.len(),
-                    bytes_count: unit.bytes_count,
-                });
-            }
-        }
-    }
-    sort(&mut items, |flow| flows[flow].turn);
-    items
-}
-
-/// Puts work into the order in which it is taken. A stable sort: equal pieces stay in the order of
-/// the package.
-fn sort(items: &mut [WorkItem], turn: impl Fn(usize) -> usize) {
-    items.sort_by_key(|item| (turn(item.flow), std::cmp::Reverse(item.bytes_count)));
 }
 
 /// Names for partitions that nothing else has.
@@ -354,25 +295,5 @@ mod tests {
         let mut names = PartitionNames::new("orders", &taken);
         assert_eq!(names.take(), "orders_p2");
         assert_eq!(names.take(), "orders_p4");
-    }
-
-    #[test]
-    fn work_goes_by_turn_and_then_by_size() {
-        let item = |flow, unit, bytes_count| WorkItem {
-            flow,
-            unit,
-            shards: 0..1,
-            bytes_count,
-        };
-        let places = |turn: fn(usize) -> usize| {
-            let mut items = vec![item(0, 0, 5), item(0, 1, 7), item(1, 0, 9), item(1, 1, 7)];
-            sort(&mut items, turn);
-            let places = items.iter().map(|item| (item.flow, item.unit));
-            places.collect::<Vec<_>>()
-        };
-        // Largest first; equal ones as they stand in the package.
-        assert_eq!(places(|_| 0), [(1, 0), (0, 1), (1, 1), (0, 0)]);
-        // Flow by flow.
-        assert_eq!(places(|flow| flow), [(0, 1), (0, 0), (1, 0), (1, 1)]);
     }
 }

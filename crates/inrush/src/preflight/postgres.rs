@@ -27,10 +27,10 @@ use crate::package::Package;
 use crate::pipeline::encoder::Encoder;
 use crate::pipeline::{RunOptions, plan_options, prepare, rows, runtime};
 use crate::plan::routing::KeyScans;
-use crate::plan::units::{self, WorkItem};
+use crate::plan::work_items::{self, Committed, WorkItem};
 use crate::plan::{
     self, ContentChecks, Earlier, FlowPlan, Obstacles, Plan, PlanError, PlanOptions, Publish,
-    UnitPlan, identity, statistics,
+    UnitPlan, statistics,
 };
 use crate::report::Prediction;
 use crate::source::{self, Pipes, ResolveOptions, Shard};
@@ -261,22 +261,17 @@ impl Preflight<'_> {
 
     /// What is left to load, in the order in which streams take it.
     fn items(&self) -> Vec<WorkItem> {
-        let work = units::work(&self.plan.flows, self.plan.streams).into_iter();
-        let Earlier::Stopped {
-            kept, unfinished, ..
-        } = &self.plan.earlier
-        else {
-            return work.collect();
+        let committed = |unit: &UnitPlan| match &self.plan.earlier {
+            Earlier::Stopped {
+                kept, unfinished, ..
+            } => match unfinished.get(&unit.key) {
+                Some(shards) => Committed::Shards(Box::new(|key| shards.contains(key))),
+                None if kept.contains(&unit.key) => Committed::All,
+                None => Committed::Nothing,
+            },
+            _ => Committed::Nothing,
         };
-        work.filter(|item| {
-            let unit = self.unit(item).1;
-            let has = |shard: &Shard| match unfinished.get(&unit.key) {
-                Some(shards) => shards.contains(&identity::shard_key(shard)),
-                None => kept.contains(&unit.key),
-            };
-            !unit.shards[item.shards.clone()].iter().all(has)
-        })
-        .collect()
+        work_items::left(&self.plan.flows, self.plan.streams, committed)
     }
 
     fn unit(&self, item: &WorkItem) -> (&FlowPlan, &UnitPlan) {
