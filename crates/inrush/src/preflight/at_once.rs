@@ -78,7 +78,8 @@ impl Server<'_> {
         opened: Opened,
         work: &(impl Fn(usize, &Session, &Trial) -> Result<T, Error> + Sync),
     ) -> Result<Vec<T>, Error> {
-        let results = each_by_a_thread(&opened.streams, &|number, (session, trial)| {
+        let streams = opened.streams.iter().enumerate();
+        let results = on_a_thread_each(streams, &|(number, (session, trial))| {
             work(number, session, trial)
         });
         self.runtime.block_on(async {
@@ -106,25 +107,25 @@ impl Server<'_> {
     }
 }
 
-/// CPU seconds that this process has taken.
-pub fn own_cpu_s() -> f64 {
-    let (user, system) = loader_cpu_s();
-    user + system
-}
-
-/// Does something for each, all at once, each by a thread of its own.
-pub fn each_by_a_thread<S: Sync, T: Send>(
-    each: &[S],
-    work: &(impl Fn(usize, &S) -> Result<T, Error> + Sync),
-) -> Vec<Result<T, Error>> {
+/// Does the same with each of them, all at once, each on a thread of its own.
+pub fn on_a_thread_each<W: Send, T: Send>(
+    works: impl Iterator<Item = W>,
+    work: &(impl Fn(W) -> T + Sync),
+) -> Vec<T> {
     std::thread::scope(|scope| {
-        let begin = |(number, one)| scope.spawn(move || work(number, one));
-        let threads: Vec<_> = each.iter().enumerate().map(begin).collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Result<T, Error>>| {
+        let begin = |one| scope.spawn(move || work(one));
+        let threads: Vec<_> = works.map(begin).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, T>| {
             thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         threads.into_iter().map(join).collect()
     })
+}
+
+/// CPU seconds that this process has taken.
+pub fn own_cpu_s() -> f64 {
+    let (user, system) = loader_cpu_s();
+    user + system
 }

@@ -25,6 +25,8 @@ const KEPT_BYTES_MAX: usize = 24 << 20;
 pub type MakeConverter<'a> = &'a (dyn Fn() -> Result<Converter, Error> + Sync);
 /// Makes an encoder, where rows are encoded here.
 pub type MakeEncoder<'a> = &'a (dyn Fn() -> Option<Encoder> + Sync);
+/// How rows are made.
+pub type Ways<'a> = (MakeConverter<'a>, MakeEncoder<'a>);
 
 /// Encoded rows, as they stand between the beginning and the end of a COPY.
 #[derive(Clone, Debug, Default)]
@@ -52,13 +54,20 @@ pub struct Decoded {
     pub encoded: Encoded,
 }
 
+impl Decoded {
+    /// Bytes of its text.
+    pub fn text_bytes(&self) -> f64 {
+        self.walked.meter.text_bytes as f64
+    }
+}
+
 /// Lets so many threads read, convert and encode portions, as far as the time goes.
 pub fn measure(
     making: &Making<'_>,
     portions: &[Portion],
     threads: usize,
     patience: Duration,
-    (make_converter, make_encoder): (MakeConverter<'_>, MakeEncoder<'_>),
+    (make_converter, make_encoder): Ways<'_>,
     stop: &Stop,
 ) -> Result<Decoded, Error> {
     let next = Mutex::new(portions.iter());

@@ -21,6 +21,19 @@ pub struct Took {
     pub took_s: f64,
 }
 
+impl Took {
+    /// What was taken of several at once.
+    pub fn at_once(all: impl IntoIterator<Item = Took>) -> Took {
+        let mut found = Took::default();
+        for one in all {
+            found.sent_bytes += one.sent_bytes;
+            found.sent_bytes_s += one.sent_bytes_s;
+            found.took_s = found.took_s.max(one.took_s);
+        }
+        found
+    }
+}
+
 /// Sends rows by so many connections at once.
 pub fn measure(
     server: &Server<'_>,
@@ -34,13 +47,7 @@ pub fn measure(
         let sending = send(server, session, trial, encoded, number);
         server.runtime.block_on(sending)
     };
-    let mut found = Took::default();
-    for one in server.run(opened, &send)? {
-        found.sent_bytes += one.sent_bytes;
-        found.sent_bytes_s += one.sent_bytes_s;
-        found.took_s = found.took_s.max(one.took_s);
-    }
-    Ok(found)
+    Ok(Took::at_once(server.run(opened, &send)?))
 }
 
 async fn send(

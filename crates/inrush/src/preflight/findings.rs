@@ -75,6 +75,13 @@ pub fn tells(what: impl Into<String>) -> Finding {
     }
 }
 
+/// There is nothing to do.
+pub fn loaded_already(run: &str) -> Finding {
+    tells(format!(
+        "these files are loaded already, by run {run}: a run would do nothing"
+    ))
+}
+
 /// Another run of the package that is at work now.
 pub async fn of_holder(session: &Session, plan: &Plan) -> Result<Option<Finding>, Error> {
     let ledger = Ledger::new(&plan.settings.ledger_schema);
@@ -90,10 +97,7 @@ pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
     }
     match &plan.earlier {
         Earlier::None => {}
-        Earlier::Loaded(run) => found.push(tells(format!(
-            "these files are loaded already, by run {}: a run would do nothing",
-            run.name
-        ))),
+        Earlier::Loaded(run) => found.push(loaded_already(&run.name)),
         Earlier::Stopped { .. } if is_held => {}
         Earlier::Stopped {
             run,

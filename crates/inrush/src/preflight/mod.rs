@@ -2,18 +2,24 @@
 //! reads, scans, converts, encodes and sends with, and says what the run should take, what limits it, and what will
 //! hurt or stop it. Nothing is left behind but the prediction, for the run to find.
 //!
-//! [`sample`] chooses pieces of the files; [`read`], [`decode`], [`network`], [`destination`], [`wal`] measure one step
-//! each, and [`together`] all of them at once; [`model`] makes seconds of it, by arithmetic alone; [`findings`] looks for
-//! what hurts; [`postgres`] and [`contract`] connect them, for the two kinds of destinations.
+//! [`planning`] gathers what stands in the run's way, and [`findings`] looks for what hurts; [`sample`] chooses pieces
+//! of the files; [`read`], [`decode`], [`network`], [`destination`], [`wal`] measure one step each, and [`together`]
+//! all of them at once; [`model`] makes seconds of it, by arithmetic alone. [`postgres`] and [`contract`] connect them,
+//! for the two kinds of destinations; what both do alike is in [`client`], [`files`], [`steps`] and [`prediction`].
 
 mod at_once;
+mod client;
 mod contract;
 mod decode;
 mod destination;
+mod files;
 mod findings;
+mod flow_found;
 mod model;
 mod network;
+mod planning;
 mod postgres;
+mod prediction;
 mod read;
 mod residency;
 mod result;
@@ -26,15 +32,11 @@ mod trial;
 mod wal;
 mod walk;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use self::model::Shared;
-use self::read::ReadFound;
-use self::steps::FlowFound;
 use crate::error::Error;
 use crate::package::Package;
 use crate::pipeline::{RunOptions, contract as by_contract};
-use crate::report::{Prediction, leave_prediction};
 
 pub use self::contract::scratch_folder;
 pub use self::result::{
@@ -51,6 +53,26 @@ const WAL_PATIENCE: Duration = Duration::from_millis(1500);
 /// For all steps together: what the prediction rests on.
 const TOGETHER_PATIENCE: Duration = Duration::from_millis(2500);
 
+/// How long is measured of each flow.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    /// Each step.
+    step: Duration,
+    /// All steps together.
+    together: Duration,
+}
+
+impl Patience {
+    /// Of so many flows.
+    fn of(flows: usize) -> Patience {
+        let flows = flows.max(1) as f64;
+        Patience {
+            step: STEP_PATIENCE.div_f64(flows),
+            together: TOGETHER_PATIENCE.div_f64(flows),
+        }
+    }
+}
+
 /// What a user wishes beside what a run is told.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wish {
@@ -66,10 +88,15 @@ pub fn preflight(
     wish: &Wish,
 ) -> Result<PreflightReport, Error> {
     package.check()?;
+    let begun = Instant::now();
+    let mut report = frame(package, options);
     match by_contract::is_meant(package)? {
-        true => contract::preflight(package, options, wish),
-        false => postgres::preflight(package, options, wish),
+        true => contract::preflight(package, options, wish, &mut report)?,
+        false => postgres::preflight(package, options, wish, &mut report)?,
     }
+    order(&mut report);
+    report.took_s = begun.elapsed().as_secs_f64();
+    Ok(report)
 }
 
 /// A result without findings.
@@ -102,44 +129,14 @@ fn order(report: &mut PreflightReport) {
         .retain(|finding| seen.insert(finding.what.clone()));
 }
 
-/// What all streams share: the disk, and the readers of files that cannot be cut.
-fn shared_of(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> Shared {
-    let uncached = 1.0 - read.cached_share.unwrap_or(0.0);
-    let disk_s = match read.disk.all {
-        Some(speed) if speed > 0.0 => stored_bytes * uncached / speed,
-        _ => 0.0,
-    };
-    let mut feed_s = 0.0;
-    for flow in flows.iter().filter(|flow| flow.is_fed) {
-        if let Some(decoded) = &flow.decoded {
-            let meter = &decoded.walked.meter;
-            // The reader looks for record ends alone, which is less than a scan.
-            let seconds = (meter.read_ns + meter.decompress_ns) as f64 / 1e9;
-            feed_s += seconds * flow.stored_bytes / (meter.stored_bytes as f64).max(1.0);
+/// What is wrong with the files comes to light when they are read, and is a finding as well.
+fn or_tell(report: &mut PreflightReport, measured: Result<(), Error>) -> Result<(), Error> {
+    match measured {
+        Err(error @ (Error::Source(_) | Error::Header { .. } | Error::Convert { .. })) => {
+            report.findings.push(findings::of_error(&error));
+            Ok(())
         }
-    }
-    Shared {
-        disk_s,
-        feed_s,
-        ..Shared::default()
-    }
-}
-
-/// Leaves a prediction for the run to find. A preflight is worth having where that cannot be.
-fn leave(
-    report: &mut PreflightReport,
-    options: &RunOptions<'_>,
-    run_key: &str,
-    prediction: &Prediction,
-) {
-    if report.is_stopped() {
-        return;
-    }
-    if let Err(error) = leave_prediction(&options.runs_folder, run_key, prediction) {
-        report.findings.push(findings::tells(format!(
-            "the run's report will not have this prediction beside what it took: {}",
-            findings::words(&error)
-        )));
+        other => other,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use super::at_once::{Server, each_by_a_thread};
+use super::at_once::{Server, on_a_thread_each};
 use super::destination::stopped;
 use crate::destination::postgres::Session;
 use crate::destination::postgres::copy::{BLOCK_BYTES, BlockPool, CopyWriter};
@@ -67,7 +67,7 @@ pub fn measure(server: &Server<'_>, streams: usize) -> Result<Network, Error> {
 /// many bytes that were.
 fn send_all(server: &Server<'_>, streams: usize) -> Result<(f64, u64), Error> {
     let sessions = server.runtime.block_on(open(server, streams))?;
-    let sent = each_by_a_thread(&sessions, &|_, session| {
+    let sent = on_a_thread_each(sessions.iter(), &|session| {
         server.runtime.block_on(send(server, session))
     });
     server.runtime.block_on(async {

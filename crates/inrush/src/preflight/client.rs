@@ -1,0 +1,73 @@
+//! What is measured of the loader alone, alike for all destinations: its sample is read, and rows are made of it.
+
+use std::time::Duration;
+
+use super::decode::{self, Ways};
+use super::flow_found::{self, FlowFound};
+use super::read::{self, ReadFound, ReadWish};
+use super::walk::Making;
+use super::{READ_PATIENCE, Wish};
+use crate::cancel::Stop;
+use crate::error::Error;
+use crate::plan::Reading;
+
+/// The loader, as the plan has it.
+#[derive(Clone, Copy)]
+pub struct Client<'a> {
+    /// Streams of the run.
+    pub streams: usize,
+    /// Text of a chunk.
+    pub chunk_bytes: usize,
+    /// Rows of a batch.
+    pub batch_rows: usize,
+    /// What the user wishes.
+    pub wish: &'a Wish,
+    /// Asks to stop.
+    pub stop: &'a Stop,
+}
+
+impl Client<'_> {
+    /// How a flow's rows are made.
+    pub fn making<'r>(&self, reading: &'r Reading) -> Making<'r> {
+        Making {
+            reading,
+            chunk_bytes: self.chunk_bytes,
+            batch_rows: self.batch_rows,
+        }
+    }
+
+    /// Reads the sample. What is not in the page cache afterwards is no part of it any more.
+    pub fn read(&self, flows: &mut [FlowFound]) -> Result<ReadFound, Error> {
+        let places: Vec<_> = flow_found::portions(flows)
+            .map(|portion| portion.place.clone())
+            .collect();
+        let wish = ReadWish {
+            streams: self.streams,
+            chunk_bytes: self.chunk_bytes,
+            patience: READ_PATIENCE,
+            cold: self.wish.cold,
+        };
+        let found = read::measure(&places, &wish, self.stop)?;
+        flow_found::keep_read(flows, &found.is_read);
+        Ok(found)
+    }
+
+    /// Makes rows of a flow's sample, by one thread and by as many as there are streams.
+    pub fn decode(
+        &self,
+        found: &mut FlowFound,
+        reading: &Reading,
+        ways: Ways<'_>,
+        patience: Duration,
+    ) -> Result<(), Error> {
+        let making = self.making(reading);
+        let portions = found.spread();
+        let measure =
+            |threads| decode::measure(&making, &portions, threads, patience, ways, self.stop);
+        found.decoded = Some(measure(1)?);
+        if self.streams > 1 {
+            found.decoded_all = Some(measure(self.streams)?);
+        }
+        Ok(())
+    }
+}

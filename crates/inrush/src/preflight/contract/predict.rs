@@ -1,0 +1,78 @@
+//! What the run should take, by what was measured.
+
+use super::measure::Preflight;
+use crate::preflight::flow_found::FlowFound;
+use crate::preflight::model::{self, Beside, Piece};
+use crate::preflight::prediction::{self, Phases};
+use crate::preflight::read::ReadFound;
+use crate::preflight::result::PreflightReport;
+use crate::source::Shard;
+
+/// Predicts the run; not where no flow has a speed.
+pub fn predict(
+    preflight: &Preflight<'_>,
+    flows: &[FlowFound],
+    read: &ReadFound,
+    report: &mut PreflightReport,
+) {
+    let plan = preflight.plan;
+    let with_speed: Vec<&FlowFound> = flows.iter().filter(|flow| flow.has_speed()).collect();
+    let Some(largest) = with_speed.first() else {
+        return;
+    };
+    let (pieces, switch_s) = pieces(preflight, &with_speed);
+    let speeds = prediction::speeds(&with_speed);
+    let schedule = model::schedule(&pieces, &speeds, plan.streams);
+    let left = plan.flows.iter().flat_map(|flow| preflight.left(flow));
+    let stored_bytes: u64 = left.map(Shard::size_bytes).sum();
+    let shared = prediction::shared(flows, read, stored_bytes as f64);
+    let seen = prediction::seen(largest, plan.streams);
+    let answer = model::answer(&schedule, &shared, &seen);
+    let phases = Phases {
+        plan_s: preflight.plan_s,
+        load_s: answer.load_s,
+        switch_s,
+        analyze_s: 0.0,
+    };
+    let mut leaves_out = Vec::new();
+    if plan.flows.iter().any(|flow| flow.facts.is_some()) {
+        leaves_out
+            .push("what a target that has rows adds to publishing: the trial's was new".to_owned());
+    }
+    let key = &plan.run_key;
+    prediction::tell(report, preflight.options, key, &phases, answer, leaves_out);
+}
+
+/// The pieces of work that are left, the largest first, each with its COMMIT; and the seconds of publishing them.
+fn pieces(preflight: &Preflight<'_>, with_speed: &[&FlowFound]) -> (Vec<Piece>, f64) {
+    let plan = preflight.plan;
+    let mut pieces = Vec::new();
+    let mut switch_s = 0.0;
+    for (index, flow) in plan.flows.iter().enumerate() {
+        let own = with_speed.iter().position(|flow| flow.index == index);
+        let place = own.unwrap_or(0);
+        let like = with_speed[place];
+        let Some(tried) = &like.together_all else {
+            continue;
+        };
+        let tried_text = (tried.walked.meter.text_bytes as f64).max(1.0);
+        let mut whole = 0.0;
+        for shard in preflight.left(flow) {
+            let text_bytes = shard.size_bytes() as f64 * like.text_of_stored();
+            whole += text_bytes;
+            // A COMMIT flushes what it is for.
+            let times = text_bytes / (tried_text / plan.streams as f64);
+            pieces.push(Piece {
+                flow: place,
+                text_bytes,
+                beside: Beside {
+                    server_s: 0.0,
+                    flush_s: tried.beside.ready_s * times,
+                },
+            });
+        }
+        switch_s += tried.beside.copy_s.unwrap_or(0.0) * whole / tried_text;
+    }
+    pieces.sort_by(|a, b| b.text_bytes.total_cmp(&a.text_bytes));
+    (pieces, switch_s)
+}

@@ -1,0 +1,36 @@
+//! The files of a load: counted, and by the sample's measure what is in them.
+
+use std::collections::BTreeSet;
+
+use super::flow_found::{self, FlowFound};
+use super::result::FilesFound;
+use crate::source::Shard;
+
+/// The files of all flows, of each of which all shards are given, whether they are left to load or not.
+pub fn of_all<'a>(
+    shards_of_flows: impl Iterator<Item = impl Iterator<Item = &'a Shard>>,
+    flows: &[FlowFound],
+    cached_share: Option<f64>,
+) -> FilesFound {
+    let mut found = FilesFound {
+        cached_share,
+        ..FilesFound::default()
+    };
+    let (mut text, mut rows) = (0.0, 0.0);
+    let mut paths = BTreeSet::new();
+    for (index, shards) in shards_of_flows.enumerate() {
+        let mut stored = 0;
+        for shard in shards {
+            stored += shard.size_bytes();
+            paths.insert(shard.file.path.as_path());
+        }
+        found.stored_bytes += stored;
+        let like = flow_found::like(flows, index);
+        text += stored as f64 * like.map_or(1.0, FlowFound::text_of_stored);
+        rows += stored as f64 * like.map_or(0.0, FlowFound::rows_of_stored);
+    }
+    found.count = paths.len();
+    found.text_bytes = text.round() as u64;
+    found.rows = (rows > 0.0).then_some(rows.round() as u64);
+    found
+}

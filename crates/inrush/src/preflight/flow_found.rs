@@ -1,0 +1,141 @@
+//! What was measured of a flow, and what its sample says of all of it.
+
+use super::decode::Decoded;
+use super::destination::Took;
+use super::sample::Portion;
+use super::together::Together;
+
+/// Flows that are measured.
+const FLOWS_MAX: usize = 4;
+
+/// What was measured of a flow.
+#[derive(Default)]
+pub struct FlowFound {
+    /// The flow, by its index in the plan.
+    pub index: usize,
+    /// Bytes of its files that are left to load, as stored.
+    pub stored_bytes: f64,
+    /// Its files have one reader each, from which all streams take.
+    pub is_fed: bool,
+    /// The units that are tried, each with its sample.
+    pub works: Vec<(usize, Vec<Portion>)>,
+    /// By one thread.
+    pub decoded: Option<Decoded>,
+    /// By as many as there are streams.
+    pub decoded_all: Option<Decoded>,
+    /// What the destination took by one connection.
+    pub destination: Option<Took>,
+    /// And by all.
+    pub destination_all: Option<Took>,
+    /// All steps together by one stream.
+    pub together: Option<Together>,
+    /// And by all.
+    pub together_all: Option<Together>,
+}
+
+impl FlowFound {
+    /// The sample, so that pieces of different units follow each other.
+    pub fn spread(&self) -> Vec<Portion> {
+        let longest = self.works.iter().map(|(_, portions)| portions.len()).max();
+        let rounds = 0..longest.unwrap_or(0);
+        rounds
+            .flat_map(|index| {
+                let own = self.works.iter();
+                own.filter_map(move |(_, portions)| portions.get(index).cloned())
+            })
+            .collect()
+    }
+
+    fn ratio(&self, part: fn(&Decoded) -> f64, whole: fn(&Decoded) -> f64) -> Option<f64> {
+        let decoded = self.decoded.as_ref()?;
+        let whole = whole(decoded);
+        (whole > 0.0).then(|| part(decoded) / whole)
+    }
+
+    /// Bytes of text for each stored byte.
+    pub fn text_of_stored(&self) -> f64 {
+        self.ratio(Decoded::text_bytes, |decoded| {
+            decoded.walked.meter.stored_bytes as f64
+        })
+        .unwrap_or(1.0)
+    }
+
+    /// Rows for each stored byte.
+    pub fn rows_of_stored(&self) -> f64 {
+        let rows = |decoded: &Decoded| decoded.walked.rows_read as f64;
+        self.ratio(rows, |decoded| decoded.walked.meter.stored_bytes as f64)
+            .unwrap_or(0.0)
+    }
+
+    /// Bytes of text for each byte that is sent.
+    pub fn text_of_sent(&self) -> f64 {
+        self.ratio(
+            |decoded| decoded.encoded.text_bytes as f64,
+            |decoded| decoded.encoded.bytes as f64,
+        )
+        .unwrap_or(1.0)
+    }
+
+    /// Bytes of text that one core scans in a second.
+    pub fn scan_bytes_s(&self) -> Option<f64> {
+        self.ratio(Decoded::text_bytes, |decoded| {
+            decoded.walked.meter.scan_ns as f64 / 1e9
+        })
+    }
+
+    /// Whether all steps together were measured, with rows.
+    pub fn has_speed(&self) -> bool {
+        let all = self.together_all.as_ref();
+        all.is_some_and(|all| all.text_bytes_s > 0.0 && all.walked.rows_read > 0)
+    }
+
+    /// Bytes of text that are left to load.
+    pub fn text_bytes_left(&self) -> f64 {
+        self.stored_bytes * self.text_of_stored()
+    }
+}
+
+/// The flows that are measured: the largest. The others are taken to be like them.
+pub fn largest(mut flows: Vec<FlowFound>) -> Vec<FlowFound> {
+    flows.sort_by(|a, b| b.stored_bytes.total_cmp(&a.stored_bytes));
+    flows.truncate(FLOWS_MAX);
+    flows
+}
+
+/// The flow that was measured, or the largest one in its place.
+pub fn like(flows: &[FlowFound], index: usize) -> Option<&FlowFound> {
+    let mut own = flows.iter().filter(|flow| flow.index == index);
+    own.next().or(flows.first())
+}
+
+/// All portions of all flows.
+pub fn portions(flows: &[FlowFound]) -> impl Iterator<Item = &Portion> {
+    let works = flows.iter().flat_map(|flow| &flow.works);
+    works.flat_map(|(_, portions)| portions)
+}
+
+/// Keeps the portions that were read, in the order in which [`portions`] lists them. Of a sample of which the time
+/// allowed nothing, all stays: the later steps then read it themselves.
+pub fn keep_read(flows: &mut [FlowFound], is_read: &[bool]) {
+    let mut flags = is_read.iter().copied();
+    for (_, portions) in flows.iter_mut().flat_map(|flow| &mut flow.works) {
+        let own: Vec<bool> = flags.by_ref().take(portions.len()).collect();
+        if own.contains(&true) {
+            let mut own = own.into_iter();
+            portions.retain(|_| own.next().unwrap_or(true));
+        }
+    }
+}
+
+/// Bytes of text for each byte that is sent, of all flows.
+pub fn text_of_sent(flows: &[FlowFound]) -> f64 {
+    let text: f64 = flows.iter().map(FlowFound::text_bytes_left).sum();
+    let sent: f64 = flows
+        .iter()
+        .map(|flow| flow.text_bytes_left() / flow.text_of_sent())
+        .sum();
+    match sent > 0.0 {
+        true => text / sent,
+        false => 1.0,
+    }
+}

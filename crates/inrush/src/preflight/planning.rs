@@ -1,0 +1,39 @@
+//! Planning as a run plans, but for one thing: all that a run would be refused for is gathered, and not only the first.
+
+use super::findings;
+use super::result::Finding;
+use crate::error::Error;
+use crate::pipeline::{RunOptions, plan_options};
+use crate::plan::routing::KeyScans;
+use crate::plan::{ContentChecks, Obstacles, PlanError, PlanOptions};
+use crate::source::Pipes;
+
+/// Makes a plan, and adds what stands in its way to what was found. Only a package that is wrong in itself is an
+/// error.
+pub async fn plan<P>(
+    options: &RunOptions<'_>,
+    build: impl AsyncFnOnce(&PlanOptions<'_>) -> Result<P, PlanError>,
+    found: &mut Vec<Finding>,
+) -> Result<Option<P>, Error> {
+    let pipes = Pipes::new(options.stop.clone());
+    let key_scans = KeyScans::default();
+    let contents = ContentChecks::default();
+    let obstacles = Obstacles::default();
+    let plan_options = PlanOptions {
+        obstacles: Some(&obstacles),
+        ..plan_options(options, &pipes, &key_scans, &contents, false)
+    };
+    let plan = build(&plan_options).await;
+    found.extend(obstacles.take().iter().map(findings::of_refusal));
+    match plan {
+        Ok(plan) => Ok(Some(plan)),
+        Err(error @ PlanError::Package(_)) => Err(error.into()),
+        Err(error) => match Error::from(error) {
+            Error::Interrupted => Err(Error::Interrupted),
+            error => {
+                found.push(findings::of_error(&error));
+                Ok(None)
+            }
+        },
+    }
+}

@@ -1,0 +1,113 @@
+//! What predictions have in common, wherever the rows go: what of the measurements the model is given, and how its
+//! answer is told.
+
+use super::flow_found::FlowFound;
+use super::model::{Answer, Seen, Shared, Speed};
+use super::read::ReadFound;
+use super::result::PreflightReport;
+use super::together::client_share;
+use super::{cores, findings};
+use crate::pipeline::RunOptions;
+use crate::report::{Prediction, leave_prediction};
+
+/// How fast rows of each flow go all the way.
+pub fn speeds(flows: &[&FlowFound]) -> Vec<Speed> {
+    let speed = |flow: &&FlowFound| {
+        let (one, all) = (flow.together.as_ref(), flow.together_all.as_ref());
+        Speed {
+            one: one.map_or(1.0, |one| one.text_bytes_s),
+            all: all.map_or(1.0, |all| all.text_bytes_s),
+        }
+    };
+    flows.iter().map(speed).collect()
+}
+
+/// What all streams share for so many stored bytes: the disk, and the readers of files that cannot be cut.
+pub fn shared(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> Shared {
+    let uncached = 1.0 - read.cached_share.unwrap_or(0.0);
+    let disk_s = match read.disk.all {
+        Some(speed) if speed > 0.0 => stored_bytes * uncached / speed,
+        _ => 0.0,
+    };
+    let mut feed_s = 0.0;
+    for flow in flows.iter().filter(|flow| flow.is_fed) {
+        if let Some(decoded) = &flow.decoded {
+            let meter = &decoded.walked.meter;
+            // The reader looks for record ends alone, which is less than a scan.
+            let seconds = (meter.read_ns + meter.decompress_ns) as f64 / 1e9;
+            feed_s += seconds * flow.stored_bytes / (meter.stored_bytes as f64).max(1.0);
+        }
+    }
+    Shared {
+        disk_s,
+        feed_s,
+        ..Shared::default()
+    }
+}
+
+/// What was seen while all streams loaded rows of the largest flow.
+pub fn seen(largest: &FlowFound, streams: usize) -> Seen {
+    let tried = largest.together_all.as_ref();
+    Seen {
+        client_share: tried.map_or(0.0, client_share),
+        client_cores: tried.map_or(0.0, |tried| tried.client_cores),
+        server_cores: tried.and_then(|tried| tried.server_cores),
+        cores: cores() as f64,
+        network: None,
+        destination: None,
+        streams,
+    }
+}
+
+/// Seconds of a run, one phase after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Phases {
+    /// Planning, and what the ledger is told before the streams begin.
+    pub plan_s: f64,
+    /// The streams.
+    pub load_s: f64,
+    /// Making it all part of the targets.
+    pub switch_s: f64,
+    /// ANALYZE after it.
+    pub analyze_s: f64,
+}
+
+/// Tells a prediction, and leaves it for the run to find. A preflight is worth having where that cannot be.
+pub fn tell(
+    report: &mut PreflightReport,
+    options: &RunOptions<'_>,
+    run_key: &str,
+    phases: &Phases,
+    answer: Answer,
+    leaves_out: Vec<String>,
+) {
+    let Phases {
+        plan_s,
+        load_s,
+        switch_s,
+        analyze_s,
+    } = *phases;
+    let prediction = Prediction {
+        made_at: report.made_at.clone(),
+        streams: report.streams,
+        stored_bytes: report.files.stored_bytes,
+        predicted_s: plan_s + load_s + switch_s + analyze_s,
+        plan_s,
+        load_s,
+        switch_s,
+        analyze_s,
+        limiting: answer.limiting,
+        because: answer.because,
+        leaves_out,
+    };
+    // Of a run that cannot succeed there is none to find it.
+    if !report.is_stopped()
+        && let Err(error) = leave_prediction(&options.runs_folder, run_key, &prediction)
+    {
+        report.findings.push(findings::tells(format!(
+            "the run's report will not have this prediction beside what it took: {}",
+            findings::words(&error)
+        )));
+    }
+    report.prediction = Some(prediction);
+}
