@@ -25,6 +25,7 @@ from typing import Any
 import findings
 import ground
 import noise
+import one_load
 import peers
 import results
 import same_rows
@@ -180,17 +181,10 @@ class Suite:
         number: int,
         expected: dict[str, same_rows.Rows],
     ) -> float:
-        database = ground.fresh(self.server)
-        try:
-            side.prepare(database, job)
+        must_be = expected if number == 1 else None
+        with one_load.prepared(self.server, job, side) as database:
             reference = noise.reference(self.folder)
-            commands = side.commands(database, job, streams)
-            found = ground.measure(self.server, commands, self.folder, side.accepted)
-            if number == 1:
-                rows = same_rows.found(database, job, side.relation)
-                same_rows.compare(f"{job.workload} by {side.name}", rows, expected)
-        finally:
-            ground.drop(database)
+            found = one_load.measure(database, job, side, streams, self.folder, must_be)
         self.runs.append(
             {
                 "workload": job.workload,

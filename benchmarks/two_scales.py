@@ -14,6 +14,7 @@ from pathlib import Path
 
 import findings
 import ground
+import one_load
 import same_rows
 import workloads
 from ground import Measure
@@ -98,15 +99,12 @@ def main() -> None:
         for number in range(1, options.rounds + 1):
             for scale, job in jobs.items():
                 for side in sides:
-                    database = ground.fresh(server)
-                    side.prepare(database, job)
-                    commands = side.commands(database, job, options.streams)
-                    one = ground.measure(server, commands, folder, side.accepted)
+                    must_be = expected[scale] if number == 1 else None
+                    with one_load.prepared(server, job, side) as database:
+                        one = one_load.measure(
+                            database, job, side, options.streams, folder, must_be
+                        )
                     found[scale][side.name].append(one)
-                    if number == 1:
-                        rows = same_rows.found(database, job, side.relation)
-                        same_rows.compare(f"scale {scale:g} by {side.name}", rows, expected[scale])
-                    ground.drop(database)
                     print(f"round {number}: scale {scale:g} by {side.name} {one.wall_s:.2f} s")
     small, large = jobs
     facts = {

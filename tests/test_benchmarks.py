@@ -15,6 +15,7 @@ import pytest
 import findings
 import ground
 import kernels
+import one_load
 import readme
 import results
 import same_rows
@@ -88,7 +89,7 @@ def test_every_side_ends_with_what_copy_makes(
     for kind in (Inrush, Psql, ServerAlone):
         side: Peer = kind(surroundings)
         if side.cannot(job, newest_server.version) is None:
-            assert loaded(side, job, newest_server, tmp_path) == must_be, side.name
+            load(side, job, newest_server, tmp_path, must_be)
         else:
             assert name == "lineitem-parquet"
 
@@ -100,12 +101,32 @@ def prepared_folder(server: Server, name: str) -> Path:
     return folder
 
 
-def loaded(side: Peer, job: Job, server: Server, folder: Path) -> dict[str, same_rows.Rows]:
-    """Load a job by a side and return what it ended with."""
-    database = ground.fresh(server)
-    side.prepare(database, job)
-    ground.measure(server, side.commands(database, job, 2), folder, side.accepted)
-    return same_rows.found(database, job, side.relation)
+def load(
+    side: Peer, job: Job, server: Server, folder: Path, must_be: dict[str, same_rows.Rows]
+) -> None:
+    """Load a job by a side as the benchmarks do; fail where it ends with other rows."""
+    with one_load.prepared(server, job, side) as database:
+        one_load.measure(database, job, side, 2, folder, must_be)
+
+
+def test_a_load_that_ends_with_other_rows_fails(
+    data: Path, tmp_path: Path, newest_server: Server
+) -> None:
+    tmp_path.chmod(0o755)
+    job = workloads.ALL["narrow"].make(SCALE, PARTS, data)
+    must_be = same_rows.expected(newest_server, job, SCALE, PARTS, data)
+    (table,) = job.tables
+    other = {table.name: same_rows.Rows(must_be[table.name].count, "0")}
+    side = Psql(Surroundings(Path("no-python"), newest_server.programs, tmp_path))
+    before = databases(newest_server)
+    with pytest.raises(same_rows.DifferentRowsError, match="narrow by psql"):
+        load(side, job, newest_server, tmp_path, other)
+    assert databases(newest_server) == before
+
+
+def databases(server: Server) -> list[tuple[Any, ...]]:
+    with server.connect() as connection:
+        return connection.execute("SELECT datname FROM pg_database ORDER BY 1").fetchall()
 
 
 def test_another_row_is_another_hash(data: Path, newest_server: Server) -> None:
@@ -167,7 +188,7 @@ def test_another_tool_by_configuration(data: Path, newest_server: Server, tmp_pa
     assert "PostgreSQL" in str(other.version())
     job = workloads.ALL["narrow"].make(SCALE, PARTS, data)
     must_be = same_rows.expected(newest_server, job, SCALE, PARTS, data)
-    assert loaded(other, job, newest_server, tmp_path) == must_be
+    load(other, job, newest_server, tmp_path, must_be)
     wide = workloads.ALL["wide"].make(SCALE, PARTS, data)
     assert "not among the workloads" in str(other.cannot(wide, newest_server.version))
 

@@ -1,0 +1,42 @@
+"""One load of a job by a side: into an empty database of its own, and its rows as they must be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import ground
+import same_rows
+from ground import Measure
+from peers.peer import Peer
+from servers import Database, Server
+from workload import Job
+
+
+@contextmanager
+def prepared(server: Server, job: Job, side: Peer) -> Iterator[Database]:
+    """Yield an empty database in which a side can begin, and remove it."""
+    database = ground.fresh(server)
+    try:
+        side.prepare(database, job)
+        yield database
+    finally:
+        ground.drop(database)
+
+
+def measure(
+    database: Database,
+    job: Job,
+    side: Peer,
+    streams: int,
+    folder: Path,
+    must_be: dict[str, same_rows.Rows] | None = None,
+) -> Measure:
+    """Load a job by a side; where it is said what must be there, fail if anything else is."""
+    commands = side.commands(database, job, streams)
+    found = ground.measure(database.server, commands, folder, side.accepted)
+    if must_be is not None:
+        rows = same_rows.found(database, job, side.relation)
+        same_rows.compare(f"{job.workload} by {side.name}", rows, must_be)
+    return found
