@@ -85,20 +85,22 @@ def newest_server(start_server: StartServer) -> Server:
     return start_server(servers.VERSIONS[0])
 
 
-def _database(server: Server) -> Database:
-    return server.create_database(f"test_{next(_database_numbers)}")
+def _database(server: Server) -> Iterator[Database]:
+    database = server.create_database(f"test_{next(_database_numbers)}")
+    yield database
+    server.done_with(database)
 
 
 @pytest.fixture
-def database(server: Server) -> Database:
+def database(server: Server) -> Iterator[Database]:
     """Return an empty database on a server of each version."""
-    return _database(server)
+    yield from _database(server)
 
 
 @pytest.fixture
-def newest_database(newest_server: Server) -> Database:
+def newest_database(newest_server: Server) -> Iterator[Database]:
     """Return an empty database on a server of the newest version."""
-    return _database(newest_server)
+    yield from _database(newest_server)
 
 
 @pytest.fixture

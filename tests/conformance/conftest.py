@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from conformance.destinations import (
     DuckDb,
     Parquet,
     Place,
+    PostgreSql,
     PostgreSql15,
     PostgreSql18,
 )
@@ -66,9 +67,14 @@ def make_place(request: pytest.FixtureRequest) -> MakePlace:
 
 
 @pytest.fixture(params=PLACES, ids=lambda kind: kind.name)
-def place(request: pytest.FixtureRequest, make_place: MakePlace, tmp_path: Path) -> Place:
+def place(
+    request: pytest.FixtureRequest, make_place: MakePlace, tmp_path: Path
+) -> Iterator[Place]:
     """Return each destination, empty."""
-    return make_place(request.param, tmp_path)
+    made = make_place(request.param, tmp_path)
+    yield made
+    if isinstance(made, PostgreSql):
+        made.database.server.done_with(made.database)
 
 
 @pytest.fixture
