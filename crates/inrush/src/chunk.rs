@@ -6,25 +6,19 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow_buffer::Buffer;
 use inrush_scan::Record;
 
 use crate::encoding::TextEncoding;
 use crate::location::Location;
+use crate::padded_text::PaddedText;
 use crate::typed_rows::TypedRows;
 
-/// Zero bytes behind the valid bytes of a chunk, so that a kernel may load a whole word at the
-/// last field without a bounds check of its own.
-pub const CHUNK_PADDING_BYTES: usize = 64;
-
-/// Whole records of one file. Text columns of the batches made of it are views into `bytes`, or into the
+/// Whole records of one file. Text columns of the batches made of it are views into `text`, or into the
 /// arrays of `typed`.
 #[derive(Clone, Debug)]
 pub struct Chunk {
-    /// The text, followed by [`CHUNK_PADDING_BYTES`] bytes of padding.
-    pub bytes: Buffer,
-    /// Valid bytes; what stands behind them is padding.
-    pub bytes_count: usize,
+    /// The text.
+    pub text: PaddedText,
     /// The file.
     pub file: Arc<PathBuf>,
     /// Bytes of the uncompressed file before the chunk.
@@ -70,9 +64,9 @@ pub trait Places: fmt::Debug + Send + Sync {
 }
 
 impl Chunk {
-    /// The valid bytes.
+    /// The bytes of the text.
     pub fn text(&self) -> &[u8] {
-        &self.bytes.as_slice()[..self.bytes_count]
+        self.text.as_slice()
     }
 
     /// What a hash of what was read takes in: the text, or what stands for the rows.
@@ -87,7 +81,7 @@ impl Chunk {
     pub fn size_bytes(&self) -> u64 {
         match &self.typed {
             Some(rows) => rows.bytes_count,
-            None => self.bytes_count as u64,
+            None => self.text.len() as u64,
         }
     }
 

@@ -24,6 +24,7 @@ pub mod mending;
 pub mod meter;
 pub mod pace;
 pub mod package;
+pub mod padded_text;
 pub mod pipeline;
 pub mod plan;
 mod plural;

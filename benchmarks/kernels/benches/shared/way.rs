@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use arrow_buffer::Buffer;
-use inrush::chunk::{CHUNK_PADDING_BYTES, Chunk};
+use inrush::chunk::Chunk;
 use inrush::column::Column;
 use inrush::convert::{Converter, Instructions};
+use inrush::padded_text::PaddedText;
 use inrush::reject::Reject;
 use inrush_kernels::clock::processor_time;
 use inrush_kernels::{BATCH_ROWS, instructions};
@@ -48,7 +48,7 @@ impl<'a> Way<'a> {
 
     /// Bytes of the text.
     pub fn bytes(&self) -> usize {
-        self.chunks.iter().map(|chunk| chunk.bytes_count).sum()
+        self.chunks.iter().map(|chunk| chunk.text.len()).sum()
     }
 
     /// Goes over the text, hands on each batch, and tells the time that was not the scan's.
@@ -83,11 +83,10 @@ impl<'a> Way<'a> {
 
 /// A chunk with this text.
 pub fn chunk(text: &str) -> Chunk {
-    let mut bytes = text.as_bytes().to_vec();
-    bytes.resize(text.len() + CHUNK_PADDING_BYTES, 0);
+    let mut text = PaddedText::of(text.as_bytes());
+    text.check_utf8();
     Chunk {
-        bytes: Buffer::from_vec(bytes),
-        bytes_count: text.len(),
+        text,
         file: Arc::new(PathBuf::from("lineitem.tbl")),
         byte_offset: 0,
         line_offset: 0,

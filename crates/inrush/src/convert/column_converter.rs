@@ -34,6 +34,7 @@ use super::timestamp::{Timestamp, TimestampTz};
 use super::uuid::Uuid;
 use super::views::{self, Views};
 use crate::column::{Column, ColumnType, interval_fields};
+use crate::padded_text::PaddedText;
 
 /// What converts the fields of one column.
 pub(super) enum ColumnConverter {
@@ -67,11 +68,11 @@ pub(super) enum Output {
 }
 
 impl Output {
-    /// The array. `chunk` and the gatherer's unescaped text are what the fields stood in.
-    pub fn finish(self, chunk: &Buffer, gatherer: &mut Gatherer) -> ArrayRef {
+    /// The array. `text` and the gatherer's unescaped text are what the fields stood in.
+    pub fn finish(self, text: &PaddedText, gatherer: &mut Gatherer) -> ArrayRef {
         match self {
             Output::Array(array) => array,
-            Output::Text(views) => Arc::new(views.finish(chunk, gatherer.take_unescaped())),
+            Output::Text(views) => Arc::new(views.finish(text, gatherer.take_unescaped())),
         }
     }
 }

@@ -21,7 +21,7 @@ use super::provenance::{Origin, Provenance, RunStamp};
 use super::rows::{self, PendingReject, Row, Selected};
 use super::simd::Instructions;
 use super::text_facts::TextFacts;
-use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
+use crate::chunk::Chunk;
 use crate::column::{Column, schema};
 use crate::column_policy::ColumnChanges;
 use crate::location::Location;
@@ -261,8 +261,7 @@ impl Converter {
     ///
     /// # Panics
     ///
-    /// Where `records` is not what a scan found in `chunk`, or the chunk has no padding; where a
-    /// column names its run, and none was told.
+    /// Where `records` is not what a scan found in `chunk`; where a column names its run, and none was told.
     pub fn convert(
         &mut self,
         chunk: &Chunk,
@@ -270,14 +269,6 @@ impl Converter {
         range: Range<usize>,
         rejects: &mut Vec<Reject>,
     ) -> RecordBatch {
-        assert!(
-            chunk.bytes.len() >= chunk.bytes_count + CHUNK_PADDING_BYTES,
-            "a chunk has {CHUNK_PADDING_BYTES} bytes of padding"
-        );
-        assert!(
-            chunk.bytes.len() <= i32::MAX as usize,
-            "a chunk is small enough for the offsets of views"
-        );
         if let Some(typed) = &chunk.typed {
             return self.convert_typed(chunk, typed, records, range, rejects);
         }
@@ -381,8 +372,8 @@ impl Converter {
         is_bad.clear();
         is_bad.resize(rows.len(), false);
         let input = GatherInput {
-            text: batch.chunk.bytes.as_slice(),
-            bytes_count: batch.chunk.bytes_count,
+            text: batch.chunk.text.with_padding(),
+            bytes_count: batch.chunk.text.len(),
             records: batch.records,
             rows,
             dialect,
@@ -397,7 +388,7 @@ impl Converter {
         let make = |column: &mut ColumnState, faults: &mut Vec<Fault>| {
             let index = column.field_index().unwrap_or(0);
             let output = column.output(gatherer, &input, index, &origin, faults);
-            output.finish(&batch.chunk.bytes, gatherer)
+            output.finish(&batch.chunk.text, gatherer)
         };
         all_columns(columns, (key_bounds, key_set), is_bad, bad_rows, make)
     }

@@ -6,7 +6,7 @@ use super::error::{ConvertError, ValueError};
 use super::fields::{Fields, Span};
 use super::kernel::Fault;
 use super::simd::Instructions;
-use crate::chunk::CHUNK_PADDING_BYTES;
+use crate::padded_text::PADDING_BYTES;
 use crate::column::Column;
 
 /// Some values of one column, none of them NULL: quotes and escapes are undone, and all are UTF-8
@@ -74,13 +74,13 @@ impl Probe {
     /// The values that the load would reject, by their index, and why.
     pub fn faults(&self, values: &mut Values) -> Vec<(usize, ValueError)> {
         let text_bytes = values.text.len();
-        values.text.resize(text_bytes + CHUNK_PADDING_BYTES, 0);
+        values.text.resize(text_bytes + PADDING_BYTES, 0);
         let fields = Fields {
             spans: &values.spans,
             is_plain: true,
             null_count: 0,
             text: &values.text,
-            unescaped: &[0; CHUNK_PADDING_BYTES],
+            unescaped: &[0; PADDING_BYTES],
             ascii: 0..0,
             instructions: Instructions::best(),
         };

@@ -32,7 +32,7 @@ impl TextFacts {
         let bytes = smallest_and_bits(&chunk.text()[part.clone()], instructions);
         // The byte behind the last record counts too: where it continued a character, the last
         // field would not end between characters.
-        let is_ascii = bytes.1 & 0x80 == 0 && chunk.bytes.as_slice()[part.end] & 0x80 == 0;
+        let is_ascii = bytes.1 & 0x80 == 0 && chunk.text.with_padding()[part.end] & 0x80 == 0;
         TextFacts {
             any_nul: bytes.0 == 0,
             ascii: if is_ascii { part } else { 0..0 },

@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, new_empty_array};
-use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 use arrow_select::filter::filter;
 use inrush_scan::{Dialect, Record, Records};
@@ -18,8 +17,9 @@ use super::provenance::Origin;
 use super::rows::{self, PendingReject, Row, Selected};
 use super::simd::Instructions;
 use super::text_facts::TextFacts;
-use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
+use crate::chunk::Chunk;
 use crate::column_policy::ColumnChanges;
+use crate::padded_text::PaddedText;
 use crate::reject::Reject;
 use crate::typed_rows::{Cells, TypedColumn, TypedRows};
 
@@ -106,8 +106,8 @@ impl Converter {
         let make = |column: &mut ColumnState, faults: &mut Vec<Fault>| {
             let StateSource::Field { index, .. } = column.source else {
                 let input = GatherInput {
-                    text: chunk.bytes.as_slice(),
-                    bytes_count: chunk.bytes_count,
+                    text: chunk.text.with_padding(),
+                    bytes_count: chunk.text.len(),
                     records,
                     rows,
                     dialect,
@@ -116,7 +116,7 @@ impl Converter {
                     ascii: 0..0,
                 };
                 let output = column.output(gatherer, &input, 0, &origin, faults);
-                return output.finish(&chunk.bytes, gatherer);
+                return output.finish(&chunk.text, gatherer);
             };
             let values = &typed.columns[index];
             if let Some(array) = column.direct(values) {
@@ -186,15 +186,10 @@ impl ColumnText {
             records.field_ends.push(text.len() as u32);
             text.push(b'\n');
         }
-        let bytes_count = text.len();
-        text.resize(bytes_count + CHUNK_PADDING_BYTES, 0);
-        assert!(
-            text.len() <= i32::MAX as usize,
-            "the rows of a chunk are few enough for the offsets of views"
-        );
+        let mut text = PaddedText::padding(text);
+        text.check_utf8();
         let chunk = Chunk {
-            bytes: Buffer::from_vec(text),
-            bytes_count,
+            text,
             file: Arc::clone(&origin.file),
             byte_offset: 0,
             line_offset: 0,
@@ -225,8 +220,8 @@ impl ColumnText {
         faults: &mut Vec<Fault>,
     ) -> ArrayRef {
         let input = GatherInput {
-            text: self.chunk.bytes.as_slice(),
-            bytes_count: self.chunk.bytes_count,
+            text: self.chunk.text.with_padding(),
+            bytes_count: self.chunk.text.len(),
             records: &self.records,
             rows: &self.rows,
             dialect,
@@ -238,7 +233,7 @@ impl ColumnText {
             ascii: self.facts.ascii.clone(),
         };
         let output = column.output(gatherer, &input, 0, origin, faults);
-        output.finish(&self.chunk.bytes, gatherer)
+        output.finish(&self.chunk.text, gatherer)
     }
 }
 

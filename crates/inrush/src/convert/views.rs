@@ -13,6 +13,7 @@ use super::fields::{Fields, Home};
 use super::kernel::Fault;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{self, LANES, Lanes};
+use crate::padded_text::PaddedText;
 
 /// The longest text that a view holds itself.
 pub(super) const INLINE_BYTES_MAX: usize = 12;
@@ -55,8 +56,8 @@ pub(super) struct Views {
     built: Vec<String>,
     /// Length of the unescaped text that the views were checked against.
     unescaped_bytes: usize,
-    /// Address and length of the chunk that the views were checked against.
-    chunk_identity: (usize, usize),
+    /// Address and length of the text that the views were checked against.
+    text_identity: (usize, usize),
 }
 
 /// Builds the views of a column. NULL and rows at fault get an empty text.
@@ -73,7 +74,7 @@ pub(super) fn build<C: TextCheck>(
         nulls,
         built,
         unescaped_bytes: fields.unescaped.len(),
-        chunk_identity: (fields.text.as_ptr().addr(), fields.text.len()),
+        text_identity: (fields.text.as_ptr().addr(), fields.text.len()),
     }
 }
 
@@ -290,12 +291,13 @@ impl Views {
         &self.views
     }
 
-    /// The array. `chunk` is what the fields stood in, `unescaped` the column's unescaped text.
-    pub fn finish(self, chunk: &Buffer, unescaped: Vec<u8>) -> StringViewArray {
+    /// The array. `text` is what the fields stood in, `unescaped` the column's unescaped text.
+    pub fn finish(self, text: &PaddedText, unescaped: Vec<u8>) -> StringViewArray {
+        let chunk = text.buffer();
         assert_eq!(
-            self.chunk_identity,
+            self.text_identity,
             (chunk.as_ptr().addr(), chunk.len()),
-            "the views point into this chunk"
+            "the views point into this text"
         );
         assert_eq!(
             self.unescaped_bytes,
@@ -303,7 +305,7 @@ impl Views {
             "the views point into this unescaped text"
         );
         let has_built = self.built.iter().any(|built| !built.is_empty());
-        let mut buffers = vec![chunk.clone()];
+        let mut buffers = vec![chunk];
         if has_built || !unescaped.is_empty() {
             buffers.push(Buffer::from_vec(unescaped));
         }
@@ -315,6 +317,11 @@ impl Views {
             );
         }
         let views = ScalarBuffer::from(self.views);
+        if !text.is_utf8() {
+            // Of such a text only records get here that are valid, if all is right: few have to wait for this.
+            return StringViewArray::try_new(views, buffers, self.nulls)
+                .expect("views of valid text");
+        }
         // SAFETY: what `StringViewArray::try_new` would check holds.
         // - Every view lies inside its buffer: `view` indexes the text at its start and its end,
         //   `short_view` slices it and `simd::views` compares both with the text's length, and the
@@ -322,9 +329,9 @@ impl Views {
         // - Its length, prefix, buffer and offset are written as the format asks, and the bytes
         //   past an inlined text are zero.
         // - Its text is valid UTF-8. Built text is a `String`, unescaped text was checked when
-        //   it was made, and of the chunk only records outside of `Chunk::invalid_utf8` get here,
-        //   which the chunk's maker checked. A view begins and ends between characters: `view`
-        //   asserts it at both ends, and `simd::views` leaves to it what it does not know to.
+        //   it was made, and the text was checked as a whole. A view begins and ends between
+        //   characters: `view` asserts it at both ends, and `simd::views` leaves to it what it
+        //   does not know to.
         // - The validity has one bit for each view: both are made from the same fields.
         unsafe { StringViewArray::new_unchecked(views, buffers, self.nulls) }
     }

@@ -40,7 +40,7 @@ impl Proof {
     /// Sees text before its records are converted. Takes a trailer away, and returns how many.
     pub fn see(&mut self, chunk: &mut Chunk, records: &mut Records) -> Result<u64, VerifyError> {
         self.content.add(chunk.content());
-        let end = chunk.byte_offset + chunk.bytes_count as u64;
+        let end = chunk.byte_offset + chunk.text.len() as u64;
         match &mut self.text_range {
             Some(range) => range.end = end,
             None => self.text_range = Some(chunk.byte_offset..end),

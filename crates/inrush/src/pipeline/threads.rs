@@ -1,4 +1,4 @@
-//! The connections' own threads: they copy blocks into sockets while streams convert the next.
+//! The connections' own threads: they hear servers, and write what streams do not write themselves.
 
 use std::ops::Deref;
 

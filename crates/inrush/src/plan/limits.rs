@@ -30,8 +30,9 @@ impl MemoryBound {
     }
 }
 
-/// Blocks of a stream that are alive at once: one being filled, one in the driver's queue, one
-/// copied into its send buffer, one on its way back.
+/// Blocks of a stream that are alive at once where the driver sends them, as on an encrypted connection: one being
+/// filled, one in the driver's queue, one copied into its send buffer, one on its way back. A stream that writes its
+/// blocks itself has one.
 const BLOCKS_PER_STREAM: u64 = 4;
 /// Connections that should stay free for others.
 const CONNECTIONS_KEPT_FREE: i64 = 3;

@@ -9,13 +9,13 @@
 
 use std::sync::Arc;
 
-use arrow_buffer::Buffer;
 use inrush_scan::{Records, Scanner};
 
 use super::form::{Form, FormEscape};
 use super::mapping;
 use super::sample::Sample;
-use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
+use crate::chunk::Chunk;
+use crate::padded_text::PaddedText;
 
 /// Of the records under the right assumption this many in a hundred have the right form at least.
 const GOOD_PERCENT_MIN: usize = 90;
@@ -53,13 +53,9 @@ pub(super) fn cut(sample: &Sample, form: &Form, field_count: usize) -> Option<Cu
             std::str::from_utf8(&text[record.start as usize..record.end as usize]).is_err()
         })
         .collect();
-    let mut bytes = Vec::with_capacity(text.len() + CHUNK_PADDING_BYTES);
-    bytes.extend_from_slice(text);
-    bytes.resize(text.len() + CHUNK_PADDING_BYTES, 0);
     Some(Cut {
         chunk: Chunk {
-            bytes: Buffer::from_vec(bytes),
-            bytes_count: text.len(),
+            text: PaddedText::of(text),
             file: Arc::clone(&sample.file.path),
             byte_offset: sample.byte_offset + start as u64,
             line_offset: sample.line_offset,

@@ -5,7 +5,7 @@
 
 use arrow_buffer::Buffer;
 
-use crate::chunk::CHUNK_PADDING_BYTES;
+use crate::padded_text::PADDING_BYTES;
 
 /// Buffers kept at most: one is filled while another's chunk is at work.
 const SPARE_MAX: usize = 4;
@@ -53,7 +53,7 @@ impl BufferPool {
     /// Takes a buffer back. What a long record has made larger than `text_bytes_max` is given
     /// back to the system.
     pub(super) fn put(&mut self, bytes: Vec<u8>, text_bytes_max: usize) {
-        let is_usual = bytes.capacity() <= text_bytes_max + CHUNK_PADDING_BYTES;
+        let is_usual = bytes.capacity() <= text_bytes_max + PADDING_BYTES;
         if is_usual && !bytes.is_empty() && self.spare.len() < self.spare_max {
             self.spare.push(bytes);
         }
@@ -70,7 +70,7 @@ impl BufferPool {
 
 /// Makes room for `text_bytes` and the padding behind them.
 pub(super) fn grow(bytes: &mut Vec<u8>, text_bytes: usize) {
-    let wanted = text_bytes + CHUNK_PADDING_BYTES;
+    let wanted = text_bytes + PADDING_BYTES;
     if bytes.len() < wanted {
         bytes.reserve_exact(wanted - bytes.len());
         bytes.resize(wanted, 0);

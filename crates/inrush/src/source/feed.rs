@@ -29,7 +29,7 @@ use super::signature::SIGNATURE_BYTES;
 use super::skip_lines;
 use super::stored::Purpose;
 use super::text::Text;
-use super::window::{Window, invalid_records};
+use super::window::{Window, check_utf8};
 use crate::chunk::Chunk;
 use crate::encoding::TextEncoding;
 
@@ -435,7 +435,7 @@ impl Feeder {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         for chunk in chunks {
-            pool.recycle(chunk.bytes, self.shared.usual_bytes);
+            pool.recycle(chunk.text.into_memory(), self.shared.usual_bytes);
         }
     }
 
@@ -505,7 +505,7 @@ impl FeedRange {
             let location = chunk.location(start, line);
             return Err(SourceError::Scan { location, cause });
         }
-        chunk.invalid_utf8 = invalid_records(chunk.text(), records);
+        check_utf8(&mut chunk, records);
         self.meter.scan_ns += nanoseconds_since(start);
         self.meter.chunk_count += 1;
         self.meter.record_count += records.len() as u64;
@@ -520,7 +520,7 @@ impl FeedRange {
             .pool
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if !pool.recycle(chunk.bytes, self.shared.usual_bytes) {
+        if !pool.recycle(chunk.text.into_memory(), self.shared.usual_bytes) {
             self.meter.buffer_lost_count += 1;
         }
     }

@@ -25,7 +25,7 @@ use super::skip_lines;
 use super::split::{bytes_before, find_first_record};
 use super::stored::Purpose;
 use super::text::Text;
-use super::window::{Window, invalid_records};
+use super::window::{Window, check_utf8};
 use crate::chunk::Chunk;
 use crate::encoding::TextEncoding;
 use crate::package::Compression;
@@ -304,14 +304,13 @@ impl ShardReader {
     }
 
     fn take(&mut self, consumed: usize, records: &Records) -> Chunk {
-        let start = Instant::now();
-        let invalid_utf8 = invalid_records(&self.window.bytes()[..consumed], records);
-        self.meter.scan_ns += nanoseconds_since(start);
         let line_ends = u64::from(records.line_count);
         let mut chunk = self
             .window
             .take(consumed, line_ends, &mut self.pool, self.is_done);
-        chunk.invalid_utf8 = invalid_utf8;
+        let start = Instant::now();
+        check_utf8(&mut chunk, records);
+        self.meter.scan_ns += nanoseconds_since(start);
         self.meter.chunk_count += 1;
         chunk
     }
@@ -321,7 +320,7 @@ impl ShardReader {
     pub fn recycle(&mut self, chunk: Chunk) {
         if !self
             .pool
-            .recycle(chunk.bytes, usual_bytes(self.chunk_bytes))
+            .recycle(chunk.text.into_memory(), usual_bytes(self.chunk_bytes))
         {
             self.meter.buffer_lost_count += 1;
         }

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use arrow_buffer::Buffer;
 use inrush_scan::{Dialect, Records, ScanError, Scanner, TextEnd};
 
 use super::buffers::{BufferPool, grow};
@@ -14,8 +13,9 @@ use super::files::SourceFile;
 use super::header;
 use super::lines::RangePlaces;
 use super::text::Text;
-use crate::chunk::{CHUNK_PADDING_BYTES, Chunk, Places};
+use crate::chunk::{Chunk, Places};
 use crate::location::Location;
+use crate::padded_text::{PADDING_BYTES, PaddedText};
 
 /// The text of a file that no chunk has yet.
 pub(super) struct Window {
@@ -103,11 +103,10 @@ impl Window {
             self.filled_bytes = 0;
         }
         let mut taken = std::mem::replace(&mut self.buffer, next);
-        taken[bytes..bytes + CHUNK_PADDING_BYTES].fill(0);
+        taken[bytes..bytes + PADDING_BYTES].fill(0);
         let range_places = self.range_places.clone();
         let chunk = Chunk {
-            bytes: Buffer::from_vec(taken),
-            bytes_count: bytes,
+            text: PaddedText::new(taken, bytes),
             file: Arc::clone(&self.file.path),
             byte_offset: self.byte_offset,
             line_offset: self.line_offset,
@@ -206,12 +205,17 @@ impl Window {
     }
 }
 
-/// The records that are not valid UTF-8. A chunk is asked as a whole first, which costs next
+/// Looks which records are not valid UTF-8. A chunk is asked as a whole first, which costs next
 /// to nothing. A record that a terminator ends, ends between characters, since that is one; one of
 /// so many bytes may not.
-pub(super) fn invalid_records(text: &[u8], records: &Records) -> Vec<u32> {
+pub(super) fn check_utf8(chunk: &mut Chunk, records: &Records) {
+    let is_utf8 = chunk.text.check_utf8();
+    chunk.invalid_utf8 = invalid_records(chunk.text(), is_utf8, records);
+}
+
+fn invalid_records(text: &[u8], is_utf8: bool, records: &Records) -> Vec<u32> {
     let all = 0..records.len() as u32;
-    if simdutf8::basic::from_utf8(text).is_err() {
+    if !is_utf8 {
         let is_invalid = |index: &u32| {
             let record = &records.records[*index as usize];
             simdutf8::basic::from_utf8(&text[record.start as usize..record.end as usize]).is_err()

@@ -201,7 +201,7 @@ mod tests {
             .expect("a policy that can be")
             .expect("it has one");
         let mut text = input.as_bytes().to_vec();
-        text.resize(input.len() + crate::chunk::CHUNK_PADDING_BYTES, 0);
+        text.resize(input.len() + crate::padded_text::PADDING_BYTES, 0);
         let input = GatherInput {
             text: &text,
             bytes_count: input.len(),

@@ -233,7 +233,19 @@ fn text_is_not_copied() {
     let batch = converter.convert(&chunk, &records, 0..1, &mut Vec::new());
     let buffers = batch.column(0).as_string_view().data_buffers();
     assert_eq!(buffers.len(), 1);
-    assert_eq!(buffers[0].as_ptr(), chunk.bytes.as_ptr());
+    assert_eq!(buffers[0].as_ptr(), chunk.text().as_ptr());
+}
+
+/// Whoever forgets which records are not UTF-8 gets no batch, and not one with such a text in it.
+#[test]
+#[should_panic(expected = "views of valid text")]
+fn invalid_text_is_in_no_batch() {
+    let dialect = csv();
+    let (mut chunk, records) = scanned(&dialect, b"gr\xfcn is not UTF-8 here\n");
+    chunk.invalid_utf8.clear();
+    let mut converter =
+        Converter::new(&[column("a", 0, text(100))], &dialect, 1).expect("a converter");
+    converter.convert(&chunk, &records, 0..1, &mut Vec::new());
 }
 
 #[test]

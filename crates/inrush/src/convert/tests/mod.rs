@@ -12,12 +12,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_buffer::Buffer;
 use inrush_scan::{Dialect, Records, Scanner};
 
 use super::Converter;
-use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
+use crate::chunk::Chunk;
 use crate::column::{Column, ColumnType};
+use crate::padded_text::PaddedText;
 use crate::reject::Reject;
 
 /// A nullable column for field `field_index`.
@@ -45,11 +45,10 @@ fn scanned(dialect: &Dialect, text: &[u8]) -> (Chunk, Records) {
         })
         .map(|index| index as u32)
         .collect();
-    let mut bytes = text.to_vec();
-    bytes.resize(text.len() + CHUNK_PADDING_BYTES, 0);
+    let mut padded = PaddedText::of(text);
+    padded.check_utf8();
     let chunk = Chunk {
-        bytes: Buffer::from_vec(bytes),
-        bytes_count: text.len(),
+        text: padded,
         file: Arc::new(PathBuf::from("data/orders.csv")),
         byte_offset: 1_000,
         line_offset: 10,

@@ -11,10 +11,11 @@ use inrush_scan::{Record, Records};
 use proptest::prelude::*;
 
 use super::{csv, scanned};
-use crate::chunk::{CHUNK_PADDING_BYTES, Chunk, Places};
+use crate::chunk::{Chunk, Places};
 use crate::column::{Column, ColumnType};
 use crate::column_policy::{DefaultFor, FieldDefault, NanPolicy, OnTruncate, Rounding, Trim};
 use crate::convert::{Converter, KeyBounds, KeyValue};
+use crate::padded_text::PaddedText;
 use crate::reject::Reject;
 use crate::typed_rows::{Cells, TypedColumn, TypedRows, append_row};
 
@@ -65,8 +66,7 @@ fn text_chunk(rows: &TypedRows) -> (Chunk, Records) {
 
 fn typed_chunk(rows: &TypedRows) -> (Chunk, Records) {
     let chunk = Chunk {
-        bytes: Buffer::from_vec(vec![0; CHUNK_PADDING_BYTES]),
-        bytes_count: 0,
+        text: PaddedText::of(b""),
         file: Arc::new(PathBuf::from("data/orders.csv")),
         byte_offset: 0,
         line_offset: 0,

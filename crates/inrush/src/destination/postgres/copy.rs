@@ -13,8 +13,8 @@ use super::error::DestinationError;
 use super::session::Session;
 use crate::cancel::Stop;
 
-/// Bytes of encoded rows that are sent at a time: large enough that a hand-over to the
-/// connection costs nothing, small enough to stay in the L2 cache.
+/// Bytes of encoded rows that are sent at a time: large enough that a system call, or a hand-over to
+/// the driver, costs nothing, small enough to stay in the L2 cache.
 pub const BLOCK_BYTES: usize = 256 << 10;
 
 /// Buffers that go round between a stream and its connection, so that none is allocated per

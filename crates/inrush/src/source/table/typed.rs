@@ -5,15 +5,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow_buffer::Buffer;
 use inrush_scan::{Dialect, Record, Records, ScanError};
 
 use super::TableFile;
 use super::content::TableContent;
 use super::places::RowNumbers;
 use super::rows::TableRows;
-use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
+use crate::chunk::Chunk;
 use crate::location::Location;
+use crate::padded_text::PaddedText;
 use crate::source::chunks::Chunks;
 use crate::source::error::SourceError;
 use crate::source::files::SourceFile;
@@ -35,7 +35,7 @@ pub(in crate::source) struct TypedReader {
     next_row: u64,
     meter: SourceMeter,
     /// What stands in place of a text.
-    no_text: Buffer,
+    no_text: PaddedText,
 }
 
 impl TypedReader {
@@ -59,7 +59,7 @@ impl TypedReader {
             next_row: rows.first_row,
             rows,
             meter: SourceMeter::default(),
-            no_text: Buffer::from_vec(vec![0; CHUNK_PADDING_BYTES]),
+            no_text: PaddedText::of(b""),
         })
     }
 
@@ -150,8 +150,7 @@ impl Chunks for TypedReader {
         self.meter.text_bytes += rows.bytes_count;
         self.meter.chunk_count += 1;
         let chunk = Chunk {
-            bytes: self.no_text.clone(),
-            bytes_count: 0,
+            text: self.no_text.clone(),
             file: Arc::clone(&self.rows.file.path),
             byte_offset: self.next_row,
             line_offset: 0,

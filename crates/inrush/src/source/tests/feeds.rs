@@ -225,7 +225,7 @@ fn memory_is_bounded_by_the_ranges() {
     let mut records = Records::default();
     while let Some(mut range) = runtime.block_on(feed.next_range()).expect("readable") {
         while let Some(chunk) = range.next_chunk(&mut records).expect("readable") {
-            addresses.insert(chunk.bytes.as_ptr() as usize);
+            addresses.insert(chunk.text().as_ptr() as usize);
             range.recycle(chunk);
         }
     }

@@ -20,8 +20,9 @@ use std::sync::Arc;
 use inrush_scan::{Dialect, FaultKind, Records};
 
 use super::{BufferPool, Shard, ShardReader, SourceError, SourceFile, SourceMeter};
-use crate::chunk::{CHUNK_PADDING_BYTES, Chunk};
+use crate::chunk::Chunk;
 use crate::location::Location;
+use crate::padded_text::PADDING_BYTES;
 
 /// A stream may go on in another thread than it began in.
 const fn is_send<T: Send>() {}
@@ -86,7 +87,7 @@ fn read_shard(
     while let Some(chunk) = reader.next_chunk(&mut records)? {
         let expected = next_byte.unwrap_or(chunk.byte_offset);
         assert_eq!(chunk.byte_offset, expected, "chunks follow each other");
-        next_byte = Some(chunk.location(chunk.bytes_count as u32, 0).byte_offset);
+        next_byte = Some(chunk.location(chunk.text.len() as u32, 0).byte_offset);
         add_chunk(&mut found, &chunk, &records);
         reader.recycle(chunk);
     }
@@ -103,9 +104,7 @@ fn read_shard(
 
 /// Adds the records of a chunk, and checks what every chunk must keep.
 fn add_chunk(found: &mut Read, chunk: &Chunk, records: &Records) {
-    assert!(chunk.bytes_count > 0);
-    let padding = &chunk.bytes[chunk.bytes_count..][..CHUNK_PADDING_BYTES];
-    assert_eq!(padding, [0; CHUNK_PADDING_BYTES]);
+    assert!(!chunk.text.is_empty());
     let text = chunk.text();
     for (index, record) in records.records.iter().enumerate() {
         let Location {

@@ -241,10 +241,10 @@ fn a_long_record_does_not_keep_its_memory() {
     let mut records = Records::default();
     let mut last_bytes = 0;
     while let Some(chunk) = reader.next_chunk(&mut records).expect("readable") {
-        last_bytes = chunk.bytes.len();
+        last_bytes = chunk.text.clone().into_memory().len();
         reader.recycle(chunk);
     }
-    assert_eq!(last_bytes, 1000 + CHUNK_PADDING_BYTES);
+    assert_eq!(last_bytes, 1000 + PADDING_BYTES);
     assert!(reader.close().spare_bytes() <= 4 * last_bytes);
 }
 
@@ -263,7 +263,7 @@ fn a_held_chunk_keeps_its_bytes() {
         .next_chunk(&mut records)
         .expect("readable")
         .expect("a chunk");
-    let held = first.bytes.clone();
+    let held = first.text.buffer();
     reader.recycle(first);
     while let Some(chunk) = reader.next_chunk(&mut records).expect("readable") {
         reader.recycle(chunk);
@@ -287,7 +287,7 @@ fn buffers_go_from_shard_to_shard() {
         let mut reader = ShardReader::open(Shard::whole(file), &dialect, 500, pool).expect("opens");
         let mut records = Records::default();
         while let Some(chunk) = reader.next_chunk(&mut records).expect("readable") {
-            addresses.push(chunk.bytes.as_ptr() as usize);
+            addresses.push(chunk.text().as_ptr() as usize);
             reader.recycle(chunk);
         }
         pool = reader.close();

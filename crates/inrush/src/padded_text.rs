@@ -1,0 +1,138 @@
+//! Text in memory that kernels may read a little past, and that knows whether it is UTF-8.
+
+use arrow_buffer::Buffer;
+
+/// Zero bytes behind a text, so that a kernel may load a whole word at the last field without a bounds check of its
+/// own.
+pub const PADDING_BYTES: usize = 64;
+
+/// A text with its padding. What it says of itself nobody can change, for arrays of views rely on it.
+#[derive(Clone, Debug)]
+pub struct PaddedText {
+    buffer: Buffer,
+    bytes_count: usize,
+    is_utf8: bool,
+}
+
+impl PaddedText {
+    /// The first `bytes_count` bytes of a buffer, and the padding behind them; what follows it is spare memory. Until
+    /// [`check_utf8`](PaddedText::check_utf8) it is taken for bytes of any kind.
+    ///
+    /// # Panics
+    ///
+    /// Where the padding is missing or is not all zero, or with it the text is too long for the offsets of views.
+    pub fn new(buffer: impl Into<Buffer>, bytes_count: usize) -> PaddedText {
+        let buffer = buffer.into();
+        assert!(
+            bytes_count + PADDING_BYTES <= i32::MAX as usize,
+            "a text is small enough for the offsets of views"
+        );
+        assert_eq!(
+            buffer.get(bytes_count..bytes_count + PADDING_BYTES),
+            Some(&[0; PADDING_BYTES][..]),
+            "a text has {PADDING_BYTES} zero bytes of padding"
+        );
+        PaddedText {
+            buffer,
+            bytes_count,
+            is_utf8: false,
+        }
+    }
+
+    /// A copy of a text.
+    pub fn of(text: &[u8]) -> PaddedText {
+        let mut bytes = Vec::with_capacity(text.len() + PADDING_BYTES);
+        bytes.extend_from_slice(text);
+        PaddedText::padding(bytes)
+    }
+
+    /// A text, to which the padding is added.
+    pub fn padding(mut text: Vec<u8>) -> PaddedText {
+        let bytes_count = text.len();
+        text.resize(bytes_count + PADDING_BYTES, 0);
+        PaddedText::new(text, bytes_count)
+    }
+
+    /// Looks whether all of it is UTF-8, and says so from now on.
+    pub fn check_utf8(&mut self) -> bool {
+        self.is_utf8 = simdutf8::basic::from_utf8(self.as_slice()).is_ok();
+        self.is_utf8
+    }
+
+    /// Whether it is known that all of it is UTF-8.
+    pub fn is_utf8(&self) -> bool {
+        self.is_utf8
+    }
+
+    /// The text.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.buffer[..self.bytes_count]
+    }
+
+    /// The text and its padding.
+    pub fn with_padding(&self) -> &[u8] {
+        &self.buffer[..self.bytes_count + PADDING_BYTES]
+    }
+
+    /// The same, without a copy.
+    pub fn buffer(&self) -> Buffer {
+        self.buffer
+            .slice_with_length(0, self.bytes_count + PADDING_BYTES)
+    }
+
+    /// The memory, for another text.
+    pub fn into_memory(self) -> Buffer {
+        self.buffer
+    }
+
+    /// Bytes of the text.
+    pub fn len(&self) -> usize {
+        self.bytes_count
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes_count == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_utf8_when_that_was_seen() {
+        for (text, is_utf8) in [(&b"gr\xc3\xbcn"[..], true), (b"gr\xfcn", false), (b"", true)] {
+            let mut padded = PaddedText::of(text);
+            assert!(!padded.is_utf8());
+            assert_eq!(padded.check_utf8(), is_utf8);
+            assert_eq!(padded.is_utf8(), is_utf8);
+            assert_eq!(padded.as_slice(), text);
+            assert_eq!(padded.with_padding().len(), text.len() + PADDING_BYTES);
+            assert_eq!(padded.buffer().as_slice(), padded.with_padding());
+        }
+    }
+
+    #[test]
+    fn spare_memory_is_no_part_of_it() {
+        let mut memory = vec![0xff; 300];
+        memory[3..3 + PADDING_BYTES].fill(0);
+        memory[..3].copy_from_slice(b"abc");
+        let mut padded = PaddedText::new(memory, 3);
+        assert!(padded.check_utf8());
+        assert_eq!(padded.buffer().len(), 3 + PADDING_BYTES);
+        assert_eq!(padded.into_memory().len(), 300);
+    }
+
+    #[test]
+    #[should_panic(expected = "zero bytes of padding")]
+    fn padding_must_be_there() {
+        PaddedText::new(vec![0; 10 + PADDING_BYTES - 1], 10);
+    }
+
+    #[test]
+    #[should_panic(expected = "zero bytes of padding")]
+    fn padding_must_be_zero() {
+        PaddedText::new(vec![1; 10 + PADDING_BYTES], 10);
+    }
+}
