@@ -28,6 +28,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+# What the engine is made of.
+BUILT = ("crates", "python", "Cargo.toml", "Cargo.lock")
 sys.path.insert(0, str(ROOT / "tests"))
 
 import servers  # noqa: E402  the tests' servers, found by the line above
@@ -298,6 +300,8 @@ def machine(server: Server | None) -> dict[str, Any]:
         **database,
         "commit": one_line(["git", "rev-parse", "--short=12", "HEAD"]),
         "commit_changed": changed,
+        # The last commit that changed what is built: pieces of a result must be of the same.
+        "engine": one_line(["git", "log", "-1", "--format=%h", "--abbrev=12", "--", *BUILT]),
         "load_average_at_start": os.getloadavg()[0],
     }
 

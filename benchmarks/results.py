@@ -22,7 +22,7 @@ TABLE_BEGINS = "<!-- the table begins -->"
 TABLE_ENDS = "<!-- the table ends -->"
 # What two pieces must have in common to be one result.
 COMMON = ("scale", "parts", "wal_level", "over")
-COMMON_OF_MACHINE = ("processor", "cores", "commit", "commit_changed", "postgresql", "settings")
+COMMON_OF_MACHINE = ("processor", "cores", "engine", "commit_changed", "postgresql", "settings")
 
 
 class DifferentError(Exception):

@@ -56,7 +56,7 @@ def expected(server: Server, job: Job, scale: float, parts: int, data: Path) -> 
     if kept.exists():
         return {name: Rows(**one) for name, one in json.loads(kept.read_text()).items()}
     database = ground.fresh(server)
-    for statement in job.before:
+    for statement in (*job.before, *job.before_others):
         database.execute(statement)
     for table in job.tables:
         if job.makes_tables:

@@ -6,8 +6,8 @@ with what a `\copy` made of the same files. Before each measure the server write
 a fixed command is timed, so that a result says how calm the machine was. What a peer cannot do, or
 whether it is absent, stands in the results.
 
-A run in pieces: `--join RESULT.json` adds rounds, workloads or peers to a result of the same commit
-and machine.
+A run in pieces: `--join RESULT.json` adds rounds, workloads or peers to a result of the same
+machine, by an engine that was built of the same.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def page(facts: dict[str, object], found: Found, streams: int) -> str:
     for scale, sides in found.items():
         for name, one in sides.items():
             walls = ground.spread([each.wall_s for each in one])
-            lines.append(f"| {scale:g} | {name} | {walls} | {ground.cells(one)} |")
+            lines.append(f"| {scale:g} | {name} | {walls} | {ground.cells(one)}")
     lines += [
         "",
         f"inrush / server alone: {ground.spread(over_limit(found, small))} at scale {small:g}, "

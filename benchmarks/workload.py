@@ -80,6 +80,8 @@ class Job:
     # Statements that make the targets, which is not measured. Without them each side makes its own,
     # in the transactions that fill them where it can.
     before: tuple[str, ...] = ()
+    # The same for all sides but Inrush, which makes such a target itself, measured.
+    before_others: tuple[str, ...] = ()
     # Settings of Inrush's flows, a line each.
     settings: tuple[str, ...] = ()
     # All rows must be seen at once.
@@ -92,7 +94,7 @@ class Job:
     @property
     def makes_tables(self) -> bool:
         """Whether each side makes its own tables."""
-        return not self.before
+        return not (self.before or self.before_others)
 
     @property
     def text_bytes(self) -> int:

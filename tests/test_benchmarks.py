@@ -226,6 +226,7 @@ def facts(**changes: Any) -> findings.Facts:
             "settings": {"fsync": "on"},
             "commit": "0123456789ab",
             "commit_changed": False,
+            "engine": "ba9876543210",
             "load_average_at_start": 0.1,
         },
         "peers": {
@@ -297,7 +298,7 @@ def test_rounds_are_added() -> None:
     [
         ({"scale": 0.1}, "scale was 1.0 and is 0.1"),
         ({"over": "tls"}, "over was 'socket' and is 'tls'"),
-        ({"machine": {**facts()["machine"], "commit": "fedc"}}, "commit was"),
+        ({"machine": {**facts()["machine"], "engine": "fedc"}}, "engine was"),
     ],
 )
 def test_pieces_of_something_else_are_refused(changes: dict[str, Any], said: str) -> None:

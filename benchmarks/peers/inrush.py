@@ -30,6 +30,11 @@ class Inrush(Peer):
         done = subprocess.run([*ground.INRUSH, "--version"], capture_output=True, text=True)
         return done.stdout.strip().removeprefix("inrush ") if done.returncode == 0 else None
 
+    def prepare(self, database: Database, job: Job) -> None:
+        """Make the targets that it does not make itself."""
+        for statement in job.before:
+            database.execute(statement)
+
     def commands(self, database: Database, job: Job, streams: int) -> list[Command]:
         """Return the one command."""
         lines = [
@@ -54,7 +59,7 @@ class Inrush(Peer):
         ]
         if not job.parquet:
             lines.append(f"format = {job.inrush_format}")
-        if job.makes_tables:
+        if not job.before:
             lines.append(f"columns = {json.dumps([one.definition for one in table.columns])}")
         if table.partition_by is not None:
             lines.append(f"partition_by = {json.dumps(table.partition_by)}")

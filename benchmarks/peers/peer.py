@@ -50,7 +50,7 @@ class Peer(ABC):
 
     def prepare(self, database: Database, job: Job) -> None:
         """Do what is not measured: by default, the statements that make the targets."""
-        for statement in job.before:
+        for statement in (*job.before, *job.before_others):
             database.execute(statement)
 
     @abstractmethod

@@ -11,7 +11,7 @@ ALL = {
         wide.WORKLOAD,
         narrow.WORKLOAD,
         rejects.WORKLOAD,
-        routed.WORKLOAD,
+        *routed.WORKLOADS,
         *plain.WORKLOADS,
     )
 }

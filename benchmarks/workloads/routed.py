@@ -1,32 +1,62 @@
-"""Lineitem into 24 partitions by ship date that are there: its files do not line up with them."""
+"""Lineitem into 24 partitions by ship date: its files do not line up with them.
+
+Into a new table Inrush makes the partitions itself, and readers see all rows at once; the other
+sides find them there and fill them by sessions at once. Into partitions that are there all sides
+load in one transaction.
+"""
 
 from __future__ import annotations
 
+import itertools
+import json
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
-from workload import Job, Workload
+from workload import Job, Table, Workload
 from workloads import tpch
 
 PARTITIONS = 24
+KEY = "l_shipdate"
 FIRST = date(1992, 1, 1)
 # 24 of them end behind the last date that dbgen writes, 1998-12-01.
 DAYS = 107
+BOUNDS = [FIRST + timedelta(DAYS * at) for at in range(PARTITIONS + 1)]
+
+
+def statements(table: Table) -> tuple[str, ...]:
+    """Return what makes the partitions."""
+    made = [f"CREATE TABLE lineitem ({table.definitions}) PARTITION BY RANGE ({KEY})"]
+    made += [
+        f"CREATE TABLE lineitem_{number} PARTITION OF lineitem "
+        f"FOR VALUES FROM ('{lower}') TO ('{upper}')"
+        for number, (lower, upper) in enumerate(itertools.pairwise(BOUNDS))
+    ]
+    return tuple(made)
 
 
 def make(scale: float, parts: int, folder: Path) -> Job:
-    """Make lineitem and the statements that make its partitions."""
+    """Make lineitem for a target that is not there."""
+    table = replace(tpch.lineitem(scale, parts, folder), partition_by=KEY)
+    bounds = json.dumps([str(bound) for bound in BOUNDS])
+    settings = (f"bounds = {bounds}", "routing = true")
+    others = statements(table)
+    return Job("routed", (table,), tpch.TBL, before_others=others, settings=settings)
+
+
+def make_existing(scale: float, parts: int, folder: Path) -> Job:
+    """Make lineitem for partitions that are there."""
     table = replace(tpch.lineitem(scale, parts, folder), partition_by=None)
-    statements = [f"CREATE TABLE lineitem ({table.definitions}) PARTITION BY RANGE (l_shipdate)"]
-    for number in range(PARTITIONS):
-        lower, upper = (FIRST + timedelta(DAYS * at) for at in (number, number + 1))
-        statements.append(
-            f"CREATE TABLE lineitem_{number} PARTITION OF lineitem "
-            f"FOR VALUES FROM ('{lower}') TO ('{upper}')"
-        )
     settings = ('mode = "append"', "routing = true")
-    return Job("routed", (table,), tpch.TBL, before=tuple(statements), settings=settings)
+    before = statements(table)
+    return Job(
+        "routed-existing", (table,), tpch.TBL, before=before, settings=settings, at_once=True
+    )
 
 
-WORKLOAD = Workload("routed", f"lineitem, each row to one of {PARTITIONS} partitions", make)
+WORKLOADS = (
+    Workload("routed", f"lineitem, each row to one of {PARTITIONS} new partitions", make),
+    Workload(
+        "routed-existing", "the same into partitions that are there, all at once", make_existing
+    ),
+)
