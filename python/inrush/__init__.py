@@ -13,7 +13,26 @@ and says so (`report.outcome == "already_loaded"`).
 
 from __future__ import annotations
 
-from inrush.api import InrushError, run
-from inrush.report import Account, Partition, Reject, Report, Table
+import importlib
+
+# What type checkers know by the name of `typing`, whose import alone takes 6 ms.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from inrush.api import InrushError, run
+    from inrush.report import Account, Partition, Reject, Report, Table
 
 __all__ = ["Account", "InrushError", "Partition", "Reject", "Report", "Table", "run"]
+
+if not TYPE_CHECKING:  # A checker would take any name for one of the package.
+
+    def __getattr__(name: str) -> object:
+        """Import what Python programs use when they ask for it: the command needs none of it."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        home = "inrush.api" if name in ("InrushError", "run") else "inrush.report"
+        found: object = getattr(importlib.import_module(home), name)
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

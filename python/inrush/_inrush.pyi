@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-def main(arguments: list[str], site_packages: Path | None) -> int:
+def main(arguments: list[str], site_packages: str | None) -> int:
     """Run the command with these arguments and return its exit status."""
 
 def run(
@@ -12,6 +12,6 @@ def run(
     streams: int | None,
     again: bool,
     runs_folder: Path,
-    site_packages: Path | None,
+    site_packages: str | None,
 ) -> str:
     """Run a package and return `{exit_status, error, report, report_path}` as JSON."""
