@@ -26,7 +26,7 @@ NPM_CI = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix
 BROWSER := $(if $(shell command -v npm),tests/browser/node_modules/.stamp crates/page/web/node_modules/.stamp)
 PYTHON_SOURCES := pyproject.toml $(shell find python -name '*.py' -o -name '*.pyi')
 
-.PHONY: help build demo test test-rust test-python torture verdicts check format bench bench-ways bench-kernels lock page clean
+.PHONY: help build demo test test-rust test-python torture verdicts sanitize check format bench bench-ways bench-kernels lock page clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -52,6 +52,14 @@ torture: build ## breaks loads in 300 ways; SEED=123 COUNT=1 plays one of them a
 verdicts: build ## holds loads back in many ways, and says how often the verdict was right (as root)
 	$(BIN)/python tests/verdict/matrix.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) \
 		$(if $(ONLY),--only $(ONLY))
+
+# A target named outright keeps build scripts and macros out of it. The stable compiler has the sanitizer, too.
+SANITIZED = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --release --locked \
+	--target $$(rustc -vV | sed -n 's/^host: //p')
+
+sanitize: $(VENV)/.stamp-venv ## Rust's tests of the kernels, which have nearly all `unsafe`, under the address sanitizer
+	$(SANITIZED) -p inrush-scan -p inrush-wire
+	$(SANITIZED) -p inrush --lib convert::
 
 check: $(VENV)/.stamp-inrush ## formatters in check mode, lints, types
 	$(CARGO) fmt --all --check

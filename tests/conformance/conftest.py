@@ -67,9 +67,7 @@ def make_place(request: pytest.FixtureRequest) -> MakePlace:
 
 
 @pytest.fixture(params=PLACES, ids=lambda kind: kind.name)
-def place(
-    request: pytest.FixtureRequest, make_place: MakePlace, tmp_path: Path
-) -> Iterator[Place]:
+def place(request: pytest.FixtureRequest, make_place: MakePlace, tmp_path: Path) -> Iterator[Place]:
     """Return each destination, empty."""
     made = make_place(request.param, tmp_path)
     yield made
