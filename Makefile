@@ -3,6 +3,8 @@
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && { echo "$$p"; break; }; done)
 CARGO ?= cargo
+# Tests wait for disks and processes much of their time.
+WORKERS ?= $(shell nproc)
 VENV := .venv
 BIN := $(VENV)/bin
 # The peers of the benchmarks have their own: nothing of theirs is beside Inrush.
@@ -44,7 +46,7 @@ test-rust: ## Rust's own tests
 	$(CARGO) test $(WORKSPACE)
 
 test-python: build $(BROWSER) ## integration and faults, against real servers
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST)
 
 torture: build ## breaks loads in 300 ways; SEED=123 COUNT=1 plays one of them again
 	$(BIN)/python tests/faults/torture.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT))

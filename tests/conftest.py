@@ -17,6 +17,7 @@ from servers import Database, Server
 
 StartServer = Callable[..., Server]
 FindPrograms = Callable[[int], Path]
+SharedServer = Callable[[int], Server]
 
 _database_numbers = itertools.count(1)
 
@@ -73,16 +74,30 @@ def start_server(servers_folder: Path, find_programs: FindPrograms) -> Iterator[
             server.stop("immediate")
 
 
+@pytest.fixture(scope="session")
+def shared_server(start_server: StartServer) -> SharedServer:
+    """Return a function that gives a version's running server, shared by all tests."""
+    running: dict[int, Server] = {}
+
+    def shared(version: int) -> Server:
+        # A fixture with parameters is made anew whenever the next test has another one.
+        if version not in running:
+            running[version] = start_server(version)
+        return running[version]
+
+    return shared
+
+
 @pytest.fixture(scope="session", params=servers.VERSIONS, ids=lambda version: f"pg{version}")
-def server(request: pytest.FixtureRequest, start_server: StartServer) -> Server:
+def server(request: pytest.FixtureRequest, shared_server: SharedServer) -> Server:
     """Return a running server of each version, shared by all tests."""
-    return start_server(request.param)
+    return shared_server(request.param)
 
 
 @pytest.fixture(scope="session")
-def newest_server(start_server: StartServer) -> Server:
+def newest_server(shared_server: SharedServer) -> Server:
     """Return a running server of the newest version, for what no version changes."""
-    return start_server(servers.VERSIONS[0])
+    return shared_server(servers.VERSIONS[0])
 
 
 def _database(server: Server) -> Iterator[Database]:

@@ -23,7 +23,7 @@ from conformance.destinations import (
 from conformance.job import Job
 from conformance.measured import Measure, Measured, Measuring
 from conformance.values import Type
-from conftest import StartServer
+from conftest import SharedServer
 from servers import Database, Server
 
 # Makes an empty destination of a kind; files of it lie in the folder.
@@ -33,9 +33,9 @@ MakeJob = Callable[..., Job]
 
 
 @pytest.fixture(scope="session")
-def old_server(start_server: StartServer) -> Server:
+def old_server(shared_server: SharedServer) -> Server:
     """Return a running server of an old version."""
-    return start_server(15)
+    return shared_server(15)
 
 
 @pytest.fixture(scope="session")
