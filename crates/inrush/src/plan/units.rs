@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::bounds::Interval;
 use super::error::PlanError;
-use super::{FlowPlan, KeyPlan, Publish, UnitPlan, WireForm, bounds, identity};
+use super::{KeyPlan, Publish, UnitPlan, WireForm, bounds, identity};
 use crate::column::Column;
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::quote::{cut, qualified};
