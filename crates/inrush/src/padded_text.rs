@@ -102,7 +102,11 @@ mod tests {
 
     #[test]
     fn it_is_utf8_when_that_was_seen() {
-        for (text, is_utf8) in [(&b"gr\xc3\xbcn"[..], true), (b"gr\xfcn", false), (b"", true)] {
+        for (text, is_utf8) in [
+            (&b"gr\xc3\xbcn"[..], true),
+            (b"gr\xfcn", false),
+            (b"", true),
+        ] {
             let mut padded = PaddedText::of(text);
             assert!(!padded.is_utf8());
             assert_eq!(padded.check_utf8(), is_utf8);

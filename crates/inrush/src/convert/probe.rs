@@ -6,8 +6,8 @@ use super::error::{ConvertError, ValueError};
 use super::fields::{Fields, Span};
 use super::kernel::Fault;
 use super::simd::Instructions;
-use crate::padded_text::PADDING_BYTES;
 use crate::column::Column;
+use crate::padded_text::PADDING_BYTES;
 
 /// Some values of one column, none of them NULL: quotes and escapes are undone, and all are UTF-8
 /// without a NUL byte.
