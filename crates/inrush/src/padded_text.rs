@@ -131,12 +131,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "zero bytes of padding")]
     fn padding_must_be_there() {
-        PaddedText::new(vec![0; 10 + PADDING_BYTES - 1], 10);
+        PaddedText::new(vec![0_u8; 10 + PADDING_BYTES - 1], 10);
     }
 
     #[test]
     #[should_panic(expected = "zero bytes of padding")]
     fn padding_must_be_zero() {
-        PaddedText::new(vec![1; 10 + PADDING_BYTES], 10);
+        PaddedText::new(vec![1_u8; 10 + PADDING_BYTES], 10);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::types::*;
 use arrow_array::*;
-use arrow_buffer::{Buffer, i256};
+use arrow_buffer::i256;
 use arrow_schema::DataType;
 use inrush_scan::{Record, Records};
 use proptest::prelude::*;
