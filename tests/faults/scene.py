@@ -65,7 +65,9 @@ class Scene:
             self.database.execute(self.load.setup)
         self.full_rows = dict(self.load.full())
         self.full = dict(self.reference.full) if self.reference else {}
-        self.inrush.write(PACKAGE, package(self.url, *self.load.flows, lock_timeout_ms=300))
+        # Streams wait for each other's extensions of a shared table, too, and on a busy machine for
+        # longer than a moment.
+        self.inrush.write(PACKAGE, package(self.url, *self.load.flows, lock_timeout_ms=3000))
         with self.database.connect() as connection:
             self.before = {
                 target: Watcher(self.database, target).look(connection)
