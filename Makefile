@@ -59,9 +59,9 @@ verdicts: build ## holds loads back in many ways, and says how often the verdict
 SANITIZED = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --release --locked \
 	--target $$(rustc -vV | sed -n 's/^host: //p')
 
-sanitize: $(VENV)/.stamp-venv ## Rust's tests of the kernels, which have nearly all `unsafe`, under the address sanitizer
+sanitize: $(VENV)/.stamp-venv ## scan, wire and inrush's convert under the address sanitizer
 	$(SANITIZED) -p inrush-scan -p inrush-wire
-	$(SANITIZED) -p inrush --lib convert::
+	$(SANITIZED) -p inrush --lib -- convert:: tcp:: residency:: metering::machine::
 
 check: $(VENV)/.stamp-inrush ## formatters in check mode, lints, types
 	$(CARGO) fmt --all --check

@@ -70,19 +70,24 @@ class Outcome:
 
 
 class StillRunning(subprocess.TimeoutExpired):
-    """A command that does not end, with what its threads wait for."""
+    """A command that does not end, with what it printed and what its threads wait for."""
 
-    def __init__(self, words: list[str], seconds: float, process: int) -> None:
+    def __init__(self, words: list[str], late: subprocess.TimeoutExpired, process: int) -> None:
         """Look at its threads while they are there."""
-        super().__init__(words, seconds)
+        super().__init__(words, late.timeout, late.output, late.stderr)
         self.threads = "\n".join(
             f"{task.name} {_said(task / 'comm')}: {_state(task)}, in {_said(task / 'wchan')}"
             for task in sorted(Path(f"/proc/{process}/task").glob("*"))
         )
 
     def __str__(self) -> str:
-        """Tell both."""
-        return f"{super().__str__()}\n{self.threads}"
+        """Tell all of it."""
+        printed = "".join(_text(part) for part in (self.output, self.stderr))
+        return f"{super().__str__()}\n{self.threads}\n{printed}"
+
+
+def _text(printed: bytes | str | None) -> str:
+    return printed.decode(errors="replace") if isinstance(printed, bytes) else printed or ""
 
 
 def _said(path: Path) -> str:
@@ -113,8 +118,8 @@ class Running:
         """Wait until it ends."""
         try:
             output, errors = self.process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            raise StillRunning(self.words, seconds, self.process.pid) from None
+        except subprocess.TimeoutExpired as late:
+            raise StillRunning(self.words, late, self.process.pid) from None
         return Outcome(self.words, self.process.returncode, output, errors, self.folder)
 
     def __enter__(self) -> Running:
@@ -122,10 +127,13 @@ class Running:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Kill it where it still runs."""
+        """Kill it where it still runs; nobody reads what it printed any more."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.communicate()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,11 @@ SharedServer = Callable[[int], Server]
 _database_numbers = itertools.count(1)
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name no test by bytes: files hold times, and all processes must name a test alike."""
+    return "bytes" if isinstance(val, bytes) else None
+
+
 @pytest.fixture(scope="session")
 def servers_folder() -> Iterator[Path]:
     """Return a folder that the servers' user can enter, its path short enough for a socket."""

@@ -683,7 +683,7 @@ def test_an_interrupted_run_ends_with_130(
     words += ("--to", newest_database.url)
     words += ("--tables", "part")
     with inrush.start(
-        *words, *series, environment={"INRUSH_FAULT": "stop:before_switch"}
+        *words, *series, environment={"INRUSH_FAULT": "stop_until_asked:before_switch"}
     ) as running:
         os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
         running.send(signal.SIGINT)
@@ -698,3 +698,22 @@ def test_an_interrupted_run_ends_with_130(
     )
     inrush(*words, "--keep").expect(CLEAN)
     assert_holds(newest_database, whole, ("part",))
+
+
+def test_a_signal_that_comes_too_late_for_a_run_ends_the_series(
+    newest_database: Database, inrush: Inrush, made: Path
+) -> None:
+    copied(inrush, made, "part")
+    words: tuple[str, ...] = ("bench", "etlwr", "run", "--data", "data")
+    words += ("--to", newest_database.url, "--tables", "part", "--sweep", "1,2")
+    fault = {"INRUSH_FAULT": "stop_until_asked:before_report"}
+    with inrush.start(*words, environment=fault) as running:
+        os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
+        running.send(signal.SIGINT)
+        running.send(signal.SIGCONT)
+        stopped = running.wait().expect(INTERRUPTED, "stopped as asked", "measures all anew")
+    (folder,) = inrush.folder.glob("etlwr-results/*")
+    assert str(folder.relative_to(inrush.folder)) in stopped.errors
+    written = json.loads((folder / "results.json").read_text())
+    assert (len(written["runs"]), written["complete"]) == (1, False)
+    assert newest_database.value("SELECT to_regclass('part')") is None

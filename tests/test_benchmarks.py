@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import select
+import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import asdict
@@ -14,20 +19,24 @@ import pytest
 
 import findings
 import ground
+import groups
 import kernels
 import one_load
 import readme
 import results
 import same_rows
+import suite
+import targets
 import workloads
 from ground import Measure
 from peers import configured
 from peers.inrush import Inrush
 from peers.peer import Peer, Surroundings
+from peers.pgloader import Pgloader
 from peers.psql import Psql
 from peers.server_alone import ServerAlone
-from servers import Server
-from workload import Job
+from servers import Database, Server
+from workload import Job, Table
 from workloads import rejects
 
 SCALE = 0.0005
@@ -193,6 +202,175 @@ def test_another_tool_by_configuration(data: Path, newest_server: Server, tmp_pa
     assert "not among the workloads" in str(other.cannot(wide, newest_server.version))
 
 
+def test_pgloader_has_a_worker_beside_the_one_that_reads(
+    data: Path, tmp_path: Path, newest_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/pgloader")
+    side = Pgloader(Surroundings(Path("no-python"), newest_server.programs, tmp_path))
+    rows = {}
+    for name in ("narrow", "rejects"):
+        job = workloads.ALL[name].make(SCALE, PARTS, data)
+        with one_load.prepared(newest_server, job, side) as database:
+            commands = side.commands(database, job, PARTS)
+        for *_, path in commands:
+            text = Path(path).read_text()
+            found = {key: int(value) for key, value in re.findall(r"(workers|rows) = (\d+)", text)}
+            assert found["workers"] >= 2
+            rows[name] = found["rows"]
+    assert rows["rejects"] < rows["narrow"]
+
+
+# It starts a program of its own, which holds the pipe open and a session busy.
+ENDLESS = """
+import subprocess, sys
+program, url, pipe = sys.argv[1:]
+with open(pipe, "w") as output:
+    query = "SELECT pg_sleep(1000000)"
+    command = [program, "--no-psqlrc", "--quiet", "--dbname", url, "--command", query]
+    child = subprocess.Popen(command, stdout=output)
+    print("started", file=output, flush=True)
+child.wait()
+"""
+
+
+def test_what_is_past_its_limit_is_killed_with_what_it_started(
+    tmp_path: Path, newest_server: Server
+) -> None:
+    pipe, said, psql = tmp_path / "pipe", tmp_path / "said", newest_server.programs / "psql"
+    os.mkfifo(pipe)
+    command: list[str | Path] = [sys.executable, "-I", "-c", ENDLESS]
+    command += [psql, newest_server.url(), pipe]
+    with (
+        said.open("wb") as output,
+        groups.running([command], tmp_path, output) as programs,
+        pipe.open("rb", buffering=0) as source,
+    ):
+        assert source.read(8) == b"started\n"
+        assert not groups.all_end(programs, 0)
+        assert groups.finish(programs) == [-signal.SIGKILL]
+        # Nobody holds the pipe open any more.
+        end = select.poll()
+        end.register(source, select.POLLHUP)
+        assert end.poll(60_000)
+        assert source.read() == b""
+    ground.end_sessions(newest_server)
+
+
+def test_programs_that_end_have_no_limit(tmp_path: Path) -> None:
+    with (
+        (tmp_path / "said").open("wb") as output,
+        groups.running([["true"], ["false"]], tmp_path, output) as programs,
+    ):
+        assert groups.all_end(programs, None)
+        assert groups.finish(programs) == [0, 1]
+
+
+def test_what_was_started_ends_where_another_program_cannot_start(tmp_path: Path) -> None:
+    started: list[groups.Programs] = []
+
+    def start() -> None:
+        with (tmp_path / "said").open("wb") as output:
+            commands = [["sleep", "infinity"], [str(tmp_path / "not-there")]]
+            with groups.running(commands, tmp_path, output):
+                raise AssertionError
+
+    finish = groups.finish
+
+    def watched(programs: groups.Programs) -> list[int]:
+        started.append(programs)
+        return finish(programs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(groups, "finish", watched)
+        with pytest.raises(FileNotFoundError):
+            start()
+    ((program,),) = started
+    assert program.returncode == -signal.SIGKILL
+
+
+def suite_of(
+    server: Server, folder: Path, data: Path, arguments: str, monkeypatch: pytest.MonkeyPatch
+) -> suite.Suite:
+    """Return the suite as its command line makes it, on a server of the tests."""
+    command = f"suite.py --scale {SCALE} --parts {PARTS} --data {data} {arguments}"
+    monkeypatch.setattr(sys, "argv", command.split())
+    return suite.Suite(suite.arguments(), server, folder)
+
+
+def test_a_side_that_never_ends_is_stopped(
+    data: Path,
+    tmp_path: Path,
+    newest_server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tmp_path.chmod(0o755)
+    psql = str(newest_server.programs / "psql")
+    script = [sys.executable, "-I", "-c", ENDLESS, psql, "{url}", "/dev/null"]
+    told = {"endless": {"command": script, "about": "-", "version": [psql, "--version"]}}
+    (tmp_path / "others.json").write_text(json.dumps(told))
+    run = suite_of(
+        newest_server,
+        tmp_path,
+        data,
+        f"--rounds 2 --streams 1,2 --peers inrush,psql,endless --more-peers {tmp_path}/others.json",
+        monkeypatch,
+    )
+    measure = one_load.measure
+
+    def measure_shortly(
+        database: Database,
+        job: Job,
+        side: Peer,
+        streams: int,
+        folder: Path,
+        must_be: dict[str, same_rows.Rows] | None,
+        limit_s: float,
+    ) -> Measure:
+        """Leave the others their own limit: a busy machine takes its time."""
+        assert limit_s > suite.STOP_S
+        limit_s = 1 if side.name == "endless" else limit_s
+        return measure(database, job, side, streams, folder, must_be, limit_s)
+
+    monkeypatch.setattr(one_load, "measure", measure_shortly)
+    before = databases(newest_server)
+    run.run(workloads.ALL["narrow"])
+    assert databases(newest_server) == before
+    # Once in the workload, whatever the streams.
+    (stop,) = run.stopped
+    assert stop.pop("after_s") >= 1
+    assert stop == {"workload": "narrow", "streams": 1, "round": 1, "side": "endless"}
+    stop["after_s"] = 1.25
+    assert "narrow, 1 streams, round 1: endless was stopped after " in capsys.readouterr().out
+    each = [(one["streams"], one["round"], one["side"]) for one in run.runs]
+    assert sorted(each) == [
+        (streams, number, side)
+        for streams in (1, 2)
+        for number in (1, 2)
+        for side in ("inrush", "psql")
+    ]
+    with newest_server.connect() as connection:
+        query = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(1000000)'"
+        assert connection.execute(query).fetchall() == []
+    page = results.page(run.facts(ground.machine(newest_server)), "page")
+    assert "| narrow, 1 streams | endless | in round 1 it was stopped after 1.2 s" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "limit_s"),
+    [("", suite.STOP_S + 12 * suite.STOP_S_A_MEGABYTE), ("--stop-s 7.5", 7.5)],
+)
+def test_the_limit_of_time_is_told_or_by_the_bytes(
+    arguments: str, limit_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    os.truncate(file, 12_000_000)
+    job = Job("none", (Table("none", (), (file,), (file,)),), "")
+    monkeypatch.setattr(sys, "argv", ["suite.py", *arguments.split()])
+    assert suite.stop_s(suite.arguments(), job) == limit_s
+
+
 def facts(**changes: Any) -> findings.Facts:
     """Return results as the suite makes them: two rounds of two sides, with round figures."""
     walls = {"inrush": (2.0, 4.0), "psql": (3.0, 8.0)}
@@ -265,6 +443,38 @@ def test_the_page_is_made_of_the_results(tmp_path: Path) -> None:
     assert path.with_suffix(".md").read_text() == before
 
 
+def stop_of(side: str, workload: str = "narrow") -> findings.Run:
+    return {"workload": workload, "streams": 2, "round": 3, "side": side, "after_s": 132.04}
+
+
+def test_no_ratio_is_made_of_a_side_that_was_stopped() -> None:
+    told = facts(stopped=[stop_of("psql")])
+    assert findings.ratios(told, ("narrow", 2), "psql") == []
+    page = results.page(told, "page")
+    table = readme.between(page, results.TABLE_BEGINS, results.TABLE_ENDS)
+    assert "| narrow | 2 | 12 | 3.00 | stopped after 132.0 s |" in table
+    assert "past its limit of time, and no ratio is made of it." in table
+    assert "| psql | 2, then stopped after 132.0 s | - | - | - | - | - | - | - | - | - |" in page
+    assert "| narrow, 2 streams | psql | in round 3 it was stopped after 132.0 s" in page
+    assert "contents of all sides that ended it were equal" in page
+    # One that never ended a round is there, too, and nobody is held against Inrush's good rounds.
+    runs = [run for run in facts()["runs"] if run["side"] == "inrush"]
+    told = facts(runs=runs, stopped=[stop_of("psql"), stop_of("inrush")])
+    assert findings.sides(told) == ["inrush", "psql"]
+    assert findings.ratios(told, ("narrow", 2), "inrush") == []
+    # Where nothing ended, that is what the page says.
+    told = facts(runs=[], stopped=[stop_of("psql"), stop_of("inrush")])
+    assert "nothing ended" in results.page(told, "page")
+    lineitem = {"lineitem": facts()["workloads"]["narrow"]}
+    runs = [{**run, "workload": "lineitem", "metering_cpu_s": 0.01} for run in facts()["runs"]]
+    told = facts(workloads=lineitem, runs=runs)
+    assert next(targets.targets(told, ("lineitem", 2))).title == "best peer's time / Inrush's"
+    told["stopped"] = [stop_of("psql", "lineitem")]
+    assert next(targets.targets(told, ("lineitem", 2))).title.startswith("the loader's part")
+    told["stopped"] = [stop_of("inrush", "lineitem")]
+    assert list(targets.targets(told, ("lineitem", 2))) == []
+
+
 @pytest.mark.parametrize(
     ("changes", "name"),
     [
@@ -282,6 +492,12 @@ def test_rounds_are_added() -> None:
     assert [run["round"] for run in findings.runs_of(joined, ("narrow", 2), "psql")] == [1, 2, 3, 4]
     assert findings.ratios(joined, ("narrow", 2), "psql") == [1.5, 2.0, 1.5, 2.0]
     assert joined["not_run"] == facts()["not_run"]
+    # Older results have no list of what was stopped.
+    joined = results.join(facts(), facts(stopped=[stop_of("psql")]))
+    assert joined["stopped"] == [{**stop_of("psql"), "round": 5}]
+    # A stop is a round, too.
+    again = results.join(joined, facts(stopped=[stop_of("psql")]))
+    assert [stop["round"] for stop in again["stopped"]] == [5, 8]
     # A side that is added later is held against Inrush's own rounds of that piece only.
     later = facts()
     for run in later["runs"]:
@@ -306,23 +522,92 @@ def test_pieces_of_something_else_are_refused(changes: dict[str, Any], said: str
         results.join(facts(), facts(**changes))
 
 
+def whole(**changes: Any) -> findings.Facts:
+    """Return results with all that the README must show."""
+    (run, *_) = facts()["runs"]
+    told = facts()["workloads"]["narrow"]
+    runs = [
+        {**run, "workload": workload, "round": number, "side": side}
+        for workload in readme.WORKLOADS
+        for side in readme.SIDES
+        for number in range(1, ground.ROUNDS + 1)
+    ]
+    return facts(
+        workloads=dict.fromkeys(readme.WORKLOADS, told),
+        peers={side: {"version": "1", "about": "-"} for side in readme.SIDES},
+        runs=[{**run, "metering_cpu_s": 0.01} for run in runs],
+        **changes,
+    )
+
+
+def runs_but(**without: Any) -> list[findings.Run]:
+    """Return the runs of whole results without those that have these values."""
+    return [
+        run for run in whole()["runs"] if any(run[key] != value for key, value in without.items())
+    ]
+
+
+def kept(folder: Path, name: str, told: findings.Facts) -> None:
+    """Write a result and its page."""
+    results.write(folder / f"{name}-some-processor-2-cores.json", told)
+
+
+EMPTY = f"before\n{readme.BEGINS}\n{readme.ENDS}\nafter\n"
+
+
 def test_the_readme_takes_the_newest_usual_results(tmp_path: Path) -> None:
-    text = f"before\n{readme.BEGINS}\n{readme.ENDS}\nafter\n"
-    assert readme.updated(text, tmp_path) == text
-    pages = {
-        "2026-11-22-suite-some-processor-2-cores": facts(),
-        "2026-11-23-suite-some-processor-2-cores": facts(date="2026-11-23"),
-        "2026-11-24-suite-scale-0.1-some-processor-2-cores": facts(scale=0.1),
-        "2026-11-25-suite-replica-some-processor-2-cores": facts(wal_level="replica"),
-        "2026-11-26-memory-by-scale-some-processor-2-cores": facts(),
-    }
-    for name, each in pages.items():
-        (tmp_path / f"{name}.md").write_text(results.page(each, name))
-    after = readme.updated(text, tmp_path)
+    assert readme.updated(EMPTY, tmp_path) == EMPTY
+    kept(tmp_path, "2026-11-22-suite", whole())
+    kept(tmp_path, "2026-11-23-suite", whole(date="2026-11-23"))
+    kept(tmp_path, "2026-11-26-memory-by-scale", whole())
+    after = readme.updated(EMPTY, tmp_path)
     assert "before\n" in after
     assert "2026-11-23, commit 0123456789ab" in after
     assert "2026-11-23-suite-some-processor-2-cores.md)" in after
+    # A name says less than what is in it.
+    kept(tmp_path, "2026-11-24-suite", facts())
     assert readme.updated(after, tmp_path) == after
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        facts(),
+        whole(scale=0.1),
+        whole(wal_level="replica"),
+        whole(over="tls"),
+        whole(parts=16),
+        whole(benchmark="two_scales"),
+        whole(machine={**facts()["machine"], "postgresql": "PostgreSQL 15.18 on x86_64"}),
+        {**whole(), "runs": runs_but(workload="rejects")},
+        {**whole(), "runs": runs_but(side="duckdb")},
+        {**whole(), "runs": runs_but(workload="narrow", side="adbc")},
+        {**whole(), "runs": runs_but(workload="narrow", side="inrush", round=5)},
+        {**whole(), "runs": runs_but(workload="narrow", side="adbc", round=5)},
+        {
+            **whole(),
+            "runs": runs_but(workload="narrow", side="adbc"),
+            "not_run": [{"workload": "narrow", "side": "adbc", "why": "failed: no memory"}],
+        },
+        {**whole(), "runs": [*whole()["runs"], {**whole()["runs"][0], "streams": 4}]},
+    ],
+)
+def test_the_readme_takes_no_piece_and_no_other_set_up(
+    told: findings.Facts, tmp_path: Path
+) -> None:
+    kept(tmp_path, "2026-11-23-suite", told)
+    assert readme.newest(tmp_path) is None
+
+
+def test_a_side_that_did_not_end_makes_no_piece_of_a_result(tmp_path: Path) -> None:
+    without = {**whole(), "runs": runs_but(workload="narrow", side="adbc")}
+    kept(tmp_path, "2026-11-23-suite", {**without, "stopped": [stop_of("adbc")]})
+    assert "stopped after" in readme.updated(EMPTY, tmp_path)
+    cannot = {"workload": "narrow", "side": "adbc", "why": "it cannot"}
+    kept(tmp_path, "2026-11-24-suite", {**without, "not_run": [cannot]})
+    newest = readme.newest(tmp_path)
+    assert newest is not None
+    assert newest.name.startswith("2026-11-24")
 
 
 def test_the_readme_has_the_newest_results() -> None:

@@ -59,7 +59,8 @@ def test_killed_it_leaves_no_process(inrush: Inrush, words: tuple[str, ...], poi
 def test_stopped_it_leaves_no_process(
     inrush: Inrush, words: tuple[str, ...], which: signal.Signals
 ) -> None:
-    with inrush.start(*words, environment={"INRUSH_FAULT": "stop:before_unit_commit"}) as running:
+    fault = {"INRUSH_FAULT": "stop_until_asked:before_unit_commit"}
+    with inrush.start(*words, environment=fault) as running:
         os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
         running.send(which)
         running.send(signal.SIGCONT)

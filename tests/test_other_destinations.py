@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import sqlite3
@@ -143,3 +144,75 @@ def test_options_come_with_what_is_saved(inrush: Inrush, monkeypatch: pytest.Mon
         found = connection.execute("SELECT * FROM t ORDER BY id").fetchall()
     assert found == [(1, "a"), (2, "b")]
     inrush("status", "--to", "adbc:sqlite", *option).expect(CLEAN, "no stopped runs")
+
+
+def library_of(module: str) -> Path:
+    """Return a file of a Python package: its own, or the library of a driver."""
+    spec = importlib.util.find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin)
+
+
+@pytest.mark.parametrize("form", ["package", "library", "manifest", "name of a manifest"])
+def test_a_driver_by_its_name_its_library_and_its_manifest(inrush: Inrush, form: str) -> None:
+    library = library_of("adbc_driver_sqlite").with_name("libadbc_driver_sqlite.so")
+    manifest = (
+        'manifest_version = 1\nname = "SQLite"\nversion = "1"\n\n[ADBC]\nversion = "1.1.0"\n\n'
+        f'[Driver]\nshared = "{library}"\n'
+    )
+    inrush.write("drivers/some_database.toml", manifest)
+    driver = {
+        "package": "sqlite",
+        "library": str(library),
+        "manifest": "drivers/some_database.toml",
+        "name of a manifest": "some_database",
+    }[form]
+    write(inrush, "a.csv", 1, 2)
+    words = ("load", "a.csv", "--to", f"adbc:{driver}", "--option", "uri=x.sqlite", "--table", "t")
+    # Where manifests are looked for by their names.
+    environment = {"ADBC_DRIVER_PATH": str(inrush.folder / "drivers")}
+    inrush(*words, *LISTED, environment=environment).expect(CLEAN)
+    with sqlite3.connect(inrush.folder / "x.sqlite") as connection:
+        found = connection.execute("SELECT * FROM t ORDER BY id").fetchall()
+    assert found == [(1, "n1"), (2, "n2")]
+
+
+@pytest.mark.parametrize("form", ["as a driver", "library", "another entry point"])
+def test_duckdb_as_any_driver_and_by_its_library(inrush: Inrush, form: str) -> None:
+    library = library_of("_duckdb")
+    to: tuple[str, ...] = {
+        "as a driver": ("adbc:duckdb", "--option", "path=x.duckdb"),
+        "library": ("x.duckdb", "--option", f"driver={library}"),
+        "another entry point": (
+            f"adbc:{library}",
+            *("--option", "path=x.duckdb", "--option", "entrypoint=duckdb_adbc_init"),
+        ),
+    }[form]
+    write(inrush, "a.csv", 1, 2)
+    inrush("load", "a.csv", "--to", *to, "--table", "t", *LISTED).expect(CLEAN)
+    assert rows(inrush.folder / "x.duckdb", "SELECT * FROM t ORDER BY id") == [
+        (1, "n1"),
+        (2, "n2"),
+    ]
+
+
+# DuckDB flushes row groups within a transaction once it has five of them, of 122,880 rows each.
+ROWS_OF_A_UNIT = 700_000
+
+
+@pytest.mark.parametrize("point", ["in_copy:18", "before_unit_commit", "unit_commit_sent:2"])
+def test_a_kill_after_row_groups_of_duckdb_were_flushed(inrush: Inrush, point: str) -> None:
+    for part in range(2):
+        numbers = range(part * ROWS_OF_A_UNIT, (part + 1) * ROWS_OF_A_UNIT)
+        inrush.write(f"{part}.csv", "".join(f"{number},n{number}\n" for number in numbers))
+    columns: list[Value] = ["id integer", "name text"]
+    load = flow("t", "*.csv", columns=columns, format={"header": False})
+    path = inrush.write("p.toml", package({"url": "x.duckdb"}, load))
+    died = inrush("run", path, environment={"INRUSH_FAULT": point})
+    assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
+    inrush("run", path).expect(CLEAN)
+    wanted = f"SELECT i::integer, 'n' || i FROM range({2 * ROWS_OF_A_UNIT}) r(i)"
+    for one, other in [(wanted, "SELECT * FROM t"), ("SELECT * FROM t", wanted)]:
+        difference = f"SELECT count(*) FROM (({one}) EXCEPT ALL ({other}))"
+        assert rows(inrush.folder / "x.duckdb", difference) == [(0,)]

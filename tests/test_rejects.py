@@ -249,6 +249,12 @@ def test_shared_units_as_a_serial_load(
     job.assert_done(outcome)
 
 
+def told(inrush: Inrush, event: str) -> bool:
+    """Return whether the log of the run has an event."""
+    (log,) = inrush.folder.glob("runs/*/log.jsonl")
+    return f'"event":"{event}"' in log.read_text()
+
+
 def test_a_refusal_while_another_stream_is_in_the_middle_of_a_block(
     newest_database: Database, inrush: Inrush
 ) -> None:
@@ -283,11 +289,8 @@ def test_a_refusal_while_another_stream_is_in_the_middle_of_a_block(
         gate.enter_context(pauses.closed_gate(database))
         running = stack.enter_context(inrush.start("run", path))
         pauses.wait_until_held(database)
-        pauses.wait_until(
-            database,
-            "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() "
-            "AND application_name LIKE 'inrush%' AND query = 'ROLLBACK'",
-        )
+        while not told(inrush, "unit_refused"):
+            assert running.process.poll() is None
         gate.close()
         outcome = running.wait()
     outcome.expect(LOADED_WITH_REJECTS)

@@ -41,7 +41,9 @@ DRESS = """
     SELECT c.relkind::text, c.relpersistence::text, c.reloptions::text, c.relreplident::text,
            pg_get_userbyid(c.relowner)::text, c.relacl::text, obj_description(c.oid, 'pg_class'),
            (SELECT string_agg(concat_ws(' ', attname, format_type(atttypid, atttypmod), attnotnull,
-                              attstorage, attacl, attstattarget, attoptions, attgenerated,
+                              attstorage, attacl, attstattarget, attgenerated,
+                              (SELECT string_agg(o, ',') FROM unnest(attoptions) o
+                               WHERE NOT starts_with(o, 'pg_')),  -- the server's own
                               col_description(c.oid, attnum)), ';' ORDER BY attnum)
             FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0),
            (SELECT string_agg(conname || pg_get_constraintdef(oid)

@@ -82,9 +82,12 @@ class Job:
         assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
 
     @contextmanager
-    def standing_still_at(self, point: str) -> Iterator[Running]:
-        """Run it until it stands still at a fault point; `go_on` lets it go on."""
-        environment = {"INRUSH_FAULT": f"stop:{point}"}
+    def standing_still_at(self, point: str, deed: str = "stop") -> Iterator[Running]:
+        """Run it until it stands still at a fault point; `go_on` lets it go on.
+
+        By the deed `stop_until_asked` it then waits there until a signal has asked it to stop.
+        """
+        environment = {"INRUSH_FAULT": f"{deed}:{point}"}
         with self.inrush.start("run", self.package, environment=environment) as running:
             wait_until_still(running)
             yield running

@@ -15,7 +15,7 @@ from conformance.job import Job, filled, go_on, record
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM], ids=["sigint", "sigterm"])
 @pytest.mark.parametrize("point", ["in_copy", "after_unit_commit:2"])
 def test_it_stops_and_goes_on(job: Job, point: str, which: signal.Signals) -> None:
-    with job.standing_still_at(point) as running:
+    with job.standing_still_at(point, "stop_until_asked") as running:
         running.send(which)
         go_on(running).expect(INTERRUPTED)
     job.assert_nothing()
@@ -27,7 +27,7 @@ def test_it_stops_and_goes_on(job: Job, point: str, which: signal.Signals) -> No
 def test_rows_that_are_there_stay(make_job: MakeJob) -> None:
     job = make_job(mode="replace")
     before = filled(job.place, job.inrush, [record(10_000)])
-    with job.standing_still_at("in_copy") as running:
+    with job.standing_still_at("in_copy", "stop_until_asked") as running:
         running.send(signal.SIGINT)
         go_on(running).expect(INTERRUPTED)
     job.assert_nothing(before)
@@ -37,7 +37,7 @@ def test_rows_that_are_there_stay(make_job: MakeJob) -> None:
 
 @pytest.mark.clause("D-24", "D-30")
 def test_what_is_committed_is_kept(job: Job) -> None:
-    with job.standing_still_at("after_unit_commit:2") as running:
+    with job.standing_still_at("after_unit_commit:2", "stop_until_asked") as running:
         running.send(signal.SIGINT)
         go_on(running).expect(INTERRUPTED)
     report = job.run().expect(CLEAN).report

@@ -95,7 +95,7 @@ def test_one_signal_ends_what_is_done_before_the_switch(
     held: Database, proxy: Proxy, inrush: Inrush
 ) -> None:
     """The account is read from a server that does not answer any more."""
-    fault = {"INRUSH_FAULT": "stop:before_switch"}
+    fault = {"INRUSH_FAULT": "stop_until_asked:before_switch"}
     with inrush.start("run", "package.toml", environment=fault) as running:
         assert wait_until_stopped(running)
         trouble = Trouble("stall")

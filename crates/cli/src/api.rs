@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use inrush::cancel::Stop;
 use inrush::package::Overrides;
 use inrush::report::RunReport;
 use serde_json::{Value, json};
@@ -66,6 +67,7 @@ fn run_package(
         telling: Telling::Quiet,
         replays: None,
         disposable: None,
+        stop: Stop::default(),
         hint: None,
     };
     let success = running::run(&reached, &wish)?;

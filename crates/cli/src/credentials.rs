@@ -4,9 +4,10 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use inrush::destination::postgres::{ConnectionDefaults, ServiceFile};
+use inrush::destination::{ConnectionDefaults, ServiceFile};
 use inrush::package::{names_secret, url_has_password};
 
+use crate::c_library::user_name;
 use crate::errors::CommandError;
 use crate::output;
 
@@ -164,37 +165,9 @@ fn home_folder() -> Option<PathBuf> {
     std::env::home_dir().filter(|home| !home.as_os_str().is_empty())
 }
 
-/// The name of the user at the operating system.
-fn user_name() -> Option<String> {
-    let mut entry = std::mem::MaybeUninit::<libc::passwd>::uninit();
-    let mut buffer = vec![0; 16 * 1024];
-    let mut found = std::ptr::null_mut();
-    // SAFETY: entry and buffer are ours and live, and the length is the buffer's. The entry is
-    // read only where `found` says that it was filled; its name points into the buffer.
-    unsafe {
-        let status = libc::getpwuid_r(
-            libc::geteuid(),
-            entry.as_mut_ptr(),
-            buffer.as_mut_ptr(),
-            buffer.len(),
-            &mut found,
-        );
-        if status != 0 || found.is_null() {
-            return None;
-        }
-        let name = std::ffi::CStr::from_ptr(entry.assume_init().pw_name);
-        name.to_str().ok().map(str::to_owned)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_user_has_a_name() {
-        assert!(user_name().is_some_and(|name| !name.is_empty()));
-    }
 
     #[test]
     fn passwords_in_arguments_are_refused() {

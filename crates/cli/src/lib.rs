@@ -7,6 +7,7 @@ mod account;
 pub mod api;
 mod arguments;
 mod bench;
+mod c_library;
 mod commands;
 mod credentials;
 mod demo;

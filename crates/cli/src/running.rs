@@ -6,7 +6,6 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use inrush::cancel::Stop;
-use inrush::destination::postgres::DestinationError;
 use inrush::event::{Observer, Silent};
 use inrush::fault::Fault;
 use inrush::reject::RejectCode;
@@ -54,6 +53,8 @@ pub struct RunWish<'a> {
     pub replays: Option<String>,
     /// A folder that goes with a run that is ended at once.
     pub disposable: Option<PathBuf>,
+    /// What a signal asks; it can still be asked after the run, for which it came too late.
+    pub stop: Stop,
     /// What a user of this command can do about an error, where that is not what one of `inrush run` can.
     pub hint: Option<Hint<'a>>,
 }
@@ -72,6 +73,7 @@ impl RunWish<'_> {
             },
             replays: None,
             disposable: None,
+            stop: Stop::default(),
             hint: None,
         }
     }
@@ -117,7 +119,7 @@ pub fn run(
         Telling::Bars if std::io::stderr().is_terminal() => Box::new(Progress::new()),
         Telling::Bars | Telling::Quiet => Box::new(Silent),
     };
-    let stop = Stop::default();
+    let stop = &wish.stop;
     let reads_a_pipe = reads_a_pipe(reached, &wish.folder);
     let hint = |error: &inrush::Error| {
         let own = wish.hint.and_then(|hint| hint(error));
@@ -135,16 +137,19 @@ pub fn run(
         stop: stop.clone(),
         observer: observer.as_ref(),
         hint: Some(&hint),
-        fault: fault().map_err(|error| (error, None))?,
+        fault: fault()
+            .map_err(|error| (error, None))?
+            .map(|fault| fault.heeding(stop)),
     };
-    let left = if reached.is_temporary() || wish.disposable.is_some() {
+    let keeps_units = reached.package.run.staging;
+    let left = if reached.is_temporary() || wish.disposable.is_some() || !keeps_units {
         Left::Nothing(wish.disposable.clone())
     } else if reads_a_pipe {
         Left::UnitsButOfPipes
     } else {
         Left::Units
     };
-    let guard = signals::stop_cleanly(&stop, left);
+    let guard = signals::stop_cleanly(stop, left);
     let result = inrush::run(&reached.package, &options);
     drop(guard);
     drop(observer);
@@ -175,6 +180,22 @@ fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Opt
         inrush::Error::Interrupted if reached.is_temporary() => Some(
             "the embedded server and its data are gone; with embedded:FOLDER they stay, and \
              the same command goes on"
+                .to_owned(),
+        ),
+        error
+            if reads_a_pipe
+                && !reached.package.run.staging
+                && !reached.is_temporary()
+                && may_go_on(error) =>
+        {
+            Some(
+                "what was read of a pipe is gone, and nothing is in the targets (staging = false): \
+                 send it once more from its beginning, to the same command"
+                    .to_owned(),
+            )
+        }
+        inrush::Error::Interrupted if !reached.package.run.staging => Some(
+            "nothing is in the targets (staging = false); the same command loads all of it"
                 .to_owned(),
         ),
         // A pipe is another one the next time: no unit of it is kept.
@@ -218,7 +239,12 @@ fn told(
     {
         notes.push(kept);
     }
-    if let Some(straight) = ended.as_ref().and_then(|ended| straight(&ended.report)) {
+    // Of one transaction nothing stays.
+    let staying = ended
+        .as_ref()
+        .filter(|_| reached.package.run.staging)
+        .and_then(|ended| straight(&ended.report));
+    if let Some(straight) = staying {
         notes.push(straight);
     }
     if let Some(words) = reached.last_words() {
@@ -257,10 +283,11 @@ fn straight(report: &RunReport) -> Option<String> {
 
 /// Whether the error says that the same command goes on where this one stopped.
 fn may_go_on(error: &inrush::Error) -> bool {
-    matches!(
-        error,
-        inrush::Error::Interrupted | inrush::Error::Destination(DestinationError::Lost { .. })
-    )
+    match error {
+        inrush::Error::Interrupted => true,
+        inrush::Error::Engine(error) => error.is_lost(),
+        _ => false,
+    }
 }
 
 /// What a stopped run has in the database for the next one.

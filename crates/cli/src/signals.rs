@@ -11,6 +11,7 @@ use inrush::cancel::{Stop, StopReason};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::c_library::has_default_action;
 use crate::output;
 
 /// The exit status of a command that a signal ended.
@@ -80,7 +81,7 @@ fn work() -> std::sync::MutexGuard<'static, Option<Work>> {
 fn wait_for_signals() {
     static STARTED: OnceLock<()> = OnceLock::new();
     STARTED.get_or_init(|| {
-        let had_default = [SIGINT, SIGTERM].map(|signal| (signal, is_default(signal)));
+        let had_default = [SIGINT, SIGTERM].map(|signal| (signal, has_default_action(signal)));
         // Without the handlers a signal ends the process as it always did: that is no fault of
         // the load.
         let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else {
@@ -153,16 +154,5 @@ fn remove(folder: Option<&Path>) {
 /// Ends the process without waiting for any thread. The embedded server has its own way to
 /// find out.
 fn exit() -> ! {
-    // SAFETY: _exit takes a plain value and does not return.
-    unsafe { libc::_exit(i32::from(INTERRUPTED)) }
-}
-
-fn is_default(signal: i32) -> bool {
-    let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: with no new action given, sigaction only fills the struct that it is given, which
-    // is read only where it says that it did.
-    unsafe {
-        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
-            && action.assume_init().sa_sigaction == libc::SIG_DFL
-    }
+    signal_hook::low_level::exit(i32::from(INTERRUPTED))
 }

@@ -52,6 +52,15 @@ impl Kind {
         let names_duckdb = [".duckdb", ".ddb"].iter().any(|end| lower.ends_with(end));
         (is_path && names_duckdb).then(|| Kind::DuckDb(PathBuf::from(url)))
     }
+
+    /// The URL of the same with another path in place of its own; none where it names no path.
+    pub fn with_path(&self, other: impl Fn(&Path) -> String) -> Option<String> {
+        match self {
+            Kind::DuckDb(file) => Some(format!("duckdb:{}", other(file))),
+            Kind::Parquet(folder) => Some(format!("parquet:{}", other(folder))),
+            Kind::Adbc(_) => None,
+        }
+    }
 }
 
 /// Slashes after a scheme's colon, as in `duckdb:///data/x.duckdb`, begin a path from the root.

@@ -1,9 +1,7 @@
 //! The user that the server runs as. PostgreSQL refuses to run as root, so root becomes
 //! another user first.
 
-use std::ffi::{CStr, CString};
-use std::mem::MaybeUninit;
-
+use crate::c_library::{user_named, user_of};
 use crate::error::EmbeddedError;
 
 /// Whom root becomes, first found first taken. `postgres` comes with a system package and owns
@@ -29,8 +27,7 @@ impl Account {
             return Ok(Account {
                 name: user_name(uid),
                 uid,
-                // SAFETY: getegid has no preconditions and cannot fail.
-                gid: unsafe { libc::getegid() },
+                gid: rustix::process::getegid().as_raw(),
                 change: false,
             });
         }
@@ -57,65 +54,22 @@ impl Account {
 
 /// Who we are.
 pub(crate) fn effective_uid() -> libc::uid_t {
-    // SAFETY: geteuid has no preconditions and cannot fail.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 /// The name of a user, or its number where it has none.
 pub(crate) fn user_name(uid: libc::uid_t) -> String {
-    look_up(|entry, buffer, found| {
-        // SAFETY: entry and found are valid for writes, buffer for its length.
-        unsafe { libc::getpwuid_r(uid, entry, buffer.as_mut_ptr(), buffer.len(), found) }
-    })
-    .map_or_else(|| uid.to_string(), |account| account.name)
+    user_of(uid).map_or_else(|| uid.to_string(), |user| user.name)
 }
 
 fn by_name(name: &str) -> Option<Account> {
-    let name = CString::new(name).ok()?;
-    look_up(|entry, buffer, found| {
-        // SAFETY: name ends in NUL; entry and found are valid for writes, buffer for its length.
-        unsafe {
-            libc::getpwnam_r(
-                name.as_ptr(),
-                entry,
-                buffer.as_mut_ptr(),
-                buffer.len(),
-                found,
-            )
-        }
+    let user = user_named(name).filter(|user| user.uid != 0)?;
+    Some(Account {
+        name: user.name,
+        uid: user.uid,
+        gid: user.gid,
+        change: true,
     })
-    .filter(|account| account.uid != 0)
-}
-
-/// Calls one of the `getpw*_r` functions with a buffer that grows until the entry fits.
-fn look_up(
-    call: impl Fn(*mut libc::passwd, &mut [libc::c_char], *mut *mut libc::passwd) -> libc::c_int,
-) -> Option<Account> {
-    let mut buffer: Vec<libc::c_char> = vec![0; 1024];
-    loop {
-        let mut entry = MaybeUninit::<libc::passwd>::uninit();
-        let mut found = std::ptr::null_mut();
-        let status = call(entry.as_mut_ptr(), &mut buffer, &mut found);
-        if status == libc::ERANGE && buffer.len() < 1 << 20 {
-            buffer.resize(buffer.len() * 2, 0);
-            continue;
-        }
-        if status != 0 || found.is_null() {
-            return None;
-        }
-        // SAFETY: the call succeeded and found an entry, so entry is filled, and its strings
-        // point into buffer, which is still alive.
-        let (entry, name) = unsafe {
-            let entry = entry.assume_init();
-            (entry, CStr::from_ptr(entry.pw_name))
-        };
-        return Some(Account {
-            name: name.to_string_lossy().into_owned(),
-            uid: entry.pw_uid,
-            gid: entry.pw_gid,
-            change: true,
-        });
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, test_kill_process};
+
 use crate::account::{Account, user_name};
 use crate::error::EmbeddedError;
 use crate::process::command_as;
@@ -117,16 +120,7 @@ pub(crate) fn prepare_kept(
 
 /// Free bytes on the disk of a folder; 0 where the system does not say.
 pub(crate) fn disk_free_bytes(folder: &Path) -> u64 {
-    let Ok(path) = std::ffi::CString::new(folder.as_os_str().as_bytes()) else {
-        return 0;
-    };
-    // SAFETY: all zeros is a valid statvfs.
-    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: path ends in NUL, and found is valid for writes.
-    if unsafe { libc::statvfs(path.as_ptr(), &mut found) } != 0 {
-        return 0;
-    }
-    found.f_bavail.saturating_mul(found.f_frsize)
+    rustix::fs::statvfs(folder).map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// What a server's `postmaster.pid` says.
@@ -196,12 +190,10 @@ fn wait_until_free(path: &Path, lock: &File) -> Result<(), EmbeddedError> {
 
 /// Whether this process lives and, as far as we may look, is a server of this folder.
 fn is_server_of(pid: u32, data: &Path) -> bool {
-    let Ok(number) = libc::pid_t::try_from(pid) else {
+    let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return false;
     };
-    // SAFETY: signal 0 only asks whether the process exists.
-    let exists = unsafe { libc::kill(number, 0) } == 0
-        || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
+    let exists = matches!(test_kill_process(number), Ok(()) | Err(Errno::PERM));
     // A server works inside its data folder. Pids are used again.
     exists && std::fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| cwd == data)
 }
@@ -266,7 +258,7 @@ fn can_enter(account: &Account, folder: &Path) -> bool {
         // We have just made it, or own it.
         return true;
     }
-    command_as(Path::new("/bin/sh"), account, libc::SIGKILL, &[])
+    command_as(Path::new("/bin/sh"), account, Signal::KILL, &[])
         .args(["-c", "cd -P -- \"$1\"", "sh"])
         .arg(folder)
         .stdout(std::process::Stdio::null())

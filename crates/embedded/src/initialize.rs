@@ -1,7 +1,8 @@
 //! Makes a new data folder with initdb.
 
-use std::ffi::CString;
+use rustix::process::Signal;
 
+use crate::c_library::has_locale;
 use crate::diagnosis::{last_lines, likely_cause};
 use crate::error::EmbeddedError;
 use crate::options::DataFolder;
@@ -15,7 +16,7 @@ pub(crate) const SUPERUSER: &str = "postgres";
 pub(crate) fn initialize(tools: &Tools<'_>, data: &DataFolder) -> Result<(), EmbeddedError> {
     let program = tools.binaries.folder.join("initdb");
     // On SIGTERM initdb removes what it has made.
-    let output = command_as(&program, tools.account, libc::SIGTERM, &tools.inherited)
+    let output = command_as(&program, tools.account, Signal::TERM, &tools.inherited)
         .arg("-D")
         .arg(tools.data)
         .args(arguments(tools.binaries.major, data, has_c_utf8()))
@@ -80,16 +81,7 @@ fn arguments(major: u32, data: &DataFolder, c_utf8: bool) -> Vec<&'static str> {
 
 /// Whether the system's C library has the locale C.UTF-8: some have it under no name.
 fn has_c_utf8() -> bool {
-    let name = CString::new("C.UTF-8").expect("no NUL in it");
-    // SAFETY: name ends in NUL; a null base asks for a new locale, which is freed below.
-    unsafe {
-        let locale = libc::newlocale(libc::LC_CTYPE_MASK, name.as_ptr(), std::ptr::null_mut());
-        if locale.is_null() {
-            return false;
-        }
-        libc::freelocale(locale);
-        true
-    }
+    has_locale(c"C.UTF-8")
 }
 
 #[cfg(test)]

@@ -8,10 +8,11 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
 
 use crate::account::{Account, effective_uid};
 use crate::binaries::Binaries;
@@ -52,7 +53,7 @@ pub(crate) fn reachable(
 /// Whether the programs run as the account: the system's own answer, libraries included.
 fn runs(binaries: &Binaries, account: &Account) -> Result<(), String> {
     for program in ["initdb", "postgres"] {
-        let output = command_as(&binaries.folder.join(program), account, libc::SIGKILL, &[])
+        let output = command_as(&binaries.folder.join(program), account, Signal::KILL, &[])
             .arg("--version")
             .output()
             .map_err(|error| format!("{program} does not start: {error}"))?;
@@ -253,9 +254,5 @@ fn set_mode(path: &Path, mode: u32) -> Result<(), EmbeddedError> {
 /// The copy outlives a crash of the machine, so it must not be empty files after one.
 fn synchronize(folder: &Path) -> io::Result<()> {
     let folder = File::open(folder)?;
-    // SAFETY: a plain system call on a descriptor that is open.
-    if unsafe { libc::syncfs(folder.as_raw_fd()) } == -1 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    Ok(rustix::fs::syncfs(folder)?)
 }

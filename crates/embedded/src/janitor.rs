@@ -12,10 +12,12 @@
 //! is the one that the loader told: pids are used again.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Stdio};
+
+use rustix::net::{SendFlags, send};
 
 use crate::process::detached;
 
@@ -92,15 +94,8 @@ impl Janitor {
 
     /// A janitor that somebody killed must not kill us by SIGPIPE, so this is no `write`.
     fn say(&self, words: &str) {
-        // SAFETY: the pointer and length are those of one string, and the descriptor is open.
-        unsafe {
-            libc::send(
-                self.words.as_raw_fd(),
-                words.as_ptr().cast(),
-                words.len(),
-                libc::MSG_NOSIGNAL,
-            )
-        };
+        // An error means that it is gone: there is nobody to tell.
+        let _ = send(&self.words, words.as_bytes(), SendFlags::NOSIGNAL);
     }
 }
 
@@ -119,9 +114,13 @@ fn start_time(pid: u32) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::process::Command;
     use std::time::{Duration, Instant};
+
+    use rustix::process::{Pid, Signal, test_kill_process_group};
+
+    use super::*;
+    use crate::fork::heed_interrupt;
 
     fn exit_of(child: &mut Child) -> std::process::ExitStatus {
         let deadline = Instant::now() + Duration::from_secs(30);
@@ -154,15 +153,7 @@ mod tests {
         let (reader, writer) = io::pipe().unwrap();
         let mut command = Command::new("/bin/sleep");
         command.arg("600").stdout(writer);
-        use std::os::unix::process::CommandExt;
-        // Whoever runs tests in the background of a shell has them ignore it.
-        // SAFETY: between fork and exec nothing but signal(2) is called, which may be called there.
-        unsafe {
-            command.pre_exec(|| {
-                libc::signal(libc::SIGINT, libc::SIG_DFL);
-                Ok(())
-            });
-        }
+        heed_interrupt(&mut command);
         let mut server = command.spawn().unwrap();
         // It keeps an end of the pipe open.
         drop(command);
@@ -174,15 +165,14 @@ mod tests {
         drop(words);
         let status = server.wait().unwrap();
         use std::os::unix::process::ExitStatusExt;
-        assert_eq!(status.signal(), Some(libc::SIGINT));
+        assert_eq!(status.signal(), Some(Signal::INT.as_raw()));
         exit_of(&mut child);
         for folder in &folders {
             assert!(!folder.exists(), "{} is still there", folder.display());
         }
         // Its own helpers are gone too, and reaped: nobody is left in its process group.
-        let group = child.id() as libc::pid_t;
-        // SAFETY: signal 0 to a process group only asks whether it exists.
-        assert_eq!(unsafe { libc::kill(-group, 0) }, -1, "helpers are left");
+        let group = Pid::from_child(&child);
+        assert!(test_kill_process_group(group).is_err(), "helpers are left");
     }
 
     #[test]

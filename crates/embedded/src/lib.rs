@@ -18,9 +18,11 @@
 
 mod account;
 mod binaries;
+mod c_library;
 mod diagnosis;
 mod error;
 mod folder;
+mod fork;
 mod initialize;
 mod install;
 mod janitor;

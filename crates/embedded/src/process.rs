@@ -12,9 +12,9 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -22,7 +22,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
 use crate::account::Account;
+use crate::fork;
 
 /// How long a killed process may take to end.
 const KILL_WAIT: Duration = Duration::from_secs(10);
@@ -33,11 +37,10 @@ const KILL_WAIT: Duration = Duration::from_secs(10);
 pub(crate) fn command_as(
     program: &Path,
     account: &Account,
-    death_signal: libc::c_int,
+    death_signal: Signal,
     inherited: &[BorrowedFd<'_>],
 ) -> Command {
-    let inherited: Vec<RawFd> = inherited.iter().map(AsRawFd::as_raw_fd).collect();
-    let (uid, gid, change) = (account.uid, account.gid, account.change);
+    let inherited = inherited.iter().map(AsRawFd::as_raw_fd).collect();
     let mut command = Command::new(program);
     command
         // The server would take PGPORT, PGDATESTYLE and others from the environment.
@@ -47,31 +50,7 @@ pub(crate) fn command_as(
         // The folder that we are in need not be readable to the other user.
         .current_dir("/")
         .stdin(Stdio::null());
-    // SAFETY: getpid has no preconditions and cannot fail.
-    let parent = unsafe { libc::getpid() };
-    // SAFETY: between fork and exec the closure makes system calls only: it allocates nothing,
-    // takes no lock, and every call in it is safe after a fork of a process with threads.
-    unsafe {
-        command.pre_exec(move || {
-            // It fails only for the leader of a process group, which a new child is not.
-            libc::setsid();
-            libc::umask(0o077);
-            if change {
-                check(libc::setgroups(0, std::ptr::null()))?;
-                check(libc::setgid(gid))?;
-                check(libc::setuid(uid))?;
-            }
-            check(libc::prctl(libc::PR_SET_PDEATHSIG, death_signal))?;
-            if libc::getppid() != parent {
-                // The parent ended before the line above: no signal would come.
-                libc::_exit(1);
-            }
-            for &descriptor in &inherited {
-                check(libc::fcntl(descriptor, libc::F_SETFD, 0))?;
-            }
-            Ok(())
-        });
-    }
+    fork::become_account(&mut command, account, death_signal, inherited);
     command
 }
 
@@ -79,17 +58,7 @@ pub(crate) fn command_as(
 /// another user's, who must not make root write through a link.
 pub(crate) fn log_to(command: &mut Command, path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: as above: system calls only. The closure runs after the one that changes the
-    // user, in the order in which they were added.
-    unsafe {
-        command.pre_exec(move || {
-            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
-            let file = libc::open(path.as_ptr(), flags, 0o600);
-            check(file)?;
-            check(libc::dup2(file, libc::STDOUT_FILENO))?;
-            check(libc::dup2(file, libc::STDERR_FILENO))
-        });
-    }
+    fork::log_to(command, path);
     Ok(())
 }
 
@@ -101,22 +70,8 @@ pub(crate) fn detached(program: &str) -> Command {
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("LC_ALL", "C")
         .current_dir("/");
-    // SAFETY: setsid is a plain system call, safe after fork.
-    unsafe {
-        command.pre_exec(|| {
-            libc::setsid();
-            Ok(())
-        });
-    }
+    fork::lead_session(&mut command);
     command
-}
-
-fn check(result: libc::c_int) -> io::Result<()> {
-    if result == -1 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
 }
 
 /// How a process ended.
@@ -207,12 +162,14 @@ impl ServerProcess {
     }
 
     /// Sends a signal, unless the process has ended.
-    pub fn signal(&self, signal: libc::c_int) {
+    pub fn signal(&self, signal: Signal) {
         let ended = self.shared.lock();
-        if ended.is_none() {
-            // SAFETY: a plain system call. The pid is not reaped while the lock is held, so
-            // it is still this process.
-            unsafe { libc::kill(self.pid as libc::pid_t, signal) };
+        // The pid is not reaped while the lock is held, so it is still this process.
+        if ended.is_none()
+            && let Some(pid) = Pid::from_raw(self.pid as i32)
+        {
+            // It fails only where the process is about to be reaped.
+            let _ = kill_process(pid, signal);
         }
     }
 
@@ -239,7 +196,7 @@ impl ServerProcess {
 impl Drop for ServerProcess {
     fn drop(&mut self) {
         // Callers have stopped it; this holds for paths that nobody thought of.
-        self.signal(libc::SIGKILL);
+        self.signal(Signal::KILL);
         // A process that hangs in the kernel must not hang us: its thread is then left alone.
         if self.wait(KILL_WAIT).is_some()
             && let Some(thread) = self.thread.take()
@@ -251,23 +208,11 @@ impl Drop for ServerProcess {
 
 /// Waits for the child's end, then reaps it under the lock.
 fn reap(mut child: Child, shared: &Shared) {
-    loop {
-        // SAFETY: all zeros is a valid siginfo_t, and waitid fills it.
-        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        // SAFETY: info is valid for writes; WNOWAIT leaves the child to be reaped below.
-        let result = unsafe {
-            libc::waitid(
-                libc::P_PID,
-                child.id(),
-                &mut info,
-                libc::WEXITED | libc::WNOWAIT,
-            )
-        };
-        // Another error than a signal's means that the child is no longer ours.
-        if result == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            break;
-        }
-    }
+    let pid = WaitId::Pid(Pid::from_child(&child));
+    // It is left to be reaped below. Another error than a signal's means that the child is no longer
+    // ours.
+    let wait = || waitid(pid.clone(), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+    while matches!(wait(), Err(Errno::INTR)) {}
     let mut ended = shared.lock();
     *ended = Some(match child.wait() {
         Ok(status) => Ended::Status(status),
@@ -284,7 +229,7 @@ mod tests {
     fn shell(script: &'static str) -> ServerProcess {
         ServerProcess::spawn(move || {
             let account = Account::choose().unwrap();
-            let mut command = command_as(Path::new("/bin/sh"), &account, libc::SIGTERM, &[]);
+            let mut command = command_as(Path::new("/bin/sh"), &account, Signal::TERM, &[]);
             command.args(["-c", script]).spawn()
         })
         .unwrap()
@@ -298,7 +243,7 @@ mod tests {
             other => panic!("{other:?}"),
         }
         // A second look and a late signal are harmless.
-        process.signal(libc::SIGKILL);
+        process.signal(Signal::KILL);
         assert!(process.wait(Duration::ZERO).is_some());
         assert!(!Path::new(&format!("/proc/{}", process.pid())).exists());
     }
@@ -315,7 +260,7 @@ mod tests {
     #[test]
     fn it_runs_as_the_account_in_its_own_session() {
         let account = Account::choose().unwrap();
-        let mut command = command_as(Path::new("/bin/sh"), &account, libc::SIGTERM, &[]);
+        let mut command = command_as(Path::new("/bin/sh"), &account, Signal::TERM, &[]);
         let output = command
             .args(["-c", "id -u; id -G; env | sort; cat /proc/$$/stat"])
             .output()
@@ -343,7 +288,7 @@ mod tests {
     fn a_program_that_is_absent_is_an_error() {
         let result = ServerProcess::spawn(|| {
             let account = Account::choose().expect("an account");
-            command_as(Path::new("/nonexistent"), &account, libc::SIGTERM, &[]).spawn()
+            command_as(Path::new("/nonexistent"), &account, Signal::TERM, &[]).spawn()
         });
         assert_eq!(result.err().unwrap().kind(), io::ErrorKind::NotFound);
     }

@@ -2,9 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, PipeReader};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
 
 use crate::account::Account;
 use crate::binaries::Binaries;
@@ -104,11 +107,11 @@ impl Run {
     }
 
     /// A temporary folder is removed anyway, so its server need not write its pages out.
-    fn stop_signal(&self) -> (&'static str, libc::c_int) {
+    fn stop_signal(&self) -> (&'static str, Signal) {
         if self.kept {
-            ("INT", libc::SIGINT)
+            ("INT", Signal::INT)
         } else {
-            ("QUIT", libc::SIGQUIT)
+            ("QUIT", Signal::QUIT)
         }
     }
 
@@ -264,11 +267,11 @@ impl Run {
                 Ok(())
             };
         }
-        process.signal(libc::SIGQUIT);
+        process.signal(Signal::QUIT);
         let outcome = if process.wait(IMMEDIATE_STOP_WAIT).is_some() {
             "it was stopped as in a crash, and recovers at its next start"
         } else {
-            process.signal(libc::SIGKILL);
+            process.signal(Signal::KILL);
             match process.wait(IMMEDIATE_STOP_WAIT) {
                 Some(_) => "it was killed, and recovers at its next start",
                 None => "even killing it did not end it: is its disk hanging?",
@@ -300,14 +303,11 @@ fn ends_within(pipe: &PipeReader, longest: Duration) -> bool {
     let deadline = Instant::now() + longest;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let mut poll = libc::pollfd {
-            fd: pipe.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: one pollfd that is valid for reads and writes.
-        let ready = unsafe { libc::poll(&mut poll, 1, left.as_millis() as libc::c_int) };
-        if ready > 0 && poll.revents & libc::POLLHUP != 0 {
+        let timeout = Timespec::try_from(left).ok();
+        let mut pipes = [PollFd::new(pipe, PollFlags::IN)];
+        // An error is a signal's: then it is asked once more.
+        if poll(&mut pipes, timeout.as_ref()).is_ok() && pipes[0].revents().contains(PollFlags::HUP)
+        {
             return true;
         }
         if left.is_zero() {

@@ -6,6 +6,8 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::process::Stdio;
 
+use rustix::process::Signal;
+
 use crate::account::Account;
 use crate::binaries::Binaries;
 use crate::diagnosis::{last_lines, likely_cause};
@@ -73,7 +75,7 @@ fn run(tools: &Tools<'_>, statement: &str) -> Result<String, EmbeddedError> {
         account: tools.account.name.clone(),
         source,
     };
-    let mut child = command_as(&program, tools.account, libc::SIGTERM, &tools.inherited)
+    let mut child = command_as(&program, tools.account, Signal::TERM, &tools.inherited)
         .args([
             "--single",
             "-c",

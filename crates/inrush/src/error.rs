@@ -1,13 +1,11 @@
 //! What can end a run, with the exit status that tells it.
 
-use crate::destination::postgres::DestinationError;
-use crate::ledger::{LedgerError, RunState};
+use crate::destination::EngineError;
+use crate::ledger::RunState;
 use crate::package::PackageError;
 use crate::plan::PlanError;
 use crate::reject::{Reject, RejectCode};
 use crate::source::SourceError;
-use crate::switch::SwitchError;
-use crate::undo::UndoError;
 use crate::verify::VerifyError;
 
 /// A run did not end well. The targets are as they were, unless the text says otherwise.
@@ -40,12 +38,9 @@ pub enum Error {
         /// Why.
         source: crate::convert::ConvertError,
     },
-    /// The destination refused, or went away.
+    /// The engine that loads into the destination could not go on.
     #[error(transparent)]
-    Destination(#[from] DestinationError),
-    /// A destination that is reached by the contract refused.
-    #[error(transparent)]
-    Contract(inrush_destination::Error),
+    Engine(EngineError),
     /// The server refused a row that came from a pipe, which cannot be read once more.
     #[error(
         "{source}; {}{pipe} is a pipe, which cannot be read again to {}; nothing was switched",
@@ -58,17 +53,8 @@ pub enum Error {
         /// The pipe.
         pipe: String,
         /// What the server said.
-        source: DestinationError,
+        source: EngineError,
     },
-    /// The ledger refused.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// The switch did not happen.
-    #[error(transparent)]
-    Switch(#[from] SwitchError),
-    /// A run could not be undone.
-    #[error(transparent)]
-    Undo(#[from] UndoError),
     /// More rows were rejected than are accepted.
     #[error(
         "flow `{flow}`: {}; nothing was switched\n  {}{}",
@@ -184,24 +170,6 @@ impl From<SourceError> for Error {
     }
 }
 
-impl From<inrush_destination::Error> for Error {
-    fn from(error: inrush_destination::Error) -> Error {
-        match error {
-            inrush_destination::Error::Interrupted => Error::Interrupted,
-            inrush_destination::Error::Count {
-                what,
-                counted,
-                sent,
-            } => Error::Verification {
-                what,
-                counted,
-                sent,
-            },
-            other => Error::Contract(other),
-        }
-    }
-}
-
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Error {
         match error {
@@ -216,19 +184,14 @@ impl Error {
     pub fn exit_status(&self) -> u8 {
         match self {
             Error::Package(_) | Error::Convert { .. } => 2,
-            Error::Plan(PlanError::Package(_) | PlanError::Mismatch { .. })
-            | Error::Destination(DestinationError::Address { .. }) => 2,
+            Error::Plan(PlanError::Package(_) | PlanError::Mismatch { .. }) => 2,
+            Error::Engine(error) | Error::Plan(PlanError::Engine(error)) => error.exit_status(),
             Error::NotSwitched { .. } | Error::Replaced { .. } => 2,
-            Error::Contract(inrush_destination::Error::Address { .. })
-            | Error::Plan(PlanError::Contract(inrush_destination::Error::Address { .. })) => 2,
-            Error::Verify(VerifyError::TargetReplaced { .. })
-            | Error::Switch(SwitchError::Verify(VerifyError::TargetReplaced { .. })) => 1,
+            Error::Verify(VerifyError::TargetReplaced { .. }) => 1,
             Error::RejectLimit { .. }
             | Error::RejectShare { .. }
             | Error::RefusedFromPipe { limit: 0, .. } => 4,
-            Error::Verification { .. }
-            | Error::Verify(_)
-            | Error::Switch(SwitchError::Count { .. } | SwitchError::Verify(_)) => 5,
+            Error::Verification { .. } | Error::Verify(_) => 5,
             Error::Interrupted => 130,
             _ => 1,
         }
@@ -244,16 +207,12 @@ impl Error {
                 Some("load files with different headers in flows of their own".to_owned())
             }
             Error::Convert { .. } => None,
-            Error::Destination(error) => error.hint(),
-            Error::Contract(error) => error.hint().map(str::to_owned),
+            Error::Engine(error) => error.hint(),
             Error::RefusedFromPipe { .. } => Some(
                 "let the flow accept rejects (`rejects`, --max-rejects), so that what comes through \
                  the pipe is kept until the load is done, or load it from a file"
                     .to_owned(),
             ),
-            Error::Ledger(error) => error.hint(),
-            Error::Switch(error) => error.hint(),
-            Error::Undo(error) => error.hint(),
             Error::RejectLimit { reject, .. } if reject.code == RejectCode::OutsidePartition => {
                 Some(
                     "a file lies within one partition: cut the files by the key, or declare wider \

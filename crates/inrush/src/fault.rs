@@ -8,6 +8,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Signal, getpid, kill_process};
+
+use crate::cancel::Stop;
+
 /// A step at which a run can be made to die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultPoint {
@@ -58,23 +63,51 @@ const POINTS: &[(&str, FaultPoint)] = &[
     ("values_exchanged", FaultPoint::ValuesExchanged),
 ];
 
-/// A wish to die: `POINT` or `POINT:N` for the N-th time that it is reached. `stop:POINT` and
-/// `stop:POINT:N` stand still there instead, until SIGCONT comes.
+/// What is done at a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Deed {
+    Die,
+    /// Stand still as SIGSTOP does, until SIGCONT comes.
+    Stop,
+    /// The same, and then until the run is asked to stop. The signal of a process that stood
+    /// still is handled by one thread while the others go on: without this they may be faster.
+    StopUntilAsked,
+}
+
+const DEEDS: &[(&str, Deed)] = &[
+    ("stop:", Deed::Stop),
+    ("stop_until_asked:", Deed::StopUntilAsked),
+];
+
+/// A wish to die: `POINT` or `POINT:N` for the N-th time that it is reached. `stop:POINT[:N]`
+/// stands still there instead, until SIGCONT comes; `stop_until_asked:POINT[:N]` until, besides,
+/// a signal has asked the run to stop.
 #[derive(Debug)]
 pub struct Fault {
     point: FaultPoint,
-    stop: bool,
+    deed: Deed,
     left: AtomicU32,
+    stop: Option<Stop>,
+}
+
+impl Fault {
+    /// Hears of it when the run is asked to stop.
+    pub fn heeding(self, stop: &Stop) -> Fault {
+        Fault {
+            stop: Some(stop.clone()),
+            ..self
+        }
+    }
 }
 
 impl FromStr for Fault {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Fault, String> {
-        let (stop, text) = match text.strip_prefix("stop:") {
-            Some(rest) => (true, rest),
-            None => (false, text),
-        };
+        let (deed, text) = DEEDS
+            .iter()
+            .find_map(|(prefix, deed)| Some((*deed, text.strip_prefix(prefix)?)))
+            .unwrap_or((Deed::Die, text));
         let (name, count) = match text.split_once(':') {
             Some((name, count)) => (
                 name,
@@ -89,8 +122,9 @@ impl FromStr for Fault {
             .find(|(known, _)| *known == name)
             .map(|(_, point)| Fault {
                 point: *point,
-                stop,
+                deed,
                 left: AtomicU32::new(count),
+                stop: None,
             })
             .ok_or_else(|| {
                 let names: Vec<&str> = POINTS.iter().map(|(name, _)| *name).collect();
@@ -111,20 +145,24 @@ impl fmt::Display for FaultPoint {
 
 /// Says that a step is reached; the process ends there, as by `kill -9`, if that is wished.
 pub fn reach(fault: Option<&Fault>, point: FaultPoint) {
-    if wished(fault, point) {
-        if fault.is_some_and(|fault| fault.stop) {
-            stand_still();
-        } else {
+    if let Some(fault) = fault
+        && wished(Some(fault), point)
+    {
+        if fault.deed == Deed::Die {
             die(point);
+        }
+        let _ = kill_process(getpid(), Signal::STOP);
+        if fault.deed == Deed::StopUntilAsked {
+            wait_until_asked(fault.stop.as_ref());
         }
     }
 }
 
-/// Stops the process as SIGSTOP does; goes on after SIGCONT.
-fn stand_still() {
-    // SAFETY: the call takes plain values.
-    unsafe {
-        libc::kill(libc::getpid(), libc::SIGSTOP);
+fn wait_until_asked(stop: Option<&Stop>) {
+    let Some(stop) = stop else { return };
+    let bell = stop.bell().expect("a pair of sockets for a test");
+    while stop.asked().is_none() {
+        let _ = poll(&mut [PollFd::new(&bell, PollFlags::IN)], None);
     }
 }
 
@@ -140,10 +178,7 @@ pub fn wished(fault: Option<&Fault>, point: FaultPoint) -> bool {
 pub fn die(point: FaultPoint) -> ! {
     // The proof for the test that the step was reached; written in one call, unbuffered.
     let proof = format!("INRUSH_FAULT: died at {point}\n");
-    // SAFETY: both calls take plain values and a live buffer, and SIGKILL cannot be handled.
-    unsafe {
-        libc::write(2, proof.as_ptr().cast(), proof.len());
-        libc::kill(libc::getpid(), libc::SIGKILL);
-    }
+    let _ = rustix::io::write(rustix::stdio::stderr(), proof.as_bytes());
+    let _ = kill_process(getpid(), Signal::KILL);
     unreachable!("SIGKILL ends the process")
 }

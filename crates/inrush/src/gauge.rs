@@ -8,6 +8,7 @@ use std::time::Instant;
 use inrush_verdict::{PHASES, Phase};
 
 use crate::meter::{Meter, nanoseconds};
+use crate::process::thread_id;
 use crate::source::SourceMeter;
 use crate::tcp::TcpConnection;
 
@@ -109,9 +110,7 @@ impl Gauge {
 
     /// The calling thread is the stream's.
     pub fn is_mine(&self) {
-        // SAFETY: gettid has no arguments and cannot fail.
-        let thread_id = unsafe { libc::gettid() };
-        self.thread_id.store(thread_id, Ordering::Relaxed);
+        self.thread_id.store(thread_id(), Ordering::Relaxed);
     }
 
     /// The stream's thread; 0 before it runs.

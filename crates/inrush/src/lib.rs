@@ -1,9 +1,9 @@
 //! The engine of Inrush: flat files into partitioned databases, in parallel streams, every row
 //! accounted for.
 //!
-//! One folder per step of the way of the data; the steps import the leaf types below and never
-//! each other. `pipeline` connects them. The library never prints and never reads the
-//! environment: what it needs of either, its caller hands in.
+//! One folder per step of the way of the data; the steps import the leaf types below. What a step does for one kind
+//! of destination alone stands in [`destination`], in the engine of that kind, and nothing else knows which one loads.
+//! The library never prints and never reads the environment: what it needs of either, its caller hands in.
 
 mod calendar;
 pub mod cancel;
@@ -34,12 +34,13 @@ pub mod reject;
 pub mod report;
 pub mod sniff;
 pub mod source;
-pub mod switch;
+mod system_calls;
 mod tcp;
 pub mod typed_rows;
 pub mod undo;
 pub mod upkeep;
 pub mod verify;
 
+pub use destination::Checked;
 pub use error::Error;
-pub use pipeline::{Checked, Failure, Hint, RunOptions, Success, check, run};
+pub use pipeline::{Failure, Hint, RunOptions, Success, check, run};

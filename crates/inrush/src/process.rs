@@ -2,6 +2,11 @@
 
 use std::fs;
 
+/// The number of the calling thread, by which the kernel tells of it.
+pub fn thread_id() -> i32 {
+    rustix::thread::gettid().as_raw_pid()
+}
+
 /// Microseconds that a thread of this process ran on a CPU, and that it waited for one.
 pub fn thread_cpu_us(thread_id: i32) -> Option<(u64, u64)> {
     schedule(&format!("/proc/self/task/{thread_id}/schedstat"))
@@ -26,28 +31,16 @@ pub fn state(process_id: i32) -> Option<char> {
     text.rsplit_once(") ")?.1.chars().next()
 }
 
-/// Whether a process of this machine is a server's process for that database. A server in a container, or behind a
-/// pooler, tells numbers that are other processes here.
-pub fn is_backend(process_id: i32, database: &str) -> bool {
-    let Ok(words) = fs::read(format!("/proc/{process_id}/cmdline")) else {
-        return false;
-    };
-    let title = String::from_utf8_lossy(&words);
-    title.starts_with("postgres:") && title.contains(database)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn this_very_process_is_known() {
-        // SAFETY: gettid has no arguments and cannot fail.
-        let thread = unsafe { libc::gettid() };
+        let thread = thread_id();
         assert!(thread_cpu_us(thread).is_some());
         let own = i32::try_from(std::process::id()).expect("a process's number");
         assert!(cpu_us(own).is_some());
         assert!(matches!(state(thread), Some('R' | 'S')));
-        assert!(!is_backend(own, "postgres"));
     }
 }

@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::net::TcpStream;
 
+use crate::system_calls::TcpInfo;
+
 /// A connection that is asked from beside, for as long as its owner has it.
 #[derive(Debug)]
 pub struct TcpConnection {
@@ -77,71 +79,6 @@ impl TcpConnection {
             congestion_window_bytes: u64::from(info.snd_cwnd) * u64::from(info.snd_mss),
             delivery_rate: info.delivery_rate,
         })
-    }
-}
-
-/// `struct tcp_info` of `linux/tcp.h` as far as Linux 4.10 had it, which brought the times.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct TcpInfo {
-    state_and_options: [u8; 8],
-    rto: u32,
-    ato: u32,
-    snd_mss: u32,
-    rcv_mss: u32,
-    unacked: u32,
-    sacked: u32,
-    lost: u32,
-    retrans: u32,
-    fackets: u32,
-    last_data_sent: u32,
-    last_ack_sent: u32,
-    last_data_recv: u32,
-    last_ack_recv: u32,
-    pmtu: u32,
-    rcv_ssthresh: u32,
-    rtt: u32,
-    rttvar: u32,
-    snd_ssthresh: u32,
-    snd_cwnd: u32,
-    advmss: u32,
-    reordering: u32,
-    rcv_rtt: u32,
-    rcv_space: u32,
-    total_retrans: u32,
-    pacing_rate: u64,
-    max_pacing_rate: u64,
-    bytes_acked: u64,
-    bytes_received: u64,
-    segs_out: u32,
-    segs_in: u32,
-    notsent_bytes: u32,
-    min_rtt: u32,
-    data_segs_in: u32,
-    data_segs_out: u32,
-    delivery_rate: u64,
-    busy_time: u64,
-    rwnd_limited: u64,
-    sndbuf_limited: u64,
-}
-
-impl TcpInfo {
-    fn of(socket: RawFd) -> Option<TcpInfo> {
-        let mut info = TcpInfo::default();
-        let size = size_of::<TcpInfo>() as libc::socklen_t;
-        let mut filled = size;
-        // SAFETY: the kernel writes at most `filled` bytes, which is the size of the struct, all of whose fields are
-        // integers; the descriptor is open, for its owner takes it away under the lock that the caller holds.
-        let done = unsafe {
-            libc::getsockopt(
-                socket,
-                libc::IPPROTO_TCP,
-                libc::TCP_INFO,
-                (&raw mut info).cast(),
-                &raw mut filled,
-            )
-        };
-        (done == 0 && filled == size).then_some(info)
     }
 }
 

@@ -6,7 +6,9 @@
 //! field as written into the text it means. The bytes that matter are found 64 at a time
 //! (`masks`), positions are taken from the masks (`machine`, with `regular` for most blocks,
 //! `walk` for the odd ones and `positions` for what depends on the processor; `general` for
-//! uncommon dialects, `fixed` for fields at declared positions), and `reference` says the same byte by byte, for the reader and for the tests.
+//! uncommon dialects, `fixed` for fields at declared positions), and `reference` says the same byte
+//! by byte, for the reader and for the tests. What is unsafe stands in `processor`, which chooses
+//! between instructions, and in `vectors`, which loads and stores.
 
 mod dialect;
 mod dialect_check;
@@ -18,6 +20,7 @@ mod machine;
 #[doc(hidden)]
 pub mod masks;
 mod positions;
+mod processor;
 mod records;
 #[doc(hidden)]
 pub mod reference;
@@ -28,6 +31,8 @@ mod short_text;
 pub mod split;
 mod terminator;
 mod unquote;
+#[cfg(target_arch = "x86_64")]
+mod vectors;
 mod walk;
 
 pub use dialect::{

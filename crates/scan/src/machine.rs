@@ -16,10 +16,11 @@
 
 use crate::dialect::{Dialect, Escape};
 use crate::error::{Scan, ScanError, TextEnd};
-use crate::masks::{BLOCK_BYTES, Instructions, Kernel, Masks, Needles};
-#[cfg(target_arch = "x86_64")]
-use crate::positions::Avx512;
+use crate::masks::{BLOCK_BYTES, Masks, Needles};
 use crate::positions::{BitInstructions, Portable};
+#[cfg(target_arch = "x86_64")]
+use crate::processor::Avx512;
+use crate::processor::Kernel;
 use crate::records::{Fault, FaultKind, Record, Records};
 use crate::regular;
 use crate::terminator::Terminator;
@@ -137,6 +138,32 @@ pub(crate) struct OpenRecord {
     pub(crate) fault: Option<(FaultKind, u32)>,
 }
 
+/// What of a block's masks ends something: bits as in [`Masks`].
+#[derive(Clone, Copy)]
+struct Ends {
+    /// End fields.
+    delimiters: u64,
+    /// End records.
+    newlines: u64,
+    /// Bytes that an escape has made ordinary.
+    escaped: u64,
+    /// Carriage returns outside quotes that no line feed follows.
+    bare_returns: u64,
+}
+
+impl Ends {
+    /// All that is there, in a dialect or a place without quotes and escapes.
+    #[inline(always)]
+    fn of(masks: &Masks, bare_returns: u64) -> Ends {
+        Ends {
+            delimiters: masks.delimiters,
+            newlines: masks.newlines,
+            escaped: 0,
+            bare_returns,
+        }
+    }
+}
+
 impl<'a> Machine<'a> {
     pub(crate) fn new(
         settings: Settings,
@@ -174,29 +201,23 @@ impl<'a> Machine<'a> {
             // No more than that: what is set here is only to be written again.
             self.records.field_ends.resize(room, 0);
         }
-        match self.kernel.instructions() {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the kernel says that the machine has AVX-512.
-            Instructions::Avx512 => unsafe { take_avx512(self, base, masks) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the kernel says that the machine has what comes with AVX2.
-            Instructions::Avx2 => unsafe { take_avx2(self, base, masks) },
-            _ => self.take_blocks::<Portable>(base, masks),
-        }
+        let kernel = self.kernel;
+        kernel.take(self, base, masks)
     }
 
     /// Takes the blocks of a stripe; [`Machine::take`] has made room. Inlined with all that it
     /// calls for every block, so that each of the functions that call it is compiled for its
     /// own machine.
     #[inline(always)]
-    fn take_blocks<I: BitInstructions>(
+    pub(crate) fn take_blocks<I: BitInstructions>(
         &mut self,
+        instructions: I,
         base: u32,
         masks: &[Masks],
     ) -> Result<(), ScanError> {
         let mut base = base;
         for masks in masks {
-            self.take_block::<I>(base, masks)?;
+            self.take_block(instructions, base, masks)?;
             self.line_count += masks.newlines.count_ones();
             base = base.wrapping_add(BLOCK_BYTES as u32);
         }
@@ -206,6 +227,7 @@ impl<'a> Machine<'a> {
     #[inline(always)]
     fn take_block<I: BitInstructions>(
         &mut self,
+        instructions: I,
         base: u32,
         masks: &Masks,
     ) -> Result<(), ScanError> {
@@ -215,15 +237,8 @@ impl<'a> Machine<'a> {
         };
         match self.settings.form {
             Form::Plain => {
-                let newlines = masks.newlines;
-                self.regular_block::<I, false>(
-                    base,
-                    masks,
-                    masks.delimiters,
-                    newlines,
-                    0,
-                    bare_returns,
-                )
+                let ends = Ends::of(masks, bare_returns);
+                self.regular_block::<I, false>(instructions, base, masks, ends)
             }
             Form::DoubledQuotes => {
                 let prior = match self.mode {
@@ -242,16 +257,13 @@ impl<'a> Machine<'a> {
                         if let Some(at) = found.opened {
                             self.quote_opened = base + at;
                         }
-                        let (delimiters, newlines) = (found.delimiters, found.newlines);
-                        let bare_returns = bare_returns & !found.inside;
-                        self.regular_block::<I, false>(
-                            base,
-                            masks,
-                            delimiters,
-                            newlines,
-                            0,
-                            bare_returns,
-                        )?;
+                        let ends = Ends {
+                            delimiters: found.delimiters,
+                            newlines: found.newlines,
+                            escaped: 0,
+                            bare_returns: bare_returns & !found.inside,
+                        };
+                        self.regular_block::<I, false>(instructions, base, masks, ends)?;
                         self.mode = match found.after {
                             regular::Prior::Unquoted { .. } => Mode::Unquoted,
                             regular::Prior::Quoted => Mode::Quoted,
@@ -265,14 +277,13 @@ impl<'a> Machine<'a> {
             Form::Escapes => {
                 let carried = self.escaped_position == Some(base);
                 let escaped = regular::escaped(masks.specials, carried);
-                self.regular_block::<I, true>(
-                    base,
-                    masks,
-                    masks.delimiters & !escaped.bytes,
-                    masks.newlines & !escaped.bytes,
-                    escaped.bytes,
-                    bare_returns & !escaped.bytes,
-                )?;
+                let ends = Ends {
+                    delimiters: masks.delimiters & !escaped.bytes,
+                    newlines: masks.newlines & !escaped.bytes,
+                    escaped: escaped.bytes,
+                    bare_returns: bare_returns & !escaped.bytes,
+                };
+                self.regular_block::<I, true>(instructions, base, masks, ends)?;
                 self.follows_escaped = escaped.bytes >> 63 != 0;
                 let behind = self.text.len() - base as usize;
                 let carries = if behind < BLOCK_BYTES {
@@ -288,15 +299,8 @@ impl<'a> Machine<'a> {
             }
             Form::Quotes { .. } => match self.mode {
                 Mode::Unquoted if masks.specials == 0 => {
-                    let newlines = masks.newlines;
-                    self.regular_block::<I, false>(
-                        base,
-                        masks,
-                        masks.delimiters,
-                        newlines,
-                        0,
-                        bare_returns,
-                    )
+                    let ends = Ends::of(masks, bare_returns);
+                    self.regular_block::<I, false>(instructions, base, masks, ends)
                 }
                 Mode::Quoted if masks.specials == 0 => Ok(()),
                 _ => self.walk_block(base, masks, bare_returns),
@@ -317,22 +321,24 @@ impl<'a> Machine<'a> {
         (paired, masks.returns & !paired)
     }
 
-    /// Takes a block of which `delimiters` end fields and `newlines` end records; `escaped`
-    /// are the bytes that an escape has made ordinary, `bare_returns` carriage returns outside
-    /// quotes that no line feed follows.
+    /// Takes a block in which all that ends fields and records is known.
     #[inline(always)]
     fn regular_block<I: BitInstructions, const ESCAPES: bool>(
         &mut self,
+        instructions: I,
         base: u32,
         masks: &Masks,
-        delimiters: u64,
-        newlines: u64,
-        escaped: u64,
-        bare_returns: u64,
+        ends: Ends,
     ) -> Result<(), ScanError> {
-        if bare_returns == 0 {
-            self.take_ends::<I, ESCAPES, false>(base, masks, delimiters, newlines, escaped, 0)
+        if ends.bare_returns == 0 {
+            self.take_ends::<I, ESCAPES, false>(instructions, base, masks, ends)
         } else {
+            let Ends {
+                delimiters,
+                newlines,
+                escaped,
+                bare_returns,
+            } = ends;
             self.take_ends_and_returns::<ESCAPES>(
                 base,
                 masks,
@@ -345,7 +351,8 @@ impl<'a> Machine<'a> {
     }
 
     /// The same for a block with a carriage return that is a fault: apart, so that the usual
-    /// way does not ask for it.
+    /// way does not ask for it. It gets numbers, for which the usual way needs no memory; an `Ends`
+    /// would be handed over in some.
     #[cold]
     #[inline(never)]
     fn take_ends_and_returns<const ESCAPES: bool>(
@@ -357,26 +364,29 @@ impl<'a> Machine<'a> {
         escaped: u64,
         bare_returns: u64,
     ) -> Result<(), ScanError> {
-        self.take_ends::<Portable, ESCAPES, true>(
-            base,
-            masks,
+        let ends = Ends {
             delimiters,
             newlines,
             escaped,
             bare_returns,
-        )
+        };
+        self.take_ends::<Portable, ESCAPES, true>(Portable, base, masks, ends)
     }
 
     #[inline(always)] // Once for each form: measured, a tenth quicker than one for all.
     fn take_ends<I: BitInstructions, const ESCAPES: bool, const RETURNS: bool>(
         &mut self,
+        instructions: I,
         base: u32,
         masks: &Masks,
-        delimiters: u64,
-        newlines: u64,
-        escaped: u64,
-        bare_returns: u64,
+        ends: Ends,
     ) -> Result<(), ScanError> {
+        let Ends {
+            delimiters,
+            newlines,
+            escaped,
+            bare_returns,
+        } = ends;
         let ends = if self.settings.trailing_delimiter {
             delimiters
         } else {
@@ -385,8 +395,7 @@ impl<'a> Machine<'a> {
         let before = self.field_count;
         let slots = self.records.field_ends[before..].first_chunk_mut();
         let slots = slots.expect("`take` made room for every byte");
-        // SAFETY: who calls `take_blocks` with these instructions has them.
-        unsafe { I::write_positions(ends, base, slots) };
+        instructions.write_positions(ends, base, slots);
         let mut end_count = ends.count_ones() as usize;
         let mut newlines = newlines;
         // Field ends that were put in or taken out, against the masks.
@@ -610,13 +619,21 @@ impl<'a> Machine<'a> {
 /// [`Machine::take_blocks`] with AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn take_avx512(machine: &mut Machine, base: u32, masks: &[Masks]) -> Result<(), ScanError> {
-    machine.take_blocks::<Avx512>(base, masks)
+pub(crate) fn take_avx512(
+    machine: &mut Machine,
+    base: u32,
+    masks: &[Masks],
+) -> Result<(), ScanError> {
+    machine.take_blocks(Avx512::new(), base, masks)
 }
 
 /// [`Machine::take_blocks`] with the instructions for bits that came with AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn take_avx2(machine: &mut Machine, base: u32, masks: &[Masks]) -> Result<(), ScanError> {
-    machine.take_blocks::<Portable>(base, masks)
+pub(crate) fn take_avx2(
+    machine: &mut Machine,
+    base: u32,
+    masks: &[Masks],
+) -> Result<(), ScanError> {
+    machine.take_blocks(Portable, base, masks)
 }

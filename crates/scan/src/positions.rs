@@ -1,28 +1,26 @@
 //! From masks to positions: the instructions that the machine's loop is made of.
 //!
 //! The loop is generic over [`BitInstructions`] and compiled once for each
-//! ([`crate::machine::Machine::take`]); the tests hold the ways against each other.
+//! ([`crate::processor::Kernel::take`]); the tests hold the ways against each other.
 
 use crate::masks::BLOCK_BYTES;
 
-/// A way of going from the bits of a mask to positions.
-pub(crate) trait BitInstructions {
+/// A way of going from the bits of a mask to positions. Who has a value of the type knows that the
+/// machine has the instructions.
+pub(crate) trait BitInstructions: Copy {
     /// Writes the positions of the set bits, counted from `base`, to the first slots; what
     /// follows them may be overwritten.
-    ///
-    /// # Safety
-    ///
-    /// The machine has the instructions.
-    unsafe fn write_positions(bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]);
+    fn write_positions(self, bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]);
 }
 
 /// What every machine has.
+#[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
 impl BitInstructions for Portable {
     /// Eight at a time, wanted or not: a branch for each would cost more than the writing.
     #[inline(always)]
-    unsafe fn write_positions(bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]) {
+    fn write_positions(self, bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]) {
         let count = bits.count_ones();
         let mut bits = bits;
         let mut written = 0;
@@ -41,26 +39,14 @@ impl BitInstructions for Portable {
 
 /// AVX-512 with VBMI2.
 #[cfg(target_arch = "x86_64")]
-pub(crate) struct Avx512;
-
-#[cfg(target_arch = "x86_64")]
-impl BitInstructions for Avx512 {
-    #[inline(always)]
-    unsafe fn write_positions(bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]) {
-        // SAFETY: the caller's contract.
-        unsafe { avx512::write_positions(bits, base, slots) }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx512 {
+pub(crate) mod avx512 {
     use std::arch::x86_64::{
-        __m512i, _mm512_add_epi32, _mm512_castsi512_si128, _mm512_cvtepu8_epi32,
-        _mm512_extracti32x4_epi32, _mm512_loadu_si512, _mm512_maskz_compress_epi8,
-        _mm512_set1_epi32, _mm512_storeu_si512,
+        _mm512_add_epi32, _mm512_castsi512_si128, _mm512_cvtepu8_epi32, _mm512_extracti32x4_epi32,
+        _mm512_maskz_compress_epi8, _mm512_set1_epi32,
     };
 
     use super::BLOCK_BYTES;
+    use crate::vectors::{load_512, store_512};
 
     static ALL_POSITIONS: [u8; BLOCK_BYTES] = {
         let mut positions = [0; BLOCK_BYTES];
@@ -76,16 +62,13 @@ mod avx512 {
     /// widened 16 at a time, as many as there are. Blocks with more than 16 are rare.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,popcnt")]
-    pub(super) fn write_positions(bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]) {
-        // SAFETY: the load takes the 64 bytes of the array.
-        let all = unsafe { _mm512_loadu_si512(ALL_POSITIONS.as_ptr().cast::<__m512i>()) };
-        let positions = _mm512_maskz_compress_epi8(bits, all);
+    pub(crate) fn write_positions(bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]) {
+        let positions = _mm512_maskz_compress_epi8(bits, load_512(&ALL_POSITIONS));
         let base = _mm512_set1_epi32(base as i32);
         let store = |index: usize, bytes, slots: &mut [u32; BLOCK_BYTES]| {
             let slots = &mut slots.as_chunks_mut::<16>().0[index];
             let wide = _mm512_add_epi32(_mm512_cvtepu8_epi32(bytes), base);
-            // SAFETY: the store fills the 16 slots, and needs no alignment.
-            unsafe { _mm512_storeu_si512(slots.as_mut_ptr().cast::<__m512i>(), wide) };
+            store_512(wide, slots);
         };
         store(0, _mm512_castsi512_si128(positions), slots);
         let count = bits.count_ones();
@@ -104,19 +87,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::masks::{Instructions, Kernel};
+    use crate::processor::Kernel;
 
     /// The positions of the set bits, in the way of a kernel.
     fn positions(kernel: Kernel, bits: u64, base: u32) -> Vec<u32> {
         let mut slots = [u32::MAX; BLOCK_BYTES];
-        // SAFETY: the kernel says what the machine has.
-        unsafe {
-            match kernel.instructions() {
-                #[cfg(target_arch = "x86_64")]
-                Instructions::Avx512 => Avx512::write_positions(bits, base, &mut slots),
-                _ => Portable::write_positions(bits, base, &mut slots),
-            }
+        #[cfg(target_arch = "x86_64")]
+        match kernel.avx512() {
+            Some(avx512) => avx512.write_positions(bits, base, &mut slots),
+            None => Portable.write_positions(bits, base, &mut slots),
         }
+        #[cfg(not(target_arch = "x86_64"))]
+        Portable.write_positions(bits, base, &mut slots);
         slots[..bits.count_ones() as usize].to_vec()
     }
 

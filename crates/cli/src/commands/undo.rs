@@ -1,22 +1,30 @@
 //! `inrush undo`.
 
 use inrush::undo::{self, UndoOptions, Undone};
-use inrush::upkeep::LedgerPlace;
 use serde_json::{Value, json};
 
 use super::destination::find;
-use crate::Surroundings;
 use crate::arguments::UndoArguments;
 use crate::errors::CommandError;
 use crate::names::readable;
-use crate::{output, running, signals};
+use crate::{Surroundings, output, running, signals};
 
 /// Undoes a run.
 pub fn undo(arguments: &UndoArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
     let fault = running::fault()?;
     let _guard = signals::end_at_once(None);
     let destination = find(&arguments.ledger, surroundings)?;
-    let LedgerPlace::Postgres(address) = &destination.place else {
+    let undone = undo::undo(
+        &destination.place,
+        &UndoOptions {
+            ledger_schema: &destination.which.ledger_schema,
+            run: &arguments.run,
+            drop: arguments.drop,
+            lock_timeout_ms: arguments.lock_timeout_ms,
+            fault,
+        },
+    )?;
+    let Some(undone) = undone else {
         return Err(CommandError::Usage {
             what: "runs into this destination cannot be undone: nothing keeps what they took the place \
                    of"
@@ -26,16 +34,6 @@ pub fn undo(arguments: &UndoArguments, surroundings: &Surroundings) -> Result<u8
                 .to_owned(),
         });
     };
-    let undone = undo::undo(
-        address,
-        &UndoOptions {
-            ledger_schema: &destination.which.ledger_schema,
-            run: &arguments.run,
-            drop: arguments.drop,
-            lock_timeout_ms: arguments.lock_timeout_ms,
-            fault,
-        },
-    )?;
     match arguments.ledger.json {
         true => output::say(&format!("{}\n", json(&undone))),
         false => output::say(&words(&undone)),
@@ -49,7 +47,6 @@ fn words(undone: &Undone) -> String {
         return format!("run {} was undone before\n", undone.run.name);
     }
     let mut text = String::new();
-    let mut kept = Vec::new();
     for target in &undone.targets {
         text.push_str(&format!("{}\n", readable(&target.target)));
         for (table, place) in &target.taken_out {
@@ -60,7 +57,6 @@ fn words(undone: &Undone) -> String {
                         readable(table),
                         readable(place)
                     ));
-                    kept.push(format!("DROP TABLE {place};"));
                 }
                 None => text.push_str(&format!("  {} taken out and dropped\n", readable(table))),
             }
@@ -70,10 +66,10 @@ fn words(undone: &Undone) -> String {
         }
     }
     text.push_str(&format!("\nundone: run {}\n", undone.run.name));
-    if !kept.is_empty() {
+    if !undone.drop_statements.is_empty() {
         text.push_str(&format!(
             "when nobody needs what was taken out: {}\n",
-            kept.join(" ")
+            undone.drop_statements.join(" ")
         ));
     }
     text

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use inrush::destination::postgres::{Address, Session};
+use inrush::destination::{Address, Session};
 use inrush::report::TableReport;
 use sha2::{Digest, Sha256};
 
@@ -88,7 +88,7 @@ fn sums_of_tables(address: &Address, loaded: &[TableReport]) -> Result<Vec<Sum>,
             });
         }
         session.close().await;
-        Ok::<_, inrush::destination::postgres::DestinationError>(sums)
+        Ok::<_, inrush::destination::DestinationError>(sums)
     });
     Ok(sums.map_err(inrush::Error::from)?)
 }

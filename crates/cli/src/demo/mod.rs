@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use inrush::destination::postgres::Address;
+use inrush::cancel::Stop;
+use inrush::destination::Address;
 use inrush::plan::PlanError;
 use inrush::report::TableReport;
 
@@ -53,6 +54,7 @@ pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8
         telling: Telling::Bars,
         replays: None,
         disposable: place.disposable(),
+        stop: Stop::default(),
         hint: Some(&hint),
     };
     let success = running::run(&reached, &wish).map_err(|(error, _)| error)?;

@@ -2,7 +2,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +17,7 @@ use super::files::failed;
 use super::layout::Layout;
 use super::options::Options;
 use super::table;
+use super::write_back;
 use crate::error::{Error, Result};
 
 /// A file that is being written.
@@ -113,21 +113,11 @@ impl Sink {
 
     /// Has the disk work while rows are encoded, so that little is left for the end to wait for.
     fn begin_write_back(&mut self) {
-        let length = self.written - self.begun;
-        if length < WRITE_BACK_BYTES {
+        if self.written - self.begun < WRITE_BACK_BYTES {
             return;
         }
         if let Some(file) = &self.file {
-            // SAFETY: the call takes numbers only, and the file is open. It is advice: that the bytes
-            // last is what `DataFile::close` sees to, which also tells of errors.
-            unsafe {
-                libc::sync_file_range(
-                    file.as_raw_fd(),
-                    self.begun as i64,
-                    length as i64,
-                    libc::SYNC_FILE_RANGE_WRITE,
-                );
-            }
+            write_back::begin(file, self.begun..self.written);
         }
         self.begun = self.written;
     }

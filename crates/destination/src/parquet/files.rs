@@ -1,11 +1,10 @@
 //! Files and folders that outlast a crash, and the one step that readers see.
 
-use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -135,25 +134,10 @@ pub(super) enum Swap {
 /// Gives the folder `new` the name `place`, in one step for whoever reads.
 pub(super) fn swap(new: &Path, place: &Path, how: Swap) -> io::Result<()> {
     let flags = match how {
-        Swap::Exchange => libc::RENAME_EXCHANGE,
-        Swap::New => libc::RENAME_NOREPLACE,
+        Swap::Exchange => RenameFlags::EXCHANGE,
+        Swap::New => RenameFlags::NOREPLACE,
     };
-    let new = CString::new(new.as_os_str().as_bytes())?;
-    let place = CString::new(place.as_os_str().as_bytes())?;
-    // SAFETY: both are strings that end with NUL and live through the call.
-    let status = unsafe {
-        libc::renameat2(
-            libc::AT_FDCWD,
-            new.as_ptr(),
-            libc::AT_FDCWD,
-            place.as_ptr(),
-            flags,
-        )
-    };
-    match status {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(renameat_with(CWD, new, CWD, place, flags)?)
 }
 
 /// Tries whether the file system can exchange folders and link files, in a folder of ours.

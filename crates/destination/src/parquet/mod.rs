@@ -47,6 +47,7 @@ mod table;
 mod tests;
 mod types;
 mod unit_writer;
+mod write_back;
 
 use std::path::Path;
 

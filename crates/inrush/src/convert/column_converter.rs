@@ -24,7 +24,7 @@ use super::float::Float;
 use super::integer::Integer;
 use super::interval::Interval;
 use super::json::Json;
-use super::kernel::{Fault, Kernel, WINDOW_BYTES, trim, values};
+use super::kernel::{Fault, Kernel, WINDOW_BYTES, trim};
 use super::key::KeyValue;
 use super::policies;
 use super::simd::{self, EightKernel, Instructions};
@@ -32,7 +32,7 @@ use super::text::{Opaque, Text};
 use super::time::Time;
 use super::timestamp::{Timestamp, TimestampTz};
 use super::uuid::Uuid;
-use super::views::{self, Views};
+use super::view_array::{self, Views};
 use crate::column::{Column, ColumnType, interval_fields};
 use crate::padded_text::PaddedText;
 
@@ -151,7 +151,7 @@ impl ColumnConverter {
             ColumnConverter::Float32(kernel) => primitive::<Float32Type, _>(kernel, fields, faults),
             ColumnConverter::Float64(kernel) => primitive::<Float64Type, _>(kernel, fields, faults),
             ColumnConverter::Decimal(kernel) => {
-                let values = simd::values(kernel, fields, faults);
+                let values = simd::values_by_eight(kernel, fields, faults);
                 let array = PrimitiveArray::<Decimal128Type>::new(values.into(), nulls(fields));
                 // The scale is at most 38.
                 let data_type = DataType::Decimal128(kernel.precision, kernel.scale as i8);
@@ -167,14 +167,14 @@ impl ColumnConverter {
                 primitive_by_eight::<TimestampMicrosecondType, _>(kernel, fields, faults)
             }
             ColumnConverter::TimestampTz(kernel) => {
-                let values = values(kernel, fields, faults);
+                let values = simd::values(kernel, fields, faults);
                 let array =
                     PrimitiveArray::<TimestampMicrosecondType>::new(values.into(), nulls(fields));
                 Arc::new(array.with_timezone("UTC"))
             }
             ColumnConverter::Interval(kernel) => interval_array(kernel, fields, faults),
             ColumnConverter::Uuid(kernel) => {
-                let bytes = values(kernel, fields, faults).into_flattened();
+                let bytes = simd::values(kernel, fields, faults).into_flattened();
                 Arc::new(FixedSizeBinaryArray::new(
                     16,
                     Buffer::from_vec(bytes),
@@ -183,19 +183,19 @@ impl ColumnConverter {
             }
             ColumnConverter::Binary => bytea::array(fields, nulls(fields), faults),
             ColumnConverter::Text(kernel) => {
-                return Output::Text(views::build(kernel, fields, nulls(fields), faults));
+                return Output::Text(view_array::build(kernel, fields, nulls(fields), faults));
             }
             ColumnConverter::DecimalText(kernel) => {
-                return Output::Text(views::build(kernel, fields, nulls(fields), faults));
+                return Output::Text(view_array::build(kernel, fields, nulls(fields), faults));
             }
             ColumnConverter::Json(kernel) => {
-                return Output::Text(views::build(kernel, fields, nulls(fields), faults));
+                return Output::Text(view_array::build(kernel, fields, nulls(fields), faults));
             }
             ColumnConverter::Enum(kernel) => {
-                return Output::Text(views::build(kernel, fields, nulls(fields), faults));
+                return Output::Text(view_array::build(kernel, fields, nulls(fields), faults));
             }
             ColumnConverter::Opaque(kernel) => {
-                return Output::Text(views::build(kernel, fields, nulls(fields), faults));
+                return Output::Text(view_array::build(kernel, fields, nulls(fields), faults));
             }
         };
         Output::Array(array)
@@ -309,7 +309,7 @@ where
     T: ArrowPrimitiveType,
     K: Kernel<Native = T::Native>,
 {
-    let values = values(kernel, fields, faults);
+    let values = simd::values(kernel, fields, faults);
     Arc::new(PrimitiveArray::<T>::new(
         ScalarBuffer::from(values),
         nulls(fields),
@@ -321,7 +321,7 @@ where
     T: ArrowPrimitiveType,
     K: EightKernel<Native = T::Native>,
 {
-    let values = simd::values(kernel, fields, faults);
+    let values = simd::values_by_eight(kernel, fields, faults);
     Arc::new(PrimitiveArray::<T>::new(
         ScalarBuffer::from(values),
         nulls(fields),
@@ -332,13 +332,13 @@ fn boolean_array<K>(kernel: &K, fields: &Fields<'_>, faults: &mut Vec<Fault>) ->
 where
     K: Kernel<Native = bool>,
 {
-    let values = values(kernel, fields, faults);
+    let values = simd::values(kernel, fields, faults);
     let bits = BooleanBuffer::collect_bool(values.len(), |row| values[row]);
     Arc::new(BooleanArray::new(bits, nulls(fields)))
 }
 
 fn interval_array(kernel: &Interval, fields: &Fields<'_>, faults: &mut Vec<Fault>) -> ArrayRef {
-    let values = values(kernel, fields, faults);
+    let values = simd::values(kernel, fields, faults);
     let months = values.iter().map(|value| value.months).collect::<Vec<_>>();
     let days = values.iter().map(|value| value.days).collect::<Vec<_>>();
     let microseconds = values

@@ -5,7 +5,7 @@
 use super::error::ValueError;
 use super::kernel::trim;
 use super::number::{Literal, is_any_word, literal};
-use super::views::{Kept, TextCheck};
+use super::views::{Built, Kept, TextCheck};
 use crate::plural::counted_do;
 
 /// What PostgreSQL's `numeric` holds without a declared precision: "up to 131072 digits before
@@ -78,7 +78,7 @@ impl DecimalText {
 }
 
 impl TextCheck for DecimalText {
-    fn check(&self, field: &str, built: &mut String) -> Result<Kept, ValueError> {
+    fn check(&self, field: &str, built: &mut Built<'_>) -> Result<Kept, ValueError> {
         let text = trim(field.as_bytes());
         if is_any_word(text, &["nan"]) {
             built.push_str("NaN");
@@ -121,7 +121,7 @@ impl TextCheck for DecimalText {
 
 /// Writes a literal in plain notation with this many digits after the point. Its digits have
 /// been counted: no more than the type holds come out.
-fn write_plain(number: &Literal<'_>, negative: bool, fraction_digits: i64, built: &mut String) {
+fn write_plain(number: &Literal<'_>, negative: bool, fraction_digits: i64, built: &mut Built<'_>) {
     let count = (number.integer.len() + number.fraction.len()) as i64;
     let leading = number.digits().take_while(|digit| *digit == b'0').count() as i64;
     // The digit at place p stands p places left of the point: p = 0 is the ones.
@@ -166,7 +166,7 @@ mod tests {
 
     fn plain(limit: Option<(u16, i16)>, text: &str) -> Result<String, RejectCode> {
         let mut built = String::new();
-        match DecimalText::new(limit).check(text, &mut built) {
+        match DecimalText::new(limit).check(text, &mut Built::at_end_of(&mut built)) {
             Ok(Kept::Whole) => Ok(text.to_owned()),
             Ok(Kept::Part { offset, length }) => Ok(text[offset..offset + length].to_owned()),
             Ok(Kept::Built) => Ok(built),

@@ -1,7 +1,7 @@
 //! Enums: one of the type's labels, exactly as it is written there.
 
 use super::error::ValueError;
-use super::views::{Kept, TextCheck};
+use super::views::{Built, Kept, TextCheck};
 use crate::reject::RejectCode;
 
 /// How many labels an error names.
@@ -75,7 +75,7 @@ fn order(left: &str, right: &str) -> std::cmp::Ordering {
 }
 
 impl TextCheck for Enumeration {
-    fn check(&self, field: &str, _built: &mut String) -> Result<Kept, ValueError> {
+    fn check(&self, field: &str, _built: &mut Built<'_>) -> Result<Kept, ValueError> {
         match self.sorted.binary_search_by(|label| order(label, field)) {
             Ok(_) => Ok(Kept::Whole),
             Err(_) => Err(self.unknown(field)),
@@ -90,7 +90,7 @@ mod tests {
     fn reason(field: &str) -> Option<String> {
         let labels = ["new", "in progress", "done", "dropped", ""].map(str::to_owned);
         Enumeration::new(&labels)
-            .check(field, &mut String::new())
+            .check(field, &mut Built::at_end_of(&mut String::new()))
             .err()
             .map(|error| error.reason)
     }

@@ -11,7 +11,7 @@ use super::error::ValueError;
 use super::kernel::{Fault, WINDOW_BYTES, Window};
 use super::quoted::SimpleQuotes;
 use super::rows::{Row, Selected};
-use super::simd::{self, Instructions};
+use super::simd::Instructions;
 use crate::reject::RejectCode;
 
 /// Set in the start of a field that stands in the unescaped text.
@@ -254,39 +254,10 @@ impl Gatherer {
         }
     }
 
-    /// The spans of all rows as the scan found them; of empty ones NULL where `empty_is_null`.
-    fn append_spans(
-        &mut self,
-        input: &GatherInput<'_>,
-        field_index: usize,
-        empty_is_null: bool,
-    ) -> Seen {
-        #[cfg(target_arch = "x86_64")]
-        if self.instructions.has_avx512()
-            && field_index > 0
-            && input.records.field_starts.is_empty()
-        {
-            // SAFETY: the machine has these instructions.
-            return unsafe {
-                simd::spans::append(
-                    input.rows,
-                    &input.records.field_ends,
-                    field_index - 1,
-                    input.records.gap_bytes,
-                    empty_is_null,
-                    &mut self.spans,
-                )
-            };
-        } else if self.instructions.has_avx2() {
-            // SAFETY: the machine has these instructions.
-            return unsafe { self.append_spans_avx2(input, field_index, empty_is_null) };
-        }
-        self.append_spans_with(input, field_index, empty_is_null)
-    }
-
+    /// [`Gatherer::append_spans_with`] for AVX2 and what came with it.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt")]
-    fn append_spans_avx2(
+    pub(super) fn append_spans_avx2(
         &mut self,
         input: &GatherInput<'_>,
         field_index: usize,
@@ -295,9 +266,10 @@ impl Gatherer {
         self.append_spans_with(input, field_index, empty_is_null)
     }
 
-    /// The loops, compiled for the instructions of their caller.
+    /// The spans of all rows as the scan found them; of empty ones NULL where `empty_is_null`. Loops
+    /// that are compiled for the instructions of their caller.
     #[inline(always)]
-    fn append_spans_with(
+    pub(super) fn append_spans_with(
         &mut self,
         input: &GatherInput<'_>,
         field_index: usize,

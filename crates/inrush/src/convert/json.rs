@@ -4,13 +4,13 @@
 use serde::de::IgnoredAny;
 
 use super::error::ValueError;
-use super::views::{Kept, TextCheck};
+use super::views::{Built, Kept, TextCheck};
 
 /// Converts JSON documents.
 pub(super) struct Json;
 
 impl TextCheck for Json {
-    fn check(&self, field: &str, _built: &mut String) -> Result<Kept, ValueError> {
+    fn check(&self, field: &str, _built: &mut Built<'_>) -> Result<Kept, ValueError> {
         // Read this way a document may be nested as deep as it likes: how deep is too deep is
         // the server's to say.
         match serde_json::from_str::<IgnoredAny>(field) {
@@ -31,7 +31,8 @@ mod tests {
     use super::*;
 
     fn is_json(text: &str) -> bool {
-        Json.check(text, &mut String::new()).is_ok()
+        Json.check(text, &mut Built::at_end_of(&mut String::new()))
+            .is_ok()
     }
 
     #[test]

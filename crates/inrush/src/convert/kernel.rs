@@ -31,24 +31,10 @@ pub(super) struct Fault {
     pub error: ValueError,
 }
 
-/// The values of one column; NULL and rows at fault hold the type's default.
-#[inline]
-pub(super) fn values<K: Kernel>(
-    kernel: &K,
-    fields: &Fields<'_>,
-    faults: &mut Vec<Fault>,
-) -> Vec<K::Native> {
-    #[cfg(target_arch = "x86_64")]
-    if fields.instructions.has_avx2() {
-        // SAFETY: the machine has these instructions.
-        return unsafe { values_avx2(kernel, fields, faults) };
-    }
-    values_with(kernel, fields, faults)
-}
-
+/// [`values_with`] for AVX2 and what came with it.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt")]
-fn values_avx2<K: Kernel>(
+pub(super) fn values_avx2<K: Kernel>(
     kernel: &K,
     fields: &Fields<'_>,
     faults: &mut Vec<Fault>,
@@ -56,9 +42,10 @@ fn values_avx2<K: Kernel>(
     values_with(kernel, fields, faults)
 }
 
-/// The loop, compiled for the instructions of its caller.
+/// The values of one column; NULL and rows at fault hold the type's default. A loop that is compiled
+/// for the instructions of its caller.
 #[inline(always)]
-fn values_with<K: Kernel>(
+pub(super) fn values_with<K: Kernel>(
     kernel: &K,
     fields: &Fields<'_>,
     faults: &mut Vec<Fault>,

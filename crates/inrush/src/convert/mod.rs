@@ -65,6 +65,7 @@ mod time;
 mod timestamp;
 mod typed;
 mod uuid;
+mod view_array;
 mod views;
 mod zone;
 

@@ -79,31 +79,12 @@ impl SimpleQuotes {
 }
 
 impl Gatherer {
-    /// Gathers a column whose quotes are simple ones.
-    pub(super) fn gather_quoted(
-        &mut self,
-        input: &GatherInput<'_>,
-        field_index: usize,
-        marks: &Marks<'_>,
-        quotes: &SimpleQuotes,
-        faults: &mut Vec<Fault>,
-    ) {
-        #[cfg(target_arch = "x86_64")]
-        if self.instructions.has_avx512() {
-            // SAFETY: the machine has these instructions.
-            return unsafe { self.gather_quoted_avx512(input, field_index, marks, quotes, faults) };
-        } else if self.instructions.has_avx2() {
-            // SAFETY: the machine has these instructions.
-            return unsafe { self.gather_quoted_avx2(input, field_index, marks, quotes, faults) };
-        }
-        self.gather_quoted_with(input, field_index, marks, quotes, first_of, faults);
-    }
-
+    /// [`Gatherer::gather_quoted_with`] for AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(
         enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
     )]
-    fn gather_quoted_avx512(
+    pub(super) fn gather_quoted_avx512(
         &mut self,
         input: &GatherInput<'_>,
         field_index: usize,
@@ -115,9 +96,10 @@ impl Gatherer {
         self.gather_quoted_with(input, field_index, marks, quotes, first_of, faults);
     }
 
+    /// [`Gatherer::gather_quoted_with`] for AVX2 and what came with it.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt")]
-    fn gather_quoted_avx2(
+    pub(super) fn gather_quoted_avx2(
         &mut self,
         input: &GatherInput<'_>,
         field_index: usize,
@@ -128,9 +110,10 @@ impl Gatherer {
         self.gather_quoted_with(input, field_index, marks, quotes, first_of, faults);
     }
 
-    /// The loop, compiled for the instructions of its caller.
+    /// Gathers a column whose quotes are simple ones. A loop that is compiled for the instructions of
+    /// its caller.
     #[inline(always)]
-    fn gather_quoted_with(
+    pub(super) fn gather_quoted_with(
         &mut self,
         input: &GatherInput<'_>,
         field_index: usize,
@@ -300,9 +283,7 @@ mod tests {
                 .unwrap_or(WINDOW_BYTES);
             prop_assert_eq!(first_of(window, bytes), expected);
             #[cfg(target_arch = "x86_64")]
-            if Instructions::best().has_avx512() {
-                // SAFETY: the machine has AVX-512.
-                let found = unsafe { super::super::simd::quotes::first_of(window, bytes) };
+            if let Some(found) = super::super::simd::first_of_avx512(window, bytes) {
                 prop_assert_eq!(found, expected);
             }
         }

@@ -2,7 +2,7 @@
 //! not count.
 
 use super::error::ValueError;
-use super::views::{Kept, TextCheck};
+use super::views::{Built, Kept, TextCheck};
 use crate::reject::RejectCode;
 
 /// Converts text.
@@ -59,7 +59,7 @@ impl Text {
 }
 
 impl TextCheck for Text {
-    fn check(&self, field: &str, _built: &mut String) -> Result<Kept, ValueError> {
+    fn check(&self, field: &str, _built: &mut Built<'_>) -> Result<Kept, ValueError> {
         let length = self.kept_length(field.as_bytes())?;
         Ok(Kept::Part { offset: 0, length })
     }
@@ -75,7 +75,7 @@ impl TextCheck for Text {
 pub(super) struct Opaque;
 
 impl TextCheck for Opaque {
-    fn check(&self, _field: &str, _built: &mut String) -> Result<Kept, ValueError> {
+    fn check(&self, _field: &str, _built: &mut Built<'_>) -> Result<Kept, ValueError> {
         Ok(Kept::Whole)
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use inrush_scan::Records;
 
-use super::simd::Instructions;
+use super::simd::{self, Instructions};
 use crate::chunk::Chunk;
 
 /// What the text of a batch holds.
@@ -29,7 +29,7 @@ impl TextFacts {
             return TextFacts::default();
         };
         let part = first.start as usize..last.end as usize;
-        let bytes = smallest_and_bits(&chunk.text()[part.clone()], instructions);
+        let bytes = simd::smallest_and_bits(&chunk.text()[part.clone()], instructions);
         // The byte behind the last record counts too: where it continued a character, the last
         // field would not end between characters.
         let is_ascii = bytes.1 & 0x80 == 0 && chunk.text.with_padding()[part.end] & 0x80 == 0;
@@ -40,39 +40,29 @@ impl TextFacts {
     }
 }
 
-/// The smallest byte, and the bits that are set in any.
-fn smallest_and_bits(text: &[u8], instructions: Instructions) -> (u8, u8) {
-    #[cfg(target_arch = "x86_64")]
-    if instructions.has_avx512() {
-        // SAFETY: the machine has these instructions.
-        return unsafe { smallest_and_bits_avx512(text) };
-    } else if instructions.has_avx2() {
-        // SAFETY: the machine has these instructions.
-        return unsafe { smallest_and_bits_avx2(text) };
-    }
-    smallest_and_bits_with(text)
-}
-
+/// [`smallest_and_bits_with`] for AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
     enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
 )]
-fn smallest_and_bits_avx512(text: &[u8]) -> (u8, u8) {
+pub(super) fn smallest_and_bits_avx512(text: &[u8]) -> (u8, u8) {
     smallest_and_bits_with(text)
 }
 
+/// [`smallest_and_bits_with`] for AVX2 and what came with it.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt")]
-fn smallest_and_bits_avx2(text: &[u8]) -> (u8, u8) {
+pub(super) fn smallest_and_bits_avx2(text: &[u8]) -> (u8, u8) {
     smallest_and_bits_with(text)
 }
 
 /// Bytes that are looked at together: few enough that the compiler keeps what it found in registers.
 const BLOCK_BYTES: usize = 128;
 
-/// A loop that the compiler makes vectors of.
+/// The smallest byte, and the bits that are set in any. A loop that the compiler makes vectors of, those of
+/// its caller's instructions.
 #[inline(always)]
-fn smallest_and_bits_with(text: &[u8]) -> (u8, u8) {
+pub(super) fn smallest_and_bits_with(text: &[u8]) -> (u8, u8) {
     let mut smallest = [u8::MAX; BLOCK_BYTES];
     let mut bits = [0; BLOCK_BYTES];
     let (blocks, rest) = text.as_chunks::<BLOCK_BYTES>();
@@ -104,7 +94,7 @@ mod tests {
                     let alone = (byte, byte);
                     let expected = if length == 1 { alone } else { expected };
                     for instructions in Instructions::available() {
-                        assert_eq!(smallest_and_bits(&text, instructions), expected);
+                        assert_eq!(simd::smallest_and_bits(&text, instructions), expected);
                     }
                 }
             }
@@ -119,7 +109,7 @@ mod tests {
                 text.iter().fold(0, |bits, byte| bits | byte),
             );
             for instructions in Instructions::available() {
-                prop_assert_eq!(smallest_and_bits(&text, instructions), expected);
+                prop_assert_eq!(simd::smallest_and_bits(&text, instructions), expected);
             }
         }
     }

@@ -1,19 +1,15 @@
 //! Text columns: views into the chunk, into the unescaped text of a column, or into text that
-//! was built for it. What is unsafe about an array of views is here.
+//! was built for it. `view_array` makes an array of them, and relies on what is made here.
 //!
 //! A view is 16 bytes: the length in the lowest four; then up to twelve bytes of text are the
 //! text itself, and of longer ones the first four bytes, the number of the text's buffer and
 //! the offset in it follow.
-
-use arrow_array::StringViewArray;
-use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 
 use super::error::ValueError;
 use super::fields::{Fields, Home};
 use super::kernel::Fault;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{self, LANES, Lanes};
-use crate::padded_text::PaddedText;
 
 /// The longest text that a view holds itself.
 pub(super) const INLINE_BYTES_MAX: usize = 12;
@@ -35,10 +31,33 @@ pub(super) enum Kept {
     Built,
 }
 
+/// The end of the buffer that built texts go to: views point into what stands before, so nothing can be taken away.
+pub(super) struct Built<'a>(&'a mut String);
+
+impl<'a> Built<'a> {
+    /// Whatever is built is appended to this.
+    #[inline(always)]
+    pub fn at_end_of(buffer: &'a mut String) -> Built<'a> {
+        Built(buffer)
+    }
+
+    /// Appends a character.
+    #[inline(always)]
+    pub fn push(&mut self, character: char) {
+        self.0.push(character);
+    }
+
+    /// Appends a text.
+    #[inline(always)]
+    pub fn push_str(&mut self, text: &str) {
+        self.0.push_str(text);
+    }
+}
+
 /// How the values of a text column are checked.
 pub(super) trait TextCheck {
     /// What stays of a field. `built` takes a text that cannot be a part of the field.
-    fn check(&self, field: &str, built: &mut String) -> Result<Kept, ValueError>;
+    fn check(&self, field: &str, built: &mut Built<'_>) -> Result<Kept, ValueError>;
 
     /// Fields of at most this many bytes stay whole and need not be looked at; nothing where all
     /// have to be.
@@ -48,58 +67,10 @@ pub(super) trait TextCheck {
     }
 }
 
-/// The views of a column, until the texts that they point into are handed over.
-pub(super) struct Views {
-    views: Vec<u128>,
-    nulls: Option<NullBuffer>,
-    /// Full buffers of built text, then the last one.
-    built: Vec<String>,
-    /// Length of the unescaped text that the views were checked against.
-    unescaped_bytes: usize,
-    /// Address and length of the text that the views were checked against.
-    text_identity: (usize, usize),
-}
-
-/// Builds the views of a column. NULL and rows at fault get an empty text.
-pub(super) fn build<C: TextCheck>(
-    check: &C,
-    fields: &Fields<'_>,
-    nulls: Option<NullBuffer>,
-    faults: &mut Vec<Fault>,
-) -> Views {
-    let mut built = vec![String::new()];
-    let views = views(check, fields, &mut built, faults);
-    Views {
-        views,
-        nulls,
-        built,
-        unescaped_bytes: fields.unescaped.len(),
-        text_identity: (fields.text.as_ptr().addr(), fields.text.len()),
-    }
-}
-
-fn views<C: TextCheck>(
-    check: &C,
-    fields: &Fields<'_>,
-    built: &mut Vec<String>,
-    faults: &mut Vec<Fault>,
-) -> Vec<u128> {
-    #[cfg(target_arch = "x86_64")]
-    if fields.instructions.has_avx512()
-        && let Some(bytes_max) = check.whole_bytes_max()
-    {
-        // SAFETY: the machine has these instructions.
-        return unsafe { views_by_eight(check, fields, bytes_max, built, faults) };
-    } else if fields.instructions.has_avx2() {
-        // SAFETY: the machine has these instructions.
-        return unsafe { views_avx2(check, fields, built, faults) };
-    }
-    views_with(check, fields, built, faults)
-}
-
+/// [`views_with`] for AVX2 and what came with it.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt")]
-fn views_avx2<C: TextCheck>(
+pub(super) fn views_avx2<C: TextCheck>(
     check: &C,
     fields: &Fields<'_>,
     built: &mut Vec<String>,
@@ -108,11 +79,12 @@ fn views_avx2<C: TextCheck>(
     views_with(check, fields, built, faults)
 }
 
+/// As [`views_with`], eight at a time.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
     enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
 )]
-fn views_by_eight<C: TextCheck>(
+pub(super) fn views_by_eight<C: TextCheck>(
     check: &C,
     fields: &Fields<'_>,
     bytes_max: usize,
@@ -140,9 +112,10 @@ fn views_by_eight<C: TextCheck>(
     views
 }
 
-/// The loop, compiled for the instructions of its caller.
+/// The views of a text column; NULL and rows at fault get an empty text. A loop that is compiled for
+/// the instructions of its caller.
 #[inline(always)]
-fn views_with<C: TextCheck>(
+pub(super) fn views_with<C: TextCheck>(
     check: &C,
     fields: &Fields<'_>,
     built: &mut Vec<String>,
@@ -202,7 +175,7 @@ fn checked_view<C: TextCheck>(
         .expect("invalid records were rejected, and unescaped text was checked");
     let target = built.last_mut().expect("one buffer at least");
     let built_start = target.len();
-    match check.check(field, target) {
+    match check.check(field, &mut Built::at_end_of(target)) {
         Ok(Kept::Whole) => view(text, buffer, start, length),
         Ok(Kept::Part { offset, length }) => {
             // Panics where the part does not begin and end between characters.
@@ -282,57 +255,4 @@ const INLINE_MASKS: [(u64, u32); INLINE_BYTES_MAX + 1] = {
 #[inline(always)]
 fn starts_character(byte: u8) -> bool {
     byte & 0xC0 != 0x80
-}
-
-impl Views {
-    /// The views as they will stand in the array.
-    #[cfg(test)]
-    pub fn as_numbers(&self) -> &[u128] {
-        &self.views
-    }
-
-    /// The array. `text` is what the fields stood in, `unescaped` the column's unescaped text.
-    pub fn finish(self, text: &PaddedText, unescaped: Vec<u8>) -> StringViewArray {
-        let chunk = text.buffer();
-        assert_eq!(
-            self.text_identity,
-            (chunk.as_ptr().addr(), chunk.len()),
-            "the views point into this text"
-        );
-        assert_eq!(
-            self.unescaped_bytes,
-            unescaped.len(),
-            "the views point into this unescaped text"
-        );
-        let has_built = self.built.iter().any(|built| !built.is_empty());
-        let mut buffers = vec![chunk];
-        if has_built || !unescaped.is_empty() {
-            buffers.push(Buffer::from_vec(unescaped));
-        }
-        if has_built {
-            buffers.extend(
-                self.built
-                    .into_iter()
-                    .map(|built| Buffer::from_vec(built.into_bytes())),
-            );
-        }
-        let views = ScalarBuffer::from(self.views);
-        if !text.is_utf8() {
-            // Of such a text only records get here that are valid, if all is right: few have to wait for this.
-            return StringViewArray::try_new(views, buffers, self.nulls)
-                .expect("views of valid text");
-        }
-        // SAFETY: what `StringViewArray::try_new` would check holds.
-        // - Every view lies inside its buffer: `view` indexes the text at its start and its end,
-        //   `short_view` slices it and `simd::views` compares both with the text's length, and the
-        //   buffers are those texts, asserted above.
-        // - Its length, prefix, buffer and offset are written as the format asks, and the bytes
-        //   past an inlined text are zero.
-        // - Its text is valid UTF-8. Built text is a `String`, unescaped text was checked when
-        //   it was made, and the text was checked as a whole. A view begins and ends between
-        //   characters: `view` asserts it at both ends, and `simd::views` leaves to it what it
-        //   does not know to.
-        // - The validity has one bit for each view: both are made from the same fields.
-        unsafe { StringViewArray::new_unchecked(views, buffers, self.nulls) }
-    }
 }

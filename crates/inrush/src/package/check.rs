@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use inrush_destination::address::Kind;
 
 use super::check_flow::check_flow;
+use super::check_staging::check_staging;
 use super::error::{PackageError, PackageFault, PackageFaultKind};
 use super::name::{NameFault, TableName, valid};
 use super::place::Place;
@@ -68,6 +69,7 @@ impl Package {
         for (index, flow) in self.flows.iter().enumerate() {
             check_flow(index, flow, &mut faults);
         }
+        check_staging(self, &mut faults);
         check_flow_connections(self, &mut faults);
         check_flow_names(self, &mut faults);
         check_flow_tables(self, &mut faults);

@@ -65,10 +65,8 @@ impl Connection {
             self.url = format!("embedded:{}", absolute(Path::new(data)));
             return;
         }
-        match Kind::of(&self.url) {
-            Some(Kind::DuckDb(file)) => self.url = format!("duckdb:{}", absolute(&file)),
-            Some(Kind::Parquet(folder)) => self.url = format!("parquet:{}", absolute(&folder)),
-            Some(Kind::Adbc(_)) | None => {}
+        if let Some(url) = Kind::of(&self.url).and_then(|kind| kind.with_path(absolute)) {
+            self.url = url;
         }
     }
 

@@ -61,6 +61,10 @@ pub struct RunSettings {
     /// Which units the streams take first.
     #[serde(skip_serializing_if = "LoadOrder::is_default")]
     pub order: LoadOrder,
+    /// `false`: rows wait in no staging tables, but go straight into their targets in one
+    /// transaction by one stream, so that each is written once; a stopped load begins anew.
+    #[serde(skip_serializing_if = "is_true")]
+    pub staging: bool,
     /// How much of each unit is verified before its COMMIT; a flow may say something else.
     #[serde(skip_serializing_if = "is_count")]
     pub verify: Verify,
@@ -100,6 +104,7 @@ impl Default for RunSettings {
             analyze: true,
             lock_timeout_ms: 5_000,
             order: LoadOrder::LargestFirst,
+            staging: true,
             verify: Verify::Count,
             rate_bytes_max: None,
             replica_lag_bytes_max: None,

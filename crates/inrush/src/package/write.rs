@@ -156,6 +156,9 @@ fn run(out: &mut String, run: &RunSettings) {
     if run.order == LoadOrder::Package {
         setting(out, "order", &text("package"));
     }
+    if run.staging != usual.staging {
+        setting(out, "staging", &run.staging.to_string());
+    }
     if run.verify != usual.verify {
         setting(out, "verify", &text(verify_word(run.verify)));
     }

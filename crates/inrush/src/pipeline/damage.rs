@@ -5,21 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 
-use super::copying::Copying;
-use crate::error::Error;
 use crate::fault::{self, Fault, FaultPoint};
-
-/// Sends a batch; harmed, where that is wished.
-pub async fn send<'a>(
-    fault: Option<&Fault>,
-    mut copying: Copying<'a>,
-    batch: &RecordBatch,
-) -> Result<Copying<'a>, Error> {
-    for part in harmed(fault, batch) {
-        copying.send(&part).await?;
-    }
-    Ok(copying)
-}
 
 /// The batch as it is to be sent: harmed, where that is wished.
 pub fn harmed(fault: Option<&Fault>, batch: &RecordBatch) -> Vec<RecordBatch> {

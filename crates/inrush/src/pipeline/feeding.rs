@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::metering::FedSource;
-use crate::plan::FlowPlan;
+use crate::plan::Reading;
 use crate::source::{
     FED_RANGE_BYTES, Feed, FeedRange, FeedSettings, Shard, SourceError, SourceMeter,
 };
@@ -59,7 +59,7 @@ impl FedFile {
     }
 
     /// The feed, begun where it is not yet. Waits for the first bytes of a pipe.
-    pub fn feed(&self, flow: &FlowPlan, shard: &Shard) -> Result<Arc<Feed>, SourceError> {
+    pub fn feed(&self, flow: &Reading, shard: &Shard) -> Result<Arc<Feed>, SourceError> {
         let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = &*feed {
             return Ok(Arc::clone(feed));
@@ -77,7 +77,7 @@ impl FedFile {
     }
 
     /// A feed of its own, of the whole file once more.
-    pub fn again(&self, flow: &FlowPlan, shard: &Shard) -> Result<Feed, SourceError> {
+    pub fn again(&self, flow: &Reading, shard: &Shard) -> Result<Feed, SourceError> {
         let settings = FeedSettings {
             streams: 1,
             ..self.settings

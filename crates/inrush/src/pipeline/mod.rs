@@ -1,68 +1,45 @@
-//! Connects the steps: the only place that knows all of them.
+//! What a run is, wherever its rows go: what it is told, the streams and the meter of it, and what all engines do alike
+//! with rows, rejects, accounts and reports.
 //!
-//! [`prepare`] connects, plans and enters the run into the ledger; [`streams`] runs the streams,
-//! each a thread with its own connection; [`load`] is what a stream does with a piece of work, in
-//! transactions of [`piece`]; [`metering`] looks at all of them meanwhile; [`conclude`] checks the account, switches
-//! and analyzes; [`summary`] writes it all down.
+//! [`stream_threads`] runs streams, and [`metering`] looks at them meanwhile; [`proof`], [`kept_rejects`] and
+//! [`reject_count`] take what comes of rows on their way; [`coverage`], [`recheck`] and [`expectations`] hold it against
+//! the files before anything is published; [`gathering`] makes the report of it. What a destination does with rows is
+//! its engine's own ([`crate::destination`]).
 
-mod anew;
-mod careful;
-mod conclude;
-mod context;
-pub(crate) mod contract;
-pub(crate) mod copying;
-mod coverage;
-mod damage;
-pub(crate) mod encoder;
-mod expectations;
-pub(crate) mod expected_keys;
-mod feeding;
-mod gathering;
-mod kept_rejects;
-mod load;
-mod metering;
-mod piece;
-pub(crate) mod prepare;
+pub(crate) mod coverage;
+pub(crate) mod damage;
+pub(crate) mod expectations;
+pub(crate) mod feeding;
+pub(crate) mod file_header;
+pub(crate) mod gathering;
+pub(crate) mod kept_rejects;
+pub(crate) mod metering;
+pub(crate) mod naming;
 pub(crate) mod proof;
-mod reading_meter;
-pub(crate) mod ready;
-mod recheck;
-mod reject_count;
-mod reject_files;
-mod replicas;
-mod results;
-pub(crate) mod rows;
-mod shared_unit;
-mod sharing;
-mod splitting;
-mod straight;
-mod stream_threads;
-mod streams;
-mod summary;
-mod telling;
+pub(crate) mod reading_meter;
+pub(crate) mod recheck;
+pub(crate) mod reject_count;
+pub(crate) mod reject_files;
+pub(crate) mod results;
+pub(crate) mod sharing;
+pub(crate) mod splitting;
+pub(crate) mod stream_threads;
+pub(crate) mod telling;
 mod threads;
-mod trailer;
-mod turns;
-mod verifying;
-pub(crate) mod work;
+pub(crate) mod trailer;
 
-use std::fmt;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use crate::cancel::Stop;
-use crate::destination::postgres::{ConnectionDefaults, Session};
+use crate::destination::{self, ConnectionDefaults};
 use crate::error::Error;
 use crate::event::Observer;
-use crate::fault::{self, Fault, FaultPoint};
+use crate::fault::Fault;
 use crate::package::Package;
-use crate::plan::routing::KeyScans;
-use crate::plan::{self, ContentChecks, ContractPlan, Earlier, Plan, PlanOptions};
+use crate::plan::{ContentChecks, PlanOptions};
 use crate::report::{EmbeddedReport, RunReport};
 use crate::source::Pipes;
 
-pub(crate) use self::prepare::holder;
-use self::summary::Summary;
 pub(crate) use self::threads::runtime;
 
 /// What a run is told beside its package. The caller reads the environment; the library does not.
@@ -133,144 +110,28 @@ pub struct Success {
     pub report_path: Option<PathBuf>,
 }
 
-/// A package's plan, by whichever way its destination is reached.
-#[derive(Clone, Debug)]
-pub enum Checked {
-    /// A server of PostgreSQL.
-    Postgres(Box<Plan>),
-    /// A destination that is reached by the contract.
-    Contract(Box<ContractPlan>),
-}
-
-impl Checked {
-    /// Refuses a plan that cannot be run, such as one without the privileges that it needs.
-    pub fn require_runnable(&self) -> Result<(), Error> {
-        match self {
-            Checked::Postgres(plan) => Ok(plan.require_privileges()?),
-            Checked::Contract(_) => Ok(()),
-        }
-    }
-}
-
-impl fmt::Display for Checked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Checked::Postgres(plan) => plan.fmt(f),
-            Checked::Contract(plan) => plan.fmt(f),
-        }
-    }
-}
-
 /// Plans a resolved package without running it.
-pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Checked, Error> {
+pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<destination::Checked, Error> {
     package.check()?;
-    if contract::is_meant(package)? {
-        let plan = contract::check(package, options)?;
-        return Ok(Checked::Contract(Box::new(plan)));
-    }
-    let runtime = runtime()?;
-    runtime.block_on(async {
-        let address = prepare::address(package, options)?;
-        let session = Session::open(&address, "inrush check").await?;
-        let pipes = Pipes::new(options.stop.clone());
-        let key_scans = KeyScans::default();
-        let contents = ContentChecks::default();
-        let plan_options = plan_options(options, &pipes, &key_scans, &contents, false);
-        let plan = plan::build(&session, &address, package, &plan_options).await?;
-        session.close().await;
-        Ok(Checked::Postgres(Box::new(plan)))
-    })
+    destination::engine_of_package(package)?.check(package, options)
 }
 
 /// Runs a resolved package to its end, or until it is asked to stop.
 pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
     package.check().map_err(Error::from)?;
-    if contract::is_meant(package)? {
-        return contract::run(package, options);
-    }
-    let mut summary = Summary::begin();
-    let runtime = runtime()?;
-    let address = prepare::address(package, options)?;
-    let prepared = runtime.block_on(async {
-        tokio::select! {
-            biased;
-            prepared = prepare::prepare(package, &address, options) => prepared,
-            _ = options.stop.wait() => Err(Error::Interrupted),
-        }
-    })?;
-    let mut prepared = match prepared {
-        prepare::Prepared::AlreadyLoaded { plan, accounts } => {
-            return Ok(already_loaded(&summary, &plan, &accounts, options));
-        }
-        prepare::Prepared::Run(prepared) => *prepared,
-    };
-    summary.planned(&prepared);
-
-    let loading = Instant::now();
-    let mut error = splitting::resolve(&mut prepared, options).err();
-    if error.is_none() {
-        let context = prepared.context(&address, options);
-        error = streams::run(&runtime, &context, &mut summary).err();
-    }
-    summary.gathering.phases.load_s = loading.elapsed().as_secs_f64();
-    if error.is_none() {
-        fault::reach(options.fault.as_ref(), FaultPoint::BeforeSwitch);
-        let context = prepared.context(&address, options);
-        let concluded = runtime.block_on(conclude::conclude(
-            &context,
-            &prepared.control,
-            package,
-            &mut summary,
-        ));
-        error = concluded.err();
-    }
-    fault::reach(options.fault.as_ref(), FaultPoint::BeforeReport);
-    let mut report = runtime.block_on(summary.report(&prepared, options, error.as_ref()));
-    let report_path = prepared.folder.report_path();
-    let written = prepared.folder.write_report(&mut report);
-    let finished = gathering::finished(&report, Some(report_path.display().to_string()));
-    prepared.folder.notice(&finished);
-    options.observer.notice(&finished);
-    runtime.block_on(prepared.control.close());
-    match error {
-        Some(error) => Err(Failure {
-            error,
-            report: Some(Box::new((report, report_path))),
-        }),
-        None => {
-            written?;
-            Ok(Success {
-                report,
-                report_path: Some(report_path),
-            })
-        }
-    }
+    let engine = destination::engine_of_package(package).map_err(Error::from)?;
+    engine.run(package, options)
 }
 
-fn already_loaded(
-    summary: &Summary,
-    plan: &Plan,
-    accounts: &[crate::ledger::Account],
-    options: &RunOptions<'_>,
-) -> Success {
-    let report = summary.already_loaded(plan, accounts, options);
-    options.observer.notice(&gathering::finished(&report, None));
-    Success {
-        report,
-        report_path: None,
-    }
-}
-
+/// What a plan is told of a run; `unlocked` where another run of the package may be at work.
 pub(crate) fn plan_options<'a>(
     options: &'a RunOptions<'_>,
     pipes: &'a Pipes,
-    key_scans: &'a KeyScans,
     contents: &'a ContentChecks,
     unlocked: bool,
 ) -> PlanOptions<'a> {
     PlanOptions {
         pipes,
-        key_scans,
         contents,
         folder: &options.folder,
         streams_default: options.streams_default,
@@ -279,9 +140,4 @@ pub(crate) fn plan_options<'a>(
         unlocked,
         obstacles: None,
     }
-}
-
-/// Whether a plan has nothing left to do.
-fn is_loaded(plan: &Plan) -> bool {
-    matches!(plan.earlier, Earlier::Loaded(_))
 }

@@ -1,52 +1,16 @@
-//! Which files of the run's folder hold whose rejects.
-//!
-//! A unit's are named after its flow and its key, which stays what it is when other files join the
-//! package between two attempts; those of a shared unit's shards after their number, and after
-//! their first byte where they are ranges of a file that is fed. A file is right if what it tells
-//! of is committed; all others are what attempts left that did not come so far.
+//! Which files of the run's folder hold whose rejects: named after a flow and the key of a unit, which stays what it is
+//! when other files join the package between two attempts.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
-use super::context::PreparedRun;
 use crate::error::Error;
-use crate::ledger::{ShardRecord, UnitRecord};
-use crate::plan::{FlowPlan, UnitPlan, identity};
-use crate::report::{REASONS_SUFFIX, ROWS_SUFFIX, reject_file_name};
-
-/// The name of a unit's file, or with `part` that of a part of it.
-pub fn of_unit(flow: &FlowPlan, unit: &UnitPlan, part: &str) -> String {
-    format!("{}{part}", of_key(&flow.name, &unit.key))
-}
+use crate::plan::identity;
+use crate::report::{REASONS_SUFFIX, ROWS_SUFFIX};
 
 /// The name of the file of the unit with this key.
 pub fn of_key(flow: &str, unit_key: &str) -> String {
     format!("{flow}.{}", &unit_key[..identity::KEY_DIGITS])
-}
-
-/// What the name of a shard's file ends with.
-pub fn of_shard(number: usize) -> String {
-    format!("-{number}")
-}
-
-/// What the name of the file of a fed shard's ranges ends with.
-pub fn of_range(number: usize, byte_start: u64) -> String {
-    format!("-{number}-{byte_start}")
-}
-
-/// What the name of the file of rows ends with that were refused at the switch.
-pub const OF_SWITCH: &str = "-switch";
-
-/// Removes the files of a unit's shards: the unit was loaded anew as a whole.
-pub fn forget_shards(folder: &Path, flow: &FlowPlan, unit: &UnitPlan) -> Result<(), Error> {
-    let beginning = reject_file_name(&of_unit(flow, unit, "-"));
-    remove(folder, |name| name.starts_with(&beginning))
-}
-
-/// Removes what attempts left that were not committed, so that no reject is told twice.
-pub fn tidy(run: &PreparedRun) -> Result<(), Error> {
-    remove_all_but(&run.rejects_folder(), &committed(run))
 }
 
 /// Removes all files but those of these names.
@@ -57,22 +21,6 @@ pub fn remove_all_but(folder: &Path, names: &[String]) -> Result<(), Error> {
             .or_else(|| name.strip_suffix(ROWS_SUFFIX));
         stem.is_some_and(|stem| !names.iter().any(|name| is_of(stem, name)))
     })
-}
-
-/// How many rejects of a unit that an earlier attempt has committed are not in the folder: it was
-/// removed since, or the command is given elsewhere.
-pub fn missing(
-    folder: &Path,
-    flow: &FlowPlan,
-    unit: &UnitPlan,
-    kept: &UnitRecord,
-    shards: &[&ShardRecord],
-) -> Result<u64, Error> {
-    let rejected: u64 = shards.iter().map(|shard| shard.account.rows_rejected).sum();
-    if rejected == 0 {
-        return Ok(0);
-    }
-    Ok(rejected.saturating_sub(count(folder, &names_of(flow, unit, kept, shards))?))
 }
 
 /// How many rejects the files of these names tell of.
@@ -98,51 +46,8 @@ fn is_of(stem: &str, name: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The names of the files of all that is committed.
-fn committed(run: &PreparedRun) -> Vec<String> {
-    let mut names = Vec::new();
-    for flow in &run.plan.flows {
-        for unit in &flow.units {
-            let Some(kept) = run.units_kept.get(&unit.key) else {
-                continue;
-            };
-            let shards: Vec<&ShardRecord> = run
-                .shards_kept
-                .values()
-                .filter(|record| record.unit_key == unit.key)
-                .collect();
-            names.extend(names_of(flow, unit, kept, &shards));
-        }
-    }
-    names
-}
-
-/// The names of the files of what is committed of a unit.
-fn names_of(
-    flow: &FlowPlan,
-    unit: &UnitPlan,
-    kept: &UnitRecord,
-    shards: &[&ShardRecord],
-) -> Vec<String> {
-    if kept.careful || !kept.shared {
-        return vec![reject_file_name(&of_unit(flow, unit, ""))];
-    }
-    let mut names = Vec::new();
-    for (index, shard) in unit.shards.iter().enumerate() {
-        let of_file = identity::file_key(&shard.file);
-        for record in shards.iter().filter(|record| record.file_key == of_file) {
-            let part = match shard.is_fed {
-                true => of_range(index + 1, record.byte_start),
-                false if record.shard_key == identity::shard_key(shard) => of_shard(index + 1),
-                false => continue,
-            };
-            names.push(reject_file_name(&of_unit(flow, unit, &part)));
-        }
-    }
-    names
-}
-
-fn remove(folder: &Path, is_old: impl Fn(&str) -> bool) -> Result<(), Error> {
+/// Removes the files whose names are old.
+pub fn remove(folder: &Path, is_old: impl Fn(&str) -> bool) -> Result<(), Error> {
     let failed = failed_in(folder);
     for entry in fs::read_dir(folder).map_err(&failed)? {
         let entry = entry.map_err(&failed)?;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use inrush_scan::Dialect;
 
-use super::build::PlanOptions;
 use super::contents::Contents;
 use super::error::PlanError;
 use super::identity;
+use super::options::PlanOptions;
 use crate::ledger::{ShardRecord, TouchedFile};
 use crate::source::SourceFile;
 

@@ -1,10 +1,10 @@
 //! What a plan says of the columns that are not read in the usual way.
 
+use super::words::quoted_name;
 use crate::column::Column;
 use crate::column_policy::{
     DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim, ValueSource,
 };
-use crate::destination::postgres::quote::identifier;
 use crate::plural::counted;
 
 /// One line for each column that is not simply the field at its own place, and one for fields
@@ -16,7 +16,7 @@ pub fn lines(columns: &[Column], field_count: usize) -> Vec<String> {
         if !words.is_empty() {
             lines.push(format!(
                 "{}: {}",
-                identifier(&column.name),
+                quoted_name(&column.name),
                 words.join("; ")
             ));
         }

@@ -1,37 +1,13 @@
 //! Which field of the files fills which column of the target, and of what type it is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use inrush_wire::PgType;
-
-use super::WireForm;
 use super::error::PlanError;
 use super::fields::{self, Assigned, Assignment};
 use crate::column::{Column, ColumnType};
 use crate::column_policy::{BooleanWords, ColumnPolicies, FieldDefault, NumberForm, ValueSource};
-use crate::destination::postgres::Session;
-use crate::destination::postgres::catalog::{CatalogColumn, TargetFacts};
-use crate::destination::postgres::staging::NewColumn;
-use crate::destination::postgres::types::{self, ResolvedType};
 use crate::package::{ColumnDetail, ColumnNull, Format};
-use crate::verify::ColumnForm;
-
-/// The columns of a flow, resolved.
-pub struct ResolvedColumns {
-    /// The columns that are loaded, in the package's order; else in the files'.
-    pub columns: Vec<Column>,
-    /// Fields of a record, those that are skipped too.
-    pub field_count: usize,
-    /// Their types as the server writes them.
-    pub type_sql: Vec<String>,
-    /// How rows are sent.
-    pub wire: WireForm,
-    /// The columns of a target that is to be made.
-    pub new_columns: Vec<NewColumn>,
-    /// How each column is verified.
-    pub forms: Vec<ColumnForm>,
-}
 
 /// What is known of a flow's columns before the catalog is asked.
 pub struct Known<'a> {
@@ -64,18 +40,6 @@ pub struct TargetColumns {
     pub filled: Vec<String>,
 }
 
-impl TargetColumns {
-    /// Those of a table of PostgreSQL.
-    pub fn of_catalog(facts: &TargetFacts) -> TargetColumns {
-        let name = |column: &CatalogColumn| column.name.clone();
-        let filled = facts.columns.iter().filter(|column| !column.generated);
-        TargetColumns {
-            all: facts.columns.iter().map(name).collect(),
-            filled: filled.map(name).collect(),
-        }
-    }
-}
-
 impl Known<'_> {
     /// The error of the flow.
     pub fn mismatch(&self, what: String, hint: &str) -> PlanError {
@@ -84,6 +48,19 @@ impl Known<'_> {
             what,
             hint: hint.to_owned(),
         }
+    }
+
+    /// The name of the type that a column of a new target gets.
+    pub fn type_name<'d>(&self, detail: &'d ColumnDetail) -> Result<&'d str, PlanError> {
+        detail.type_name.as_deref().ok_or_else(|| {
+            self.mismatch(
+                format!(
+                    "column `{}` has no type, and {} does not exist yet",
+                    detail.name, self.target
+                ),
+                "write it as \"name type\"",
+            )
+        })
     }
 
     /// The columns and what fills them.
@@ -180,88 +157,6 @@ fn find<'a>(names: impl Iterator<Item = &'a str> + Clone, field: &str) -> Option
     }
 }
 
-/// Resolves the columns of a flow against the catalog.
-pub async fn resolve(
-    session: &Session,
-    known: &Known<'_>,
-    facts: Option<&TargetFacts>,
-) -> Result<ResolvedColumns, PlanError> {
-    let assignment = known.assignment()?;
-    let count = assignment.columns.len();
-    let mut columns: Vec<Column> = Vec::with_capacity(count);
-    let mut type_sql = Vec::with_capacity(count);
-    let mut wire = Vec::with_capacity(count);
-    let mut new_columns = Vec::with_capacity(count);
-    // Wide tables have few types.
-    let mut named: BTreeMap<&str, ResolvedType> = BTreeMap::new();
-    for Assigned { detail, source } in &assignment.columns {
-        if columns.iter().any(|other| other.name == detail.name) {
-            return Err(known.mismatch(
-                format!("the files have the column `{}` twice", detail.name),
-                "each column of the target can be filled once",
-            ));
-        }
-        let is_key = known.key == Some(detail.name.as_str());
-        let (resolved, nullable) = match facts {
-            Some(facts) => existing(known, facts, detail)?,
-            None => {
-                let type_name = detail.type_name.as_deref().ok_or_else(|| {
-                    known.mismatch(
-                        format!(
-                            "column `{}` has no type, and {} does not exist yet",
-                            detail.name, known.target
-                        ),
-                        "write it as \"name type\"",
-                    )
-                })?;
-                let resolved = match named.get(type_name) {
-                    Some(resolved) => ResolvedType::clone(resolved),
-                    None => types::resolve_name(session, type_name, &detail.name).await?,
-                };
-                named.insert(type_name, resolved.clone());
-                let nullable = detail.nullable && !resolved.not_null;
-                (resolved, nullable)
-            }
-        };
-        let nullable = nullable && !is_key;
-        new_columns.push(NewColumn {
-            name: detail.name.clone(),
-            type_sql: resolved.sql.clone(),
-            not_null: !nullable,
-        });
-        wire.push(resolved.wire);
-        columns.push(column(
-            known,
-            detail,
-            source,
-            resolved.column_type,
-            nullable,
-        ));
-        type_sql.push(resolved.sql);
-    }
-    if let Some(facts) = facts {
-        let required = facts.columns.iter().filter(|column| {
-            column.not_null && !column.has_default && !column.generated && !column.identity
-        });
-        let filled = columns.iter().map(|column| column.name.as_str()).collect();
-        known.require(required.map(|column| column.name.as_str()), &filled)?;
-    }
-    let forms = columns
-        .iter()
-        .zip(&wire)
-        .map(|(column, wire)| ColumnForm::new(&column.column_type, *wire))
-        .collect();
-    let wire = wire_form(&columns, &type_sql, wire);
-    Ok(ResolvedColumns {
-        forms,
-        columns,
-        field_count: assignment.field_count,
-        type_sql,
-        wire,
-        new_columns,
-    })
-}
-
 /// A column as its package says that it is read.
 pub fn column(
     known: &Known<'_>,
@@ -341,41 +236,5 @@ fn policies(detail: &ColumnDetail) -> ColumnPolicies {
         round: detail.round.unwrap_or_default(),
         lossless: false,
         exact: false,
-    }
-}
-
-fn existing(
-    known: &Known<'_>,
-    facts: &TargetFacts,
-    detail: &ColumnDetail,
-) -> Result<(ResolvedType, bool), PlanError> {
-    let column = facts
-        .columns
-        .iter()
-        .find(|column| column.name == detail.name)
-        .ok_or_else(|| known.no_column(&detail.name, &TargetColumns::of_catalog(facts)))?;
-    if column.generated {
-        return Err(known.mismatch(
-            format!("the server computes column `{}` itself", column.name),
-            "take it out of the files, or load into a table without the expression",
-        ));
-    }
-    Ok((column.resolved.clone(), !column.not_null))
-}
-
-fn wire_form(columns: &[Column], type_sql: &[String], wire: Vec<Option<PgType>>) -> WireForm {
-    let opaque = columns
-        .iter()
-        .zip(type_sql)
-        .find(|(column, _)| column.column_type == ColumnType::Opaque);
-    match (wire.into_iter().collect::<Option<Vec<_>>>(), opaque) {
-        (Some(types), None) => WireForm::Binary(types),
-        (_, Some((column, type_sql))) => WireForm::Text {
-            reason: format!(
-                "column `{}` has the type {type_sql}, for which there is no binary encoder",
-                column.name
-            ),
-        },
-        (None, None) => unreachable!("only opaque columns have no encoding"),
     }
 }

@@ -1,7 +1,6 @@
 //! Why a package cannot be planned.
 
-use crate::destination::postgres::DestinationError;
-use crate::ledger::LedgerError;
+use crate::destination::EngineError;
 use crate::package::PackageError;
 use crate::sniff::SniffError;
 use crate::source::SourceError;
@@ -18,15 +17,9 @@ pub enum PlanError {
     /// What the files hold could not be guessed.
     #[error(transparent)]
     Sniff(#[from] SniffError),
-    /// The destination refused.
+    /// The engine that loads into the destination could not ask it.
     #[error(transparent)]
-    Destination(#[from] DestinationError),
-    /// A destination that is reached by the contract refused.
-    #[error(transparent)]
-    Contract(#[from] inrush_destination::Error),
-    /// The ledger refused.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
+    Engine(EngineError),
     /// The package and the target do not fit each other.
     #[error("flow `{flow}`: {what}")]
     Mismatch {
@@ -82,9 +75,7 @@ impl PlanError {
     pub fn hint(&self) -> Option<String> {
         match self {
             PlanError::Package(_) | PlanError::Source(_) | PlanError::Sniff(_) => None,
-            PlanError::Destination(error) => error.hint(),
-            PlanError::Contract(error) => error.hint().map(str::to_owned),
-            PlanError::Ledger(error) => error.hint(),
+            PlanError::Engine(error) => error.hint(),
             PlanError::Mismatch { hint, .. }
             | PlanError::Target { hint, .. }
             | PlanError::Limit { hint, .. } => Some(hint.clone()),

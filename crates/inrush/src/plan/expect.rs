@@ -307,9 +307,9 @@ pub fn places(flow: &str, names: &[String], verify: &VerifyPlan) -> Result<Vec<u
             )
         })?;
         let column = &verify.columns[index];
-        match column.form.is_number() {
-            true => Ok(index),
-            false => Err(mismatch(
+        match column.number {
+            Some(_) => Ok(index),
+            None => Err(mismatch(
                 flow,
                 format!(
                     "a sum of `{name}` is expected, and it has the type {}",

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use inrush_scan::Dialect;
 
-use super::build::PlanOptions;
 use super::columns::{Known, TargetColumns};
 use super::error::PlanError;
+use super::options::PlanOptions;
 use super::{header_row, headers, sniffed, typed_rows};
 use crate::column::Column;
 use crate::convert::Converter;

@@ -29,7 +29,7 @@ pub struct Reading {
     pub reject_hint: Option<String>,
     /// How many rows may be rejected.
     pub reject_limit: RejectLimit,
-    /// What is verified of each unit before its COMMIT.
+    /// What is summed up of its rows while they pass.
     pub verify: VerifyPlan,
     /// What is promised of its files.
     pub expect: ExpectPlan,

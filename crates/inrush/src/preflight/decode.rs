@@ -1,17 +1,16 @@
 //! What the loader does to a row, on its cores: decompressing, scanning, converting, encoding.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
 
 use super::sample::Portion;
 use super::walk::{self, Making, Walked};
 use crate::cancel::Stop;
 use crate::convert::Converter;
-use crate::destination::postgres::copy::BLOCK_BYTES;
 use crate::error::Error;
 use crate::meter::nanoseconds;
-use crate::pipeline::encoder::Encoder;
 use crate::source::on_threads;
 
 /// Text that a thread reads at least, however long it takes: of small files all of it, so that what is said of their
@@ -21,10 +20,19 @@ const TEXT_BYTES_MIN: u64 = 4 << 20;
 /// Encoded rows that are kept for the destination: enough that none of it is in a core's cache when it is sent.
 const KEPT_BYTES_MAX: usize = 24 << 20;
 
+/// Bytes of encoded rows that are kept in one block, and sent at a time.
+pub const BLOCK_BYTES: usize = 256 << 10;
+
+/// Encodes rows as they are sent.
+pub trait EncodeRows {
+    /// Appends the rows of a batch.
+    fn encode(&mut self, batch: &RecordBatch, block: &mut Vec<u8>) -> Result<(), Error>;
+}
+
 /// Makes a converter; each thread has its own.
 pub type MakeConverter<'a> = &'a (dyn Fn() -> Result<Converter, Error> + Sync);
 /// Makes an encoder, where rows are encoded here.
-pub type MakeEncoder<'a> = &'a (dyn Fn() -> Option<Encoder> + Sync);
+pub type MakeEncoder<'a> = &'a (dyn Fn() -> Option<Box<dyn EncodeRows>> + Sync);
 /// How rows are made.
 pub type Ways<'a> = (MakeConverter<'a>, MakeEncoder<'a>);
 

@@ -1,9 +1,9 @@
 //! What was measured of a flow, and what its sample says of all of it.
 
 use super::decode::Decoded;
-use super::destination::Took;
 use super::sample::Portion;
 use super::together::Together;
+use super::took::Took;
 
 /// Flows that are measured.
 const FLOWS_MAX: usize = 4;

@@ -2,43 +2,39 @@
 //! reads, scans, converts, encodes and sends with, and says what the run should take, what limits it, and what will
 //! hurt or stop it. Nothing is left behind but the prediction, for the run to find.
 //!
-//! [`planning`] gathers what stands in the run's way, and [`findings`] looks for what hurts; [`sample`] chooses pieces
-//! of the files; [`read`], [`decode`], [`network`], [`destination`], [`wal`] measure one step each, and [`together`]
-//! all of them at once; [`model`] makes seconds of it, by arithmetic alone. [`postgres`] and [`contract`] connect them,
-//! for the two kinds of destinations; what both do alike is in [`client`], [`files`], [`steps`] and [`prediction`].
+//! [`planning`] gathers what stands in the run's way, as [`findings`]; [`sample`] chooses pieces of the files; [`read`]
+//! and [`decode`] measure what the loader does alone; [`model`] makes seconds of it, by arithmetic alone. What the
+//! destination takes, alone and with all steps [`together`], its engine measures; what both engines do alike is in
+//! [`client`], [`files`], [`steps`] and [`prediction`].
 
-mod at_once;
-mod client;
-mod contract;
-mod decode;
-mod destination;
-mod files;
-mod findings;
-mod flow_found;
-mod model;
-mod network;
-mod planning;
-mod postgres;
-mod prediction;
-mod read;
+pub(crate) mod at_once;
+pub(crate) mod client;
+pub(crate) mod decode;
+pub(crate) mod files;
+pub(crate) mod findings;
+pub(crate) mod flow_found;
+pub(crate) mod model;
+pub(crate) mod planning;
+pub(crate) mod prediction;
+pub(crate) mod read;
 mod residency;
-mod result;
-mod sample;
+pub(crate) mod result;
+pub(crate) mod sample;
 #[cfg(test)]
 mod schema_test;
-mod steps;
-mod together;
-mod trial;
-mod wal;
-mod walk;
+pub(crate) mod steps;
+pub(crate) mod together;
+pub(crate) mod took;
+pub(crate) mod walk;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::destination;
 use crate::error::Error;
 use crate::package::Package;
-use crate::pipeline::{RunOptions, contract as by_contract};
+use crate::pipeline::RunOptions;
 
-pub use self::contract::scratch_folder;
 pub use self::result::{
     FilesFound, Finding, PREFLIGHT_VERSION, PreflightReport, Step, StepFound, Weight,
     preflight_schema,
@@ -47,24 +43,22 @@ pub use self::result::{
 /// For each of the measurements of reading: by one thread and by all, from the cache and from the disk.
 const READ_PATIENCE: Duration = Duration::from_millis(600);
 /// For each measurement of a step, all flows together.
-const STEP_PATIENCE: Duration = Duration::from_millis(1000);
-/// For writing to the server's log.
-const WAL_PATIENCE: Duration = Duration::from_millis(1500);
+pub(crate) const STEP_PATIENCE: Duration = Duration::from_millis(1000);
 /// For all steps together: what the prediction rests on.
 const TOGETHER_PATIENCE: Duration = Duration::from_millis(2500);
 
 /// How long is measured of each flow.
 #[derive(Clone, Copy, Debug)]
-struct Patience {
+pub(crate) struct Patience {
     /// Each step.
-    step: Duration,
+    pub step: Duration,
     /// All steps together.
-    together: Duration,
+    pub together: Duration,
 }
 
 impl Patience {
     /// Of so many flows.
-    fn of(flows: usize) -> Patience {
+    pub fn of(flows: usize) -> Patience {
         let flows = flows.max(1) as f64;
         Patience {
             step: STEP_PATIENCE.div_f64(flows),
@@ -90,13 +84,18 @@ pub fn preflight(
     package.check()?;
     let begun = Instant::now();
     let mut report = frame(package, options);
-    match by_contract::is_meant(package)? {
-        true => contract::preflight(package, options, wish, &mut report)?,
-        false => postgres::preflight(package, options, wish, &mut report)?,
-    }
+    let engine = destination::engine_of_package(package)?;
+    engine.preflight(package, options, wish, &mut report)?;
     order(&mut report);
     report.took_s = begun.elapsed().as_secs_f64();
     Ok(report)
+}
+
+/// The folder that a preflight makes beside the destination, and takes away again: for whoever ends the process.
+/// Nothing where there is no place beside it.
+pub fn scratch_folder(package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
+    let engine = destination::engine_of_package(package).ok()?;
+    engine.scratch_folder(package, options)
 }
 
 /// A result without findings.
@@ -130,7 +129,10 @@ fn order(report: &mut PreflightReport) {
 }
 
 /// What is wrong with the files comes to light when they are read, and is a finding as well.
-fn or_tell(report: &mut PreflightReport, measured: Result<(), Error>) -> Result<(), Error> {
+pub(crate) fn or_tell(
+    report: &mut PreflightReport,
+    measured: Result<(), Error>,
+) -> Result<(), Error> {
     match measured {
         Err(error @ (Error::Source(_) | Error::Header { .. } | Error::Convert { .. })) => {
             report.findings.push(findings::of_error(&error));
@@ -140,6 +142,7 @@ fn or_tell(report: &mut PreflightReport, measured: Result<(), Error>) -> Result<
     }
 }
 
-fn cores() -> usize {
+/// Cores of this machine.
+pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

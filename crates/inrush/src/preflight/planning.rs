@@ -4,7 +4,6 @@ use super::findings;
 use super::result::Finding;
 use crate::error::Error;
 use crate::pipeline::{RunOptions, plan_options};
-use crate::plan::routing::KeyScans;
 use crate::plan::{ContentChecks, Obstacles, PlanError, PlanOptions};
 use crate::source::Pipes;
 
@@ -16,12 +15,11 @@ pub async fn plan<P>(
     found: &mut Vec<Finding>,
 ) -> Result<Option<P>, Error> {
     let pipes = Pipes::new(options.stop.clone());
-    let key_scans = KeyScans::default();
     let contents = ContentChecks::default();
     let obstacles = Obstacles::default();
     let plan_options = PlanOptions {
         obstacles: Some(&obstacles),
-        ..plan_options(options, &pipes, &key_scans, &contents, false)
+        ..plan_options(options, &pipes, &contents, false)
     };
     let plan = build(&plan_options).await;
     found.extend(obstacles.take().iter().map(findings::of_refusal));

@@ -1,11 +1,11 @@
 //! What was measured of all flows, as one line for each step.
 
 use super::decode::Decoded;
-use super::destination::Took;
 use super::flow_found::FlowFound;
 use super::read::ReadFound;
 use super::result::{Finding, Step, StepFound, Weight};
 use super::together::Together;
+use super::took::Took;
 use crate::plan::Reading;
 
 /// The speed of all flows, one after the other: each for its part of the text. Nothing where one has none.

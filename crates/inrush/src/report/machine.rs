@@ -5,6 +5,8 @@ use std::fs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::system_calls::processor_times;
+
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineReport {
@@ -57,14 +59,5 @@ fn value_of(file: &str, key: &str) -> Option<String> {
 
 /// CPU seconds of this process so far, user and system.
 pub fn loader_cpu_s() -> (f64, f64) {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: getrusage fills the struct that it is given, and it is read only where it says so.
-    let usage = unsafe {
-        if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
-            return (0.0, 0.0);
-        }
-        usage.assume_init()
-    };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    (seconds(usage.ru_utime), seconds(usage.ru_stime))
+    processor_times().unwrap_or_default()
 }

@@ -11,12 +11,15 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 
 use super::error::SourceError;
 use super::spool::Spool;
@@ -394,23 +397,15 @@ fn wait_readable(
     stop: BorrowedFd<'_>,
     abandoned: BorrowedFd<'_>,
 ) -> io::Result<()> {
-    let wish = |descriptor: BorrowedFd<'_>| libc::pollfd {
-        fd: descriptor.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
+    let wish = |descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN);
     let mut wishes = [wish(file), wish(stop), wish(abandoned)];
     loop {
-        // SAFETY: the array has as many entries as are told, and outlives the call.
-        let count = unsafe { libc::poll(wishes.as_mut_ptr(), wishes.len() as libc::nfds_t, -1) };
-        if count < 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() == io::ErrorKind::Interrupted {
-                continue;
-            }
-            return Err(error);
+        match poll(&mut wishes, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
         }
-        if wishes[1].revents != 0 || wishes[2].revents != 0 {
+        if wishes[1..].iter().any(|bell| !bell.revents().is_empty()) {
             return Err(io::Error::other("asked to stop while waiting for the pipe"));
         }
         return Ok(());

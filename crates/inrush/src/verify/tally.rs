@@ -2,80 +2,55 @@
 
 use arrow_array::RecordBatch;
 
+use super::engine_sums::BatchSums;
 use super::exact::ExactSum;
-use super::hash::of_row_hash;
+use super::number::{NumberForm, add_count};
 use super::plan::VerifyPlan;
-use super::{rows, sums};
-use crate::package::Verify;
 
 /// Sums over the rows of a shard, made of the converted columns.
 #[derive(Debug)]
 pub struct Tally {
-    plan: VerifyPlan,
+    /// How many rows, then the engine's sums, then those of the columns that are summed up.
     items: Vec<ExactSum>,
-    /// The hashes of a batch's rows; kept for their memory.
-    row_hashes: Vec<u64>,
-    scratch: Vec<u8>,
+    engine: Option<Box<dyn BatchSums>>,
+    summed: Vec<(usize, NumberForm)>,
 }
 
 impl Tally {
     /// An empty tally; none where rows are only counted.
     pub fn new(plan: &VerifyPlan) -> Option<Tally> {
-        let is_needed = plan.level != Verify::Count || !plan.summed.is_empty();
+        let is_needed = plan.engine.is_some() || !plan.summed.is_empty();
         is_needed.then(|| Tally {
-            items: vec![ExactSum::default(); plan.items().len()],
-            plan: plan.clone(),
-            row_hashes: Vec::new(),
-            scratch: Vec::new(),
+            items: vec![ExactSum::default(); plan.count()],
+            engine: plan.engine.clone().map(|engine| engine.begin()),
+            summed: plan
+                .summed
+                .iter()
+                .map(|index| (*index, plan.number(*index)))
+                .collect(),
         })
     }
 
     /// Adds rows that are sent.
     pub fn add(&mut self, batch: &RecordBatch) {
-        let row_count = batch.num_rows();
-        let (rows_item, items) = self.items.split_first_mut().expect("rows are counted");
-        rows_item.add(row_count as i128);
-        if row_count == 0 {
+        let (rows, items) = self.items.split_first_mut().expect("rows are counted");
+        rows.add(batch.num_rows() as i128);
+        if batch.num_rows() == 0 {
             return;
         }
-        let columns = self.plan.columns.iter().zip(batch.columns());
-        match self.plan.level {
-            Verify::Count => {}
-            Verify::Sums => {
-                let mut items = items;
-                for (column, array) in columns {
-                    let (own, rest) = items.split_at_mut(1 + column.form.measures().len());
-                    sums::add(column.form, array, own);
-                    items = rest;
-                }
-            }
-            Verify::Rows => {
-                self.row_hashes.clear();
-                self.row_hashes.resize(row_count, 0);
-                let (all, by_column) = items.split_first_mut().expect("rows are hashed");
-                for ((column, array), item) in columns.zip(by_column) {
-                    let hashes = &mut self.row_hashes;
-                    item.add(rows::add(column.form, array, hashes, &mut self.scratch));
-                }
-                let hashes = self.row_hashes.iter();
-                all.add(
-                    hashes
-                        .map(|hash| i128::from(of_row_hash(*hash) as i64))
-                        .sum(),
-                );
-            }
+        let lengths = self.summed.iter();
+        let of_summed: usize = lengths.map(|(_, form)| 1 + form.measures().len()).sum();
+        let (of_engine, mut items) = items.split_at_mut(items.len() - of_summed);
+        if let Some(engine) = &mut self.engine {
+            engine.add(batch, of_engine);
         }
-        self.add_summed(batch);
-    }
-
-    /// Adds to the sums that stand last.
-    fn add_summed(&mut self, batch: &RecordBatch) {
-        let mut end = self.items.len();
-        for index in self.plan.summed.iter().rev() {
-            let form = self.plan.columns[*index].form;
-            let start = end - 1 - form.measures().len();
-            sums::add(form, batch.column(*index), &mut self.items[start..end]);
-            end = start;
+        for (index, form) in &self.summed {
+            let array = batch.column(*index);
+            let (own, rest) = items.split_at_mut(1 + form.measures().len());
+            let (count, sums) = own.split_first_mut().expect("every column is counted");
+            add_count(array, count);
+            form.add(array, sums);
+            items = rest;
         }
     }
 

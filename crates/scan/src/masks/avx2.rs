@@ -1,14 +1,15 @@
 //! 32 bytes at a time, for machines with AVX2.
 
 use std::arch::x86_64::{
-    __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256,
-    _mm256_set1_epi8, _mm256_setzero_si256, _mm256_testz_si256,
+    __m256i, _mm256_cmpeq_epi8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
+    _mm256_setzero_si256, _mm256_testz_si256,
 };
 
 use super::{BLOCK_BYTES, Masks, Needles};
+use crate::vectors::load_256;
 
 #[target_feature(enable = "avx2")]
-pub(super) fn find<const SPECIALS: usize>(
+pub(crate) fn find<const SPECIALS: usize>(
     blocks: &[[u8; BLOCK_BYTES]],
     needles: &Needles,
     masks: &mut [Masks],
@@ -20,11 +21,7 @@ pub(super) fn find<const SPECIALS: usize>(
     let special_b = _mm256_set1_epi8(needles.special[1] as i8);
     let mut any_return = _mm256_setzero_si256();
     for (block, mask) in blocks.iter().zip(&mut *masks) {
-        // SAFETY: both loads lie inside the block's 64 bytes and need no alignment.
-        let (low, high) = unsafe {
-            let start = block.as_ptr().cast::<__m256i>();
-            (_mm256_loadu_si256(start), _mm256_loadu_si256(start.add(1)))
-        };
+        let (low, high) = halves(block);
         mask.delimiters = bits(
             _mm256_cmpeq_epi8(low, delimiter),
             _mm256_cmpeq_epi8(high, delimiter),
@@ -67,16 +64,19 @@ pub(super) fn find<const SPECIALS: usize>(
 fn find_returns(blocks: &[[u8; BLOCK_BYTES]], masks: &mut [Masks]) {
     let carriage_return = _mm256_set1_epi8(b'\r' as i8);
     for (block, mask) in blocks.iter().zip(masks) {
-        // SAFETY: both loads lie inside the block's 64 bytes and need no alignment.
-        let (low, high) = unsafe {
-            let start = block.as_ptr().cast::<__m256i>();
-            (_mm256_loadu_si256(start), _mm256_loadu_si256(start.add(1)))
-        };
+        let (low, high) = halves(block);
         mask.returns = bits(
             _mm256_cmpeq_epi8(low, carriage_return),
             _mm256_cmpeq_epi8(high, carriage_return),
         );
     }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn halves(block: &[u8; BLOCK_BYTES]) -> (__m256i, __m256i) {
+    let (halves, _) = block.as_chunks::<32>();
+    (load_256(&halves[0]), load_256(&halves[1]))
 }
 
 #[target_feature(enable = "avx2")]

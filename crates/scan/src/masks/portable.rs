@@ -2,7 +2,7 @@
 
 use super::{BLOCK_BYTES, Masks, Needles};
 
-pub(super) fn find<const SPECIALS: usize>(
+pub(crate) fn find<const SPECIALS: usize>(
     blocks: &[[u8; BLOCK_BYTES]],
     needles: &Needles,
     masks: &mut [Masks],

@@ -1,13 +1,12 @@
 //! 16 bytes at a time, for every x86-64.
 
-use std::arch::x86_64::{
-    __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
-};
+use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8};
 
 use super::{BLOCK_BYTES, Masks, Needles};
+use crate::vectors::load_128;
 
 #[target_feature(enable = "sse2")]
-pub(super) fn find<const SPECIALS: usize>(
+pub(crate) fn find<const SPECIALS: usize>(
     blocks: &[[u8; BLOCK_BYTES]],
     needles: &Needles,
     masks: &mut [Masks],
@@ -20,8 +19,7 @@ pub(super) fn find<const SPECIALS: usize>(
     for (block, mask) in blocks.iter().zip(masks) {
         *mask = Masks::default();
         for (index, lane) in block.as_chunks::<16>().0.iter().enumerate() {
-            // SAFETY: the load takes the lane's 16 bytes and needs no alignment.
-            let bytes = unsafe { _mm_loadu_si128(lane.as_ptr().cast::<__m128i>()) };
+            let bytes = load_128(lane);
             let shift = index * 16;
             mask.delimiters |= bits(_mm_cmpeq_epi8(bytes, delimiter)) << shift;
             mask.newlines |= bits(_mm_cmpeq_epi8(bytes, newline)) << shift;

@@ -1,25 +1,22 @@
-//! The columns of a batch as plain slices, and how a value of each is written.
+//! The columns of a batch as plain slices, and what a value of each takes in the output at most.
+//! How it is written stands in [`values`](super::values), which relies on what is said here.
 
 use std::ops::Range;
 
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
     Time64MicrosecondType, TimestampMicrosecondType,
 };
-use arrow_array::{Array, GenericByteViewArray, types::ByteViewType};
-use arrow_buffer::{BooleanBuffer, Buffer};
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 
 use super::PgType;
-use super::kernel::Kernel;
-use super::numeric::{DECIMAL_FIELD_BYTES_MAX, Layout, quick_field, wide_field};
-#[cfg(target_arch = "x86_64")]
-use super::numeric_slots::avx512;
+use super::kernel::{Avx512, Kernel};
+use super::numeric::{DECIMAL_FIELD_BYTES_MAX, Layout};
 use super::numeric_slots::{Slot, TILE_ROWS};
-use super::numeric_text::{self, DecimalText, short_layout};
-use super::temporal::{postgres_date, postgres_time, postgres_timestamp};
-use super::writer::{Cursor, view_bytes};
+use super::views::Views;
 use crate::error::ValueFault;
 use crate::limits::FIELD_BYTES_MAX;
 
@@ -27,7 +24,7 @@ use crate::limits::FIELD_BYTES_MAX;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
     /// Where long numbers are put together.
-    number: Vec<u8>,
+    pub(super) number: Vec<u8>,
     /// The fields of a tile that were made before its rows.
     pub(super) slots: Vec<Slot>,
 }
@@ -35,14 +32,14 @@ pub(super) struct Scratch {
 /// A column of a batch.
 pub(super) struct Column<'a> {
     /// Which rows have a value; `None` where all have.
-    validity: Option<&'a BooleanBuffer>,
-    values: Values<'a>,
+    pub(super) validity: Option<&'a BooleanBuffer>,
+    pub(super) values: Values<'a>,
     row_count: usize,
 }
 
 /// Values by the way in which they are written. A slice has as many elements as the batch has
 /// rows.
-enum Values<'a> {
+pub(super) enum Values<'a> {
     Bool(&'a BooleanBuffer),
     Int2(&'a [i16]),
     Int4(&'a [i32]),
@@ -51,7 +48,7 @@ enum Values<'a> {
     Float8(&'a [f64]),
     Decimal(&'a [i128], Layout),
     /// The fields of a tile are made before its rows, in slots from this one on.
-    DecimalInSlots(&'a [i128], Layout, usize),
+    DecimalInSlots(&'a [i128], Layout, usize, Avx512),
     NumericText(Views<'a>),
     Text(Views<'a>),
     Jsonb(Views<'a>),
@@ -64,12 +61,6 @@ enum Values<'a> {
         microseconds: &'a [i64],
     },
     Uuid(&'a [[u8; 16]]),
-}
-
-/// Texts or bytes, anywhere in a few big buffers.
-struct Views<'a> {
-    views: &'a [u128],
-    buffers: &'a [Buffer],
 }
 
 impl<'a> Column<'a> {
@@ -96,12 +87,13 @@ impl<'a> Column<'a> {
                     let values = array.as_primitive::<Decimal128Type>().values();
                     // `takes` lets scales from 0 to 38 through.
                     let layout = Layout::new(*scale as u8);
-                    if kernel.fills_slots() {
-                        let first_slot = *slot_count;
-                        *slot_count += TILE_ROWS;
-                        Values::DecimalInSlots(values, layout, first_slot)
-                    } else {
-                        Values::Decimal(values, layout)
+                    match kernel.avx512() {
+                        Some(avx512) => {
+                            let first_slot = *slot_count;
+                            *slot_count += TILE_ROWS;
+                            Values::DecimalInSlots(values, layout, first_slot, avx512)
+                        }
+                        None => Values::Decimal(values, layout),
                     }
                 }
                 _ => Values::NumericText(Views::new(array.as_string_view())),
@@ -127,22 +119,19 @@ impl<'a> Column<'a> {
                 Values::Uuid(bytes.as_chunks().0)
             }
         };
-        let column = Column {
+        Some(Column {
             validity: array
                 .nulls()
                 .filter(|nulls| nulls.null_count() > 0)
                 .map(|nulls| nulls.inner()),
             values,
             row_count: array.len(),
-        };
-        // What `put` reads without asking again.
-        assert!(column.values_count_min() >= column.row_count);
-        assert!(
-            column
-                .validity
-                .is_none_or(|bits| bits.len() >= column.row_count)
-        );
-        Some(column)
+        })
+    }
+
+    /// How many rows the array has.
+    pub(super) fn row_count(&self) -> usize {
+        self.row_count
     }
 
     /// Whether any row is NULL.
@@ -150,9 +139,9 @@ impl<'a> Column<'a> {
         self.validity.is_some()
     }
 
-    /// How many values can be read.
-    fn values_count_min(&self) -> usize {
-        match &self.values {
+    /// Of how many rows the value and the validity can be read: never less than it has.
+    pub(super) fn readable_rows(&self) -> usize {
+        let value_count = match &self.values {
             Values::Bool(bits) => bits.len(),
             Values::Int2(values) => values.len(),
             Values::Int4(values) | Values::Date(values) => values.len(),
@@ -160,15 +149,23 @@ impl<'a> Column<'a> {
             Values::Float4(values) => values.len(),
             Values::Float8(values) => values.len(),
             Values::Decimal(values, _) | Values::DecimalInSlots(values, ..) => values.len(),
-            Values::NumericText(views) | Values::Text(views) | Values::Jsonb(views) => {
-                views.views.len()
-            }
+            Values::NumericText(views) | Values::Text(views) | Values::Jsonb(views) => views.len(),
             Values::Interval {
                 months,
                 days,
                 microseconds,
             } => months.len().min(days.len()).min(microseconds.len()),
             Values::Uuid(values) => values.len(),
+        };
+        self.validity
+            .map_or(value_count, |bits| bits.len().min(value_count))
+    }
+
+    /// The slots that are needed for this column and those before it.
+    pub(super) fn slots_end(&self) -> usize {
+        match &self.values {
+            Values::DecimalInSlots(_, _, first_slot, _) => first_slot + TILE_ROWS,
+            _ => 0,
         }
     }
 
@@ -193,13 +190,13 @@ impl<'a> Column<'a> {
 
     /// The lengths of all texts that are not NULL.
     fn text_bytes(&self, views: &Views<'_>) -> Result<usize, (usize, ValueFault)> {
-        let length = |row: usize| views.views[row] as u32;
+        let length = |row: usize| views.length(row);
         let valid = |row: usize| self.validity.is_none_or(|bits| bits.value(row));
         let (mut sum, mut longest) = (0usize, 0);
         if self.validity.is_none() {
-            for view in &views.views[..self.row_count] {
-                sum += *view as u32 as usize;
-                longest = longest.max(*view as u32);
+            for length in views.lengths(self.row_count) {
+                sum += length as usize;
+                longest = longest.max(length);
             }
         } else {
             for row in (0..self.row_count).filter(|&row| valid(row)) {
@@ -218,165 +215,11 @@ impl<'a> Column<'a> {
     }
 
     /// Makes the fields of a tile's rows, where the column has slots for them.
-    ///
-    /// # Safety
-    ///
-    /// The machine has the instructions of the kernel that the column was made with.
     #[inline(always)]
-    pub(super) unsafe fn fill_slots(&self, rows: Range<usize>, slots: &mut [Slot]) {
-        if let Values::DecimalInSlots(values, layout, first_slot) = &self.values {
+    pub(super) fn fill_slots(&self, rows: Range<usize>, slots: &mut [Slot]) {
+        if let Values::DecimalInSlots(values, layout, first_slot, avx512) = &self.values {
             let slots = &mut slots[*first_slot..first_slot + rows.len()];
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: only the kernel that has them makes columns with slots.
-            unsafe {
-                avx512::fill(&values[rows], layout, slots)
-            };
-            #[cfg(not(target_arch = "x86_64"))]
-            let _ = (values, layout, slots);
-        }
-    }
-
-    /// Writes the value of a row, or NULL.
-    ///
-    /// # Safety
-    ///
-    /// As `put_value`.
-    #[inline(always)]
-    pub(super) unsafe fn put(
-        &self,
-        row: usize,
-        scratch: &mut Scratch,
-        cursor: Cursor,
-    ) -> Result<Cursor, ValueFault> {
-        // SAFETY: the caller's contract; the validity has as many bits as there are rows.
-        unsafe {
-            match self.validity {
-                Some(bits) if !bits.value_unchecked(row) => Ok(cursor.put_null()),
-                _ => self.put_value(row, scratch, cursor),
-            }
-        }
-    }
-
-    /// Writes the value of a row.
-    ///
-    /// # Safety
-    ///
-    /// `row` is below the row count and not NULL; where the cursor stands, as many bytes are
-    /// reserved as [`Column::bytes_max`] counts for that row, and the slack. The slots hold the
-    /// fields of the row's tile.
-    #[inline(always)]
-    pub(super) unsafe fn put_value(
-        &self,
-        row: usize,
-        scratch: &mut Scratch,
-        cursor: Cursor,
-    ) -> Result<Cursor, ValueFault> {
-        // SAFETY: the caller's contract; `new` has seen that all slices have enough elements.
-        // Views are valid because their array is: that is an invariant of its type.
-        Ok(unsafe {
-            match &self.values {
-                Values::Bool(bits) => cursor.put_8(u8::from(bits.value_unchecked(row))),
-                Values::Int2(values) => cursor.put_16(*values.get_unchecked(row) as u16),
-                Values::Int4(values) => cursor.put_32(*values.get_unchecked(row) as u32),
-                Values::Int8(values) => cursor.put_64(*values.get_unchecked(row) as u64),
-                Values::Float4(values) => cursor.put_32(values.get_unchecked(row).to_bits()),
-                Values::Float8(values) => cursor.put_64(values.get_unchecked(row).to_bits()),
-                Values::Decimal(values, layout) => {
-                    put_decimal(*values.get_unchecked(row), layout, cursor)
-                }
-                Values::DecimalInSlots(values, layout, first_slot) => {
-                    let slot = scratch.slots.get_unchecked(first_slot + row % TILE_ROWS);
-                    if slot.field_bytes != 0 {
-                        cursor.put_slot(slot)
-                    } else {
-                        cursor.put_wide_numeric(&wide_field(*values.get_unchecked(row), layout))
-                    }
-                }
-                Values::NumericText(views) => put_numeric_text(
-                    view_bytes(views.views.get_unchecked(row), views.buffers),
-                    &mut scratch.number,
-                    cursor,
-                )?,
-                Values::Text(views) => {
-                    cursor.put_view(*views.views.get_unchecked(row), views.buffers)
-                }
-                Values::Jsonb(views) => {
-                    cursor.put_jsonb(view_bytes(views.views.get_unchecked(row), views.buffers))
-                }
-                Values::Date(values) => {
-                    cursor.put_32(postgres_date(*values.get_unchecked(row))? as u32)
-                }
-                Values::Time(values) => {
-                    cursor.put_64(postgres_time(*values.get_unchecked(row))? as u64)
-                }
-                Values::Timestamp(values) => {
-                    cursor.put_64(postgres_timestamp(*values.get_unchecked(row))? as u64)
-                }
-                Values::Interval {
-                    months,
-                    days,
-                    microseconds,
-                } => {
-                    // interval_send: the time as an int64, then days, then months.
-                    let value = (*microseconds.get_unchecked(row) as u64 as u128) << 64
-                        | (*days.get_unchecked(row) as u32 as u128) << 32
-                        | *months.get_unchecked(row) as u32 as u128;
-                    cursor.put_128(value.to_be_bytes())
-                }
-                Values::Uuid(values) => cursor.put_128(*values.get_unchecked(row)),
-            }
-        })
-    }
-}
-
-/// # Safety
-///
-/// `DECIMAL_FIELD_BYTES_MAX` bytes and the slack are reserved at the cursor.
-#[inline(always)]
-unsafe fn put_decimal(value: i128, layout: &Layout, cursor: Cursor) -> Cursor {
-    // SAFETY: the caller's contract.
-    unsafe {
-        match quick_field(value, layout) {
-            Some(field) => cursor.put_quick_numeric(field),
-            None => cursor.put_wide_numeric(&wide_field(value, layout)),
-        }
-    }
-}
-
-/// # Safety
-///
-/// `DECIMAL_FIELD_BYTES_MAX` bytes, those of the text and the slack are reserved at the cursor.
-unsafe fn put_numeric_text(
-    text: &[u8],
-    scratch: &mut Vec<u8>,
-    cursor: Cursor,
-) -> Result<Cursor, ValueFault> {
-    scratch.clear();
-    match numeric_text::parse(text)? {
-        DecimalText::Short { value, scale } => {
-            // SAFETY: the caller's contract.
-            return Ok(unsafe { put_decimal(i128::from(value), short_layout(scale), cursor) });
-        }
-        DecimalText::Special(sign) => {
-            scratch.extend_from_slice(&[0; 4]);
-            scratch.extend_from_slice(&sign.to_be_bytes());
-            scratch.extend_from_slice(&[0; 2]);
-        }
-        DecimalText::Long {
-            negative,
-            before_point,
-            after_point,
-        } => numeric_text::append_long(negative, before_point, after_point, scratch),
-    }
-    // SAFETY: the caller's contract: 8 bytes and two for each digit are not more.
-    Ok(unsafe { cursor.put_bytes(scratch) })
-}
-
-impl<'a> Views<'a> {
-    fn new<T: ByteViewType + ?Sized>(array: &'a GenericByteViewArray<T>) -> Views<'a> {
-        Views {
-            views: array.views(),
-            buffers: array.data_buffers(),
+            avx512.fill(&values[rows], layout, slots);
         }
     }
 }

@@ -1,4 +1,7 @@
 //! Which instructions the encoder may use, found out when it runs.
+//!
+//! Take care: the calls in `rows.rs` and `avx512.rs` are sound only because a [`Kernel`] and an [`Avx512`] are made
+//! nowhere but here, and only where the machine has all that those functions are compiled for.
 
 /// A way of encoding rows that this machine has. All write the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +18,24 @@ pub(super) enum Instructions {
     Avx2,
     /// What every machine has.
     Portable,
+}
+
+/// The knowledge that the machine has AVX-512 with IFMA.
+#[derive(Clone, Copy)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(super) struct Avx512(());
+
+/// On other machines nobody knows that.
+#[cfg(not(target_arch = "x86_64"))]
+impl Avx512 {
+    pub(super) fn fill(
+        self,
+        _: &[i128],
+        _: &super::numeric::Layout,
+        _: &mut [super::numeric_slots::Slot],
+    ) {
+        unreachable!("no kernel has AVX-512");
+    }
 }
 
 impl Kernel {
@@ -52,12 +73,12 @@ impl Kernel {
         Kernel::available()[0]
     }
 
-    /// Whether fields are made before their rows where that is possible.
-    pub(super) fn fills_slots(self) -> bool {
+    /// AVX-512 where this kernel has it: fields are then made before their rows.
+    pub(super) fn avx512(self) -> Option<Avx512> {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => true,
-            _ => false,
+            Instructions::Avx512 => Some(Avx512(())),
+            _ => None,
         }
     }
 

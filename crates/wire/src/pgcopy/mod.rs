@@ -10,9 +10,9 @@
 //! 1. Each column becomes plain slices ([`column`]), its Arrow type checked once.
 //! 2. The bytes that the batch can take at most are summed: fixed widths times rows, plus the
 //!    lengths of all texts. That much is reserved in the output, once.
-//! 3. Rows are written one after the other, without another look at the output's size
-//!    ([`writer`]). Stores may be wider than the field: what a store writes too much, the next
-//!    one overwrites, and a slack at the end takes the last.
+//! 3. Rows are written one after the other ([`rows`], [`values`]), without another look at the
+//!    output's size ([`writer`]). Stores may be wider than the field: what a store writes too much,
+//!    the next one overwrites, and a slack at the end takes the last.
 //!
 //! Step 3 is compiled more than once, and what the machine has is found out when it runs
 //! ([`kernel`]). With AVX-512 the `numeric` fields of a few rows are made before these rows are
@@ -20,13 +20,15 @@
 //!
 //! # Before you change it
 //!
-//! `unsafe` stands in [`writer`] (raw stores into reserved memory) and in [`column`] (reads by
-//! row without bounds checks), in [`numeric_slots`] (loads and stores of vectors), and where
-//! [`binary`] joins them. What keeps it
-//! sound is the sum of step 2: a field that may become longer than its column's
-//! `bytes_max` says is a write past the end. `tests/wire/plain.rs` holds an encoder without any of it,
-//! which must give the same bytes.
+//! `unsafe` stands in [`rows`], which reserves memory and chooses between instructions, in
+//! [`values`] and [`views`] (reads by row without bounds checks), in [`writer`] (raw stores into the
+//! reserved memory) and in `avx512` (loads and stores of vectors); each begins with why it is
+//! sound. What keeps it so is the sum of step 2: a field that may become longer than its column's
+//! `bytes_max` says is a write past the end. `tests/wire/plain.rs` holds an encoder without any of
+//! it, which must give the same bytes.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod binary;
 mod column;
 mod kernel;
@@ -34,7 +36,10 @@ mod numeric;
 mod numeric_slots;
 mod numeric_text;
 mod pg_type;
+mod rows;
 pub(crate) mod temporal;
+mod values;
+mod views;
 mod writer;
 
 pub use binary::BinaryEncoder;

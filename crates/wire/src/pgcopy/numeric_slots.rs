@@ -31,6 +31,7 @@ pub(super) mod avx512 {
     use std::arch::x86_64::*;
 
     use super::Slot;
+    use crate::pgcopy::avx512::{load_numbers, store_slots};
     use crate::pgcopy::numeric::{Layout, SIGN_NEGATIVE};
 
     /// Makes the fields of `values` in `slots`.
@@ -54,11 +55,7 @@ pub(super) mod avx512 {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512ifma,avx512vl")]
     fn fill_eight(values: &[i128; 8], layout: &Layout, slots: &mut [Slot; 8]) {
-        // SAFETY: the two loads take the 128 bytes of the array, and need no alignment.
-        let (first, second) = unsafe {
-            let start = values.as_ptr().cast::<__m512i>();
-            (_mm512_loadu_si512(start), _mm512_loadu_si512(start.add(1)))
-        };
+        let (first, second) = load_numbers(values);
         // The lower and the upper halves of the values 0, 4, 1, 5, 2, 6, 3 and 7: the order in
         // which the last step needs them.
         let narrow = _mm512_unpacklo_epi64(first, second);
@@ -147,24 +144,13 @@ pub(super) mod avx512 {
         );
         let front = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
         let back = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
-        let start = slots.as_mut_ptr().cast::<__m512i>();
-        // SAFETY: the four stores fill the 256 bytes of the slots, and need no alignment; a slot
-        // is 24 bytes and a word, and any bits are a value of it.
-        unsafe {
-            _mm512_storeu_si512(start, _mm512_permutex2var_epi64(heads_0, front, ends_0));
-            _mm512_storeu_si512(
-                start.add(1),
-                _mm512_permutex2var_epi64(heads_0, back, ends_0),
-            );
-            _mm512_storeu_si512(
-                start.add(2),
-                _mm512_permutex2var_epi64(heads_4, front, ends_4),
-            );
-            _mm512_storeu_si512(
-                start.add(3),
-                _mm512_permutex2var_epi64(heads_4, back, ends_4),
-            );
-        }
+        let made = [
+            _mm512_permutex2var_epi64(heads_0, front, ends_0),
+            _mm512_permutex2var_epi64(heads_0, back, ends_0),
+            _mm512_permutex2var_epi64(heads_4, front, ends_4),
+            _mm512_permutex2var_epi64(heads_4, back, ends_4),
+        ];
+        store_slots(made, slots);
     }
 
     #[cfg(test)]
@@ -185,13 +171,12 @@ pub(super) mod avx512 {
         }
 
         fn check(values: &[i128], scale: u8) {
-            if !Kernel::best().fills_slots() {
+            let Some(avx512) = Kernel::best().avx512() else {
                 return;
-            }
+            };
             let layout = Layout::new(scale);
             let mut slots = vec![Slot::EMPTY; values.len()];
-            // SAFETY: the kernel that fills slots has the instructions.
-            unsafe { fill(values, &layout, &mut slots) };
+            avx512.fill(values, &layout, &mut slots);
             for (value, slot) in values.iter().zip(&slots) {
                 let field_bytes = slot.field_bytes as usize;
                 let found = (field_bytes > 0).then(|| slot.field[..field_bytes].to_vec());

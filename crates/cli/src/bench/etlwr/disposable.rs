@@ -63,8 +63,7 @@ impl Disposable {
 
 /// A link may lead anywhere, and what is another user's is that user's to remove, root's too.
 fn is_own_folder(path: &Path) -> bool {
-    // SAFETY: it takes nothing and always succeeds.
-    let user = unsafe { libc::geteuid() };
+    let user = rustix::process::geteuid().as_raw();
     path.symlink_metadata()
         .is_ok_and(|facts| facts.is_dir() && facts.uid() == user)
 }

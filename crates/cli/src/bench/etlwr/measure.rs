@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use inrush::Hint;
-use inrush::destination::postgres::{Address, DestinationError, Session, catalog};
+use inrush::cancel::Stop;
+use inrush::destination::{Address, DestinationError, Session, catalog};
 use inrush::plan::PlanError;
 use inrush::report::{Outcome, RunReport, machine};
-use inrush::upkeep::{self, LedgerPlace, Which};
+use inrush::upkeep::{self, LedgerPlace, PlaceOptions, Which};
 use inrush::verify::VerifyError;
 use serde_json::json;
 
@@ -125,7 +126,8 @@ impl Measurement<'_> {
         let cpu_before = machine().loader_cpu_s;
         let is_temporary = reached.is_temporary();
         let hint = |error: &inrush::Error| self.hint_for(error, is_temporary);
-        let success = running::run(reached, &self.wish(&hint)).map_err(|(error, _)| error)?;
+        let wish = self.wish(&hint);
+        let success = running::run(reached, &wish).map_err(|(error, _)| error)?;
         let cpu_after = machine().loader_cpu_s;
         let report = success.report;
         if report.outcome == Outcome::AlreadyLoaded {
@@ -173,6 +175,15 @@ impl Measurement<'_> {
             drop_tables(&address, &report)?;
         }
         drop(guard);
+        // What came too late for this run ends the series.
+        if !is_last && wish.stop.asked().is_some() {
+            let error = inrush::Error::Interrupted;
+            return Err(CommandError::Engine {
+                hint: hint(&error),
+                notes: vec![format!("results: {}", folder.join("summary.md").display())],
+                error,
+            });
+        }
         Ok(())
     }
 
@@ -188,6 +199,7 @@ impl Measurement<'_> {
             },
             replays: None,
             disposable: self.disposable.clone(),
+            stop: Stop::default(),
             hint: Some(hint),
         }
     }
@@ -249,7 +261,13 @@ impl Measurement<'_> {
                 package: Some(NAME.to_owned()),
                 run: None,
             };
-            let place = LedgerPlace::Postgres(Box::new(address.clone()));
+            let options = PlaceOptions {
+                folder: Path::new("."),
+                site_packages: None,
+                ledger_schema: &which.ledger_schema,
+                defaults: &credentials::connection_defaults()?,
+            };
+            let place = LedgerPlace::of(reached.package.single_connection()?, &options)?;
             for removed in upkeep::cleanup(&place, &which)? {
                 notes.push(format!(
                     "what the stopped run {} had staged was removed before",

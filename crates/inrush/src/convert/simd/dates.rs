@@ -2,30 +2,25 @@
 
 use std::arch::x86_64::*;
 
-use super::super::date::Date;
-use super::lanes::{are_digits, digit_values, pairs, store_32};
-use super::{EightKernel, LANES, Lanes};
+use super::lanes::{are_digits, digit_values, pairs};
+use super::registers::store;
+use super::{LANES, Lanes};
 
-impl EightKernel for Date {
-    fn takes_eight(&self) -> bool {
-        !self.has_formats()
+/// As [`EightKernel::eight`](super::EightKernel::eight).
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) fn eight(lanes: &Lanes<'_>, values: &mut [i32; LANES]) -> bool {
+    let ten = _mm512_set1_epi64(10);
+    if _mm512_mask_cmpneq_epi64_mask(lanes.present(), lanes.lengths(), ten) != 0 {
+        return false;
     }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn eight(&self, lanes: &Lanes<'_>, values: &mut [i32; LANES]) -> bool {
-        let ten = _mm512_set1_epi64(10);
-        if _mm512_mask_cmpneq_epi64_mask(lanes.present, lanes.lengths, ten) != 0 {
-            return false;
-        }
-        // The third byte to the tenth: the day is the highest two.
-        let ends = lanes.words(_mm512_set1_epi64(2));
-        let Some(days) = days(lanes, ends) else {
-            return false;
-        };
-        store_32(days, values);
-        true
-    }
+    // The third byte to the tenth: the day is the highest two.
+    let ends = lanes.words(_mm512_set1_epi64(2));
+    let Some(days) = days(lanes, ends) else {
+        return false;
+    };
+    store(days, values);
+    true
 }
 
 /// Days since 1970-01-01 of `YYYY-MM-DD` at the start of each field, 0 for NULL; nothing where one
@@ -37,7 +32,7 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
     let first = lanes.words(_mm512_setzero_si512());
     let hyphens = _mm512_and_si512(first, _mm512_set1_epi64(HYPHENS));
     let has_others = _mm512_mask_cmpneq_epi64_mask(
-        lanes.present,
+        lanes.present(),
         hyphens,
         _mm512_set1_epi64(HYPHENS & 0x2D2D_2D2D_2D2D_2D2D),
     );
@@ -49,7 +44,7 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
     );
     let day = _mm512_and_si512(ends, _mm512_set1_epi64(0xFFFF << 48));
     let digits = digit_values(_mm512_or_si512(_mm512_or_si512(year, month), day));
-    let digits = _mm512_maskz_mov_epi64(lanes.present, digits);
+    let digits = _mm512_maskz_mov_epi64(lanes.present(), digits);
     if has_others != 0 || !are_digits(digits) {
         return None;
     }
@@ -66,7 +61,7 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
         _mm512_srli_epi64::<32>(of_month),
     ) | _mm512_cmpgt_epu64_mask(month, _mm512_set1_epi64(12))
         | _mm512_cmpeq_epi64_mask(year, _mm512_setzero_si512());
-    if is_unfit & lanes.present != 0 {
+    if is_unfit & lanes.present() != 0 {
         return None;
     }
     // Years that begin with March have their odd day at the end.
@@ -82,7 +77,7 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
     let before = _mm512_and_si512(of_month, _mm512_set1_epi64(0xFFFF_FFFF));
     let days = _mm512_add_epi64(days, before);
     let days = _mm512_sub_epi64(days, _mm512_set1_epi64(719_469));
-    Some(_mm512_maskz_mov_epi64(lanes.present, days))
+    Some(_mm512_maskz_mov_epi64(lanes.present(), days))
 }
 
 /// The fifth byte and the eighth.

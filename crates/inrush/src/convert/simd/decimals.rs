@@ -5,50 +5,53 @@ use std::arch::x86_64::*;
 
 use super::super::decimal::Decimal;
 use super::super::digits::POWERS_OF_TEN;
-use super::lanes::{DigitWords, store_widened};
-use super::{EightKernel, LANES, Lanes};
+use super::lanes::DigitWords;
+use super::registers::store_widened;
+use super::{LANES, Lanes};
 
 /// The largest scale whose point stands in the last word.
 const SCALE_MAX: u8 = 7;
 
-impl EightKernel for Decimal {
-    fn takes_eight(&self) -> bool {
-        self.scale <= SCALE_MAX
-    }
+/// As [`EightKernel::takes_eight`](super::EightKernel::takes_eight).
+pub(super) fn takes_eight(decimal: &Decimal) -> bool {
+    decimal.scale <= SCALE_MAX
+}
 
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn eight(&self, lanes: &Lanes<'_>, values: &mut [i128; LANES]) -> bool {
-        let Some(written) = lanes.digit_words() else {
-            return false;
-        };
-        let scale = u32::from(self.scale);
-        let (words, has_point) = without_points(&written, scale);
-        let Some(numbers) = words.numbers() else {
-            return false;
-        };
-        // One digit before the point at least, at most as many as the column has, and with those
-        // behind it never past 64 bits. Beside a point there is no place for as many.
-        let behind = _mm512_set1_epi64(i64::from(scale) + 1);
-        let before = _mm512_mask_sub_epi64(words.counts, has_point, words.counts, behind);
-        let before_max = self.integer_digits_max().min(18 - self.scale as usize);
-        let is_unfit = _mm512_mask_cmpge_epu64_mask(
-            lanes.present,
-            _mm512_sub_epi64(before, _mm512_set1_epi64(1)),
-            _mm512_set1_epi64(before_max as i64),
-        );
-        if is_unfit != 0 {
-            return false;
-        }
-        let numbers = if has_point == 0xFF {
-            numbers
-        } else {
-            let power = _mm512_set1_epi64(POWERS_OF_TEN[scale as usize] as i64);
-            _mm512_mask_mullo_epi64(numbers, !has_point, numbers, power)
-        };
-        store_widened(words.signed(numbers), values);
-        true
+/// As [`EightKernel::eight`](super::EightKernel::eight).
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) fn eight(decimal: &Decimal, lanes: &Lanes<'_>, values: &mut [i128; LANES]) -> bool {
+    let Some(written) = lanes.digit_words() else {
+        return false;
+    };
+    let scale = u32::from(decimal.scale);
+    let (words, has_point) = without_points(&written, scale);
+    let Some(numbers) = words.numbers() else {
+        return false;
+    };
+    // One digit before the point at least, at most as many as the column has, and with those
+    // behind it never past 64 bits. Beside a point there is no place for as many.
+    let behind = _mm512_set1_epi64(i64::from(scale) + 1);
+    let before = _mm512_mask_sub_epi64(words.counts, has_point, words.counts, behind);
+    let before_max = decimal
+        .integer_digits_max()
+        .min(18 - decimal.scale as usize);
+    let is_unfit = _mm512_mask_cmpge_epu64_mask(
+        lanes.present(),
+        _mm512_sub_epi64(before, _mm512_set1_epi64(1)),
+        _mm512_set1_epi64(before_max as i64),
+    );
+    if is_unfit != 0 {
+        return false;
     }
+    let numbers = if has_point == 0xFF {
+        numbers
+    } else {
+        let power = _mm512_set1_epi64(POWERS_OF_TEN[scale as usize] as i64);
+        _mm512_mask_mullo_epi64(numbers, !has_point, numbers, power)
+    };
+    store_widened(words.signed(numbers), values);
+    true
 }
 
 /// The words without their points, and the lanes that have one where the scale wants it.

@@ -1,4 +1,7 @@
 //! Which vector instructions the machine has.
+//!
+//! Take care: the calls in `choice.rs` are sound only because [`Instructions`] are made nowhere but here, and only where
+//! the machine has all that those functions are compiled for.
 
 /// Instructions that columns are made with. All of them make the same columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,32 +1,14 @@
-//! Eight fields in a register, and their digits as numbers.
+//! The digits of eight fields as numbers.
 //!
 //! A lane has 64 bits. The bytes of a field are right-aligned in it before they are read as digits,
 //! as in `digits`: what is shifted in below stands for leading zeros.
 
 use std::arch::x86_64::*;
 
-use super::super::fields::Span;
-use super::super::kernel::WINDOW_BYTES;
-use super::LANES;
-
-/// The widest step from a field's start that leaves eight bytes of its window.
-const STEP_MAX: i64 = WINDOW_BYTES as i64 - 8;
+use super::Lanes;
 
 /// `'0'` in every byte.
 const ASCII_ZEROS: i64 = 0x3030_3030_3030_3030;
-
-/// Eight fields of a text.
-pub(in super::super) struct Lanes<'a> {
-    text: &'a [u8],
-    /// First bytes; none of those that are present is past `start_max`.
-    pub starts: __m512i,
-    /// Bytes; 0 for NULL.
-    pub lengths: __m512i,
-    /// The lanes that are not NULL.
-    pub present: __mmask8,
-    /// The last start that has a whole window behind it.
-    start_max: __m512i,
-}
 
 /// A field of up to 16 bytes, right-aligned in two words, its digits as values 0 to 9.
 pub(super) struct DigitWords {
@@ -40,75 +22,12 @@ pub(super) struct DigitWords {
     pub counts: __m512i,
 }
 
-impl<'a> Lanes<'a> {
-    /// The fields of these spans; nothing where one of them stands in another text.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    pub fn load(spans: &[Span; LANES], text: &'a [u8]) -> Option<Lanes<'a>> {
-        // SAFETY: a span has 8 bytes, so the array has 64. `Span` is `repr(C)`: in each lane the
-        // start is the low half and the length the high one.
-        let spans = unsafe { _mm512_loadu_si512(spans.as_ptr().cast()) };
-        let starts = _mm512_and_si512(spans, _mm512_set1_epi64(0xFFFF_FFFF));
-        let start_max = _mm512_set1_epi64(text.len().checked_sub(WINDOW_BYTES)? as i64);
-        let present = _mm512_cmple_epu64_mask(starts, start_max);
-        if present != 0xFF {
-            let null = _mm512_cmpeq_epi64_mask(starts, _mm512_set1_epi64(0xFFFF_FFFF));
-            if present | null != 0xFF {
-                return None;
-            }
-        }
-        Some(Lanes {
-            text,
-            starts,
-            lengths: _mm512_srli_epi64::<32>(spans),
-            present,
-            start_max,
-        })
-    }
-
-    /// Eight bytes of each field from `steps` past its start on, at most 56; zeros for NULL.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    pub fn words(&self, steps: __m512i) -> __m512i {
-        let steps = _mm512_min_epu64(steps, _mm512_set1_epi64(STEP_MAX));
-        let at = _mm512_add_epi64(self.starts, steps);
-        // SAFETY: of the lanes that are present no start is past `start_max`, behind which the text
-        // has 64 bytes; a step of 56 at most and a word of 8 stay inside of them. Lanes that are
-        // not present are not loaded.
-        unsafe {
-            _mm512_mask_i64gather_epi64::<1>(
-                _mm512_setzero_si512(),
-                self.present,
-                at,
-                self.text.as_ptr().cast(),
-            )
-        }
-    }
-
-    /// Ends of the fields; nothing where one is past the last place with a whole window behind it.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    pub fn ends(&self) -> Option<__m512i> {
-        let ends = _mm512_add_epi64(self.starts, self.lengths);
-        let past = _mm512_mask_cmpgt_epu64_mask(self.present, ends, self.start_max);
-        (past == 0).then_some(ends)
-    }
-
+impl Lanes<'_> {
     /// The lanes whose field is followed by a byte that continues a character.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn continued_behind(&self, ends: __m512i) -> __mmask8 {
-        let ends = _mm512_min_epu64(ends, self.start_max);
-        // SAFETY: no place is past `start_max`, behind which the text has 64 bytes.
-        let behind = unsafe {
-            _mm512_mask_i64gather_epi64::<1>(
-                _mm512_setzero_si512(),
-                self.present,
-                ends,
-                self.text.as_ptr().cast(),
-            )
-        };
-        continue_character(behind)
+        continue_character(self.words_behind(ends))
     }
 
     /// The fields as digits; nothing where one has more than 16 bytes or is empty.
@@ -117,34 +36,34 @@ impl<'a> Lanes<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub(super) fn digit_words(&self) -> Option<DigitWords> {
         let zero = _mm512_setzero_si512();
+        let lengths = self.lengths();
         let first = self.words(zero);
         let is_minus = _mm512_cmpeq_epi64_mask(
             _mm512_and_si512(first, _mm512_set1_epi64(0xFF)),
             _mm512_set1_epi64(i64::from(b'-')),
         );
-        let counts =
-            _mm512_mask_sub_epi64(self.lengths, is_minus, self.lengths, _mm512_set1_epi64(1));
+        let counts = _mm512_mask_sub_epi64(lengths, is_minus, lengths, _mm512_set1_epi64(1));
         // An empty field with a minus behind it has less than nothing.
         let is_unfit = _mm512_mask_cmpgt_epu64_mask(
-            self.present,
+            self.present(),
             _mm512_sub_epi64(counts, _mm512_set1_epi64(1)),
             _mm512_set1_epi64(15),
-        ) | _mm512_cmpgt_epu64_mask(self.lengths, _mm512_set1_epi64(16));
+        ) | _mm512_cmpgt_epu64_mask(lengths, _mm512_set1_epi64(16));
         if is_unfit != 0 {
             return None;
         }
         let values = _mm512_xor_si512(first, _mm512_set1_epi64(ASCII_ZEROS));
         let minus = _mm512_set1_epi64(i64::from(b'-' ^ b'0'));
         let values = _mm512_mask_xor_epi64(values, is_minus, values, minus);
-        let bits = _mm512_slli_epi64::<3>(self.lengths);
-        let is_long = _mm512_cmpgt_epu64_mask(self.lengths, _mm512_set1_epi64(8));
+        let bits = _mm512_slli_epi64::<3>(lengths);
+        let is_long = _mm512_cmpgt_epu64_mask(lengths, _mm512_set1_epi64(8));
         let (low, high) = if is_long == 0 {
             let left = _mm512_sub_epi64(_mm512_set1_epi64(64), bits);
             (_mm512_sllv_epi64(values, left), zero)
         } else {
             // Long fields have their last eight bytes at another place; of short ones nothing
             // stands in the high word, since they are shifted out.
-            let steps = _mm512_sub_epi64(self.lengths, _mm512_set1_epi64(8));
+            let steps = _mm512_sub_epi64(lengths, _mm512_set1_epi64(8));
             let steps = _mm512_max_epi64(steps, zero);
             let last = _mm512_xor_si512(self.words(steps), _mm512_set1_epi64(ASCII_ZEROS));
             let low = _mm512_mask_mov_epi64(values, is_long, last);
@@ -226,52 +145,4 @@ pub(super) fn continue_character(words: __m512i) -> __mmask8 {
         _mm512_and_si512(words, _mm512_set1_epi64(0xC0)),
         _mm512_set1_epi64(0x80),
     )
-}
-
-/// Stores eight values of 64 bits.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn store_64(values: __m512i, target: &mut [i64; LANES]) {
-    // SAFETY: the target has 64 bytes, and no alignment is asked for.
-    unsafe { _mm512_storeu_si512(target.as_mut_ptr().cast(), values) }
-}
-
-/// Stores the lower halves of eight lanes.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn store_32(values: __m512i, target: &mut [i32; LANES]) {
-    // SAFETY: the target has 32 bytes, and no alignment is asked for.
-    unsafe { _mm256_storeu_si256(target.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(values)) }
-}
-
-/// Stores the lowest quarters of eight lanes.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn store_16(values: __m512i, target: &mut [i16; LANES]) {
-    // SAFETY: the target has 16 bytes, and no alignment is asked for.
-    unsafe { _mm_storeu_si128(target.as_mut_ptr().cast(), _mm512_cvtepi64_epi16(values)) }
-}
-
-/// Stores eight values of 128 bits, given as their halves.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn store_128(low: __m512i, high: __m512i, target: &mut [u128; LANES]) {
-    let first = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
-    let second = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
-    let target = target.as_mut_ptr().cast::<__m512i>();
-    // SAFETY: the target has 128 bytes, twice those of a register, and no alignment is asked for.
-    unsafe {
-        _mm512_storeu_si512(target, _mm512_permutex2var_epi64(low, first, high));
-        _mm512_storeu_si512(target.add(1), _mm512_permutex2var_epi64(low, second, high));
-    }
-}
-
-/// Stores eight signed values of 64 bits as such of 128.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn store_widened(values: __m512i, target: &mut [i128; LANES]) {
-    let signs = _mm512_srai_epi64::<63>(values);
-    // SAFETY: both integers have the same size and alignment, and every value is one of the other.
-    let target = unsafe { &mut *std::ptr::from_mut(target).cast::<[u128; LANES]>() };
-    store_128(values, signs, target);
 }

@@ -4,7 +4,7 @@
 //! machines run. There are two ways to be quicker, and [`Instructions`] says which a machine has:
 //!
 //! - with AVX2 (and the rest of x86-64-v3) the same loops are compiled once more for those
-//!   instructions: `kernel::values`, `views::build` and the gathering of fields;
+//!   instructions: those of `kernel`, `views` and the gathering of fields;
 //! - with AVX-512 the fields of a column are taken eight at a time. [`Lanes`] has eight of them in a
 //!   register, `integers`, `decimals`, `dates`, `timestamps` and `views` make their values, `spans`
 //!   finds where they stand.
@@ -12,15 +12,19 @@
 //! The values of eight fields come out whole or not at all: where one of the eight is not of the
 //! common shape, the portable kernel reads all of them, one after the other, and so decides what is
 //! a fault and words it. A type takes part by implementing [`EightKernel`] beside its
-//! [`Kernel`]. The unsafe code is in `lanes`, `spans`, `quotes` and the few calls that choose between
-//! instructions; `tests` holds each kernel against its portable twin.
+//! [`Kernel`]. The unsafe code is in `gather` and `registers`, which read and write memory, and in
+//! `choice`, which chooses between instructions; `tests` holds each kernel against its portable
+//! twin.
 
+mod choice;
 #[cfg(target_arch = "x86_64")]
 mod dates;
 #[cfg(target_arch = "x86_64")]
 mod decimals;
 #[cfg(not(target_arch = "x86_64"))]
 mod elsewhere;
+#[cfg(target_arch = "x86_64")]
+mod gather;
 mod instructions;
 #[cfg(target_arch = "x86_64")]
 mod integers;
@@ -29,7 +33,9 @@ mod lanes;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod quotes;
 #[cfg(target_arch = "x86_64")]
-pub(super) mod spans;
+mod registers;
+#[cfg(target_arch = "x86_64")]
+mod spans;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 #[cfg(target_arch = "x86_64")]
@@ -37,12 +43,18 @@ mod timestamps;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod views;
 
-pub use instructions::Instructions;
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(super) use choice::first_of_avx512;
+pub(super) use choice::{smallest_and_bits, values, values_by_eight, views as text_views};
 #[cfg(target_arch = "x86_64")]
-pub(super) use lanes::Lanes;
+pub(super) use gather::Lanes;
+pub use instructions::Instructions;
 
+#[cfg(target_arch = "x86_64")]
 use super::fields::Fields;
-use super::kernel::{self, Fault, Kernel};
+use super::kernel::Kernel;
+#[cfg(target_arch = "x86_64")]
+use super::kernel::{self, Fault};
 
 /// Fields that are converted at once.
 pub(super) const LANES: usize = 8;
@@ -54,34 +66,16 @@ pub(super) trait EightKernel: Kernel {
 
     /// The values of eight fields, NULL as the type's default; false where one of them has another
     /// shape, or `quick` would not take it. What is in `values` then does not matter.
-    ///
-    /// # Safety
-    ///
-    /// The machine has AVX-512.
     #[cfg(target_arch = "x86_64")]
-    unsafe fn eight(&self, lanes: &Lanes<'_>, values: &mut [Self::Native; LANES]) -> bool;
+    fn eight(&self, lanes: &Lanes<'_>, values: &mut [Self::Native; LANES]) -> bool;
 }
 
-/// As [`kernel::values`], eight at a time where the machine and the column allow it.
-#[inline]
-pub(super) fn values<K: EightKernel>(
-    kernel: &K,
-    fields: &Fields<'_>,
-    faults: &mut Vec<Fault>,
-) -> Vec<K::Native> {
-    #[cfg(target_arch = "x86_64")]
-    if fields.instructions.has_avx512() && kernel.takes_eight() {
-        // SAFETY: the machine has AVX-512.
-        return unsafe { values_by_eight(kernel, fields, faults) };
-    }
-    kernel::values(kernel, fields, faults)
-}
-
+/// As `kernel::values_with`, eight at a time.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
     enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt"
 )]
-fn values_by_eight<K: EightKernel>(
+fn values_avx512<K: EightKernel>(
     kernel: &K,
     fields: &Fields<'_>,
     faults: &mut Vec<Fault>,
@@ -91,8 +85,7 @@ fn values_by_eight<K: EightKernel>(
     let (span_groups, _) = fields.spans.as_chunks::<LANES>();
     for (group, (spans, values)) in span_groups.iter().zip(&mut *groups).enumerate() {
         if let Some(lanes) = Lanes::load(spans, fields.text)
-            // SAFETY: this function runs only where the machine has AVX-512.
-            && unsafe { kernel.eight(&lanes, values) }
+            && kernel.eight(&lanes, values)
         {
             continue;
         }

@@ -5,6 +5,8 @@ use std::arch::x86_64::*;
 use super::super::fields::{Seen, Span};
 use super::super::rows::Row;
 use super::LANES;
+use super::gather::Pairs;
+use super::registers::{load_rows, store_spans};
 
 /// The spans of the field after number `before` of each row: it begins `gap_bytes` past the end of
 /// that one. Empty fields become NULL where `empty_is_null`.
@@ -29,21 +31,11 @@ pub(in super::super) fn append(
     let mut null_count = 0;
     let gap = _mm512_set1_epi64(i64::from(gap_bytes));
     let step = _mm512_set1_epi64(before as i64);
-    // The pair's first number is not the last one of all.
-    let pairs_end = _mm512_set1_epi64(field_ends.len().saturating_sub(1) as i64);
+    let neighbours = Pairs::of(field_ends);
     let (groups, rest) = rows.as_chunks::<LANES>();
     for group in groups {
-        // SAFETY: a row has 8 bytes, so the array has 64. `Row` is `repr(C)`: in each lane the
-        // first field is the high half.
-        let rows = unsafe { _mm512_loadu_si512(group.as_ptr().cast()) };
-        let at = _mm512_add_epi64(_mm512_srli_epi64::<32>(rows), step);
-        assert!(
-            _mm512_cmplt_epu64_mask(at, pairs_end) == 0xFF,
-            "the fields of every row are listed"
-        );
-        // SAFETY: each place and the next one are in the list, as was just asserted, and two of
-        // its numbers have the eight bytes of a lane.
-        let pairs = unsafe { _mm512_i64gather_epi64::<4>(at, field_ends.as_ptr().cast()) };
+        let first_fields = _mm512_srli_epi64::<32>(load_rows(group));
+        let pairs = neighbours.at(_mm512_add_epi64(first_fields, step));
         let starts = _mm512_add_epi64(_mm512_and_si512(pairs, _mm512_set1_epi64(0xFFFF_FFFF)), gap);
         let ends = _mm512_srli_epi64::<32>(pairs);
         let lengths = _mm512_sub_epi64(ends, starts);
@@ -56,8 +48,7 @@ pub(in super::super) fn append(
             found = _mm512_mask_mov_epi64(found, is_empty, _mm512_set1_epi64(0xFFFF_FFFF));
         }
         let mut group_spans = [Span::NULL; LANES];
-        // SAFETY: as the rows, the spans have 64 bytes and are `repr(C)`, the start first.
-        unsafe { _mm512_storeu_si512(group_spans.as_mut_ptr().cast(), found) };
+        store_spans(found, &mut group_spans);
         spans.extend_from_slice(&group_spans);
     }
     seen.end_max = _mm512_reduce_max_epu64(end_max) as u32;

@@ -10,7 +10,8 @@ use super::super::integer::Integer;
 use super::super::kernel::WINDOW_BYTES;
 use super::super::text::{Opaque, Text};
 use super::super::timestamp::Timestamp;
-use super::super::views::{self, TextCheck};
+use super::super::view_array;
+use super::super::views::TextCheck;
 use super::*;
 use crate::column::{Column, ColumnType};
 
@@ -68,7 +69,7 @@ fn values_of<K: EightKernel>(
     fields: &Fields<'_>,
 ) -> (Vec<K::Native>, Vec<(usize, String)>) {
     let mut faults = Vec::new();
-    let values = super::values(kernel, fields, &mut faults);
+    let values = super::values_by_eight(kernel, fields, &mut faults);
     let faults = faults.into_iter();
     let faults = faults.map(|fault| (fault.row, format!("{:?}", fault.error)));
     (values, faults.collect())
@@ -105,7 +106,7 @@ fn all_agree(given: Given<'_>) {
 fn texts_agree(given: Given<'_>) {
     fn strings<C: TextCheck>(check: &C, fields: &Fields<'_>) -> (Vec<u128>, Vec<(usize, String)>) {
         let mut faults = Vec::new();
-        let views = views::build(check, fields, None, &mut faults);
+        let views = view_array::build(check, fields, None, &mut faults);
         let faults = faults.into_iter();
         let faults = faults.map(|fault| (fault.row, format!("{:?}", fault.error)));
         (views.as_numbers().to_vec(), faults.collect())

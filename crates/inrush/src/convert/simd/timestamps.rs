@@ -3,44 +3,39 @@
 use std::arch::x86_64::*;
 
 use super::super::calendar::DAY_MICROSECONDS;
-use super::super::timestamp::Timestamp;
 use super::dates::days;
-use super::lanes::{are_digits, digit_values, pairs, store_64};
-use super::{EightKernel, LANES, Lanes};
+use super::lanes::{are_digits, digit_values, pairs};
+use super::registers::store;
+use super::{LANES, Lanes};
 
-impl EightKernel for Timestamp {
-    fn takes_eight(&self) -> bool {
-        !self.has_formats()
+/// As [`EightKernel::eight`](super::EightKernel::eight).
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) fn eight(lanes: &Lanes<'_>, values: &mut [i64; LANES]) -> bool {
+    let whole = _mm512_set1_epi64(19);
+    if _mm512_mask_cmpneq_epi64_mask(lanes.present(), lanes.lengths(), whole) != 0 {
+        return false;
     }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn eight(&self, lanes: &Lanes<'_>, values: &mut [i64; LANES]) -> bool {
-        let whole = _mm512_set1_epi64(19);
-        if _mm512_mask_cmpneq_epi64_mask(lanes.present, lanes.lengths, whole) != 0 {
-            return false;
-        }
-        // The fourth byte to the eleventh: the day, and what stands behind it.
-        let middle = lanes.words(_mm512_set1_epi64(3));
-        let separator = _mm512_srli_epi64::<56>(middle);
-        let is_separated = _mm512_cmpeq_epi64_mask(separator, _mm512_set1_epi64(0x20))
-            | _mm512_cmpeq_epi64_mask(separator, _mm512_set1_epi64(0x54));
-        if (is_separated | !lanes.present) != 0xFF {
-            return false;
-        }
-        let Some(days) = days(lanes, _mm512_slli_epi64::<8>(middle)) else {
-            return false;
-        };
-        let Some(seconds) = seconds_of_day(lanes, lanes.words(_mm512_set1_epi64(11))) else {
-            return false;
-        };
-        let microseconds = _mm512_add_epi64(
-            _mm512_mullo_epi64(days, _mm512_set1_epi64(DAY_MICROSECONDS)),
-            _mm512_mul_epu32(seconds, _mm512_set1_epi64(1_000_000)),
-        );
-        store_64(microseconds, values);
-        true
+    // The fourth byte to the eleventh: the day, and what stands behind it.
+    let middle = lanes.words(_mm512_set1_epi64(3));
+    let separator = _mm512_srli_epi64::<56>(middle);
+    let is_separated = _mm512_cmpeq_epi64_mask(separator, _mm512_set1_epi64(0x20))
+        | _mm512_cmpeq_epi64_mask(separator, _mm512_set1_epi64(0x54));
+    if (is_separated | !lanes.present()) != 0xFF {
+        return false;
     }
+    let Some(days) = days(lanes, _mm512_slli_epi64::<8>(middle)) else {
+        return false;
+    };
+    let Some(seconds) = seconds_of_day(lanes, lanes.words(_mm512_set1_epi64(11))) else {
+        return false;
+    };
+    let microseconds = _mm512_add_epi64(
+        _mm512_mullo_epi64(days, _mm512_set1_epi64(DAY_MICROSECONDS)),
+        _mm512_mul_epu32(seconds, _mm512_set1_epi64(1_000_000)),
+    );
+    store(microseconds, values);
+    true
 }
 
 /// Seconds of `HH:MM:SS`, 0 for NULL; nothing where one is not written so.
@@ -50,13 +45,13 @@ fn seconds_of_day(lanes: &Lanes<'_>, words: __m512i) -> Option<__m512i> {
     const COLONS: i64 = 0x0000_FF00_00FF_0000;
     let colons = _mm512_set1_epi64(COLONS);
     let has_others = _mm512_mask_cmpneq_epi64_mask(
-        lanes.present,
+        lanes.present(),
         _mm512_and_si512(words, colons),
         _mm512_set1_epi64(COLONS & 0x3A3A_3A3A_3A3A_3A3A),
     );
     // The colons as zeros: `HH0MM0SS`.
     let digits = _mm512_andnot_si512(colons, digit_values(words));
-    let digits = _mm512_maskz_mov_epi64(lanes.present, digits);
+    let digits = _mm512_maskz_mov_epi64(lanes.present(), digits);
     if has_others != 0 || !are_digits(digits) {
         return None;
     }

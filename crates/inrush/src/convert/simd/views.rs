@@ -4,7 +4,8 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::super::views::INLINE_BYTES_MAX;
-use super::lanes::{continue_character, store_128};
+use super::lanes::continue_character;
+use super::registers::store_128;
 use super::{LANES, Lanes};
 
 /// What is known of the texts of a column.
@@ -42,16 +43,16 @@ pub(in super::super) fn views(
     let Some(ends) = lanes.ends() else {
         return false;
     };
-    let lengths = lanes.lengths;
+    let lengths = lanes.lengths();
     let first = lanes.words(_mm512_setzero_si512());
     let is_to_check = _mm512_cmpgt_epu64_mask(lengths, limits.bytes_max);
-    let is_outside = _mm512_cmplt_epu64_mask(lanes.starts, limits.first)
+    let is_outside = _mm512_cmplt_epu64_mask(lanes.starts(), limits.first)
         | _mm512_cmpgt_epu64_mask(ends, limits.last);
     if is_to_check != 0 {
         return false;
     }
     // Between ASCII characters there is no place that is not between characters.
-    if is_outside & lanes.present != 0 {
+    if is_outside & lanes.present() != 0 {
         let is_empty = _mm512_testn_epi64_mask(lengths, lengths);
         let is_cut = continue_character(first) & !is_empty | lanes.continued_behind(ends);
         if is_cut != 0 {
@@ -75,7 +76,7 @@ pub(in super::super) fn views(
         let inline_high = _mm512_andnot_si512(_mm512_sllv_epi64(ones, bits), second);
         behind = _mm512_or_si512(behind, _mm512_slli_epi64::<32>(inline_high));
     }
-    let offsets = _mm512_slli_epi64::<32>(lanes.starts);
+    let offsets = _mm512_slli_epi64::<32>(lanes.starts());
     let behind = _mm512_mask_mov_epi64(behind, is_long, offsets);
     let ahead = _mm512_or_si512(lengths, _mm512_slli_epi64::<32>(inline_low));
     store_128(ahead, behind, views);

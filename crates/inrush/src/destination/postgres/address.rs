@@ -10,8 +10,8 @@ use tokio_postgres::config::{ChannelBinding, Host};
 
 use super::DestinationError;
 use super::password_file;
-use super::service_file::ServiceFile;
 use super::settings::Settings;
+use crate::destination::ConnectionDefaults;
 use crate::package::redacted_url;
 
 const PORT: u16 = 5432;
@@ -37,23 +37,6 @@ pub enum SslMode {
     VerifyCa,
     /// As `VerifyCa`, and it must be the host's own.
     VerifyFull,
-}
-
-/// What fills the gaps of a URL; the caller reads it from the environment.
-#[derive(Clone, Default)]
-pub struct ConnectionDefaults {
-    /// Values of `PG*` variables by the names that URLs have for them: `host`, `sslmode`, ...
-    pub variables: Vec<(String, String)>,
-    /// The name of the user at the operating system.
-    pub user: Option<String>,
-    /// The text of `.pgpass`.
-    pub password_file: Option<String>,
-    /// `PGSERVICE`.
-    pub service: Option<String>,
-    /// Service files, the first one that defines a service counts.
-    pub service_files: Vec<ServiceFile>,
-    /// `~/.postgresql/root.crt`, where it exists.
-    pub ssl_root_certificate: Option<PathBuf>,
 }
 
 /// How a silent peer is found out.
@@ -354,6 +337,7 @@ fn keepalive(settings: &Settings) -> Result<Keepalive, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::destination::ServiceFile;
 
     fn defaults(variables: &[(&str, &str)]) -> ConnectionDefaults {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());

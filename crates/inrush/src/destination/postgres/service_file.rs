@@ -1,15 +1,6 @@
 //! `pg_service.conf`: connections under a name, found as libpq finds them.
 
-use std::path::PathBuf;
-
-/// A file that may define services; the caller reads it.
-#[derive(Clone, Debug)]
-pub struct ServiceFile {
-    /// Where it is, for messages.
-    pub path: PathBuf,
-    /// What stands in it.
-    pub text: String,
-}
+use crate::destination::ServiceFile;
 
 /// A service as a file defines it.
 #[derive(Debug)]
@@ -68,6 +59,8 @@ fn section(file: &ServiceFile, name: &str) -> Result<Option<Vec<(String, String)
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn file(text: &str) -> ServiceFile {

@@ -9,8 +9,9 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-use super::address::{ConnectionDefaults, SslMode};
+use super::address::SslMode;
 use super::service_file;
+use crate::destination::ConnectionDefaults;
 
 /// Settings that are taken.
 const KNOWN: &[&str] = &[

@@ -200,6 +200,14 @@ pub fn drop_bounds_check(schema: &str, name: &str) -> String {
     )
 }
 
+/// Keeps a staging table what it is until COMMIT, while any number of sessions send rows into it.
+pub fn hold_for_rows(schema: &str, name: &str) -> String {
+    format!(
+        "LOCK TABLE {} IN ROW EXCLUSIVE MODE",
+        qualified(schema, name)
+    )
+}
+
 /// `COPY ... FROM STDIN` into a staging table.
 pub fn copy_in(schema: &str, name: &str, columns: &[&str], binary: bool, freeze: bool) -> String {
     let columns: Vec<String> = columns.iter().map(|name| identifier(name)).collect();

@@ -77,6 +77,7 @@ pub async fn fit_out(
 
 /// Statements that give a table that has taken the place and the name of `oid` the owner, grants,
 /// comments and settings of that; its indexes have their names again by then.
+/// Options of columns that begin with `pg_` the server sets itself, and for each table anew (`pg_attver`, since 15.20).
 pub async fn dress(
     session: &Session,
     oid: u32,
@@ -125,9 +126,10 @@ pub async fn dress(
                FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped \
                  AND attstattarget >= 0 \
                UNION ALL SELECT 10, format('ALTER TABLE %s ALTER COLUMN %I SET (%s)', $2::text, \
-                                           attname, array_to_string(attoptions, ', ')) \
-               FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped \
-                 AND attoptions IS NOT NULL) x ORDER BY n, s",
+                                           attname, string_agg(o, ', ')) \
+               FROM pg_attribute, unnest(attoptions) o \
+               WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped AND NOT starts_with(o, 'pg_') \
+               GROUP BY attname) x ORDER BY n, s",
             &[&oid, &target],
             "reading what a table has beside its rows",
         )

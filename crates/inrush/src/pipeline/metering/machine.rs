@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
+use rustix::param::{clock_ticks_per_second, page_size};
+
 use super::steps::{Column, Kind, Look, Steps};
 use crate::report::loader_cpu_s;
 
@@ -51,8 +53,8 @@ impl MachineColumns {
             disk_busy: steps.column(Kind::Sum),
             memory: steps.column(Kind::State),
             throttling: throttling_file(),
-            page_bytes: system_figure(libc::_SC_PAGESIZE).unwrap_or(4_096),
-            tick_us: 1_000_000 / system_figure(libc::_SC_CLK_TCK).unwrap_or(100),
+            page_bytes: page_size() as u64,
+            tick_us: 1_000_000 / clock_ticks_per_second().max(1),
             disks: disks(),
             busy_before: BTreeMap::new(),
             busiest_ms: 0,
@@ -184,12 +186,6 @@ fn throttling_file() -> Option<PathBuf> {
         let file = root.join(path.trim_start_matches('/')).join("cpu.stat");
         file.is_file().then_some(file)
     })
-}
-
-fn system_figure(name: libc::c_int) -> Option<u64> {
-    // SAFETY: sysconf reads a number and touches no memory of ours.
-    let figure = unsafe { libc::sysconf(name) };
-    u64::try_from(figure).ok().filter(|figure| *figure > 0)
 }
 
 #[cfg(test)]

@@ -2,24 +2,23 @@
 //! its connection and its backend do, and the machine. Streams count for themselves ([`Gauge`]); nothing here waits
 //! for them, nor they for this.
 
-mod backends;
 mod machine;
 mod series;
 mod steps;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use inrush_verdict::Measurements;
+use inrush_verdict::{BackendSeries, Measurements, ServerMeasurements};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-pub use self::backends::Backends;
 use self::series::Columns;
 use self::steps::Steps;
 use crate::gauge::Gauge;
-use crate::process::thread_cpu_us;
+use crate::process::{thread_cpu_us, thread_id};
 use crate::source::SourceMeter;
 
 /// Between two looks.
@@ -51,6 +50,27 @@ pub trait FedSource: Sync {
     fn cost(&self) -> Option<SourceMeter>;
 }
 
+/// What is looked at ten times a second at the other end of the streams' connections, where there is a server.
+pub trait Backends: Send {
+    /// Looks at what each stream's backend does now. What does not answer is left alone: a load goes on without.
+    fn look<'l>(&'l mut self, gauges: &'l [Arc<Gauge>]) -> Looking<'l, ()>;
+
+    /// What the whole server has done since the first look, and the microseconds of CPU that telling it took there.
+    fn end(&mut self) -> Looking<'_, Option<(ServerMeasurements, u64)>>;
+
+    /// CPU time of a stream's backend and its wait for a CPU, microseconds, where it is on this machine.
+    fn cpu_us(&self, stream: usize) -> Option<(u64, u64)>;
+
+    /// Whether the server is on this machine.
+    fn is_local(&self) -> bool;
+
+    /// What was seen of a stream's backend; nothing where it was not looked at.
+    fn series(&self, stream: usize) -> Option<BackendSeries>;
+}
+
+/// A look that has to wait for the server.
+pub type Looking<'l, T> = Pin<Box<dyn Future<Output = T> + 'l>>;
+
 /// What is looked at.
 pub struct Subjects<'a> {
     /// The streams, in their order.
@@ -60,7 +80,7 @@ pub struct Subjects<'a> {
     /// Files that one thread reads for several streams.
     pub feeds: Vec<(String, &'a dyn FedSource)>,
     /// Where the server can be asked.
-    pub backends: Option<Backends<'a>>,
+    pub backends: Option<Box<dyn Backends + 'a>>,
 }
 
 /// Looks until the streams have ended, and says what was seen.
@@ -103,8 +123,7 @@ pub async fn watch(mut subjects: Subjects<'_>, ended: &Notify) -> Measurements {
         None => None,
     };
     let (server, asked_us) = server.unzip();
-    // SAFETY: gettid has no arguments and cannot fail.
-    let own = thread_cpu_us(unsafe { libc::gettid() }).map_or(0, |(ran, _)| ran);
+    let own = thread_cpu_us(thread_id()).map_or(0, |(ran, _)| ran);
     Measurements {
         metering_cpu_s: (own + asked_us.unwrap_or(0)) as f64 / 1e6,
         ..columns.measurements(&steps, &subjects, load_s, server)

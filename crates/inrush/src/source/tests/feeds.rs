@@ -4,6 +4,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use proptest::prelude::*;
+use rustix::fs::{CWD, Mode, mkfifoat};
 use tempfile::tempdir;
 use tokio::runtime::{Builder, Runtime};
 
@@ -297,9 +298,7 @@ fn a_feed_that_is_dropped_leaves_no_thread() {
 fn a_feed_of_a_silent_pipe_can_be_dropped() {
     let folder = tempdir().expect("a folder");
     let path = folder.path().join("pipe");
-    let c_path = std::ffi::CString::new(path.to_string_lossy().as_bytes()).expect("no NUL");
-    // SAFETY: the name ends with NUL and lives over the call.
-    assert_eq!(unsafe { libc::mkfifo(c_path.as_ptr(), 0o600) }, 0);
+    mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).expect("a pipe");
     let name = path.to_string_lossy().into_owned();
     let file = Arc::new(
         super::super::resolve(&[name], Path::new(""))

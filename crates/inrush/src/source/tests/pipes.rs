@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::thread;
 
+use rustix::fs::{CWD, Mode, mkfifoat};
 use tempfile::{TempDir, tempdir};
 
 use super::super::{Pipes, Preview, ResolveOptions, resolve_as};
@@ -13,9 +14,7 @@ use crate::cancel::{Stop, StopReason};
 
 fn pipe_in(folder: &TempDir, name: &str) -> PathBuf {
     let path = folder.path().join(name);
-    let c_path = std::ffi::CString::new(path.to_string_lossy().as_bytes()).expect("no NUL");
-    // SAFETY: the name ends with NUL and lives over the call.
-    assert_eq!(unsafe { libc::mkfifo(c_path.as_ptr(), 0o600) }, 0);
+    mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).expect("a pipe");
     path
 }
 

@@ -1,0 +1,57 @@
+//! What only the C library knows: the user's name, and what a signal does.
+//!
+//! # Why it is sound
+//!
+//! Every call gets places of ours that are valid for as long as it runs, with their lengths. What
+//! it has filled in is read only where it says that it did, and copied before its memory goes.
+#![expect(
+    unsafe_code,
+    reason = "calls of the C library that no crate in use has safe"
+)]
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+
+/// The name of the user at the operating system.
+pub(crate) fn user_name() -> Option<String> {
+    let mut entry = MaybeUninit::<libc::passwd>::uninit();
+    let mut buffer = vec![0; 16 * 1024];
+    let mut found = std::ptr::null_mut();
+    // SAFETY: entry and buffer are ours and live, and the length is the buffer's. The entry is
+    // read only where `found` says that it was filled; its name points into the buffer.
+    unsafe {
+        let status = libc::getpwuid_r(
+            rustix::process::geteuid().as_raw(),
+            entry.as_mut_ptr(),
+            buffer.as_mut_ptr(),
+            buffer.len(),
+            &mut found,
+        );
+        if status != 0 || found.is_null() {
+            return None;
+        }
+        let name = CStr::from_ptr(entry.assume_init().pw_name);
+        name.to_str().ok().map(str::to_owned)
+    }
+}
+
+/// Whether nobody has said what this process does at a signal.
+pub(crate) fn has_default_action(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: with no new action given, sigaction only fills the struct that it is given, which
+    // is read only where it says that it did.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_DFL
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_user_has_a_name() {
+        assert!(user_name().is_some_and(|name| !name.is_empty()));
+    }
+}

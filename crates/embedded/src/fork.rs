@@ -1,0 +1,106 @@
+//! What a child does between fork and exec.
+//!
+//! # Why it is sound
+//!
+//! `Command::pre_exec` asks that its closure does only what may be done after the fork of a process
+//! with threads, any of which may have held a lock: every closure here makes plain system calls,
+//! allocates nothing and takes no lock of ours. POSIX lists neither `setgroups` nor `prctl` as safe after
+//! a fork; in Linux's C libraries both are system calls, and the lock that glibc takes around a change of
+//! account is its own, which its `fork` leaves free in the child. What they need was made before the fork and
+//! is moved into them. Descriptors are plain numbers in there: one that was closed
+//! before the command is spawned is an error of that call, or another file's by then, which the child
+//! inherits. That is no harm to memory, and who calls keeps them open until then.
+#![expect(
+    unsafe_code,
+    reason = "closures that run between fork and exec, and the calls in them"
+)]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::RawFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use crate::account::Account;
+
+/// Has the child lead a session of its own (Ctrl-C in the terminal does not reach it), become
+/// `account`, get `death_signal` when the calling thread ends, and inherit `inherited`.
+pub(crate) fn become_account(
+    command: &mut Command,
+    account: &Account,
+    death_signal: Signal,
+    inherited: Vec<RawFd>,
+) {
+    let (uid, gid, change) = (account.uid, account.gid, account.change);
+    let parent = std::process::id() as libc::pid_t;
+    // SAFETY: as said at the top.
+    unsafe {
+        command.pre_exec(move || {
+            // It fails only for the leader of a process group, which a new child is not.
+            libc::setsid();
+            libc::umask(0o077);
+            if change {
+                check(libc::setgroups(0, std::ptr::null()))?;
+                check(libc::setgid(gid))?;
+                check(libc::setuid(uid))?;
+            }
+            check(libc::prctl(libc::PR_SET_PDEATHSIG, death_signal.as_raw()))?;
+            if libc::getppid() != parent {
+                // The parent ended before the line above: no signal would come.
+                libc::_exit(1);
+            }
+            for &descriptor in &inherited {
+                check(libc::fcntl(descriptor, libc::F_SETFD, 0))?;
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Has the child send its output to the end of a file. After [`become_account`] it is the account
+/// that opens it: closures run in the order in which they were added.
+pub(crate) fn log_to(command: &mut Command, path: CString) {
+    // SAFETY: as said at the top.
+    unsafe {
+        command.pre_exec(move || {
+            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
+            let file = libc::open(path.as_ptr(), flags, 0o600);
+            check(file)?;
+            check(libc::dup2(file, libc::STDOUT_FILENO))?;
+            check(libc::dup2(file, libc::STDERR_FILENO))
+        });
+    }
+}
+
+/// Has the child lead a session of its own.
+pub(crate) fn lead_session(command: &mut Command) {
+    // SAFETY: as said at the top.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setsid();
+            Ok(())
+        });
+    }
+}
+
+/// Has SIGINT end the child: whoever runs tests in the background of a shell has them ignore it.
+#[cfg(test)]
+pub(crate) fn heed_interrupt(command: &mut Command) {
+    // SAFETY: as said at the top.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}

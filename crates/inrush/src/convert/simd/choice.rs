@@ -1,0 +1,206 @@
+//! Which code a machine runs: every call of code for instructions that only some machines have.
+//!
+//! # Why it is sound
+//!
+//! What a machine has is said by [`Instructions`](super::Instructions), which nobody can make but
+//! `Instructions::available`, and that asks the processor. [`Lanes`] say it, too: they are loaded
+//! only by code that is itself compiled for AVX-512. The functions that are called here are safe
+//! but for that.
+#![cfg_attr(
+    target_arch = "x86_64",
+    expect(
+        unsafe_code,
+        reason = "calls of code for instructions that only some machines have"
+    )
+)]
+
+use super::super::fields::{Fields, GatherInput, Gatherer, Marks, Seen};
+use super::super::kernel::{self, Fault, Kernel};
+use super::super::quoted::{self, SimpleQuotes};
+use super::super::text_facts;
+use super::super::views::{self, TextCheck};
+#[cfg(target_arch = "x86_64")]
+use super::super::{date::Date, decimal::Decimal, integer::Integer, timestamp::Timestamp};
+use super::{EightKernel, Instructions};
+#[cfg(target_arch = "x86_64")]
+use super::{LANES, Lanes, dates, decimals, integers, spans, timestamps};
+
+/// The values of a column; NULL and rows at fault hold the type's default.
+#[inline]
+pub(in super::super) fn values<K: Kernel>(
+    kernel: &K,
+    fields: &Fields<'_>,
+    faults: &mut Vec<Fault>,
+) -> Vec<K::Native> {
+    #[cfg(target_arch = "x86_64")]
+    if fields.instructions.has_avx2() {
+        // SAFETY: the machine has these instructions.
+        return unsafe { kernel::values_avx2(kernel, fields, faults) };
+    }
+    kernel::values_with(kernel, fields, faults)
+}
+
+/// The same, eight at a time where the machine and the column allow it.
+#[inline]
+pub(in super::super) fn values_by_eight<K: EightKernel>(
+    kernel: &K,
+    fields: &Fields<'_>,
+    faults: &mut Vec<Fault>,
+) -> Vec<K::Native> {
+    #[cfg(target_arch = "x86_64")]
+    if fields.instructions.has_avx512() && kernel.takes_eight() {
+        // SAFETY: the machine has these instructions.
+        return unsafe { super::values_avx512(kernel, fields, faults) };
+    }
+    values(kernel, fields, faults)
+}
+
+/// The views of a text column; NULL and rows at fault get an empty text.
+pub(in super::super) fn views<C: TextCheck>(
+    check: &C,
+    fields: &Fields<'_>,
+    built: &mut Vec<String>,
+    faults: &mut Vec<Fault>,
+) -> Vec<u128> {
+    #[cfg(target_arch = "x86_64")]
+    if fields.instructions.has_avx512()
+        && let Some(bytes_max) = check.whole_bytes_max()
+    {
+        // SAFETY: the machine has these instructions.
+        return unsafe { views::views_by_eight(check, fields, bytes_max, built, faults) };
+    } else if fields.instructions.has_avx2() {
+        // SAFETY: the machine has these instructions.
+        return unsafe { views::views_avx2(check, fields, built, faults) };
+    }
+    views::views_with(check, fields, built, faults)
+}
+
+impl Gatherer {
+    /// Gathers a column whose quotes are simple ones.
+    pub(in super::super) fn gather_quoted(
+        &mut self,
+        input: &GatherInput<'_>,
+        field_index: usize,
+        marks: &Marks<'_>,
+        quotes: &SimpleQuotes,
+        faults: &mut Vec<Fault>,
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if self.instructions.has_avx512() {
+            // SAFETY: the machine has these instructions.
+            return unsafe { self.gather_quoted_avx512(input, field_index, marks, quotes, faults) };
+        } else if self.instructions.has_avx2() {
+            // SAFETY: the machine has these instructions.
+            return unsafe { self.gather_quoted_avx2(input, field_index, marks, quotes, faults) };
+        }
+        self.gather_quoted_with(input, field_index, marks, quotes, quoted::first_of, faults);
+    }
+
+    /// The spans of all rows as the scan found them; of empty ones NULL where `empty_is_null`.
+    pub(in super::super) fn append_spans(
+        &mut self,
+        input: &GatherInput<'_>,
+        field_index: usize,
+        empty_is_null: bool,
+    ) -> Seen {
+        #[cfg(target_arch = "x86_64")]
+        if self.instructions.has_avx512()
+            && field_index > 0
+            && input.records.field_starts.is_empty()
+        {
+            // SAFETY: the machine has these instructions.
+            return unsafe {
+                spans::append(
+                    input.rows,
+                    &input.records.field_ends,
+                    field_index - 1,
+                    input.records.gap_bytes,
+                    empty_is_null,
+                    &mut self.spans,
+                )
+            };
+        } else if self.instructions.has_avx2() {
+            // SAFETY: the machine has these instructions.
+            return unsafe { self.append_spans_avx2(input, field_index, empty_is_null) };
+        }
+        self.append_spans_with(input, field_index, empty_is_null)
+    }
+}
+
+/// The smallest byte of a text, and the bits that are set in any.
+pub(in super::super) fn smallest_and_bits(text: &[u8], instructions: Instructions) -> (u8, u8) {
+    #[cfg(target_arch = "x86_64")]
+    if instructions.has_avx512() {
+        // SAFETY: the machine has these instructions.
+        return unsafe { text_facts::smallest_and_bits_avx512(text) };
+    } else if instructions.has_avx2() {
+        // SAFETY: the machine has these instructions.
+        return unsafe { text_facts::smallest_and_bits_avx2(text) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = instructions;
+    text_facts::smallest_and_bits_with(text)
+}
+
+/// Where the first of two bytes stands in a window, found with AVX-512 where the machine has it.
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(in super::super) fn first_of_avx512(
+    window: &super::super::kernel::Window,
+    bytes: [u8; 2],
+) -> Option<usize> {
+    let has_avx512 = Instructions::best().has_avx512();
+    // SAFETY: the machine has these instructions.
+    has_avx512.then(|| unsafe { super::quotes::first_of(window, bytes) })
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<N: integers::EightNative> EightKernel for Integer<N> {
+    fn takes_eight(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn eight(&self, lanes: &Lanes<'_>, values: &mut [N; LANES]) -> bool {
+        // SAFETY: where there are lanes, the machine has AVX-512.
+        unsafe { integers::eight(lanes, values) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl EightKernel for Decimal {
+    fn takes_eight(&self) -> bool {
+        decimals::takes_eight(self)
+    }
+
+    #[inline(always)]
+    fn eight(&self, lanes: &Lanes<'_>, values: &mut [i128; LANES]) -> bool {
+        // SAFETY: where there are lanes, the machine has AVX-512.
+        unsafe { decimals::eight(self, lanes, values) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl EightKernel for Date {
+    fn takes_eight(&self) -> bool {
+        !self.has_formats()
+    }
+
+    #[inline(always)]
+    fn eight(&self, lanes: &Lanes<'_>, values: &mut [i32; LANES]) -> bool {
+        // SAFETY: where there are lanes, the machine has AVX-512.
+        unsafe { dates::eight(lanes, values) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl EightKernel for Timestamp {
+    fn takes_eight(&self) -> bool {
+        !self.has_formats()
+    }
+
+    #[inline(always)]
+    fn eight(&self, lanes: &Lanes<'_>, values: &mut [i64; LANES]) -> bool {
+        // SAFETY: where there are lanes, the machine has AVX-512.
+        unsafe { timestamps::eight(lanes, values) }
+    }
+}

@@ -1,0 +1,157 @@
+//! Eight fields of a text in a register: where they stand, and what is read from there.
+//!
+//! # Why it is sound
+//!
+//! All reads of single lanes stand here. They go to places that were compared with the length of
+//! the text or of the list first: [`Lanes`] and [`Pairs`] keep what was compared, and nobody else
+//! can change it. That a text has padding makes sure that its last fields have such places, but
+//! nothing here relies on it: without, the portable code would read them.
+//!
+//! All functions are compiled for AVX-512, so that without `unsafe` only code can call them that
+//! is compiled for it, too; who has [`Lanes`] therefore knows that the machine has it.
+#![expect(unsafe_code, reason = "gathers through pointers")]
+
+use std::arch::x86_64::*;
+
+use super::super::fields::Span;
+use super::super::kernel::WINDOW_BYTES;
+use super::LANES;
+use super::registers::load_spans;
+
+/// The widest step from a field's start that leaves eight bytes of its window.
+const STEP_MAX: i64 = WINDOW_BYTES as i64 - 8;
+
+/// Eight fields of a text.
+pub(in super::super) struct Lanes<'a> {
+    text: &'a [u8],
+    /// First bytes; none of those that are present is past `start_max`.
+    starts: __m512i,
+    lengths: __m512i,
+    present: __mmask8,
+    /// The last start that has a whole window behind it.
+    start_max: __m512i,
+}
+
+impl<'a> Lanes<'a> {
+    /// The fields of these spans; nothing where one of them stands in another text.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    pub fn load(spans: &[Span; LANES], text: &'a [u8]) -> Option<Lanes<'a>> {
+        let spans = load_spans(spans);
+        let starts = _mm512_and_si512(spans, _mm512_set1_epi64(0xFFFF_FFFF));
+        let start_max = _mm512_set1_epi64(text.len().checked_sub(WINDOW_BYTES)? as i64);
+        let present = _mm512_cmple_epu64_mask(starts, start_max);
+        if present != 0xFF {
+            let null = _mm512_cmpeq_epi64_mask(starts, _mm512_set1_epi64(0xFFFF_FFFF));
+            if present | null != 0xFF {
+                return None;
+            }
+        }
+        Some(Lanes {
+            text,
+            starts,
+            lengths: _mm512_srli_epi64::<32>(spans),
+            present,
+            start_max,
+        })
+    }
+
+    /// First bytes.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    pub fn starts(&self) -> __m512i {
+        self.starts
+    }
+
+    /// Bytes; 0 for NULL.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    pub fn lengths(&self) -> __m512i {
+        self.lengths
+    }
+
+    /// The lanes that are not NULL.
+    #[inline]
+    pub fn present(&self) -> __mmask8 {
+        self.present
+    }
+
+    /// Eight bytes of each field from `steps` past its start on, at most 56; zeros for NULL.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    pub fn words(&self, steps: __m512i) -> __m512i {
+        let steps = _mm512_min_epu64(steps, _mm512_set1_epi64(STEP_MAX));
+        let at = _mm512_add_epi64(self.starts, steps);
+        // SAFETY: of the lanes that are present no start is past `start_max`, behind which the text
+        // has 64 bytes; a step of 56 at most and a word of 8 stay inside of them. Lanes that are
+        // not present are not loaded.
+        unsafe {
+            _mm512_mask_i64gather_epi64::<1>(
+                _mm512_setzero_si512(),
+                self.present,
+                at,
+                self.text.as_ptr().cast(),
+            )
+        }
+    }
+
+    /// Ends of the fields; nothing where one is past the last place with a whole window behind it.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    pub fn ends(&self) -> Option<__m512i> {
+        let ends = _mm512_add_epi64(self.starts, self.lengths);
+        let past = _mm512_mask_cmpgt_epu64_mask(self.present, ends, self.start_max);
+        (past == 0).then_some(ends)
+    }
+
+    /// Eight bytes from the ends of the fields on, or from the last place with a whole window where
+    /// an end is past it; zeros for NULL.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    pub fn words_behind(&self, ends: __m512i) -> __m512i {
+        let ends = _mm512_min_epu64(ends, self.start_max);
+        // SAFETY: no place is past `start_max`, behind which the text has 64 bytes.
+        unsafe {
+            _mm512_mask_i64gather_epi64::<1>(
+                _mm512_setzero_si512(),
+                self.present,
+                ends,
+                self.text.as_ptr().cast(),
+            )
+        }
+    }
+}
+
+/// A list of numbers, of which two neighbours are read for each lane.
+pub(super) struct Pairs<'a> {
+    list: &'a [u32],
+    /// Of a pair the first number is not the last one of all.
+    places_end: __m512i,
+}
+
+impl<'a> Pairs<'a> {
+    /// Those of this list.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    pub fn of(list: &'a [u32]) -> Pairs<'a> {
+        let places_end = _mm512_set1_epi64(list.len().saturating_sub(1) as i64);
+        Pairs { list, places_end }
+    }
+
+    /// The numbers at these places in the low halves, and those behind them in the high ones.
+    ///
+    /// # Panics
+    ///
+    /// Where one of them is not in the list.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    pub fn at(&self, places: __m512i) -> __m512i {
+        assert!(
+            _mm512_cmplt_epu64_mask(places, self.places_end) == 0xFF,
+            "the fields of every row are listed"
+        );
+        // SAFETY: each place and the next one are in the list, as was just asserted, and two of
+        // its numbers have the eight bytes of a lane.
+        unsafe { _mm512_i64gather_epi64::<4>(places, self.list.as_ptr().cast()) }
+    }
+}

@@ -1,0 +1,114 @@
+//! Arrays of text columns: the views that were made, and the texts that they point into.
+//!
+//! # Why it is sound
+//!
+//! Arrow takes an array of views unchecked where the caller knows what `StringViewArray::try_new`
+//! would check; for a text that is known to be UTF-8 that is known:
+//!
+//! - Every view lies inside its buffer: `views::view` indexes the text at its start and its end,
+//!   `views::short_view` slices it and `simd::views` compares both with the text's length, and the
+//!   buffers are those texts, which [`Views::finish`] asserts.
+//! - Its length, prefix, buffer and offset are written as the format asks, and the bytes past an
+//!   inlined text are zero.
+//! - Its text is valid UTF-8. Built text is a `String` that is only appended to (`views::Built`),
+//!   unescaped text was checked when it was made, and the text was checked as a whole. A view begins and ends between characters: `views::view`
+//!   asserts it at both ends. `simd::views` looks at both ends too, or leaves it to that, but for
+//!   fields that lie in `Fields::ascii`: there `text_facts` has found no byte past 0x7F, not even
+//!   right behind it, so every place is between characters.
+//! - The validity has one bit for each view: both are made from the same fields.
+//!
+//! [`build`] is the only place where views get here.
+#![expect(
+    unsafe_code,
+    reason = "arrays of views that need not be checked once more"
+)]
+
+use arrow_array::StringViewArray;
+use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
+
+use super::fields::Fields;
+use super::kernel::Fault;
+use super::simd;
+use super::views::TextCheck;
+use crate::padded_text::PaddedText;
+
+/// The views of a column, until the texts that they point into are handed over.
+pub(super) struct Views {
+    views: Vec<u128>,
+    nulls: Option<NullBuffer>,
+    /// Full buffers of built text, then the last one.
+    built: Vec<String>,
+    /// Address and length of the unescaped text that the views were checked against.
+    unescaped_identity: (usize, usize),
+    /// Address and length of the text that the views were checked against.
+    text_identity: (usize, usize),
+}
+
+/// Builds the views of a column. NULL and rows at fault get an empty text.
+pub(super) fn build<C: TextCheck>(
+    check: &C,
+    fields: &Fields<'_>,
+    nulls: Option<NullBuffer>,
+    faults: &mut Vec<Fault>,
+) -> Views {
+    let mut built = vec![String::new()];
+    let views = simd::text_views(check, fields, &mut built, faults);
+    Views {
+        views,
+        nulls,
+        built,
+        unescaped_identity: identity(fields.unescaped),
+        text_identity: (fields.text.as_ptr().addr(), fields.text.len()),
+    }
+}
+
+/// Address and length of a text; all empty ones are the same.
+fn identity(text: &[u8]) -> (usize, usize) {
+    match text {
+        [] => (0, 0),
+        text => (text.as_ptr().addr(), text.len()),
+    }
+}
+
+impl Views {
+    /// The views as they will stand in the array.
+    #[cfg(test)]
+    pub fn as_numbers(&self) -> &[u128] {
+        &self.views
+    }
+
+    /// The array. `text` is what the fields stood in, `unescaped` the column's unescaped text.
+    pub fn finish(self, text: &PaddedText, unescaped: Vec<u8>) -> StringViewArray {
+        let chunk = text.buffer();
+        assert_eq!(
+            self.text_identity,
+            (chunk.as_ptr().addr(), chunk.len()),
+            "the views point into this text"
+        );
+        assert_eq!(
+            self.unescaped_identity,
+            identity(&unescaped),
+            "the views point into this unescaped text"
+        );
+        let has_built = self.built.iter().any(|built| !built.is_empty());
+        let mut buffers = vec![chunk];
+        if has_built || !unescaped.is_empty() {
+            buffers.push(Buffer::from_vec(unescaped));
+        }
+        if has_built {
+            buffers.extend(
+                self.built
+                    .into_iter()
+                    .map(|built| Buffer::from_vec(built.into_bytes())),
+            );
+        }
+        let views = ScalarBuffer::from(self.views);
+        if !text.is_utf8() {
+            // Of such a text only records get here that are valid, if all is right: few have to wait for this.
+            return StringViewArray::try_new(views, buffers, self.nulls)
+                .expect("views of valid text");
+        }
+        // SAFETY: what `StringViewArray::try_new` would check holds, as is said at the top.
+        unsafe { StringViewArray::new_unchecked(views, buffers, self.nulls) }
+    }
+}

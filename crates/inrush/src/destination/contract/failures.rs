@@ -1,0 +1,53 @@
+//! What the errors of the contract are to those who do not know it, and how this engine knows them again.
+
+use inrush_destination::Error as DestinationError;
+
+use crate::destination::EngineError;
+use crate::error::Error;
+use crate::plan::PlanError;
+
+impl From<DestinationError> for EngineError {
+    fn from(error: DestinationError) -> EngineError {
+        let hint = error.hint().map(str::to_owned);
+        let exit_status = match &error {
+            DestinationError::Address { .. } => 2,
+            _ => 1,
+        };
+        EngineError::new(error, hint).with_exit_status(exit_status)
+    }
+}
+
+/// Being stopped is no failure of the destination, and what it counts is held against what was sent wherever rows go.
+impl From<DestinationError> for Error {
+    fn from(error: DestinationError) -> Error {
+        match error {
+            DestinationError::Interrupted => Error::Interrupted,
+            DestinationError::Count {
+                what,
+                counted,
+                sent,
+            } => Error::Verification {
+                what,
+                counted,
+                sent,
+            },
+            other => Error::Engine(other.into()),
+        }
+    }
+}
+
+impl From<DestinationError> for PlanError {
+    fn from(error: DestinationError) -> PlanError {
+        PlanError::Engine(error.into())
+    }
+}
+
+/// Whether there is no such place to load into.
+pub fn is_of_address(error: &Error) -> bool {
+    match error {
+        Error::Engine(error) => {
+            matches!(error.own(), Some(DestinationError::Address { .. }))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,79 @@
+//! The engine that loads into destinations that are reached by the contract of `inrush_destination`: what is done here
+//! goes for all of them, and nothing here knows which one it is, but for `preflight/scratch.rs`: what a destination that
+//! is thrown away is called beside a file, and beside a folder, is no part of the contract.
+//!
+//! [`plan`] resolves a package against files and destination, [`load`] runs that, [`preflight`] measures it, and
+//! [`upkeep`] looks after what stopped runs left.
+
+mod failures;
+mod load;
+mod plan;
+mod preflight;
+mod upkeep;
+
+use std::path::PathBuf;
+
+use inrush_destination::address::Kind;
+
+use self::plan::ContractPlan;
+use self::upkeep::LedgerOfDestination;
+use super::{Checked, Engine, EnginePlan, PastRuns};
+use crate::error::Error;
+use crate::package::{Connection, Package};
+use crate::pipeline::{Failure, RunOptions, Success};
+use crate::preflight::{PreflightReport, Wish};
+use crate::upkeep::PlaceOptions;
+
+/// Loads by the contract.
+pub struct Contract;
+
+/// Whether a connection means a destination that is reached by the contract.
+pub fn is_meant(connection: &Connection) -> bool {
+    Kind::of(connection.address()).is_some()
+}
+
+impl Engine for Contract {
+    fn check(&self, package: &Package, options: &RunOptions<'_>) -> Result<Checked, Error> {
+        load::check(package, options).map(Checked::new)
+    }
+
+    fn run(&self, package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
+        load::run(package, options)
+    }
+
+    fn preflight(
+        &self,
+        package: &Package,
+        options: &RunOptions<'_>,
+        wish: &Wish,
+        report: &mut PreflightReport,
+    ) -> Result<(), Error> {
+        preflight::preflight(package, options, wish, report)
+    }
+
+    fn scratch_folder(&self, package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
+        preflight::scratch_folder(package, options)
+    }
+
+    fn past_runs(
+        &self,
+        connection: &Connection,
+        options: &PlaceOptions<'_>,
+    ) -> Result<Box<dyn PastRuns>, Error> {
+        let destination = inrush_destination::open(&inrush_destination::Address {
+            url: connection.address(),
+            options: &connection.options,
+            folder: options.folder,
+            site_packages: options.site_packages,
+            ledger_schema: options.ledger_schema,
+        })?;
+        Ok(Box::new(LedgerOfDestination { destination }))
+    }
+}
+
+impl EnginePlan for ContractPlan {
+    /// A plan that cannot be run was refused when it was made.
+    fn require_runnable(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! The columns of a flow, resolved by the destination's types.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use inrush_destination::{ColumnPlan, Destination, ResolvedType, TargetColumn, TargetFacts};
+
+use crate::column::Column;
+use crate::plan::PlanError;
+use crate::plan::columns::{Known, TargetColumns, column};
+use crate::plan::fields::Assigned;
+
+/// The columns of a flow, resolved.
+pub struct Resolved {
+    /// As they are read.
+    pub columns: Vec<Column>,
+    /// As the destination is told of them.
+    pub planned: Vec<ColumnPlan>,
+    /// Fields of a record, those that are skipped too.
+    pub field_count: usize,
+}
+
+/// The names of a target's columns.
+pub fn names(facts: &TargetFacts) -> TargetColumns {
+    let name = |column: &TargetColumn| column.name.clone();
+    let filled = facts.columns.iter().filter(|column| !column.generated);
+    TargetColumns {
+        all: facts.columns.iter().map(name).collect(),
+        filled: filled.map(name).collect(),
+    }
+}
+
+/// Resolves the columns that are known, against the target where it exists.
+pub fn resolve(
+    destination: &dyn Destination,
+    known: &Known<'_>,
+    facts: Option<&TargetFacts>,
+) -> Result<Resolved, PlanError> {
+    let assignment = known.assignment()?;
+    let mut columns: Vec<Column> = Vec::with_capacity(assignment.columns.len());
+    let mut planned = Vec::with_capacity(assignment.columns.len());
+    // Wide tables have few types, and many columns.
+    let mut types: BTreeMap<&str, ResolvedType> = BTreeMap::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut folded: BTreeSet<String> = BTreeSet::new();
+    let by_name: BTreeMap<&str, &TargetColumn> = facts
+        .iter()
+        .flat_map(|facts| &facts.columns)
+        .map(|column| (column.name.as_str(), column))
+        .collect();
+    for Assigned { detail, source } in &assignment.columns {
+        let is_twice = match destination.abilities().folds_names {
+            true => !folded.insert(detail.name.to_lowercase()),
+            false => false,
+        };
+        if !seen.insert(&detail.name) || is_twice {
+            return Err(known.mismatch(
+                format!(
+                    "the files have the column `{}` twice{}",
+                    detail.name,
+                    if is_twice {
+                        ", in two spellings that are one name here"
+                    } else {
+                        ""
+                    }
+                ),
+                "each column of the target can be filled once",
+            ));
+        }
+        let (resolved, nullable) = match facts {
+            Some(facts) => {
+                let Some(target) = by_name.get(detail.name.as_str()) else {
+                    return Err(known.no_column(&detail.name, &names(facts)));
+                };
+                (existing(known, target)?, !target.not_null)
+            }
+            None => {
+                let type_name = known.type_name(detail)?;
+                let resolved = match types.get(type_name) {
+                    Some(resolved) => resolved.clone(),
+                    None => {
+                        let resolved = destination.resolve_type(type_name).map_err(|error| {
+                            let hint = error.hint().unwrap_or("name another type").to_owned();
+                            known.mismatch(format!("column `{}`: {error}", detail.name), &hint)
+                        })?;
+                        types.insert(type_name, resolved.clone());
+                        resolved
+                    }
+                };
+                (resolved, detail.nullable)
+            }
+        };
+        planned.push(ColumnPlan {
+            name: detail.name.clone(),
+            sql: resolved.sql,
+            column_type: resolved.column_type.clone(),
+            nullable,
+        });
+        columns.push(column(
+            known,
+            detail,
+            source,
+            resolved.column_type,
+            nullable,
+        ));
+    }
+    if columns.is_empty() {
+        return Err(known.mismatch(
+            "no column is loaded".to_owned(),
+            "list one column at least that is not skipped",
+        ));
+    }
+    let must = facts.iter().flat_map(|facts| &facts.columns);
+    let required = must
+        .filter(|column| column.not_null && !column.has_default && !column.generated)
+        .map(|column| column.name.as_str());
+    known.require(required, &seen)?;
+    Ok(Resolved {
+        columns,
+        planned,
+        field_count: assignment.field_count,
+    })
+}
+
+fn existing(known: &Known<'_>, column: &TargetColumn) -> Result<ResolvedType, PlanError> {
+    if column.generated {
+        return Err(known.mismatch(
+            format!("the destination computes column `{}` itself", column.name),
+            "take it out of the files, or load into a table without the expression",
+        ));
+    }
+    let Some(column_type) = &column.column_type else {
+        return Err(known.mismatch(
+            format!(
+                "column `{}` of {} has the type {}, which cannot be filled from here",
+                column.name, known.target, column.sql
+            ),
+            "skip the field, or load into a table with a column of another type and cast it there",
+        ));
+    };
+    Ok(ResolvedType {
+        sql: column.sql.clone(),
+        column_type: column_type.clone(),
+    })
+}

@@ -1,0 +1,173 @@
+//! Makes the plan of one flow: its files, its columns, its units.
+
+use std::sync::Arc;
+
+use inrush_destination::{Abilities, Destination, TargetName, TargetPlan};
+
+use super::columns::{self, Resolved};
+use super::{ContractFlow, RangeUnit, refuse};
+use crate::package::{Flow, Package};
+use crate::plan::flow_files::FlowFiles;
+use crate::plan::user_sql::statements;
+use crate::plan::{PlanError, PlanOptions, Reading, expect, identity};
+use crate::source::{self, Shard, SourceFile};
+use crate::verify::VerifyPlan;
+
+/// Makes the plan of one flow.
+pub struct FlowPlanner<'a> {
+    /// Where the rows go.
+    pub destination: &'a dyn Destination,
+    /// What it can do.
+    pub abilities: &'a Abilities,
+    /// The package.
+    pub package: &'a Package,
+    /// What is known beside it.
+    pub options: &'a PlanOptions<'a>,
+    /// The flow.
+    pub flow: &'a Flow,
+    /// The run's key.
+    pub run_key: &'a str,
+    /// The target's name.
+    pub name: &'a TargetName,
+}
+
+impl FlowPlanner<'_> {
+    /// The plan; what a user should know is added to `notes`.
+    pub fn plan(&self, notes: &mut Vec<String>) -> Result<ContractFlow, PlanError> {
+        let name = self
+            .flow
+            .name
+            .clone()
+            .unwrap_or_else(|| self.name.name.clone());
+        let mode = refuse::flow(&name, self.flow, &self.package.run, self.abilities)?;
+        let facts = self.destination.target(self.name)?;
+        if let Some((what, hint)) = facts.as_ref().and_then(|facts| facts.obstacle.clone()) {
+            return Err(PlanError::Mismatch {
+                flow: name,
+                what,
+                hint,
+            });
+        }
+        notes.extend(facts.iter().flat_map(|facts| facts.notes.iter().cloned()));
+        let target_columns = facts.as_ref().map(columns::names);
+        let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
+        let mut read = FlowFiles::find(self.flow, &name, self.options, filled, notes)?;
+        let known = read.known(self.flow, &name, &self.name.sql, target_columns.as_ref());
+        let mut resolved = columns::resolve(self.destination, &known, facts.as_ref())?;
+        read.settle(&name, &mut resolved.columns, resolved.field_count)?;
+        let partition_by = self.partition_by(&name, &resolved, facts.as_ref())?;
+        // Rows are counted; sums are made of the columns that somebody promised sums of.
+        let types = resolved.planned.iter().map(|planned| &planned.sql);
+        let mut verify = VerifyPlan::new(&resolved.columns, types, None);
+        verify.summed = expect::places(&name, &expect::summed(self.flow), &verify)?;
+        let expect = expect::plan(
+            self.flow,
+            &name,
+            self.options.folder,
+            &read.files,
+            read.delimiter(),
+        )?;
+        let trailer = self
+            .flow
+            .trailer
+            .as_ref()
+            .map(|trailer| &trailer.starts_with);
+        let shape = format!(
+            "{:?} {:?} {:?} {:?} {} {partition_by:?} {trailer:?} {:?}",
+            read.dialect,
+            self.flow.format.encoding,
+            resolved.columns,
+            resolved.planned,
+            self.name.sql,
+            verify.summed,
+        );
+        let units = self.units(read.files, &shape)?;
+        let target = TargetPlan {
+            name: self.name.clone(),
+            columns: resolved.planned,
+            mode,
+            partition_by,
+            shape,
+            pre_sql: statements(&self.flow.pre_sql),
+            post_sql: statements(&self.flow.post_sql),
+        };
+        let reading = Reading {
+            target: self.name.sql.clone(),
+            columns: resolved.columns,
+            field_count: resolved.field_count,
+            header: read.header,
+            dialect: read.dialect,
+            format: read.format,
+            reject_hint: read.reject_hint,
+            reject_limit: self.flow.rejects,
+            verify,
+            expect,
+            name,
+        };
+        Ok(ContractFlow {
+            reading,
+            mode: self.flow.mode,
+            target,
+            facts,
+            units,
+        })
+    }
+
+    /// The columns whose values make the partitions: as the package says, which must be as the
+    /// target has it.
+    fn partition_by(
+        &self,
+        name: &str,
+        resolved: &Resolved,
+        facts: Option<&inrush_destination::TargetFacts>,
+    ) -> Result<Vec<String>, PlanError> {
+        let asked: Vec<String> = self.flow.partition_column()?.into_iter().collect();
+        let mismatch = |what: String, hint: &str| PlanError::Mismatch {
+            flow: name.to_owned(),
+            what,
+            hint: hint.to_owned(),
+        };
+        let is_column = |name: &&String| resolved.planned.iter().any(|own| own.name == **name);
+        if let Some(column) = asked.iter().find(|name| !is_column(name)) {
+            return Err(mismatch(
+                format!("the files have no column `{column}`, which is the partition key"),
+                "partition_by names one of the columns of the files",
+            ));
+        }
+        match facts
+            .filter(|facts| facts.has_rows)
+            .map(|facts| &facts.partitioned_by)
+        {
+            Some(has) if !asked.is_empty() && *has != asked => Err(mismatch(
+                format!(
+                    "{} is partitioned by {}, and the flow says partition_by = {asked:?}",
+                    self.name.sql,
+                    match has.is_empty() {
+                        true => "nothing".to_owned(),
+                        false => has.join(", "),
+                    }
+                ),
+                "leave partition_by out, or name another target",
+            )),
+            Some(has) => Ok(has.clone()),
+            None => Ok(asked),
+        }
+    }
+
+    /// Each file range is a unit. They depend on the files alone, so that a stopped run goes on
+    /// with those that are missing.
+    fn units(&self, files: Vec<Arc<SourceFile>>, shape: &str) -> Result<Vec<RangeUnit>, PlanError> {
+        let mut units = Vec::new();
+        for file in files {
+            let shard = Shard::whole(file);
+            for shard in source::pieces_of(&shard, self.abilities.unit_bytes)? {
+                units.push(RangeUnit {
+                    number: units.len() + 1,
+                    key: identity::unit_key(self.run_key, shape, std::slice::from_ref(&shard)),
+                    shard,
+                });
+            }
+        }
+        Ok(units)
+    }
+}

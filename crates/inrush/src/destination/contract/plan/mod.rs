@@ -1,0 +1,236 @@
+//! Plans for destinations that are reached by the contract of `inrush_destination`: a package
+//! resolved against real files and what the destination says of itself.
+//!
+//! What such a plan knows of the destination are its abilities, its types and its targets as they
+//! are. A load unit is one file range: the unit of commit and of resume.
+
+mod columns;
+mod earlier;
+mod flow;
+mod print;
+mod refuse;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use inrush_destination::{
+    Abilities, Destination, PastRun, Streams, TargetFacts, TargetName, TargetPlan,
+};
+
+use self::flow::FlowPlanner;
+use crate::ledger::ShardRecord;
+use crate::package::{Mode, Package, RunSettings};
+use crate::plan::{MemoryBound, PlanError, PlanOptions, Reading, identity, memory};
+use crate::source::{Shard, SourceFile};
+
+/// A package resolved against real files and a destination that is reached by the contract.
+#[derive(Clone, Debug)]
+pub struct ContractPlan {
+    /// The package's name.
+    pub package: String,
+    /// SHA-256 of the package, secrets left out.
+    pub package_hash: String,
+    /// SHA-256 of what the plan would do.
+    pub plan_hash: String,
+    /// Names the package and its targets in the ledger.
+    pub run_key: String,
+    /// Product, version and place.
+    pub destination: String,
+    /// What the destination can do.
+    pub abilities: Abilities,
+    /// Settings of the run.
+    pub settings: RunSettings,
+    /// Rows of a batch.
+    pub batch_rows: usize,
+    /// Threads that read and write.
+    pub streams: usize,
+    /// The flows.
+    pub flows: Vec<ContractFlow>,
+    /// The most memory that the loader takes.
+    pub memory: MemoryBound,
+    /// What earlier runs of the same package did and left.
+    pub earlier: Earlier,
+    /// What a user should know before it runs.
+    pub notes: Vec<String>,
+}
+
+/// One flow, planned.
+#[derive(Clone, Debug)]
+pub struct ContractFlow {
+    /// What is read of its files.
+    pub reading: Reading,
+    /// What becomes of the target.
+    pub mode: Mode,
+    /// The target as the run will fill it.
+    pub target: TargetPlan,
+    /// The target as it is, where it exists.
+    pub facts: Option<TargetFacts>,
+    /// The load units.
+    pub units: Vec<RangeUnit>,
+}
+
+/// A load unit: one file range.
+#[derive(Clone, Debug)]
+pub struct RangeUnit {
+    /// Counted from 1 within its flow.
+    pub number: usize,
+    /// Names its file as it is, its target and how the rows are read.
+    pub key: String,
+    /// The file range.
+    pub shard: Shard,
+}
+
+/// What earlier runs of the same package did and left.
+#[derive(Clone, Debug)]
+pub enum Earlier {
+    /// Nothing.
+    None,
+    /// All of it: these very files are loaded already.
+    Loaded(Box<PastRun>),
+    /// Units, of which those in `kept` are not loaded again.
+    Stopped {
+        /// The run.
+        run: Box<PastRun>,
+        /// The keys of units that the plan has, and whose files have the text that was loaded.
+        kept: BTreeSet<String>,
+    },
+}
+
+impl ContractFlow {
+    /// Its files, each once.
+    pub fn files(&self) -> Vec<&Arc<SourceFile>> {
+        // The ranges of a file stand one after the other.
+        let mut files: Vec<&Arc<SourceFile>> = self.shards().map(|shard| &shard.file).collect();
+        files.dedup_by(|file, before| Arc::ptr_eq(file, before));
+        files
+    }
+
+    /// The file ranges of all units.
+    pub fn shards(&self) -> impl Iterator<Item = &Shard> {
+        self.units.iter().map(|unit| &unit.shard)
+    }
+}
+
+/// Makes the plan of a resolved package. Nothing is changed.
+pub async fn build(
+    destination: &dyn Destination,
+    package: &Package,
+    options: &PlanOptions<'_>,
+) -> Result<ContractPlan, PlanError> {
+    let abilities = destination.abilities().clone();
+    refuse::settings(&package.run)?;
+    let mut names: Vec<TargetName> = Vec::new();
+    for flow in &package.flows {
+        let name = flow.parsed_table()?;
+        let target = destination.target_name(name.schema.as_deref(), &name.name)?;
+        let folded = |name: &TargetName| folded(&abilities, &name.sql);
+        if names.iter().any(|known| folded(known) == folded(&target)) {
+            return Err(PlanError::Target {
+                target: target.sql,
+                what: "is the target of two flows".to_owned(),
+                hint: "give the files to one flow, or name another table".to_owned(),
+            });
+        }
+        names.push(target);
+    }
+    let targets = names.iter().map(|name| folded(&abilities, &name.sql));
+    let targets: Vec<String> = targets.collect();
+    let run_key = identity::run_key(&package.name, &targets);
+    let mut notes = Vec::new();
+    let mut flows = Vec::new();
+    for (flow, name) in package.flows.iter().zip(&names) {
+        let planner = FlowPlanner {
+            destination,
+            abilities: &abilities,
+            package,
+            options,
+            flow,
+            run_key: &run_key,
+            name,
+        };
+        flows.extend(options.or_note(planner.plan(&mut notes))?);
+    }
+    let units: usize = flows.iter().map(|flow| flow.units.len()).sum();
+    let wanted = package
+        .run
+        .streams
+        .map_or(options.streams_default, usize::from);
+    let streams = match abilities.streams {
+        Streams::One => 1,
+        Streams::Many => wanted.min(units).max(1),
+    };
+    let batch_rows = match package.run.batch_rows == RunSettings::default().batch_rows {
+        true => abilities.batch_rows,
+        false => package.run.batch_rows,
+    } as usize;
+    let earlier = earlier::find(destination, &run_key, &flows, options).await?;
+    if !matches!(earlier, Earlier::Loaded(_)) {
+        for flow in &flows {
+            options.or_note(refuse::filled(flow))?;
+        }
+    }
+    let memory = memory_bound(
+        &flows,
+        &abilities,
+        package.run.chunk_bytes,
+        batch_rows,
+        streams,
+    );
+    let mut plan = ContractPlan {
+        package: package.name.clone(),
+        package_hash: package.hash(),
+        plan_hash: String::new(),
+        run_key,
+        destination: destination.describe(),
+        abilities,
+        settings: package.run.clone(),
+        batch_rows,
+        streams,
+        flows,
+        memory,
+        earlier,
+        notes,
+    };
+    plan.plan_hash = identity::digest(plan.steps().iter().map(String::as_str));
+    Ok(plan)
+}
+
+/// A name as it is compared: where case does not tell names apart, in lower case.
+fn folded(abilities: &Abilities, name: &str) -> String {
+    match abilities.folds_names {
+        true => name.to_lowercase(),
+        false => name.to_owned(),
+    }
+}
+
+fn memory_bound(
+    flows: &[ContractFlow],
+    abilities: &Abilities,
+    chunk_bytes: u32,
+    batch_rows: usize,
+    streams: usize,
+) -> MemoryBound {
+    let columns_max = flows.iter().map(|flow| flow.reading.columns.len()).max();
+    let records = flows
+        .iter()
+        .map(|flow| flow.reading.dialect.record_bytes_max);
+    let stream_bytes = memory::text_and_batch(
+        u64::from(chunk_bytes),
+        batch_rows as u64,
+        columns_max.unwrap_or(0) as u64,
+    ) + abilities.stream_buffer_bytes;
+    MemoryBound {
+        stream_bytes,
+        streams_bytes: stream_bytes * streams as u64,
+        feed_bytes: 0,
+        row_group_bytes: memory::row_group_bytes(flows.iter().flat_map(ContractFlow::shards))
+            * streams as u64,
+        // The record as text, its tail carried over, and its value on its way.
+        long_record_bytes: 4 * records.max().unwrap_or(0) as u64,
+    }
+}
+
+/// What the ledger has of a unit, as this engine wrote it.
+pub fn shard_of(detail: &str) -> Option<ShardRecord> {
+    serde_json::from_str(detail).ok()
+}

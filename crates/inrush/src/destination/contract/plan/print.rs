@@ -1,0 +1,204 @@
+//! The plan in words: what `inrush check` prints.
+
+use std::fmt;
+
+use inrush_destination::{PublishedTogether, Streams, WriteMode};
+
+use super::{ContractFlow, ContractPlan, Earlier};
+use crate::package::LoadOrder;
+use crate::plan::words::{bytes, dialect_words, reject_limit, shard_words, size_words};
+use crate::plan::{column_words, typed_rows};
+use crate::plural::counted;
+
+/// Units of a flow that are printed; of more, the rest is counted.
+const UNITS_SHOWN: usize = 3;
+
+impl ContractPlan {
+    /// What the run does, step by step.
+    pub fn steps(&self) -> Vec<String> {
+        let mut steps = Vec::new();
+        for flow in &self.flows {
+            let target = &flow.reading.target;
+            for column in &flow.target.columns {
+                let not_null = if column.nullable { "" } else { " not null" };
+                steps.push(format!(
+                    "{target}: column {:?} {}{not_null}",
+                    column.name, column.sql
+                ));
+            }
+            steps.push(format!(
+                "{target}: {} by {:?}",
+                becomes(flow),
+                flow.target.partition_by
+            ));
+            for unit in &flow.units {
+                steps.push(format!("{target}: unit {} {}", unit.number, unit.key));
+            }
+            steps.extend(flow.target.pre_sql.iter().cloned());
+            steps.extend(flow.target.post_sql.iter().cloned());
+        }
+        steps
+    }
+}
+
+impl fmt::Display for ContractPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "Package      {} ({})",
+            self.package,
+            &self.package_hash[..12]
+        )?;
+        writeln!(f, "Destination  {}", self.destination)?;
+        writeln!(
+            f,
+            "Streams      {}{}",
+            self.streams,
+            match self.abilities.streams {
+                Streams::One => ": the destination has one writer at a time",
+                Streams::Many => "",
+            }
+        )?;
+        if self.settings.order == LoadOrder::Package {
+            writeln!(
+                f,
+                "Order        flow by flow, as the package has them; of each the largest units first"
+            )?;
+        }
+        writeln!(
+            f,
+            "Memory       at most {} ({} for each stream{}), beside what the destination itself takes; \
+             a stream that meets a very long record up to {} more",
+            bytes(self.memory.total()),
+            bytes(self.memory.stream_bytes),
+            match self.memory.row_group_bytes {
+                0 => String::new(),
+                row_group_bytes => format!(
+                    ", {} for the row groups that they decode",
+                    bytes(row_group_bytes)
+                ),
+            },
+            bytes(self.memory.long_record_bytes)
+        )?;
+        match &self.earlier {
+            Earlier::None => {}
+            Earlier::Loaded(run) => writeln!(
+                f,
+                "Earlier      loaded already by run {}; nothing is left to do",
+                run.record.name
+            )?,
+            Earlier::Stopped { run, kept } => writeln!(
+                f,
+                "Earlier      run {} stopped: {} kept{}",
+                run.record.name,
+                counted(kept.len() as u64, "unit"),
+                match run.units.len() - kept.len() {
+                    0 => String::new(),
+                    dropped => format!(", {dropped} dropped since files or settings changed"),
+                }
+            )?,
+        }
+        for flow in &self.flows {
+            fmt_flow(f, flow)?;
+        }
+        writeln!(
+            f,
+            "\nPublish\n  {}",
+            match self.abilities.published_together {
+                PublishedTogether::Run => "all targets in one step: readers see all rows or none",
+                PublishedTogether::Target if self.flows.len() == 1 =>
+                    "in one step: readers see all rows or none",
+                PublishedTogether::Target =>
+                    "each target in one step of its own, one after the other",
+            }
+        )?;
+        if !self.abilities.not_promised.is_empty() {
+            writeln!(f, "\nNot promised here")?;
+            for sentence in &self.abilities.not_promised {
+                writeln!(f, "  - {sentence}")?;
+            }
+        }
+        if !self.notes.is_empty() {
+            writeln!(f, "\nGood to know")?;
+            for note in &self.notes {
+                writeln!(f, "  - {note}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow) -> fmt::Result {
+    let reading = &flow.reading;
+    let total: u64 = flow.shards().map(|shard| shard.size_bytes()).sum();
+    let has_pipe = flow.shards().any(|shard| shard.file.is_pipe());
+    writeln!(f, "\nFlow {} -> {}", reading.name, reading.target)?;
+    writeln!(
+        f,
+        "  {}, {}, {}",
+        counted(flow.units.len() as u64, "unit"),
+        size_words(total, has_pipe),
+        dialect_words(reading)
+    )?;
+    writeln!(f, "  {}", becomes(flow))?;
+    if !flow.target.partition_by.is_empty() {
+        writeln!(
+            f,
+            "  partitioned by {}",
+            flow.target.partition_by.join(", ")
+        )?;
+    }
+    writeln!(f, "  rejects: {}", reject_limit(&reading.reject_limit))?;
+    for line in reading.expect.words() {
+        writeln!(f, "  {line}")?;
+    }
+    let columns: Vec<String> = flow
+        .target
+        .columns
+        .iter()
+        .map(|column| {
+            let not_null = if column.nullable { "" } else { " not null" };
+            format!("{} {}{not_null}", column.name, column.sql)
+        })
+        .collect();
+    writeln!(f, "  columns: {}", columns.join(", "))?;
+    for line in column_words::lines(&reading.columns, reading.field_count) {
+        writeln!(f, "    {line}")?;
+    }
+    let file = flow.shards().next().map(|shard| &*shard.file);
+    if let Some(line) = typed_rows::words(reading, file) {
+        writeln!(f, "    {line}")?;
+    }
+    for unit in flow.units.iter().take(UNITS_SHOWN) {
+        writeln!(
+            f,
+            "  unit {} ({}) from {}",
+            unit.number,
+            size_words(unit.shard.size_bytes(), unit.shard.file.is_pipe()),
+            shard_words(&unit.shard)
+        )?;
+    }
+    if flow.units.len() > UNITS_SHOWN {
+        let more = (flow.units.len() - UNITS_SHOWN) as u64;
+        writeln!(
+            f,
+            "  ... and {} more of the same form",
+            counted(more, "unit")
+        )?;
+    }
+    Ok(())
+}
+
+fn becomes(flow: &ContractFlow) -> &'static str {
+    match (&flow.facts, flow.target.mode) {
+        (None, _) => "the target is made of what is staged",
+        (Some(_), WriteMode::Create) => "the target exists and is empty; rows are put into it",
+        (Some(_), WriteMode::Append) => "the target exists; rows are added to it",
+        (Some(_), WriteMode::Replace) => {
+            "the target exists; new rows take the place of all that it has"
+        }
+        (Some(_), WriteMode::ReplacePartitions) => {
+            "the target exists; its partitions that new rows fall into give way to them"
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Whether a server's processes can be looked at from here.
+
+use std::fs;
+
+/// Whether a process of this machine is a server's process for that database. A server in a container, or behind a
+/// pooler, tells numbers that are other processes here.
+pub fn is_backend(process_id: i32, database: &str) -> bool {
+    let Ok(words) = fs::read(format!("/proc/{process_id}/cmdline")) else {
+        return false;
+    };
+    let title = String::from_utf8_lossy(&words);
+    title.starts_with("postgres:") && title.contains(database)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_very_process_is_none() {
+        let own = i32::try_from(std::process::id()).expect("a process's number");
+        assert!(!is_backend(own, "postgres"));
+    }
+}

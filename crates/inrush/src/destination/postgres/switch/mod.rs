@@ -1,0 +1,19 @@
+//! The switch: all staging tables become part of their targets in one transaction.
+//!
+//! The plan has written its statements but for the bounds that only the data can tell;
+//! [`tasks`] fills those in and refuses overlaps before anything is attached, [`run`] runs it.
+
+mod careful;
+pub mod deferred;
+mod error;
+pub mod order;
+mod routed;
+mod run;
+mod search_path;
+pub mod take_out;
+mod tasks;
+
+pub use careful::{CarefulRows, CopiedRows};
+pub use error::SwitchError;
+pub use run::{PAUSE_BETWEEN_TRIES, SwitchTask, TRIES, lock_mode, run};
+pub use tasks::{LoadedUnit, TargetTask, tasks};

@@ -1,0 +1,85 @@
+//! What goes together with `staging = false`, and what does not: all rows of all flows go straight
+//! into targets that exist, in one transaction.
+
+use super::check::Faults;
+use super::error::PackageFaultKind;
+use super::{Bounds, Flow, IndexPolicy, Mode, Package};
+
+/// Checks every flow of a package whose rows wait in no staging tables.
+pub(super) fn check_staging(package: &Package, faults: &mut Faults<'_>) {
+    if package.run.staging {
+        return;
+    }
+    if package.run.slot_bytes_max.is_some() {
+        faults.add(
+            "run.slot_bytes_max",
+            PackageFaultKind::Conflict {
+                conflict: "a logical slot holds the WAL of a transaction back until it ends, and \
+                           with `staging = false` all of the load is one: it would wait for itself"
+                    .to_owned(),
+                mend: "take `slot_bytes_max` out, or `staging`".to_owned(),
+            },
+        );
+    }
+    for (index, flow) in package.flows.iter().enumerate() {
+        for (setting, conflict, mend) in conflicts(flow) {
+            faults.add(
+                &format!("flow[{index}].{setting}"),
+                PackageFaultKind::Conflict {
+                    conflict: conflict.to_owned(),
+                    mend: mend.to_owned(),
+                },
+            );
+        }
+    }
+}
+
+/// The settings that are in its way, why, and what to do.
+fn conflicts(flow: &Flow) -> Vec<(&'static str, &'static str, &'static str)> {
+    let all = [
+        (
+            flow.mode != Mode::Append,
+            "mode",
+            "with `staging = false` in [run] the rows of all flows go straight among those of \
+             their targets, and this flow's mode does not",
+            "`mode = \"append\"`, or take `staging` out",
+        ),
+        (
+            !flow.atomic,
+            "atomic",
+            "`atomic = false` commits rows shard by shard, and `staging = false` in [run] all of \
+             them at once",
+            "take one of them out",
+        ),
+        (
+            flow.partition_by.is_some(),
+            "partition_by",
+            "with `staging = false` in [run] the target itself finds the partition of each row",
+            "take `partition_by` out, or `staging`",
+        ),
+        (
+            flow.bounds != Bounds::default(),
+            "bounds",
+            "with `staging = false` in [run] the target itself finds the partition of each row",
+            "take `bounds` out, or `staging`",
+        ),
+        (
+            flow.pre_sql.is_some() && flow.atomic,
+            "pre_sql",
+            "`pre_sql` runs once all rows are staged, and with `staging = false` in [run] they are \
+             in the target by then",
+            "run the statement by hand before the load, or take `staging` out",
+        ),
+        (
+            flow.indexes == IndexPolicy::Rebuild,
+            "indexes",
+            "the indexes are taken away before rows are copied from staging tables, and with \
+             `staging = false` in [run] there are none",
+            "take `indexes` out, or `staging`",
+        ),
+    ];
+    let asked = all.into_iter().filter(|(is_asked, ..)| *is_asked);
+    asked
+        .map(|(_, setting, conflict, mend)| (setting, conflict, mend))
+        .collect()
+}

@@ -1,0 +1,34 @@
+//! The name of a run, and of who holds it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::plan::identity;
+
+/// Host and process, for whoever finds the run held.
+pub fn holder() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map_or_else(|_| "unknown host".to_owned(), |text| text.trim().to_owned());
+    format!("process {} on {host}", std::process::id())
+}
+
+/// A name that sorts by time and that no other run has: time, package, and what the clock's
+/// nanoseconds and the process's number make of chance.
+pub fn new_run_name(package: &str) -> String {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let second = jiff::Timestamp::from_second(now.as_secs() as i64)
+        .map(|moment| moment.strftime("%Y%m%dT%H%M%SZ").to_string())
+        .unwrap_or_default();
+    let word: String = package
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
+        .take(16)
+        .collect();
+    let chance = identity::digest([
+        now.as_nanos().to_string().as_str(),
+        &std::process::id().to_string(),
+    ]);
+    let word = if word.is_empty() { "run" } else { &word };
+    format!("{second}-{word}-{}", &chance[..6])
+}

@@ -1,0 +1,160 @@
+//! Words of plans for reading, alike for all destinations.
+
+use std::fmt::Write;
+
+use inrush_scan::{ExtraFields, MissingFields, PositionUnit, Terminator, Trim};
+
+use super::reading::Reading;
+use crate::package::RejectLimit;
+use crate::plural::counted;
+use crate::source::Shard;
+
+/// A file, and which part of it where it is shared.
+pub fn shard_words(shard: &Shard) -> String {
+    let file = shard.file.path.display();
+    if shard.is_fed {
+        format!("{file}, fed to all streams")
+    } else if shard.is_whole() {
+        file.to_string()
+    } else {
+        let range = &shard.byte_range;
+        format!("{file}, bytes {} to {}", range.start, range.end)
+    }
+}
+
+/// How much there is to read: nobody knows how long a pipe is.
+pub fn size_words(count: u64, has_pipe: bool) -> String {
+    match (has_pipe, count) {
+        (false, _) => bytes(count),
+        (true, 0) => "of unknown size".to_owned(),
+        (true, _) => format!("{} and a pipe of unknown size", bytes(count)),
+    }
+}
+
+/// How files are written, in words.
+pub fn dialect_words(flow: &Reading) -> String {
+    let dialect = &flow.dialect;
+    let mut text = match &dialect.fixed {
+        None => format!("delimiter {}", dialect.delimiter),
+        Some(fixed) => format!(
+            "fixed width, {}, records of {} {}",
+            counted(fixed.fields.len() as u64, "field"),
+            fixed.record_length(),
+            match fixed.unit {
+                PositionUnit::Bytes => "bytes",
+                PositionUnit::Characters => "characters",
+            }
+        ),
+    };
+    if dialect.trailing_delimiter {
+        text.push_str(" (also at the end of records)");
+    }
+    if let Some(quote) = dialect.quote {
+        let _ = write!(text, ", quote {:?}", char::from(quote));
+    }
+    if let inrush_scan::Escape::Byte(escape) = dialect.escape {
+        let _ = write!(text, ", escape {:?}", char::from(escape));
+    }
+    match dialect.terminator {
+        Terminator::Any => {}
+        Terminator::Lf => text.push_str(", terminator \\n only"),
+        Terminator::CrLf => text.push_str(", terminator \\r\\n only"),
+        Terminator::Cr => text.push_str(", terminator \\r"),
+        Terminator::Text(terminator) => {
+            let _ = write!(text, ", terminator {terminator}");
+        }
+    }
+    if let Some(comment) = dialect.comment {
+        let _ = write!(text, ", comments from {:?}", char::from(comment));
+    }
+    text.push_str(match dialect.trim {
+        Trim::None => "",
+        Trim::Start => ", blanks before fields taken off",
+        Trim::End => ", blanks behind fields taken off",
+        Trim::Both => ", blanks around fields taken off",
+    });
+    if dialect.missing_fields == MissingFields::Null {
+        text.push_str(", missing fields are NULL");
+    }
+    if dialect.extra_fields == ExtraFields::Ignore {
+        text.push_str(", extra fields are passed over");
+    }
+    match dialect.skip_lines {
+        0 => {}
+        1 => text.push_str(", the first line passed over"),
+        lines => {
+            let _ = write!(text, ", the first {lines} lines passed over");
+        }
+    }
+    text.push_str(if dialect.header {
+        ", header"
+    } else {
+        ", no header"
+    });
+    match dialect.nulls.as_slice() {
+        [] => text.push_str(", nothing is NULL"),
+        nulls => {
+            let shown: Vec<_> = nulls.iter().map(|null| format!("{null:?}")).collect();
+            let quoted = if dialect.null_quoted {
+                ", quoted too"
+            } else {
+                ""
+            };
+            let _ = write!(text, ", NULL is {}{quoted}", shown.join(" or "));
+        }
+    }
+    text
+}
+
+/// The name of a column: in quotes, for it may hold anything.
+pub fn quoted_name(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Bytes for reading.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = count as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit < UNITS.len() - 1 {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 {
+        format!("{count} B")
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
+}
+
+/// How many rejects are accepted, in words.
+pub fn reject_limit(limit: &RejectLimit) -> String {
+    let share = limit
+        .share_max
+        .map(|share| format!("{} % of the rows at most", share * 100.0));
+    match (limit.rows_max, share) {
+        (None, Some(share)) => share,
+        (Some(rows), Some(share)) => format!("{rows} at most, and {share}"),
+        (_, None) => format!("{} at most", limit.rows_accepted()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::words::{bytes, size_words};
+
+    #[test]
+    fn a_pipe_has_no_size() {
+        assert_eq!(size_words(0, false), "0 B");
+        assert_eq!(size_words(0, true), "of unknown size");
+        assert_eq!(size_words(5, true), "5 B and a pipe of unknown size");
+    }
+
+    #[test]
+    fn bytes_are_readable() {
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(1023), "1023 B");
+        assert_eq!(bytes(1536), "1.5 KiB");
+        assert_eq!(bytes(3 << 40), "3.0 TiB");
+    }
+}

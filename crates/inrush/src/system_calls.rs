@@ -1,0 +1,123 @@
+//! System calls that no crate in use has safe: the processor time of this process, what the kernel knows of a TCP
+//! connection, and which pages of a file are in memory.
+//!
+//! # Why it is sound
+//!
+//! Every call gets places of ours, valid for as long as it runs and as long as it is told, and what it has filled in is
+//! read only where it says that it did. A descriptor that is not what a call wants is an error of the call.
+#![expect(unsafe_code, reason = "system calls that no crate in use has safe")]
+
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, RawFd};
+
+use rustix::param::page_size;
+
+/// CPU seconds of this process so far, user and system.
+pub fn processor_times() -> Option<(f64, f64)> {
+    let mut usage = MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: getrusage fills the struct that it is given, and it is read only where it says so.
+    let usage = unsafe {
+        if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
+            return None;
+        }
+        usage.assume_init()
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Some((seconds(usage.ru_utime), seconds(usage.ru_stime)))
+}
+
+/// How many pages of these bytes of a file are in memory. The first byte is the first of its page.
+pub fn resident_pages(file: &File, bytes: Range<u64>) -> Option<u64> {
+    let length = usize::try_from(bytes.end - bytes.start).ok()?;
+    let start = libc::off_t::try_from(bytes.start).ok()?;
+    let mut pages = vec![0_u8; length.div_ceil(page_size().max(1))];
+    // SAFETY: the mapping is made here, only asked about and never read, and taken away again; `pages` has a byte
+    // for each of its pages.
+    let known = unsafe {
+        let mapped = libc::mmap(
+            std::ptr::null_mut(),
+            length,
+            libc::PROT_READ,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            start,
+        );
+        if mapped == libc::MAP_FAILED {
+            return None;
+        }
+        let asked = libc::mincore(mapped, length, pages.as_mut_ptr().cast());
+        libc::munmap(mapped, length);
+        asked == 0
+    };
+    known.then(|| pages.iter().filter(|page| **page & 1 == 1).count() as u64)
+}
+
+/// `struct tcp_info` of `linux/tcp.h` as far as Linux 4.10 had it, which brought the times.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct TcpInfo {
+    state_and_options: [u8; 8],
+    rto: u32,
+    ato: u32,
+    pub snd_mss: u32,
+    rcv_mss: u32,
+    unacked: u32,
+    sacked: u32,
+    lost: u32,
+    retrans: u32,
+    fackets: u32,
+    last_data_sent: u32,
+    last_ack_sent: u32,
+    last_data_recv: u32,
+    last_ack_recv: u32,
+    pmtu: u32,
+    rcv_ssthresh: u32,
+    pub rtt: u32,
+    rttvar: u32,
+    snd_ssthresh: u32,
+    pub snd_cwnd: u32,
+    advmss: u32,
+    reordering: u32,
+    rcv_rtt: u32,
+    rcv_space: u32,
+    pub total_retrans: u32,
+    pacing_rate: u64,
+    max_pacing_rate: u64,
+    bytes_acked: u64,
+    bytes_received: u64,
+    segs_out: u32,
+    segs_in: u32,
+    notsent_bytes: u32,
+    pub min_rtt: u32,
+    data_segs_in: u32,
+    pub data_segs_out: u32,
+    pub delivery_rate: u64,
+    pub busy_time: u64,
+    pub rwnd_limited: u64,
+    pub sndbuf_limited: u64,
+}
+
+impl TcpInfo {
+    /// Of a socket; nothing where it is none of TCP's, or the kernel too old. It is named by its number, for who asks
+    /// from beside has no hold on it: should it be closed by then, the number is an error of the call or another socket's,
+    /// of which nothing but these figures is read.
+    pub fn of(socket: RawFd) -> Option<TcpInfo> {
+        let mut info = TcpInfo::default();
+        let size = size_of::<TcpInfo>() as libc::socklen_t;
+        let mut filled = size;
+        // SAFETY: the kernel writes at most `filled` bytes, which is the size of the struct, all of whose fields are
+        // integers.
+        let done = unsafe {
+            libc::getsockopt(
+                socket,
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                (&raw mut info).cast(),
+                &raw mut filled,
+            )
+        };
+        (done == 0 && filled == size).then_some(info)
+    }
+}

@@ -1,0 +1,51 @@
+//! `inrush undo`: takes out of the targets what a run brought in, and puts back what it took out.
+
+use crate::error::Error;
+use crate::fault::Fault;
+use crate::ledger::RunRecord;
+use crate::upkeep::LedgerPlace;
+
+/// What is to be undone.
+#[derive(Debug)]
+pub struct UndoOptions<'a> {
+    /// The ledger's schema.
+    pub ledger_schema: &'a str,
+    /// The run's name.
+    pub run: &'a str,
+    /// Drop what is taken out instead of keeping it.
+    pub drop: bool,
+    /// How long the locks of the targets are waited for.
+    pub lock_timeout_ms: u32,
+    /// A wish to die, for tests.
+    pub fault: Option<Fault>,
+}
+
+/// A run that was undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// The run.
+    pub run: RunRecord,
+    /// Somebody had undone it before: nothing was left to do.
+    pub before: bool,
+    /// What became of its targets.
+    pub targets: Vec<UndoneTarget>,
+    /// Statements that drop what was taken out and is kept, for when nobody needs it any more.
+    pub drop_statements: Vec<String>,
+}
+
+/// What became of a target.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct UndoneTarget {
+    /// The target, `schema.table`, quoted.
+    pub target: String,
+    /// Tables that were taken out, as SQL names them, and where each is kept; none where it was
+    /// dropped.
+    pub taken_out: Vec<(String, Option<String>)>,
+    /// Tables that were put back, as SQL names them.
+    pub put_back: Vec<String>,
+}
+
+/// Undoes a run; nothing where the destination keeps nothing of what a run took the place of.
+pub fn undo(place: &LedgerPlace, options: &UndoOptions<'_>) -> Result<Option<Undone>, Error> {
+    place.runs().undo(options)
+}

@@ -1,0 +1,125 @@
+//! Columns of numbers, whose sums somebody may promise of the files, and how such a sum is made.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Int16Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+
+use super::exact::ExactSum;
+use crate::column::ColumnType;
+
+/// Ten to the power of 19: what a large number is cut at, so that many can be added in 128 bits.
+const CUT: i128 = 10_i128.pow(19);
+const CUT_EXPONENT: i32 = 19;
+/// Numbers of more digits before their point are not added up, where the type does not bound them.
+const SMALL_DIGITS_MAX: usize = 1_000;
+
+/// How a column of numbers is summed up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberForm {
+    /// Whole numbers of 16 bits.
+    Int16,
+    /// Whole numbers of 32 bits.
+    Int32,
+    /// Whole numbers of 64 bits.
+    Int64,
+    /// Decimal numbers of at most 38 digits.
+    Decimal {
+        /// Digits after the point.
+        scale: u8,
+    },
+    /// Decimal numbers of any size, as texts.
+    DecimalText {
+        /// Digits after the point that the type stores; those of the value where it has no bound.
+        scale: Option<u16>,
+    },
+}
+
+impl NumberForm {
+    /// The form of a column of this type, if it has numbers that can be summed up.
+    pub fn new(column_type: &ColumnType) -> Option<NumberForm> {
+        match column_type {
+            ColumnType::Int16 => Some(NumberForm::Int16),
+            ColumnType::Int32 => Some(NumberForm::Int32),
+            ColumnType::Int64 => Some(NumberForm::Int64),
+            ColumnType::Decimal { scale, .. } => Some(NumberForm::Decimal { scale: *scale }),
+            ColumnType::DecimalText { limit } => Some(NumberForm::DecimalText {
+                // A negative scale stores no digit after the point.
+                scale: limit.map(|(_, scale)| scale.max(0) as u16),
+            }),
+            _ => None,
+        }
+    }
+
+    /// What is summed up of its values beside their count, in words; in the order of [`NumberForm::add`].
+    pub fn measures(self) -> &'static [&'static str] {
+        match self {
+            NumberForm::DecimalText { scale: None } => &["sum", "values of 1e1000 and more"],
+            _ => &["sum"],
+        }
+    }
+
+    /// Adds the values of a batch's column to what [`NumberForm::measures`] names.
+    pub fn add(self, array: &ArrayRef, sums: &mut [ExactSum]) {
+        match self {
+            NumberForm::Int16 => sums[0].add(whole(array.as_primitive::<Int16Type>(), i128::from)),
+            NumberForm::Int32 => sums[0].add(whole(array.as_primitive::<Int32Type>(), i128::from)),
+            NumberForm::Int64 => sums[0].add(whole(array.as_primitive::<Int64Type>(), i128::from)),
+            NumberForm::Decimal { scale } => {
+                let (low, high) = decimals(array.as_primitive());
+                sums[0].add_at(-i32::from(scale), low);
+                sums[0].add_at(CUT_EXPONENT - i32::from(scale), high);
+            }
+            NumberForm::DecimalText { scale } => {
+                for text in array.as_string_view().iter().flatten() {
+                    // A database cannot add what is as large as that.
+                    let is_small = scale.is_some() || whole_digits(text) <= SMALL_DIGITS_MAX;
+                    if !is_small || !sums[0].add_text(text) {
+                        sums[1].add(1);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds how many values of a batch's column there are.
+pub fn add_count(array: &ArrayRef, sum: &mut ExactSum) {
+    sum.add((array.len() - array.null_count()) as i128);
+}
+
+/// The sum of a batch's values, those of NULLs left out. A batch has few enough rows for 128 bits.
+pub fn whole<T: ArrowPrimitiveType>(
+    array: &PrimitiveArray<T>,
+    number: impl Fn(T::Native) -> i128,
+) -> i128 {
+    match array.null_count() {
+        0 => array.values().iter().map(|value| number(*value)).sum(),
+        _ => array.iter().flatten().map(number).sum(),
+    }
+}
+
+/// Digits before the point that count.
+fn whole_digits(text: &str) -> usize {
+    let unsigned = text.trim_start_matches(['-', '+']);
+    let whole = unsigned
+        .split_once('.')
+        .map_or(unsigned, |(whole, _)| whole);
+    whole.trim_start_matches('0').len()
+}
+
+/// The sum of a batch's decimals, as one part and another that counts [`CUT`].
+fn decimals(array: &PrimitiveArray<Decimal128Type>) -> (i128, i128) {
+    let (mut low, mut high) = (0, 0);
+    let mut add = |value: i128| match i64::try_from(value) {
+        Ok(value) => low += i128::from(value),
+        Err(_) => {
+            high += value / CUT;
+            low += value % CUT;
+        }
+    };
+    match array.null_count() {
+        0 => array.values().iter().for_each(|value| add(*value)),
+        _ => array.iter().flatten().for_each(add),
+    }
+    (low, high)
+}

@@ -1,0 +1,183 @@
+//! The rows of a batch, one after the other, into memory that is reserved once.
+//!
+//! # Why it is sound
+//!
+//! [`append`] makes, before the first row, the promises that [`values`](super::values) and
+//! [`writer`](super::writer) rest on:
+//!
+//! - every column has as many values, and bits of validity, as the batch has rows: asserted;
+//! - the bytes that all rows take at most are summed and reserved, and a slack behind them. That
+//!   the sum is one is what [`Column::bytes_max`] is for, and cannot be asserted beforehand;
+//!   afterwards it is, so that a mistake ends the process and does not stay unseen;
+//! - the slots that a column has asked for are there, and those of a tile are filled before its
+//!   rows are written;
+//! - code for more instructions than every machine has runs where the kernel names them, and a
+//!   kernel comes from a look at the processor.
+#![expect(
+    unsafe_code,
+    reason = "rows are written without bounds checks, into spare capacity"
+)]
+
+use std::ops::Range;
+
+use super::column::{Column, Scratch};
+use super::kernel::{Instructions, Kernel};
+use super::numeric_slots::{Slot, TILE_ROWS};
+use super::writer::{Cursor, SLACK_BYTES};
+use crate::error::ValueFault;
+
+/// Which column and row failed, and why.
+pub(super) type RowFault = (usize, usize, ValueFault);
+
+/// Appends the rows of these columns. Where it fails, `out` is as before.
+pub(super) fn append(
+    columns: &[Column<'_>],
+    row_count: usize,
+    kernel: Kernel,
+    scratch: &mut Scratch,
+    out: &mut Vec<u8>,
+) -> Result<(), RowFault> {
+    // A field count for each row, and a row of the batch for each value of a column.
+    let mut bytes_max = 2 * row_count + SLACK_BYTES;
+    let mut slot_count = 0;
+    for (index, column) in columns.iter().enumerate() {
+        assert!(
+            column.row_count() == row_count && column.readable_rows() >= row_count,
+            "a column has a value for every row"
+        );
+        slot_count = slot_count.max(column.slots_end());
+        bytes_max += column
+            .bytes_max()
+            .map_err(|(row, fault)| (index, row, fault))?;
+    }
+    scratch.slots.resize(slot_count, Slot::EMPTY);
+    out.reserve(bytes_max);
+    let start = out.spare_capacity_mut().as_mut_ptr().cast::<u8>();
+    let cursor = Cursor::new(start);
+    // SAFETY: `bytes_max` bytes from `start` on are reserved: what all fields take at most, and the
+    // slack. Every column has a value for each row, and the slots that it asked for. The kernel
+    // says what the machine has.
+    let cursor = unsafe {
+        match kernel.instructions() {
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => put_batch_avx512(columns, row_count, scratch, cursor),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => put_batch_avx2(columns, row_count, scratch, cursor),
+            Instructions::Portable => put_batch(columns, row_count, scratch, cursor),
+        }
+    }?;
+    let written_bytes = cursor.bytes_since(start);
+    assert!(
+        written_bytes + SLACK_BYTES <= bytes_max,
+        "a column wrote more than its bytes_max: memory behind the output is damaged"
+    );
+    // SAFETY: so many bytes have been written, and they were reserved.
+    unsafe { out.set_len(out.len() + written_bytes) };
+    Ok(())
+}
+
+/// The cursor behind all rows.
+type Put = Result<Cursor, RowFault>;
+
+/// [`put_batch`] with AVX-512.
+///
+/// # Safety
+///
+/// As `put_batch`.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512ifma,avx512vl,avx2,bmi1,bmi2,lzcnt,movbe,popcnt"
+)]
+unsafe fn put_batch_avx512(
+    columns: &[Column<'_>],
+    row_count: usize,
+    scratch: &mut Scratch,
+    cursor: Cursor,
+) -> Put {
+    // SAFETY: the caller's contract.
+    unsafe { put_batch(columns, row_count, scratch, cursor) }
+}
+
+/// [`put_batch`] with AVX2 and what came with it.
+///
+/// # Safety
+///
+/// As `put_batch`.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,movbe,popcnt")]
+unsafe fn put_batch_avx2(
+    columns: &[Column<'_>],
+    row_count: usize,
+    scratch: &mut Scratch,
+    cursor: Cursor,
+) -> Put {
+    // SAFETY: the caller's contract.
+    unsafe { put_batch(columns, row_count, scratch, cursor) }
+}
+
+/// Writes all rows, a tile of them after the other.
+///
+/// # Safety
+///
+/// At the cursor, 2 bytes for each row are reserved, what all columns count as their
+/// `bytes_max`, and the slack. Each column has a value for each of `row_count` rows, and the slots
+/// that it asked for.
+#[inline(always)]
+unsafe fn put_batch(
+    columns: &[Column<'_>],
+    row_count: usize,
+    scratch: &mut Scratch,
+    mut cursor: Cursor,
+) -> Put {
+    let has_nulls = columns.iter().any(Column::has_nulls);
+    for tile_start in (0..row_count).step_by(TILE_ROWS) {
+        let rows = tile_start..row_count.min(tile_start + TILE_ROWS);
+        for column in columns {
+            column.fill_slots(rows.clone(), &mut scratch.slots);
+        }
+        // SAFETY: the caller's contract; without NULLs anywhere no row is NULL.
+        cursor = unsafe {
+            if has_nulls {
+                put_rows::<true>(columns, rows, scratch, cursor)
+            } else {
+                put_rows::<false>(columns, rows, scratch, cursor)
+            }
+        }?;
+    }
+    Ok(cursor)
+}
+
+/// Writes rows, each a field count and its fields. No closure writes a field: that would be
+/// compiled for every machine, and called.
+///
+/// # Safety
+///
+/// As `put_batch` for these rows, whose slots are filled; where `NULLS` is not set, no row has
+/// any.
+#[inline(always)]
+unsafe fn put_rows<const NULLS: bool>(
+    columns: &[Column<'_>],
+    rows: Range<usize>,
+    scratch: &mut Scratch,
+    mut cursor: Cursor,
+) -> Put {
+    for row in rows {
+        // SAFETY: the caller's contract.
+        cursor = unsafe { cursor.put_field_count(columns.len() as u16) };
+        for (index, column) in columns.iter().enumerate() {
+            // SAFETY: the caller's contract.
+            let put = unsafe {
+                if NULLS {
+                    column.put(row, scratch, cursor)
+                } else {
+                    column.put_value(row, scratch, cursor)
+                }
+            };
+            cursor = match put {
+                Ok(cursor) => cursor,
+                Err(fault) => return Err((index, row, fault)),
+            };
+        }
+    }
+    Ok(cursor)
+}
