@@ -20,14 +20,14 @@ Run = dict[str, Any]
 
 def cases(facts: Facts) -> list[tuple[str, int]]:
     """Return the workloads and streams that were run, in order."""
-    found = {(run["workload"], run["streams"]) for run in facts["runs"]}
+    found = {(run["workload"], run["streams"]) for run in [*facts["runs"], *stops(facts)]}
     order = list(facts["workloads"])
     return sorted(found, key=lambda case: (order.index(case[0]), case[1]))
 
 
 def sides(facts: Facts) -> list[str]:
     """Return the sides that were run, in the order in which the suite knows them."""
-    found = {run["side"] for run in facts["runs"]}
+    found = {run["side"] for run in [*facts["runs"], *stops(facts)]}
     return [name for name in facts["peers"] if name in found]
 
 
@@ -41,8 +41,26 @@ def runs_of(facts: Facts, case: tuple[str, int], side: str) -> list[Run]:
     ]
 
 
+def stops(facts: Facts) -> list[Run]:
+    """Return the rounds in which a side was stopped; older results know of none."""
+    return list(facts.get("stopped", []))
+
+
+def stopped(facts: Facts, case: tuple[str, int], side: str) -> Run | None:
+    """Return the first round in which a side was stopped, or None where it never was."""
+    for run in stops(facts):
+        if (run["workload"], run["streams"], run["side"]) == (*case, side):
+            return run
+    return None
+
+
 def ratios(facts: Facts, case: tuple[str, int], side: str) -> list[float]:
-    """Return a side's wall time over Inrush's, for each round that has both."""
+    """Return a side's wall time over Inrush's, for each round that has both.
+
+    There is none where either was ever stopped: the rounds that it ended are those that went well.
+    """
+    if stopped(facts, case, side) or stopped(facts, case, OURS):
+        return []
     ours = {run["round"]: run["wall_s"] for run in runs_of(facts, case, OURS)}
     theirs = runs_of(facts, case, side)
     return [run["wall_s"] / ours[run["round"]] for run in theirs if run["round"] in ours]

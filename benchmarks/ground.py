@@ -32,6 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILT = ("crates", "python", "Cargo.toml", "Cargo.lock")
 sys.path.insert(0, str(ROOT / "tests"))
 
+import groups  # noqa: E402
 import servers  # noqa: E402  the tests' servers, found by the line above
 from noise import Processors  # noqa: E402
 from over_tls import TlsServer  # noqa: E402
@@ -60,6 +61,11 @@ LINEITEM = (
     "l_shipmode char(10) not null",
     "l_comment varchar(44) not null",
 )
+
+# Of all sides in turn, unless told otherwise.
+ROUNDS = 5
+# Past this a server's sessions do not end by themselves: whatever is measured then is of no use.
+SESSIONS_END_S = 120
 
 # Durable, and without WAL for tables that are made and filled in one transaction, as a
 # server is set for a large load. Every side of a comparison has this same server.
@@ -92,7 +98,9 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=5, help="rounds, all sides in turn in each")
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help="rounds, all sides in turn in each"
+    )
     parser.add_argument("--version", type=int, default=18, choices=servers.VERSIONS)
     parser.add_argument(
         "--folder", type=whole_path, help="work there (a disk with room), not in /tmp"
@@ -107,7 +115,8 @@ def arguments(description: str) -> argparse.ArgumentParser:
 def ground(options: argparse.Namespace) -> Iterator[tuple[Server, Path]]:
     """Yield a running server and a folder for files that it can read."""
     # Whoever ends a benchmark ends its server, too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, lambda number, _: sys.exit(128 + number))
     if options.folder is not None:
         options.folder.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="inrush-bench-", dir=options.folder))
@@ -177,11 +186,53 @@ class CommandError(Exception):
     """A measured command ended as it must not; the text has what it said."""
 
 
+class StoppedError(Exception):
+    """Measured commands were past their limit of time; the text has what they said."""
+
+    def __init__(self, after_s: float, said: str) -> None:
+        super().__init__(said)
+        self.after_s = after_s
+
+
+def _first_process(server: Server) -> int:
+    return int((server.data / "postmaster.pid").read_text().split()[0])
+
+
 def server_cpu_s(server: Server) -> float:
     """Return the processor time of all sessions that have ended so far."""
-    first = int((server.data / "postmaster.pid").read_text().split()[0])
+    first = _first_process(server)
     fields = Path(f"/proc/{first}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+
+
+def _wait_for_sessions(server: Server) -> None:
+    """Wait until all have ended, which they do a moment after their clients.
+
+    A session that is not listed any more has a process that still gives its memory back, whose
+    processor time counts only then.
+    """
+    query = """
+        SELECT pid FROM pg_stat_activity
+        WHERE backend_type <> 'client backend' OR pid = pg_backend_pid()"""
+    deadline = time.monotonic() + SESSIONS_END_S
+    with server.connect() as connection:
+        while not _children(server) <= {pid for (pid,) in connection.execute(query)}:
+            if time.monotonic() > deadline:
+                sys.exit(f"sessions of ended clients are there after {SESSIONS_END_S} s still")
+
+
+def _children(server: Server) -> set[int]:
+    """Return the processes that a server has now."""
+    first = _first_process(server)
+    return {int(pid) for pid in Path(f"/proc/{first}/task/{first}/children").read_text().split()}
+
+
+def end_sessions(server: Server) -> None:
+    """End all sessions: those of a client that is gone may compute on for long."""
+    with server.connect() as connection:
+        connection.execute("""
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()""")
 
 
 def measure(
@@ -189,40 +240,42 @@ def measure(
     commands: Sequence[Sequence[str | Path]],
     folder: Path,
     accepted: Collection[int] = (0,),
+    limit_s: float | None = None,
 ) -> Measure:
-    """Run commands at the same time and measure them; fail where one does not end as accepted."""
+    """Run commands at the same time and measure them; fail where one does not end as accepted.
+
+    Where they are past the limit of time they are killed, with all that they have started, and
+    their sessions are ended.
+    """
     # What was written before shall not be paid for by this side.
     with server.connect() as connection:
         connection.execute("CHECKPOINT")
     os.sync()
+    _wait_for_sessions(server)
     before = server_cpu_s(server)
-    processors = Processors.now()
+    processors_before = Processors.now()
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as results, tempfile.TemporaryFile() as said:
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-I", "-S", MEASURED, f"{results}/{number}", *map(str, command)],
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-            )
+        measured: list[list[str | Path]] = [
+            [sys.executable, "-I", "-S", MEASURED, f"{results}/{number}", *map(str, command)]
             for number, command in enumerate(commands)
         ]
-        statuses = [process.wait() for process in processes]
-        wall_s = time.perf_counter() - start
-        after = Processors.now()
-        if not set(statuses) <= set(accepted):
+        with groups.running(measured, folder, said) as programs:
+            have_ended = groups.all_end(programs, limit_s)
+            wall_s = time.perf_counter() - start
+            after = Processors.now()
+        if not have_ended:
+            end_sessions(server)
+            _wait_for_sessions(server)
+            said.seek(0)
+            raise StoppedError(wall_s, said.read().decode(errors="replace"))
+        if not {program.returncode for program in programs} <= set(accepted):
             said.seek(0)
             raise CommandError(f"{commands} failed:\n{said.read().decode(errors='replace')}")
         found = [
             (Path(results) / str(number)).read_text().split() for number in range(len(commands))
         ]
-    # A session ends a moment after its client.
-    with server.connect() as connection:
-        query = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
-        while connection.execute(query).fetchone() != (1,):
-            pass
+    _wait_for_sessions(server)
     client_s = sum(float(cpu_s) for cpu_s, _ in found)
     server_s = server_cpu_s(server) - before
     return Measure(
@@ -230,8 +283,8 @@ def measure(
         client_cpu_s=client_s,
         server_cpu_s=server_s,
         client_resident_kib_max=sum(int(resident_kib) for _, resident_kib in found),
-        others_cpu_s=max(0.0, after.busy_s - processors.busy_s - client_s - server_s),
-        stolen_cpu_s=after.stolen_s - processors.stolen_s,
+        others_cpu_s=max(0.0, after.busy_s - processors_before.busy_s - client_s - server_s),
+        stolen_cpu_s=after.stolen_s - processors_before.stolen_s,
     )
 
 
@@ -243,7 +296,7 @@ def fresh(server: Server) -> Database:
 def drop(database: Database) -> None:
     """Remove a database."""
     with database.server.connect() as connection:
-        connection.execute(f"DROP DATABASE {database.name}".encode())
+        connection.execute(f"DROP DATABASE {database.name} WITH (FORCE)".encode())
 
 
 def expected_digest(server: Server, stripped: Sequence[Path]) -> str:

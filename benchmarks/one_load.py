@@ -32,10 +32,11 @@ def measure(
     streams: int,
     folder: Path,
     must_be: dict[str, same_rows.Rows] | None = None,
+    limit_s: float | None = None,
 ) -> Measure:
     """Load a job by a side; where it is said what must be there, fail if anything else is."""
     commands = side.commands(database, job, streams)
-    found = ground.measure(database.server, commands, folder, side.accepted)
+    found = ground.measure(database.server, commands, folder, side.accepted, limit_s)
     if must_be is not None:
         rows = same_rows.found(database, job, side.relation)
         same_rows.compare(f"{job.workload} by {side.name}", rows, must_be)

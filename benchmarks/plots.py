@@ -30,15 +30,22 @@ def save(figure: Any, path: Path) -> None:
     pyplot.close(figure)
 
 
-def draw_ratios(facts: findings.Facts, path: Path) -> None:
-    """Draw a bar for each side of each workload, the ends of its rounds as whiskers."""
-    sides = findings.sides(facts)
-    bars = [
+Bar = tuple[tuple[str, int], str, list[float]]
+
+
+def bars_of(facts: findings.Facts) -> list[Bar]:
+    """Return a bar for each side of each workload that is held against Inrush."""
+    return [
         (case, side, found)
         for case in findings.cases(facts)
-        for side in sides
+        for side in findings.sides(facts)
         if side != findings.OURS and (found := findings.ratios(facts, case, side))
     ]
+
+
+def draw_ratios(facts: findings.Facts, bars: list[Bar], path: Path) -> None:
+    """Draw bars, the ends of their rounds as whiskers."""
+    sides = findings.sides(facts)
     figure, axes = pyplot.subplots(figsize=(8, 0.8 + 0.2 * len(bars)))
     colours = dict(zip(sides, pyplot.get_cmap("tab10").colors, strict=False))
     ticks, labels, at, before = [], [], 0.0, None
@@ -79,7 +86,11 @@ def draw_streams(facts: findings.Facts, workload: str, path: Path) -> None:
     figure, axes = pyplot.subplots(figsize=(6, 4))
     swept = [case for case in findings.cases(facts) if case[0] == workload]
     for side in findings.sides(facts):
-        found = [(case[1], findings.runs_of(facts, case, side)) for case in swept]
+        found = [
+            (case[1], findings.runs_of(facts, case, side))
+            for case in swept
+            if not findings.stopped(facts, case, side)
+        ]
         points = [(streams, findings.median(runs, "wall_s")) for streams, runs in found if runs]
         if points:
             axes.plot(*zip(*points, strict=True), marker="o", label=side)
@@ -97,11 +108,10 @@ def main() -> None:
     """Draw all pictures and name them in the result."""
     path = Path(sys.argv[1])
     facts = json.loads(path.read_text())
-    plots = [{"name": "ratios", "title": "wall time as a multiple of Inrush's"}]
-    if any(side != findings.OURS for side in findings.sides(facts)):
-        draw_ratios(facts, path.with_name(f"{path.stem}-ratios.svg"))
-    else:
-        plots = []
+    plots = []
+    if bars := bars_of(facts):
+        draw_ratios(facts, bars, path.with_name(f"{path.stem}-ratios.svg"))
+        plots.append({"name": "ratios", "title": "wall time as a multiple of Inrush's"})
     swept = findings.cases(facts)
     for workload in facts["workloads"]:
         if sum(case[0] == workload for case in swept) > 1:

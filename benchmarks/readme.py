@@ -1,30 +1,83 @@
 """Puts the newest results of the suite into the README; `--check` says whether they are there.
 
-Only results at scale 1 on a server with a socket and `wal_level = minimal` are taken: those of the
-short name.
+Only whole results of the usual set-up are taken: all rounds of each workload that the README shows,
+by each side that it shows, with two streams at scale 1, on the newest server over a socket with
+`wal_level = minimal`. A piece (`suite.py --workloads narrow`) has the same name as the whole.
 """
 
 from __future__ import annotations
 
-import re
+import json
 import sys
 from pathlib import Path
 
+import findings
+import ground
 import results
+import servers
+import suite
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "results"
 BEGINS = "<!-- the suite's table, by benchmarks/readme.py: begins -->"
 ENDS = "<!-- the suite's table: ends -->"
-# The machine's name follows at once: results of another scale or server have more words.
-NAME = re.compile(r"\d{4}-\d\d-\d\d-suite-(?!scale-|replica-|tls-)[a-z0-9-]+\.md")
+# What must be there: the suite's others are variants of these workloads, and what a slow side takes
+# is shown where somebody waited for it.
+WORKLOADS = (
+    "lineitem",
+    "tpch",
+    "quoted",
+    "wide",
+    "narrow",
+    "rejects",
+    "routed",
+    "plain-atomic",
+    "plain-straight",
+)
+SIDES = (findings.OURS, "psql", "duckdb", "adbc", findings.LIMIT)
+
+
+def is_usual(facts: findings.Facts) -> bool:
+    """Whether a result is of the set-up that the suite has where nothing is said."""
+    return (
+        facts["benchmark"] == results.BENCHMARK
+        # The short name is that of the usual scale and server.
+        and results.name_of(facts) == results.BENCHMARK
+        and facts["parts"] == suite.PARTS
+        and facts["machine"]["postgresql"].startswith(f"PostgreSQL {servers.VERSIONS[0]}.")
+        and {streams for _, streams in findings.cases(facts)} == {suite.STREAMS}
+    )
+
+
+def is_accounted_for(facts: findings.Facts, workload: str, side: str) -> bool:
+    """Whether a result has what a side took for a workload in all rounds, or why not."""
+    case = (workload, suite.STREAMS)
+    runs = findings.runs_of(facts, case, side)
+    if len(runs) >= ground.ROUNDS or findings.stopped(facts, case, side):
+        return True
+    limit_s = facts.get("limit_s")
+    if limit_s is not None and any(run["wall_s"] > limit_s for run in runs):
+        return True
+    return any(
+        (one["workload"], one["side"]) == (workload, side) and not one["why"].startswith("failed")
+        for one in facts["not_run"]
+    )
+
+
+def is_whole(facts: findings.Facts) -> bool:
+    """Whether a result has all that the README shows."""
+    return all(is_accounted_for(facts, workload, side) for workload in WORKLOADS for side in SIDES)
 
 
 def newest(folder: Path) -> Path | None:
-    """Return the page of the newest results, or None where there are none yet."""
-    found = sorted(path for path in folder.glob("*-suite-*.md") if NAME.fullmatch(path.name))
-    return found[-1] if found else None
+    """Return the page of the newest results that are whole, or None where there are none yet."""
+    # Their names begin with the day.
+    for path in sorted(folder.glob("*-suite-*.json"), reverse=True):
+        facts = json.loads(path.read_text())
+        if is_usual(facts) and is_whole(facts):
+            return path.with_suffix(".md")
+    return None
 
 
 def between(text: str, begins: str, ends: str) -> str:
@@ -55,7 +108,9 @@ def main() -> None:
     after = updated(before, RESULTS)
     if "--check" in sys.argv[1:]:
         sys.exit(
-            0 if before == after else "README.md is not of the newest results: make bench-readme"
+            0
+            if before == after
+            else "README.md is not of the newest results: run benchmarks/readme.py"
         )
     README.write_text(after)
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import ground
 import targets
-from findings import LIMIT, OURS, Facts, Run, cases, median, ratios, runs_of, sides
+import workloads
+from findings import LIMIT, OURS, Facts, Run, cases, median, ratios, runs_of, sides, stopped, stops
 from peers import ALL
 
 BENCHMARK = "suite"
@@ -43,19 +44,23 @@ def join(old: Facts, new: Facts) -> Facts:
         if before != now:
             raise DifferentError(f"{key} was {before!r} and is {now!r}")
     last: dict[tuple[str, int], int] = {}
-    for run in old["runs"]:
+    for run in old["runs"] + stops(old):
         place = (run["workload"], run["streams"])
         last[place] = max(last.get(place, 0), run["round"])
-    counted = [
-        {**run, "round": run["round"] + last.get((run["workload"], run["streams"]), 0)}
-        for run in new["runs"]
-    ]
+
+    def counted(runs: Sequence[Run]) -> list[Run]:
+        return [
+            {**run, "round": run["round"] + last.get((run["workload"], run["streams"]), 0)}
+            for run in runs
+        ]
+
     not_run = {tuple(one) for one in map(_items, old["not_run"] + new["not_run"])}
     return {
         **old,
-        "peers": _in_order({**old["peers"], **new["peers"]}),
-        "workloads": {**old["workloads"], **new["workloads"]},
-        "runs": old["runs"] + counted,
+        "peers": _in_order({**old["peers"], **new["peers"]}, [peer.name for peer in ALL]),
+        "workloads": _in_order({**old["workloads"], **new["workloads"]}, list(workloads.ALL)),
+        "runs": old["runs"] + counted(new["runs"]),
+        "stopped": stops(old) + counted(stops(new)),
         "not_run": [dict(one) for one in sorted(not_run)],
     }
 
@@ -103,7 +108,7 @@ def table(facts: Facts) -> str:
         megabytes = facts["workloads"][case[0]]["bytes"] / 1e6
         cells = [_short(facts, case, side) for side in shown]
         lines.append(f"| {case[0]} | {case[1]} | {megabytes:.0f} | {' | '.join(cells)} |")
-    rounds = sorted({len(runs_of(facts, case, OURS)) for case in cases(facts)})
+    rounds = sorted({len(runs_of(facts, case, OURS)) for case in cases(facts)}) or [0]
     counts = "-".join(str(one) for one in dict.fromkeys((rounds[0], rounds[-1])))
     changed = " with changes" if about["commit_changed"] else ""
     where = "TCP with TLS" if facts["over"] == "tls" else "a Unix socket"
@@ -116,11 +121,17 @@ def table(facts: Facts) -> str:
         f"machine over {where}, durable, `wal_level = {facts['wal_level']}`; scale "
         f"{facts['scale']:g}, {counts} rounds of Inrush, all sides in turn; {noise_line(facts)}",
     ]
+    if stops(facts):
+        lines[-1] += (
+            " A side that was stopped was past its limit of time, and no ratio is made of it."
+        )
     return "\n".join(lines)
 
 
 def noise_line(facts: Facts) -> str:
     """Return how noisy the machine was, in a sentence."""
+    if not facts["runs"]:
+        return "noise: not known, for nothing ended."
     hashes = [run["reference_hash_s"] for run in facts["runs"]]
     writes = [run["reference_write_s"] for run in facts["runs"]]
     wall = sum(run["wall_s"] for run in facts["runs"]) * facts["machine"]["cores"]
@@ -152,6 +163,11 @@ def page(facts: Facts, stem: str) -> str:
     lines += ["## What was not run, and why", ""]
     lines += ["| workload | side | why |", "|---|---|---|"]
     lines += [f"| {one['workload']} | {one['side']} | {one['why']} |" for one in facts["not_run"]]
+    lines += [
+        f"| {one['workload']}, {one['streams']} streams | {one['side']} | in round {one['round']} "
+        f"it was {_stopped(one)}, past its limit of time |"
+        for one in stops(facts)
+    ]
     lines += ["", "## The sides", "", "| side | version | how it was set |", "|---|---|---|"]
     lines += [
         f"| {name} | {told['version'] or 'absent'} | {told['about']} |"
@@ -170,9 +186,10 @@ def _section(facts: Facts, case: tuple[str, int]) -> Iterator[str]:
     yield ""
     title = f"{told['title'][0].upper()}{told['title'][1:]}"
     yield f"{title}: {rows:,} rows{bad}, {told['bytes'] / 1e6:.1f} MB."
+    ended = " that ended it" if any(stopped(facts, case, side) for side in sides(facts)) else ""
     yield (
-        "After the first round the contents of all sides were equal, by a hash of all values of "
-        "all rows; later rounds, which are the same commands, are not hashed."
+        f"After the first round the contents of all sides{ended} were equal, by a hash of all "
+        "values of all rows; later rounds, which are the same commands, are not hashed."
     )
     yield ""
     yield (
@@ -181,27 +198,33 @@ def _section(facts: Facts, case: tuple[str, int]) -> Iterator[str]:
     )
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for side in sides(facts):
-        runs = runs_of(facts, case, side)
-        if not runs:
-            continue
-        found = ratios(facts, case, side)
-        cells = [
-            side,
-            str(len(runs)),
-            _spread(runs, "wall_s"),
-            f"{told['bytes'] / 1e6 / median(runs, 'wall_s'):.0f}",
-            ground.spread(found) if found else "-",
-            _spread(runs, "client_cpu_s"),
-            _spread(runs, "server_cpu_s"),
-            ground.spread([run["client_resident_kib_max"] / 1024 for run in runs], 0),
-            _spread(runs, "reference_hash_s"),
-            _spread(runs, "reference_write_s"),
-            _spread(runs, "others_cpu_s"),
-        ]
-        yield f"| {' | '.join(cells)} |"
+        if runs_of(facts, case, side) or stopped(facts, case, side):
+            yield f"| {' | '.join(_row(facts, case, side))} |"
     yield ""
     yield from targets.lines(facts, case)
     yield from _noted(runs_of(facts, case, OURS))
+
+
+def _row(facts: Facts, case: tuple[str, int], side: str) -> list[str]:
+    """Return the cells of a side."""
+    runs = runs_of(facts, case, side)
+    stop = stopped(facts, case, side)
+    if stop is not None:
+        return [side, f"{len(runs)}, then {_stopped(stop)}", *"-" * 9]
+    found = ratios(facts, case, side)
+    return [
+        side,
+        str(len(runs)),
+        _spread(runs, "wall_s"),
+        f"{facts['workloads'][case[0]]['bytes'] / 1e6 / median(runs, 'wall_s'):.0f}",
+        ground.spread(found) if found else "-",
+        _spread(runs, "client_cpu_s"),
+        _spread(runs, "server_cpu_s"),
+        ground.spread([run["client_resident_kib_max"] / 1024 for run in runs], 0),
+        _spread(runs, "reference_hash_s"),
+        _spread(runs, "reference_write_s"),
+        _spread(runs, "others_cpu_s"),
+    ]
 
 
 def _noted(runs: Sequence[Run]) -> Iterator[str]:
@@ -225,7 +248,14 @@ def _spread(runs: Sequence[Run], key: str) -> str:
     return ground.spread([run[key] for run in runs])
 
 
+def _stopped(run: Run) -> str:
+    return f"stopped after {run['after_s']:.1f} s"
+
+
 def _short(facts: Facts, case: tuple[str, int], side: str) -> str:
+    stop = stopped(facts, case, side)
+    if stop is not None:
+        return _stopped(stop)
     runs = runs_of(facts, case, side)
     if not runs:
         return "-"
@@ -236,9 +266,8 @@ def _short(facts: Facts, case: tuple[str, int], side: str) -> str:
     return f"{wall}, **{statistics.median(found):.2f}**"
 
 
-def _in_order(told: dict[str, Any]) -> dict[str, Any]:
-    """Bring the sides into the suite's order, those of a configuration last."""
-    known = [peer.name for peer in ALL]
+def _in_order(told: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
+    """Bring what is told into the suite's order, what it does not know last."""
     names = sorted(told, key=lambda name: known.index(name) if name in known else len(known))
     return {name: told[name] for name in names}
 

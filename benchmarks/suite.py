@@ -4,7 +4,8 @@ In each round of a workload every side loads it once into an empty database of i
 after the other; in the first round of each run of this script the rows of each side are compared
 with what a `\copy` made of the same files. Before each measure the server writes a checkpoint, and
 a fixed command is timed, so that a result says how calm the machine was. What a peer cannot do, or
-whether it is absent, stands in the results.
+whether it is absent, stands in the results, and so does a side that was stopped, for no end of it
+was in sight.
 
 A run in pieces: `--join RESULT.json` adds rounds, workloads or peers to a result of the same
 machine, by an engine that was built of the same.
@@ -37,6 +38,13 @@ from servers import Server
 from workload import Job, Workload
 
 BENCH_PYTHON = ground.ROOT / ".venv-bench" / "bin" / "python"
+# What the README shows is run with as many.
+STREAMS = 2
+PARTS = 4
+# The slowest that was seen to end is pgloader where there are bad rows: 1.5 MB a second on a calm
+# machine, half of that on a busy one.
+STOP_S = 120
+STOP_S_A_MEGABYTE = 2
 # Instead of a file: the result that a run of today would write.
 TODAY = Path("today")
 PLOTS = Path(__file__).resolve().parent / "plots.py"
@@ -56,9 +64,11 @@ def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = ground.arguments((__doc__ or "").splitlines()[0])
     parser.add_argument("--scale", type=float, default=1.0, help="of all workloads' data")
-    parser.add_argument("--parts", type=int, help="files of a table; by default 4, or the streams")
     parser.add_argument(
-        "--streams", type=numbers, default=[2], help="one number, or several: 1,2,4"
+        "--parts", type=int, help=f"files of a table; by default {PARTS}, or the streams"
+    )
+    parser.add_argument(
+        "--streams", type=numbers, default=[STREAMS], help="one number, or several: 1,2,4"
     )
     parser.add_argument("--workloads", type=words, default=list(workloads.ALL), metavar="NAMES")
     parser.add_argument("--peers", type=words, metavar="NAMES", help="by default all")
@@ -71,14 +81,27 @@ def arguments() -> argparse.Namespace:
         "--join", nargs="?", const=TODAY, type=Path, help="add to this result, or to today's"
     )
     parser.add_argument("--limit-s", type=float, help="no further round of a peer that took longer")
+    parser.add_argument(
+        "--stop-s",
+        type=float,
+        help="a side that takes longer is stopped, and the workload goes on without it; by default "
+        f"{STOP_S}, and {STOP_S_A_MEGABYTE} for each MB of the workload",
+    )
     options = parser.parse_args()
-    options.parts = options.parts or max(4, *options.streams)
+    options.parts = options.parts or max(PARTS, *options.streams)
     unknown = set(options.workloads) - set(workloads.ALL)
     if unknown:
         parser.error(
             f"no such workload: {', '.join(unknown)}; there are {', '.join(workloads.ALL)}"
         )
     return options
+
+
+def stop_s(options: argparse.Namespace, job: Job) -> float:
+    """Return the seconds after which a side is stopped."""
+    if options.stop_s is not None:
+        return float(options.stop_s)
+    return STOP_S + STOP_S_A_MEGABYTE * job.text_bytes / 1e6
 
 
 class Suite:
@@ -90,6 +113,7 @@ class Suite:
         self.data.mkdir(parents=True, exist_ok=True)
         self.about: dict[str, dict[str, Any]] = {}
         self.not_run: list[dict[str, str]] = []
+        self.stopped: list[findings.Run] = []
         self.runs: list[findings.Run] = []
         self.workloads: dict[str, dict[str, Any]] = {}
         surroundings = Surroundings(options.peers_python, server.programs, folder)
@@ -121,6 +145,16 @@ class Suite:
         self.not_run.append({"workload": workload, "side": side, "why": why})
         print(f"{workload}: {side} is not run: {why}", flush=True)
 
+    def stop(self, workload: str, streams: int, number: int, side: str, after_s: float) -> None:
+        """Note and say that a side was stopped."""
+        about = {"workload": workload, "streams": streams, "round": number, "side": side}
+        self.stopped.append({**about, "after_s": after_s})
+        print(
+            f"{workload}, {streams} streams, round {number}: {side} was stopped after "
+            f"{after_s:.1f} s, past its limit of time; the workload goes on without it",
+            flush=True,
+        )
+
     def run(self, workload: Workload) -> None:
         """Run all rounds of a workload."""
         job = workload.make(self.options.scale, self.options.parts, self.data)
@@ -145,33 +179,50 @@ class Suite:
             else:
                 self.skip(job.workload, side.name, why)
         for streams in self.options.streams:
-            self._rounds(job, able, streams, expected)
+            stood_still = {one["side"] for one in self.stopped if one["workload"] == job.workload}
+            going = [side for side in able if side.name not in stood_still]
+            self._rounds(job, going, streams, expected)
         for side in self.sides:
             if isinstance(side, ServerAlone):
                 side.forget(job)
 
     def _rounds(
-        self, job: Job, able: Sequence[Peer], streams: int, expected: dict[str, same_rows.Rows]
+        self, job: Job, going: list[Peer], streams: int, expected: dict[str, same_rows.Rows]
     ) -> None:
-        going = list(able)
         for number in range(1, self.options.rounds + 1):
+            if not going:
+                return
             # What a side leaves behind (caches, dirty pages) shall not meet the same one each time.
             first = number % len(going)
             for side in going[first:] + going[:first]:
-                try:
-                    wall_s = self._measure(job, side, streams, number, expected)
-                except (ground.CommandError, same_rows.DifferentRowsError) as error:
-                    if side.name == findings.OURS:
-                        raise
+                if not self._goes_on(job, side, streams, number, expected):
                     going.remove(side)
-                    print(error, file=sys.stderr)
-                    # Programs say last what went wrong.
-                    last = str(error).strip().splitlines()[-1]
-                    self.skip(job.workload, side.name, f"failed: {last}")
-                    continue
-                limit_s = self.options.limit_s
-                if limit_s is not None and wall_s > limit_s and side.name != findings.OURS:
-                    going.remove(side)
+
+    def _goes_on(
+        self,
+        job: Job,
+        side: Peer,
+        streams: int,
+        number: int,
+        expected: dict[str, same_rows.Rows],
+    ) -> bool:
+        """Measure a side, and say whether it has further rounds."""
+        try:
+            wall_s = self._measure(job, side, streams, number, expected)
+        except ground.StoppedError as error:
+            print(error, end="", file=sys.stderr)
+            self.stop(job.workload, streams, number, side.name, error.after_s)
+            return False
+        except (ground.CommandError, same_rows.DifferentRowsError) as error:
+            if side.name == findings.OURS:
+                raise
+            print(error, file=sys.stderr)
+            # Programs say last what went wrong.
+            last = str(error).strip().splitlines()[-1]
+            self.skip(job.workload, side.name, f"failed: {last}")
+            return False
+        limit_s = self.options.limit_s
+        return limit_s is None or wall_s <= limit_s or side.name == findings.OURS
 
     def _measure(
         self,
@@ -184,7 +235,9 @@ class Suite:
         must_be = expected if number == 1 else None
         with one_load.prepared(self.server, job, side) as database:
             reference = noise.reference(self.folder)
-            found = one_load.measure(database, job, side, streams, self.folder, must_be)
+            found = one_load.measure(
+                database, job, side, streams, self.folder, must_be, stop_s(self.options, job)
+            )
         self.runs.append(
             {
                 "workload": job.workload,
@@ -213,11 +266,14 @@ class Suite:
             "parts": options.parts,
             "wal_level": options.wal_level,
             "over": options.over,
+            "limit_s": options.limit_s,
+            "stop_s": options.stop_s,
             "machine": machine,
             "peers": self.about,
             "workloads": self.workloads,
             "runs": self.runs,
             "not_run": self.not_run,
+            "stopped": self.stopped,
         }
 
 
@@ -244,8 +300,10 @@ def main() -> None:
                 # What was measured is kept, whatever ends the rest.
                 facts = suite.facts(machine)
                 facts = results.join(before, facts) if before is not None else facts
-                if facts["runs"]:
+                if facts["runs"] or facts["stopped"]:
                     results.write(path, facts)
+    if not path.exists():
+        sys.exit("nothing was measured")
     draw(options.peers_python, path)
     print(path.with_suffix(".md").read_text())
     print(f"written: {path} and .md")

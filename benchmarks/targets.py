@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import ground
-from findings import LIMIT, OURS, Facts, ratios, runs_of, sides
+from findings import LIMIT, OURS, Facts, ratios, runs_of, sides, stopped
 
 WORKLOAD = "lineitem"
 
@@ -45,7 +45,7 @@ def targets(facts: Facts, case: tuple[str, int]) -> Iterator[Target]:
     """Yield what is known of the targets by the rounds of a case."""
     workload, streams = case
     ours = runs_of(facts, case, OURS)
-    if workload != WORKLOAD or not ours:
+    if workload != WORKLOAD or not ours or stopped(facts, case, OURS):
         return
     peers = [side for side in sides(facts) if side not in (OURS, LIMIT)]
     best = min(

@@ -84,6 +84,8 @@ class Job:
     before_others: tuple[str, ...] = ()
     # Settings of Inrush's flows, a line each.
     settings: tuple[str, ...] = ()
+    # Inrush's rows wait in staging tables for the switch.
+    staging: bool = True
     # All rows must be seen at once.
     at_once: bool = False
     # Sides collect statistics, too.

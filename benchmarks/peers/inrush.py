@@ -44,6 +44,7 @@ class Inrush(Peer):
             "[run]",
             f"streams = {streams}",
             f"analyze = {json.dumps(job.analyze)}",
+            f"staging = {json.dumps(job.staging)}",
         ]
         for table in job.tables:
             lines += self._flow(job, table)

@@ -22,14 +22,22 @@ def make(scale: float, parts: int, folder: Path) -> Job:
     table = replace(tpch.lineitem(scale, parts, folder), partition_by=None)
     before = (f"CREATE TABLE lineitem ({table.definitions})", ROWS_BEFORE)
     settings = ('mode = "append"',)
-    return Job("plain-atomic", (table,), tpch.TBL, before=before, settings=settings, at_once=True)
+    return Job(
+        "plain-atomic",
+        (table,),
+        tpch.TBL,
+        before=before,
+        settings=settings,
+        staging=False,
+        at_once=True,
+    )
 
 
 def make_straight(scale: float, parts: int, folder: Path) -> Job:
     """Make lineitem for a target whose readers may see a part of it."""
     job = make(scale, parts, folder)
     settings = (*job.settings, "atomic = false")
-    return replace(job, workload="plain-straight", settings=settings, at_once=False)
+    return replace(job, workload="plain-straight", settings=settings, staging=True, at_once=False)
 
 
 WORKLOADS = (

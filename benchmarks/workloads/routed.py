@@ -47,10 +47,16 @@ def make(scale: float, parts: int, folder: Path) -> Job:
 def make_existing(scale: float, parts: int, folder: Path) -> Job:
     """Make lineitem for partitions that are there."""
     table = replace(tpch.lineitem(scale, parts, folder), partition_by=None)
-    settings = ('mode = "append"', "routing = true")
+    settings = ('mode = "append"',)
     before = statements(table)
     return Job(
-        "routed-existing", (table,), tpch.TBL, before=before, settings=settings, at_once=True
+        "routed-existing",
+        (table,),
+        tpch.TBL,
+        before=before,
+        settings=settings,
+        staging=False,
+        at_once=True,
     )
 
 
