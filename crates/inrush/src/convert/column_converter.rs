@@ -297,10 +297,8 @@ fn refuse_unused(column: &Column) -> Result<(), ConvertError> {
 /// The validity of a column, where it has any NULL.
 fn nulls(fields: &Fields<'_>) -> Option<NullBuffer> {
     (fields.null_count > 0).then(|| {
-        let spans = fields.spans;
-        NullBuffer::new(BooleanBuffer::collect_bool(spans.len(), |row| {
-            !spans[row].is_null()
-        }))
+        let bits = simd::present_bits(fields.spans, fields.instructions);
+        NullBuffer::new(BooleanBuffer::new(bits.into(), 0, fields.spans.len()))
     })
 }
 

@@ -104,6 +104,15 @@ impl Fields<'_> {
         Some((window, length))
     }
 
+    /// The first field that is not NULL, where all of them stand in the chunk.
+    #[inline]
+    pub fn first_in_chunk(&self) -> Option<Span> {
+        if !self.unescaped.is_empty() {
+            return None;
+        }
+        self.spans.iter().find(|span| !span.is_null()).copied()
+    }
+
     #[inline]
     fn home(&self, home: Home) -> &[u8] {
         match home {
@@ -288,27 +297,28 @@ impl Gatherer {
                 length: end.wrapping_sub(start),
             }
         };
+        // A loop over slices, as those of the kernels.
+        self.spans.resize(input.rows.len(), Span::NULL);
+        let places = input.rows.iter().zip(&mut self.spans);
         if !records.field_starts.is_empty() {
-            self.spans.extend(input.rows.iter().map(|row| {
+            for (row, made) in places {
                 let at = row.first_field as usize + field_index;
-                span(records.field_starts[at], field_ends[at])
-            }));
+                *made = span(records.field_starts[at], field_ends[at]);
+            }
         } else if field_index == 0 {
-            self.spans.extend(input.rows.iter().map(|row| {
-                span(
-                    records.records[row.record as usize].start,
-                    field_ends[row.first_field as usize],
-                )
-            }));
+            for (row, made) in places {
+                let start = records.records[row.record as usize].start;
+                *made = span(start, field_ends[row.first_field as usize]);
+            }
         } else {
             let gap_bytes = records.gap_bytes;
-            self.spans.extend(input.rows.iter().map(|row| {
+            for (row, made) in places {
                 let at = row.first_field as usize + field_index;
                 let [before, end] = field_ends[at - 1..=at] else {
                     unreachable!("two neighbours");
                 };
-                span(before + gap_bytes, end)
-            }));
+                *made = span(before + gap_bytes, end);
+            }
         }
         seen
     }

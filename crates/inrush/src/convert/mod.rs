@@ -53,6 +53,7 @@ mod key_set;
 mod lossless;
 mod number;
 mod policies;
+mod present;
 mod probe;
 mod provenance;
 mod quoted;

@@ -5,6 +5,8 @@
 //! text itself, and of longer ones the first four bytes, the number of the text's buffer and
 //! the offset in it follow.
 
+use std::hint::select_unpredictable;
+
 use super::error::ValueError;
 use super::fields::{Fields, Home};
 use super::kernel::Fault;
@@ -121,27 +123,37 @@ pub(super) fn views_with<C: TextCheck>(
     built: &mut Vec<String>,
     faults: &mut Vec<Fault>,
 ) -> Vec<u128> {
-    let mut views = Vec::with_capacity(fields.spans.len());
+    // Loops over slices, as those of other types.
+    let mut views = vec![0; fields.spans.len()];
     // Not even the empty field is shorter than nothing.
     let unseen_bytes_end = unseen_bytes_end(check);
+    let text = fields.text;
+    let places = fields.spans.iter().enumerate().zip(&mut views);
     if fields.is_plain {
-        let text = fields.text;
-        views.extend(fields.spans.iter().enumerate().map(|(row, span)| {
-            if (span.length as usize) < unseen_bytes_end {
-                view(
-                    text,
-                    CHUNK_BUFFER,
-                    span.start as usize,
-                    span.length as usize,
-                )
+        for ((row, span), made) in places {
+            let (start, length) = (span.start as usize, span.length as usize);
+            *made = if length < unseen_bytes_end {
+                view(text, CHUNK_BUFFER, start, length)
             } else {
                 checked_view(check, fields, row, built, faults)
-            }
-        }));
+            };
+        }
+    } else if let Some(mut last) = fields.first_in_chunk() {
+        for ((row, span), made) in places {
+            // No branch for NULL, either.
+            let is_null = span.is_null();
+            last = select_unpredictable(is_null, last, *span);
+            let (start, length) = (last.start as usize, last.length as usize);
+            *made = if length < unseen_bytes_end {
+                select_unpredictable(is_null, 0, view(text, CHUNK_BUFFER, start, length))
+            } else {
+                checked_view(check, fields, row, built, faults)
+            };
+        }
     } else {
-        views.extend(
-            (0..fields.spans.len()).map(|row| checked_view(check, fields, row, built, faults)),
-        );
+        for ((row, _), made) in places {
+            *made = checked_view(check, fields, row, built, faults);
+        }
     }
     views
 }
@@ -154,7 +166,8 @@ fn unseen_bytes_end<C: TextCheck>(check: &C) -> usize {
         .map_or(0, |bytes| bytes.saturating_add(1))
 }
 
-fn checked_view<C: TextCheck>(
+/// The view of the field of a row.
+pub(super) fn checked_view<C: TextCheck>(
     check: &C,
     fields: &Fields<'_>,
     row: usize,

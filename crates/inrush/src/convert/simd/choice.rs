@@ -14,8 +14,9 @@
     )
 )]
 
-use super::super::fields::{Fields, GatherInput, Gatherer, Marks, Seen};
+use super::super::fields::{Fields, GatherInput, Gatherer, Marks, Seen, Span};
 use super::super::kernel::{self, Fault, Kernel};
+use super::super::present;
 use super::super::quoted::{self, SimpleQuotes};
 use super::super::text_facts;
 use super::super::views::{self, TextCheck};
@@ -125,6 +126,21 @@ impl Gatherer {
         }
         self.append_spans_with(input, field_index, empty_is_null)
     }
+}
+
+/// A bit for each field, the first one lowest: whether it is not NULL.
+pub(in super::super) fn present_bits(spans: &[Span], instructions: Instructions) -> Vec<u8> {
+    #[cfg(target_arch = "x86_64")]
+    if instructions.has_avx512() {
+        // SAFETY: the machine has these instructions.
+        return unsafe { spans::present_bits(spans) };
+    } else if instructions.has_avx2() {
+        // SAFETY: the machine has these instructions.
+        return unsafe { present::bits_avx2(spans) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = instructions;
+    present::bits_with(spans)
 }
 
 /// The smallest byte of a text, and the bits that are set in any.

@@ -44,7 +44,8 @@ pub(super) fn eight(decimal: &Decimal, lanes: &Lanes<'_>, values: &mut [i128; LA
     if is_unfit != 0 {
         return false;
     }
-    let numbers = if has_point == 0xFF {
+    // The numbers of NULLs are zero either way.
+    let numbers = if has_point | !lanes.present() == 0xFF {
         numbers
     } else {
         let power = _mm512_set1_epi64(POWERS_OF_TEN[scale as usize] as i64);

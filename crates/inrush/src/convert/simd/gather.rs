@@ -41,11 +41,10 @@ impl<'a> Lanes<'a> {
         let starts = _mm512_and_si512(spans, _mm512_set1_epi64(0xFFFF_FFFF));
         let start_max = _mm512_set1_epi64(text.len().checked_sub(WINDOW_BYTES)? as i64);
         let present = _mm512_cmple_epu64_mask(starts, start_max);
-        if present != 0xFF {
-            let null = _mm512_cmpeq_epi64_mask(starts, _mm512_set1_epi64(0xFFFF_FFFF));
-            if present | null != 0xFF {
-                return None;
-            }
+        // Not only where one is not present: whether eight fields hold a NULL is a bad guess.
+        let null = _mm512_cmpeq_epi64_mask(starts, _mm512_set1_epi64(0xFFFF_FFFF));
+        if present | null != 0xFF {
+            return None;
         }
         Some(Lanes {
             text,

@@ -45,7 +45,9 @@ pub(super) mod views;
 
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(super) use choice::first_of_avx512;
-pub(super) use choice::{smallest_and_bits, values, values_by_eight, views as text_views};
+pub(super) use choice::{
+    present_bits, smallest_and_bits, values, values_by_eight, views as text_views,
+};
 #[cfg(target_arch = "x86_64")]
 pub(super) use gather::Lanes;
 pub use instructions::Instructions;

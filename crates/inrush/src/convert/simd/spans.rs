@@ -1,12 +1,13 @@
-//! Where eight fields stand, from the ends that the scan found.
+//! Where eight fields stand, from the ends that the scan found, and which of them are there.
 
 use std::arch::x86_64::*;
 
 use super::super::fields::{Seen, Span};
+use super::super::present;
 use super::super::rows::Row;
 use super::LANES;
 use super::gather::Pairs;
-use super::registers::{load_rows, store_spans};
+use super::registers::{load_rows, load_spans, store_spans};
 
 /// The spans of the field after number `before` of each row: it begins `gap_bytes` past the end of
 /// that one. Empty fields become NULL where `empty_is_null`.
@@ -71,4 +72,18 @@ pub(in super::super) fn append(
         });
     }
     seen
+}
+
+/// As [`present::bits_with`], eight at a time.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+pub(in super::super) fn present_bits(spans: &[Span]) -> Vec<u8> {
+    let start = _mm512_set1_epi64(0xFFFF_FFFF);
+    let (groups, rest) = spans.as_chunks::<LANES>();
+    let mut bits = Vec::with_capacity(groups.len() + 1);
+    bits.extend(groups.iter().map(|group| {
+        let starts = _mm512_and_si512(load_spans(group), start);
+        _mm512_cmpneq_epi64_mask(starts, start)
+    }));
+    bits.extend(present::last_byte(rest));
+    bits
 }

@@ -11,7 +11,7 @@ use super::super::kernel::WINDOW_BYTES;
 use super::super::text::{Opaque, Text};
 use super::super::timestamp::Timestamp;
 use super::super::view_array;
-use super::super::views::TextCheck;
+use super::super::views::{self, TextCheck};
 use super::*;
 use crate::column::{Column, ColumnType};
 
@@ -63,16 +63,32 @@ fn each<T: PartialEq + std::fmt::Debug>(given: Given<'_>, with: impl Fn(&Fields<
     }
 }
 
-/// The values of fields and what is wrong with them.
-fn values_of<K: EightKernel>(
+/// The values of fields and what is wrong with them, which are those of each field alone.
+fn values_of<K: EightKernel<Native: PartialEq + std::fmt::Debug>>(
     kernel: &K,
     fields: &Fields<'_>,
 ) -> (Vec<K::Native>, Vec<(usize, String)>) {
-    let mut faults = Vec::new();
+    let (mut faults, mut faults_alone) = (Vec::new(), Vec::new());
     let values = super::values_by_eight(kernel, fields, &mut faults);
-    let faults = faults.into_iter();
-    let faults = faults.map(|fault| (fault.row, format!("{:?}", fault.error)));
-    (values, faults.collect())
+    let alone = (0..fields.spans.len())
+        .map(|row| kernel::value(kernel, fields, row, &mut faults_alone))
+        .collect::<Vec<_>>();
+    let faults = described(faults);
+    assert_eq!(
+        (&values, &faults),
+        (&alone, &described(faults_alone)),
+        "{:?} on {:?}",
+        fields.instructions,
+        fields.spans
+    );
+    (values, faults)
+}
+
+fn described(faults: Vec<Fault>) -> Vec<(usize, String)> {
+    faults
+        .into_iter()
+        .map(|fault| (fault.row, format!("{:?}", fault.error)))
+        .collect()
 }
 
 /// All kernels on the same fields.
@@ -105,11 +121,21 @@ fn all_agree(given: Given<'_>) {
 
 fn texts_agree(given: Given<'_>) {
     fn strings<C: TextCheck>(check: &C, fields: &Fields<'_>) -> (Vec<u128>, Vec<(usize, String)>) {
-        let mut faults = Vec::new();
+        let (mut faults, mut faults_alone) = (Vec::new(), Vec::new());
         let views = view_array::build(check, fields, None, &mut faults);
-        let faults = faults.into_iter();
-        let faults = faults.map(|fault| (fault.row, format!("{:?}", fault.error)));
-        (views.as_numbers().to_vec(), faults.collect())
+        let mut built = vec![String::new()];
+        let alone = (0..fields.spans.len())
+            .map(|row| views::checked_view(check, fields, row, &mut built, &mut faults_alone))
+            .collect::<Vec<_>>();
+        let faults = described(faults);
+        assert_eq!(
+            (views.as_numbers(), &faults),
+            (alone.as_slice(), &described(faults_alone)),
+            "{:?} on {:?}",
+            fields.instructions,
+            fields.spans
+        );
+        (views.as_numbers().to_vec(), faults)
     }
     each(given, |fields| strings(&Opaque, fields));
     for blank_padded in [false, true] {
