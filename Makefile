@@ -66,6 +66,7 @@ sanitize: $(VENV)/.stamp-venv ## scan, wire and inrush's convert under the addre
 check: $(VENV)/.stamp-inrush ## formatters in check mode, lints, types
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --check --manifest-path $(KERNELS_PEER)
+	$(CARGO) metadata --quiet --locked --format-version 1 --manifest-path $(KERNELS_PEER) >/dev/null # is its lock file whole?
 	$(AS_MATURIN) $(CARGO) clippy $(WORKSPACE) --all-targets -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
