@@ -150,6 +150,39 @@ def test_a_signal_undoes_all_of_it(newest_database: Database, inrush: Inrush, po
     assert loaded(database) == [*changed, *rows[ROWS_OF_A_PART:], more]
 
 
+def test_a_second_signal_says_what_is_not_known(newest_database: Database, inrush: Inrush) -> None:
+    database = newest_database
+    rows = write_rows(inrush)
+    database.execute(f"CREATE TABLE events ({COLUMNS})")
+    write_package(inrush, database.url)
+    environment = {"INRUSH_FAULT": "stop:in_copy:2"}
+    with inrush.start("run", "package.toml", environment=environment) as running:
+        os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
+        # A server that does not answer, so that the first signal does not end it soon.
+        of_inrush = "datname = current_database() AND application_name LIKE 'inrush%'"
+        found = database.rows(f"SELECT pid FROM pg_stat_activity WHERE {of_inrush}")
+        backends = [pid for (pid,) in found]
+        for backend in backends:
+            os.kill(backend, signal.SIGSTOP)
+        try:
+            running.send(signal.SIGINT)
+            running.send(signal.SIGCONT)
+            assert running.process.stderr is not None
+            assert "once more stops at once" in running.process.stderr.readline()
+            running.send(signal.SIGINT)
+            stopped = running.wait().expect(INTERRUPTED, "nothing is in the targets, or all of it")
+        finally:
+            for backend in backends:
+                os.kill(backend, signal.SIGCONT)
+    assert "goes on" not in stopped.said
+    pauses.wait_until(database, pauses.sessions_of_inrush(database))
+    assert loaded(database) == []
+    status = inrush("status", "--to", database.url).expect(CLEAN, "keeps its finished units")
+    assert "goes on" not in status.said
+    run(inrush).expect(CLEAN)
+    assert loaded(database) == rows
+
+
 def test_a_bad_row_among_the_last_undoes_all_of_it(
     newest_database: Database, inrush: Inrush
 ) -> None:

@@ -141,9 +141,10 @@ pub fn run(
             .map_err(|error| (error, None))?
             .map(|fault| fault.heeding(stop)),
     };
-    let keeps_units = reached.package.run.staging;
-    let left = if reached.is_temporary() || wish.disposable.is_some() || !keeps_units {
+    let left = if reached.is_temporary() || wish.disposable.is_some() {
         Left::Nothing(wish.disposable.clone())
+    } else if !reached.package.run.staging {
+        Left::OneTransaction
     } else if reads_a_pipe {
         Left::UnitsButOfPipes
     } else {

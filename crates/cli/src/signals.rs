@@ -38,6 +38,8 @@ pub enum Left {
     UnitsButOfPipes,
     /// Files that are whole, for the same command to go on with.
     Files,
+    /// All or nothing: one transaction, of which only the server knows whether it was committed.
+    OneTransaction,
     /// Nothing that could be used again; this folder goes with it.
     Nothing(Option<PathBuf>),
 }
@@ -117,6 +119,10 @@ fn handle(signal: i32, had_default: bool) {
                 }
                 Left::Files => output::errors(
                     "stopped at once; the same command goes on with the files that are not whole",
+                ),
+                Left::OneTransaction => output::errors(
+                    "stopped at once; nothing is in the targets, or all of it if the end was reached: \
+                     the same command finds out, and loads what is missing",
                 ),
                 Left::Nothing(folder) => {
                     remove(folder.as_deref());

@@ -27,7 +27,8 @@ pub fn status(
     } else {
         output::say(&table(&runs));
         output::say(
-            "\nThe command of a stopped run goes on with it; `inrush cleanup` removes what it left.\n",
+            "\nThe command of a stopped run, given again, keeps its finished units and loads the rest; \
+             `inrush cleanup` removes what it left.\n",
         );
     }
     destination.reached.stop()?;
