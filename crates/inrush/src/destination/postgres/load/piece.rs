@@ -154,12 +154,7 @@ impl Piece<'_> {
             self.refuse_other_target().await?;
         }
         if self.is_part() {
-            // Among the rows of others: each COPY's own count was held against what was sent.
-            let measured = Measured {
-                rows: account.rows_loaded,
-                key_smallest: None,
-                key_largest: None,
-            };
+            let measured = Measured::as_sent(account.rows_loaded);
             let mut record = record(&run.plan, self.flow, self.unit, Some(&measured), true);
             record.careful = self.way.is_careful();
             run.ledger.record_unit(session, &run.fence, &record).await?;

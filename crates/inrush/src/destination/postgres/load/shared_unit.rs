@@ -59,12 +59,7 @@ pub async fn finish(
         .map(|shard| shard.account.rows_loaded)
         .sum();
     let measured = if flow.is_straight() {
-        // Among the rows of others: each COPY's own count was held against what was sent.
-        Measured {
-            rows: sent,
-            key_smallest: None,
-            key_largest: None,
-        }
+        Measured::as_sent(sent)
     } else {
         let measured = unit::measure(session, &unit.measure).await?;
         if measured.rows != sent {
