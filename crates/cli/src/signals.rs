@@ -121,8 +121,8 @@ fn handle(signal: i32, had_default: bool) {
                     "stopped at once; the same command goes on with the files that are not whole",
                 ),
                 Left::OneTransaction => output::errors(
-                    "stopped at once; nothing is in the targets, or all of it if the end was reached: \
-                     the same command finds out, and loads what is missing",
+                    "stopped at once; nothing of it is in the targets while `inrush status` lists \
+                     the run, else all of it",
                 ),
                 Left::Nothing(folder) => {
                     remove(folder.as_deref());

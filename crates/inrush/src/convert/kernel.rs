@@ -18,7 +18,8 @@ pub(super) trait Kernel {
     type Native: Copy + Default;
 
     /// The value of a field of the common shape, or nothing where it has any other shape.
-    /// It never accepts what `exact` refuses, and gives the same value.
+    /// It never accepts what `exact` refuses, and gives the same value. It does nothing else: a field
+    /// may be read once more in the place of a NULL.
     fn quick(&self, window: &Window, length: usize) -> Option<Self::Native>;
 
     /// The value of any field, or what is wrong with it.
@@ -67,7 +68,7 @@ pub(super) fn values_with<K: Kernel>(
                 None => exact(kernel, fields, row, faults),
             };
         }
-    } else if let Some(mut last) = fields.first_in_chunk() {
+    } else if let Some(mut last) = fields.first_among_nulls() {
         for ((row, span), value) in places {
             // A branch for NULL would be guessed wrong again and again; so its place is taken by the
             // field before it, which is of the common shape as likely as others.

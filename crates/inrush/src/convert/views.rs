@@ -138,7 +138,7 @@ pub(super) fn views_with<C: TextCheck>(
                 checked_view(check, fields, row, built, faults)
             };
         }
-    } else if let Some(mut last) = fields.first_in_chunk() {
+    } else if let Some(mut last) = fields.first_among_nulls() {
         for ((row, span), made) in places {
             // No branch for NULL, either.
             let is_null = span.is_null();

@@ -79,11 +79,11 @@ pub(in super::super) fn append(
 pub(in super::super) fn present_bits(spans: &[Span]) -> Vec<u8> {
     let start = _mm512_set1_epi64(0xFFFF_FFFF);
     let (groups, rest) = spans.as_chunks::<LANES>();
-    let mut bits = Vec::with_capacity(groups.len() + 1);
-    bits.extend(groups.iter().map(|group| {
+    let mut bits = vec![0; groups.len()];
+    for (group, bits) in groups.iter().zip(&mut bits) {
         let starts = _mm512_and_si512(load_spans(group), start);
-        _mm512_cmpneq_epi64_mask(starts, start)
-    }));
+        *bits = _mm512_cmpneq_epi64_mask(starts, start);
+    }
     bits.extend(present::last_byte(rest));
     bits
 }
