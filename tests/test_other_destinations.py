@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -195,6 +198,55 @@ def test_duckdb_as_any_driver_and_by_its_library(inrush: Inrush, form: str) -> N
         (1, "n1"),
         (2, "n2"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("threads=many", "setting threads"),
+        ("nosuch=1", "nosuch"),
+        ("driver=nowhere.so", "nowhere.so"),
+        # A library, but not DuckDB's.
+        (
+            f"driver={library_of('adbc_driver_sqlite').with_name('libadbc_driver_sqlite.so')}",
+            "undefined symbol: duckdb_",
+        ),
+    ],
+)
+def test_options_that_duckdb_does_not_take_are_named(
+    inrush: Inrush, option: str, said: str
+) -> None:
+    write(inrush, "a.csv", 1)
+    words = ("load", "a.csv", "--to", "x.duckdb", "--table", "t", *LISTED, "--option", option)
+    inrush(*words).expect(USAGE, said, "hint: ")
+    assert not (inrush.folder / "x.duckdb").exists()
+
+
+def test_a_process_uses_one_library_of_duckdb(inrush: Inrush) -> None:
+    other = shutil.copy(library_of("_duckdb"), inrush.folder / "other.so")
+    write(inrush, "a.csv", 1)
+    loads = flow("t", "a.csv", columns=COLUMNS)
+    first = inrush.write("first.toml", package({"url": "first.duckdb"}, loads))
+    connection: dict[str, Value] = {"url": "second.duckdb", "options": {"driver": str(other)}}
+    second = inrush.write("second.toml", package(connection, loads))
+    script = (
+        "import sys, inrush\n"
+        "inrush.run(sys.argv[1])\n"
+        "try:\n"
+        "    inrush.run(sys.argv[2])\n"
+        "except inrush.InrushError as error:\n"
+        "    print(error, error.exit_status)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, first, second],
+        cwd=inrush.folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "other.so cannot be loaded: this process uses" in done.stdout, done.stdout + done.stderr
+    assert done.stdout.endswith(f" {USAGE}\n")
+    assert not (inrush.folder / "second.duckdb").exists()
 
 
 # DuckDB flushes row groups within a transaction once it has five of them, of 122,880 rows each.

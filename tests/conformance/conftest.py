@@ -11,6 +11,7 @@ import pytest
 from command import Inrush
 from conformance.destinations import (
     PLACES,
+    AdbcDuckDb,
     AdbcPostgreSql,
     AdbcSqlite,
     DuckDb,
@@ -58,6 +59,8 @@ def make_place(request: pytest.FixtureRequest) -> MakePlace:
             return AdbcPostgreSql(database("newest_server"))
         if kind is DuckDb:
             return DuckDb(folder / "results.duckdb")
+        if kind is AdbcDuckDb:
+            return AdbcDuckDb(folder / "results.duckdb")
         if kind is AdbcSqlite:
             return AdbcSqlite(folder / "results.sqlite")
         assert kind is Parquet

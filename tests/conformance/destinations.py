@@ -203,8 +203,8 @@ class DuckDb(Place):
         "the process that has the file",
     }
 
-    def __init__(self, file: Path) -> None:
-        super().__init__(file.name)
+    def __init__(self, file: Path, url: str = "", options: dict[str, str] | None = None) -> None:
+        super().__init__(url or file.name, options or {})
         self.file = file
 
     @contextmanager
@@ -255,6 +255,16 @@ class DuckDb(Place):
     def execute(self, statement: str) -> None:
         with self.connect(read_only=False) as connection:
             connection.execute(statement)
+
+
+class AdbcDuckDb(DuckDb):
+    """A file of DuckDB, by the ADBC driver that its library is, too."""
+
+    name = "adbc_duckdb"
+    title = "DuckDB by ADBC"
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(file, "adbc:duckdb", {"path": file.name})
 
 
 class AdbcSqlite(Place):
@@ -374,6 +384,7 @@ PLACES: tuple[type[Place], ...] = (
     PostgreSql18,
     PostgreSql15,
     DuckDb,
+    AdbcDuckDb,
     AdbcSqlite,
     AdbcPostgreSql,
     Parquet,

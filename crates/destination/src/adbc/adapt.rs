@@ -10,8 +10,8 @@ use std::sync::Arc;
 use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
-    IntervalMonthDayNano, Time64MicrosecondType, TimestampMicrosecondType,
+    Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type, Int32Type,
+    Int64Type, IntervalMonthDayNano, Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_array::{
     Array, ArrayRef, BooleanArray, IntervalMonthDayNanoArray, PrimitiveArray, RecordBatch,
@@ -98,6 +98,7 @@ impl Adapter {
             Way::Microseconds { infinities } => self.microseconds(column, infinities, miss),
             Way::MonthDayNano => self.month_day_nano(column, miss),
             Way::NumbersOnly => self.numbers_only(column, miss),
+            Way::NarrowDecimal => narrow_decimal(column),
             Way::Text => text(column)?,
         })
     }
@@ -254,9 +255,37 @@ fn field(name: &str, from: &DataType, way: Way) -> Field {
         )])),
         Way::MonthDayNano => Field::new(name, DataType::Interval(IntervalUnit::MonthDayNano), true),
         Way::Text => Field::new(name, DataType::Utf8, true),
+        Way::NarrowDecimal => Field::new(name, narrow(from), true),
         Way::AsIs | Way::Days { .. } | Way::Microseconds { .. } | Way::NumbersOnly => {
             Field::new(name, from.clone(), true)
         }
+    }
+}
+
+/// The narrowest type that holds all decimals of another one.
+fn narrow(from: &DataType) -> DataType {
+    match *from {
+        DataType::Decimal128(precision @ ..=9, scale) => DataType::Decimal32(precision, scale),
+        DataType::Decimal128(precision @ ..=18, scale) => DataType::Decimal64(precision, scale),
+        _ => from.clone(),
+    }
+}
+
+/// Decimals in the narrowest type. DuckDB takes those of 64 bits as they are, and looks at each of 128.
+fn narrow_decimal(column: &ArrayRef) -> ArrayRef {
+    let wide = column.as_primitive::<Decimal128Type>();
+    let to = narrow(column.data_type());
+    // What stands where there is a NULL may be cut off; no other value can, by its precision.
+    match to {
+        DataType::Decimal32(..) => {
+            let made = wide.unary::<_, Decimal32Type>(|value| value as i32);
+            Arc::new(made.with_data_type(to))
+        }
+        DataType::Decimal64(..) => {
+            let made = wide.unary::<_, Decimal64Type>(|value| value as i64);
+            Arc::new(made.with_data_type(to))
+        }
+        _ => column.clone(),
     }
 }
 
@@ -439,6 +468,50 @@ mod tests {
         let result = adapted(Vendor::Sqlite, column_type, values);
         let kept = StringArray::from(vec![Some("-0.05"), None, Some("123.45")]);
         assert_eq!(result.batch.column(0).as_ref(), &kept as &dyn Array);
+    }
+
+    #[test]
+    fn duckdb_gets_decimals_as_narrow_as_it_keeps_them() {
+        for (precision, values) in [
+            (1, vec![Some(-9), None, Some(9)]),
+            (9, vec![Some(-999_999_999), None, Some(999_999_999)]),
+            (10, vec![Some(-9_999_999_999), None, Some(9_999_999_999)]),
+            (
+                18,
+                vec![Some(1 - 10_i128.pow(18)), Some(10_i128.pow(18) - 1)],
+            ),
+            (
+                19,
+                vec![Some(1 - 10_i128.pow(19)), Some(10_i128.pow(19) - 1)],
+            ),
+            (38, vec![Some(1 - 10_i128.pow(38)), None, Some(7)]),
+        ] {
+            let wide = Decimal128Array::from(values.clone());
+            let wide = wide
+                .with_precision_and_scale(precision, 1)
+                .expect("a precision");
+            let column_type = ColumnType::Decimal {
+                precision,
+                scale: 1,
+            };
+            let result = adapted(Vendor::DuckDb, column_type, Arc::new(wide));
+            let column = result.batch.column(0);
+            let kept: Vec<Option<i128>> = match column.data_type() {
+                DataType::Decimal32(9 | 1, 1) => {
+                    let narrow = column.as_primitive::<Decimal32Type>();
+                    narrow.iter().map(|value| value.map(i128::from)).collect()
+                }
+                DataType::Decimal64(10 | 18, 1) => {
+                    let narrow = column.as_primitive::<Decimal64Type>();
+                    narrow.iter().map(|value| value.map(i128::from)).collect()
+                }
+                DataType::Decimal128(19 | 38, 1) => {
+                    column.as_primitive::<Decimal128Type>().iter().collect()
+                }
+                other => panic!("{other} for {precision} digits"),
+            };
+            assert_eq!(kept, values);
+        }
     }
 
     #[test]

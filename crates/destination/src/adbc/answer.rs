@@ -14,13 +14,21 @@ pub fn rows(
 ) -> Result<Vec<Vec<Option<String>>>, ArrowError> {
     let mut rows = Vec::new();
     for batch in reader {
-        let batch: RecordBatch = batch?;
-        for row in 0..batch.num_rows() {
-            let values = batch.columns().iter().map(|column| cell(column, row));
-            rows.push(values.collect::<Result<_, _>>()?);
-        }
+        add_rows(&batch?, &mut rows)?;
     }
     Ok(rows)
+}
+
+/// Adds the rows of a batch.
+pub fn add_rows(
+    batch: &RecordBatch,
+    rows: &mut Vec<Vec<Option<String>>>,
+) -> Result<(), ArrowError> {
+    for row in 0..batch.num_rows() {
+        let values = batch.columns().iter().map(|column| cell(column, row));
+        rows.push(values.collect::<Result<_, _>>()?);
+    }
+    Ok(())
 }
 
 /// One value as text; none for NULL.

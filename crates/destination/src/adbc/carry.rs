@@ -24,6 +24,8 @@ pub enum Way {
     TaggedUuid,
     /// A number with a point, which must not be NaN.
     NumbersOnly,
+    /// A decimal in as few bytes as its precision needs: what the database keeps it in, too.
+    NarrowDecimal,
     /// Its text.
     Text,
 }
@@ -74,6 +76,7 @@ fn duckdb(column_type: &ColumnType) -> Option<Carried> {
                 infinities: Some((-i64::MAX, i64::MAX)),
             })
         }
+        ColumnType::Decimal { .. } => Carried::by(Way::NarrowDecimal),
         ColumnType::Interval { .. } => Carried::by(Way::MonthDayNano),
         ColumnType::Uuid => Carried::by(Way::TaggedUuid),
         ColumnType::DecimalText { .. } | ColumnType::Opaque => return None,

@@ -1,6 +1,5 @@
 //! Tables as they are.
 
-use adbc_core::Connection;
 use arrow_schema::DataType;
 
 use super::quirks::{Quirks, Vendor};
@@ -52,7 +51,7 @@ pub fn kind(
             sql::text(name)
         ),
         Vendor::Other => {
-            let known = session.connection().get_table_schema(None, schema, name);
+            let known = session.connection().table_schema(schema, name);
             return Ok(known.is_ok().then(|| Found {
                 kind: "table".to_owned(),
                 name: name.to_owned(),
@@ -176,7 +175,7 @@ fn columns(
 /// What a driver tells of a table whose catalog is not known.
 fn columns_by_arrow(session: &mut Session, name: &TargetName) -> Vec<TargetColumn> {
     let connection = session.connection();
-    let schema = connection.get_table_schema(None, name.schema.as_deref(), &name.name);
+    let schema = connection.table_schema(name.schema.as_deref(), &name.name);
     let Ok(schema) = schema else {
         return Vec::new();
     };

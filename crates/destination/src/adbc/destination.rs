@@ -1,18 +1,14 @@
 //! A database that a driver of ADBC reaches.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use adbc_core::options::{InfoCode, OptionDatabase, OptionValue};
-use adbc_core::{Connection, Driver};
-use adbc_driver_manager::{ManagedDatabase, ManagedDriver};
-use arrow_array::cast::AsArray;
-
-use super::answer;
+use super::by_driver;
 use super::catalog;
+use super::connection::Database;
 use super::driver;
-use super::duckdb_file;
+use super::duckdb;
 use super::interrupt::Interrupt;
 use super::ledger::{Ledger, StoredRun};
 use super::lock;
@@ -20,7 +16,7 @@ use super::queue::QUEUE_BYTES_MAX;
 use super::quirks::{Quirks, RunLock, Vendor};
 use super::run::Run;
 use super::secrets::Secrets;
-use super::session::Session;
+use super::session::{self, Session};
 use super::sql;
 use super::staging;
 use super::types;
@@ -45,13 +41,13 @@ pub struct Shared {
     /// Threads that a statement gets when it does not load, where that is set.
     threads: Option<u64>,
     held: Mutex<HashSet<String>>,
-    database: ManagedDatabase,
+    database: Box<dyn Database>,
 }
 
 impl Shared {
     /// A connection that an interrupt ends.
     pub fn session(&self, interrupt: &Arc<Interrupt>) -> Result<Session> {
-        Session::open(&self.database, self.quirks, interrupt)
+        Session::open(&*self.database, self.quirks, interrupt)
     }
 
     /// Lets streams load, one thread each.
@@ -145,7 +141,7 @@ struct AdbcDestination {
     schema: Option<String>,
     shared: Arc<Shared>,
     /// The file, where opening has made it.
-    made: Option<duckdb_file::MadeFile>,
+    made: Option<duckdb::file::MadeFile>,
 }
 
 /// Opens a file of DuckDB, or makes it.
@@ -155,25 +151,25 @@ pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destina
         .remove("driver")
         .map(|driver| address.folder.join(driver));
     let driver = driver.as_deref().map(Path::to_string_lossy);
-    let mut driver = driver::load_duckdb(driver.as_deref(), address.site_packages)?;
-    duckdb_file::is_possible(file)?;
+    let library = driver::duckdb_library(driver.as_deref(), address.site_packages)?;
+    duckdb::file::is_possible(file)?;
     let path = file.to_str().ok_or_else(|| Error::Address {
         what: format!("the path {} is not UTF-8", file.display()),
         hint: "DuckDB takes paths in UTF-8: name another one".to_owned(),
     })?;
-    options.insert("path".to_owned(), path.to_owned());
     // Rows of a table have no order, and to keep one costs a third of what INSERT can do.
     options
         .entry("preserve_insertion_order".to_owned())
         .or_insert_with(|| "false".to_owned());
+    let functions = duckdb::load(&library)?;
     let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-    duckdb_file::not_open_here(file)?;
+    duckdb::file::not_open_here(file)?;
     let was_there = file.symlink_metadata().is_ok();
-    let database = new_database(&mut driver, &options)
-        .map_err(|error| duckdb_file::cannot_open(file, &error.message))?;
+    let database = duckdb::open(functions, path, &options)
+        .map_err(|error| duckdb::file::cannot_open(file, &error.message))?;
     let made = match was_there {
         true => None,
-        false => duckdb_file::MadeFile::opened(file),
+        false => duckdb::file::MadeFile::opened(file),
     };
     drop(opening);
     AdbcDestination::open(address, database, &file.display().to_string(), made)
@@ -190,43 +186,50 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
         address.site_packages,
     )?;
     let secrets = Secrets::of(&options);
-    let refused = |error: adbc_core::error::Error| Error::Address {
-        what: format!(
-            "the ADBC driver {name} cannot open a database: {}",
-            error.message.trim()
-        ),
-        hint:
-            "options of the connection, such as uri, go to the driver as they are: mend them as it \
-               says"
-                .to_owned(),
+    // The driver that DuckDB's library is locks its file as DuckDB does.
+    let duckdb_file = match name.to_lowercase().contains("duckdb") {
+        true => options.get("path").map(Path::new),
+        false => None,
     };
-    let database =
-        new_database(&mut driver, &options).map_err(|error| secrets.blank_error(refused(error)))?;
+    let refused = |error: adbc_core::error::Error| {
+        match duckdb_file {
+        Some(file) if duckdb::file::is_locked(&error.message) => {
+            duckdb::file::cannot_open(file, &error.message)
+        }
+        _ => Error::Address {
+            what: format!(
+                "the ADBC driver {name} cannot open a database: {}",
+                error.message.trim()
+            ),
+            hint: "options of the connection, such as uri, go to the driver as they are: mend them as it \
+                   says"
+                .to_owned(),
+        },
+    }
+    };
+    let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(file) = duckdb_file {
+        duckdb::file::not_open_here(file)?;
+    }
+    let database = by_driver::open(&mut driver, &options)
+        .map_err(|error| secrets.blank_error(refused(error)))?;
+    drop(opening);
     let place = format!("through the ADBC driver {name}");
     AdbcDestination::open(address, database, &place, None)
         .map_err(|error| secrets.blank_error(error))
 }
 
-fn new_database(
-    driver: &mut ManagedDriver,
-    options: &BTreeMap<String, String>,
-) -> adbc_core::error::Result<ManagedDatabase> {
-    driver.new_database_with_opts(options.iter().map(|(key, value)| {
-        (
-            OptionDatabase::from(key.as_str()),
-            OptionValue::String(value.clone()),
-        )
-    }))
-}
-
 impl AdbcDestination {
     fn open(
         address: &Address<'_>,
-        database: ManagedDatabase,
+        database: Box<dyn Database>,
         place: &str,
-        made: Option<duckdb_file::MadeFile>,
+        made: Option<duckdb::file::MadeFile>,
     ) -> Result<Box<dyn Destination>> {
-        let (vendor, version) = vendor(&database)?;
+        let interrupt = Arc::new(Interrupt::default());
+        let (vendor, version) = database
+            .vendor()
+            .map_err(|error| session::refused(&interrupt, "cannot connect", &error))?;
         let quirks = Quirks::of(&vendor);
         let product = match quirks.vendor {
             Vendor::DuckDb => "DuckDB",
@@ -234,7 +237,7 @@ impl AdbcDestination {
             Vendor::Postgres => "PostgreSQL",
             Vendor::Other => "this database",
         };
-        let mut control = Session::open(&database, quirks, &Arc::new(Interrupt::default()))?;
+        let mut control = Session::open(&*database, quirks, &interrupt)?;
         let threads = match quirks.threads {
             Some(setting) => {
                 let statement = format!("SELECT current_setting('{setting}')");
@@ -322,37 +325,6 @@ impl AdbcDestination {
     }
 }
 
-/// Name and version of a database, as its driver says.
-fn vendor(database: &ManagedDatabase) -> Result<(String, String)> {
-    use adbc_core::Database;
-    let interrupt = Interrupt::default();
-    let connection = database
-        .new_connection()
-        .map_err(|error| super::session::refused(&interrupt, "cannot connect", &error))?;
-    let codes = HashSet::from([InfoCode::VendorName, InfoCode::VendorVersion]);
-    let (mut name, mut version) = (String::new(), String::new());
-    let Ok(reader) = connection.get_info(Some(codes)) else {
-        return Ok((name, version));
-    };
-    for batch in reader.map_while(std::result::Result::ok) {
-        let codes = batch
-            .column(0)
-            .as_primitive::<arrow_array::types::UInt32Type>();
-        for row in 0..codes.len() {
-            let told = answer::cell(batch.column(1), row)
-                .ok()
-                .flatten()
-                .unwrap_or_default();
-            match InfoCode::from(codes.value(row)) {
-                InfoCode::VendorName => name = told,
-                InfoCode::VendorVersion => version = told,
-                _ => {}
-            }
-        }
-    }
-    Ok((name, version))
-}
-
 /// Refuses a database that reads texts in another way than the SQL standard does: what is written
 /// into its ledger would come back changed.
 fn understands_texts(session: &mut Session, vendor: &str) -> Result<()> {
@@ -392,7 +364,7 @@ fn abilities(quirks: &Quirks) -> Abilities {
 
 impl Drop for AdbcDestination {
     fn drop(&mut self) {
-        let Some(made) = self.made.take().filter(duckdb_file::MadeFile::is_unwanted) else {
+        let Some(made) = self.made.take().filter(duckdb::file::MadeFile::is_unwanted) else {
             return;
         };
         // Others may have loaded into it, and closed it, before it was opened here.

@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 /// The function by which the library of the `duckdb` wheel is a driver.
 const DUCKDB_ENTRYPOINT: &str = "duckdb_adbc_init";
 
-/// Loads DuckDB's own library from its wheel, or from where the option `driver` says.
-pub fn load_duckdb(option: Option<&str>, site_packages: Option<&Path>) -> Result<ManagedDriver> {
-    let library = match option {
-        Some(driver) => PathBuf::from(driver),
+/// DuckDB's own library: that of its wheel, or the one that the option `driver` names.
+pub fn duckdb_library(option: Option<&str>, site_packages: Option<&Path>) -> Result<PathBuf> {
+    match option {
+        Some(driver) => Ok(PathBuf::from(driver)),
         None => find_duckdb(site_packages).ok_or_else(|| Error::Address {
             what: format!(
                 "the library of DuckDB is not there: no _duckdb*.so {}",
@@ -22,9 +22,8 @@ pub fn load_duckdb(option: Option<&str>, site_packages: Option<&Path>) -> Result
             ),
             hint: "pip install duckdb, or name the library of DuckDB with the connection's option driver"
                 .to_owned(),
-        })?,
-    };
-    load_library(&library, Some(DUCKDB_ENTRYPOINT))
+        }),
+    }
 }
 
 /// Loads a driver by its name (`sqlite`, `adbc_driver_sqlite`), by the path of its library or
@@ -43,7 +42,8 @@ pub fn load(
         });
     }
     if driver.eq_ignore_ascii_case("duckdb") {
-        return load_duckdb(None, site_packages);
+        let library = duckdb_library(None, site_packages)?;
+        return load_library(&library, Some(DUCKDB_ENTRYPOINT));
     }
     if driver.contains('/') || driver.ends_with(".so") || driver.ends_with(".toml") {
         let path = folder.join(driver);
@@ -104,19 +104,25 @@ fn load_library(path: &Path, entrypoint: Option<&str>) -> Result<ManagedDriver> 
         ManagedDriver::load_dynamic_from_filename(path, entrypoint.map(str::as_bytes), version)
     })
     .map_err(|error| {
-        // The library of the wheel is an extension of Python, and takes its symbols from it.
-        let needs_python = error.message.contains("undefined symbol: Py");
-        Error::Address {
-            what: format!("the driver {} cannot be loaded: {}", path.display(), error.message.trim()),
-            hint: if needs_python {
-                "it is a library for Python: start Inrush as a Python program (python -m inrush)"
-            } else {
-                "is it a driver of ADBC, made for this machine? Another entry point is named with the \
-                 connection's option entrypoint"
-            }
-            .to_owned(),
-        }
+        let hint = "is it a driver of ADBC, made for this machine? Another entry point is named with the \
+                    connection's option entrypoint";
+        unloaded(path, error.message.trim(), hint)
     })
+}
+
+/// Why a library cannot be loaded.
+pub fn unloaded(path: &Path, message: &str, hint: &str) -> Error {
+    // The library of the wheel is an extension of Python, and takes its symbols from it.
+    let needs_python = message.contains("undefined symbol: Py");
+    Error::Address {
+        what: format!("the driver {} cannot be loaded: {message}", path.display()),
+        hint: if needs_python {
+            "it is a library for Python: start Inrush as a Python program (python -m inrush)"
+        } else {
+            hint
+        }
+        .to_owned(),
+    }
 }
 
 /// The newest version of ADBC that a driver speaks: without 1.1.0 nothing can be cancelled.
@@ -194,7 +200,7 @@ mod tests {
             let error = result.expect_err("nothing is there");
             format!("{error}: {}", error.hint().expect("a hint"))
         };
-        assert!(told(load_duckdb(None, Some(place))).contains("pip install duckdb"));
+        assert!(told(load("duckdb", None, place, Some(place))).contains("pip install duckdb"));
         let missing = told(load("nowhere", None, place, Some(place)));
         assert!(
             missing.contains("pip install adbc-driver-nowhere"),

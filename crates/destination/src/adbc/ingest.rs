@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use adbc_core::Statement;
 use adbc_core::error::{Error as AdbcError, Status};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use super::connection::IngestName;
 use super::interrupt::Interrupt;
 use super::queue::{Abandoned, Queue, QueueReader};
-use super::session::{IngestName, Session};
+use super::session::Session;
 use crate::error::{Error, Result};
 
 const DOING: &str = "cannot add rows to staging";
@@ -29,17 +29,12 @@ impl Ingest {
         into: &IngestName,
         schema: &SchemaRef,
     ) -> Result<Ingest> {
-        let mut statement = session.ingest(into)?;
         let queue = Arc::new(Queue::default());
         interrupt.watch_queue(&queue);
-        interrupt.watch_statement(&statement);
-        let reader = Box::new(QueueReader::new(queue.clone(), schema.clone()));
+        let taker = session.ingest(into, QueueReader::new(queue.clone(), schema.clone()))?;
         let worker = std::thread::Builder::new()
             .name("inrush-ingest".to_owned())
-            .spawn(move || {
-                statement.bind_stream(reader)?;
-                statement.execute_update()
-            })
+            .spawn(taker)
             .map_err(|error| Error::Refused {
                 doing: DOING.to_owned(),
                 message: format!("no thread can be started: {error}"),

@@ -1,6 +1,7 @@
-//! Databases that are reached by a driver of ADBC.
+//! Databases that are reached by a driver of ADBC, and DuckDB by its own functions of C.
 //!
-//! Rows go by the driver's bulk ingest into one staging table for each target, beside it. All
+//! [`connection`] says what is asked of either; [`by_driver`] and [`duckdb`] are the two ways. Rows go
+//! by a bulk ingest into one staging table for each target, beside it. All
 //! streams append to it; a unit is one transaction that ends with the unit's row in the ledger, so
 //! that both stand or neither. [`publish`] makes staging the target by a new name, or copies it
 //! over, for all targets in one transaction.
@@ -11,12 +12,14 @@
 
 mod adapt;
 mod answer;
+mod by_driver;
 mod calendar_text;
 mod carry;
 mod catalog;
+mod connection;
 mod destination;
 mod driver;
-mod duckdb_file;
+mod duckdb;
 mod ingest;
 mod interrupt;
 mod ledger;

@@ -17,7 +17,6 @@ pub fn publish(
     reached: &dyn Fn(PublishStep),
 ) -> Result<Published> {
     let shared = &run.shared;
-    shared.all_threads(session)?;
     if !shared.quirks.transactional_ddl {
         // Empty tables do no harm, and rows come with the transaction.
         for staging in &run.stagings {
@@ -59,7 +58,7 @@ fn switch(run: &Run, session: &mut Session, reached: &dyn Fn(PublishStep)) -> Re
     let ledger = &shared.ledger;
     ledger.fence(session, shared.quirks, &run.record)?;
     for staging in &run.stagings {
-        user_statements(session, "pre_sql", staging, &staging.plan.pre_sql)?;
+        user_statements(run, session, "pre_sql", staging, &staging.plan.pre_sql)?;
     }
     let mut published = Published::default();
     let mut loaded = Vec::with_capacity(run.stagings.len());
@@ -76,7 +75,7 @@ fn switch(run: &Run, session: &mut Session, reached: &dyn Fn(PublishStep)) -> Re
         }
     }
     for staging in &run.stagings {
-        user_statements(session, "post_sql", staging, &staging.plan.post_sql)?;
+        user_statements(run, session, "post_sql", staging, &staging.plan.post_sql)?;
     }
     let run_id = run.record.run_id;
     ledger.mark_switched(session, run_id, now_microseconds(), &loaded)?;
@@ -93,6 +92,7 @@ fn fill(run: &Run, session: &mut Session, staging: &Staging, staged: u64) -> Res
     let Some(found) = kind(run, session, staging)? else {
         if staging.casts() {
             staging.create_target(session)?;
+            run.shared.all_threads(session)?;
             copy(session, staging, staged)?;
             staging.remove(session)?;
         } else {
@@ -112,6 +112,7 @@ fn fill(run: &Run, session: &mut Session, staging: &Staging, staged: u64) -> Res
             hint: "remove it, or name another table".to_owned(),
         });
     }
+    run.shared.all_threads(session)?;
     match staging.plan.mode {
         WriteMode::Create if catalog::rows_up_to(session, target, 1)? > 0 => {
             return Err(Error::Unsuitable {
@@ -201,11 +202,15 @@ fn kind(run: &Run, session: &mut Session, staging: &Staging) -> Result<Option<St
 
 /// Runs statements of the user, one at a time.
 fn user_statements(
+    run: &Run,
     session: &mut Session,
     setting: &str,
     staging: &Staging,
     texts: &[String],
 ) -> Result<()> {
+    if !texts.is_empty() {
+        run.shared.all_threads(session)?;
+    }
     let doing = format!("{setting} of {}", staging.plan.name.sql);
     for statement in texts.iter().flat_map(|text| sql::statements(text)) {
         if let Some(word) = sql::ends_transaction(statement) {

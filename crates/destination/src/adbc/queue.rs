@@ -6,8 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-/// Bytes that wait in a queue at most; one batch may always wait.
-pub const QUEUE_BYTES_MAX: usize = 16 << 20;
+/// Bytes that wait in a queue at most; one batch may always wait. What waits for long is in no cache any
+/// more when the driver takes it.
+pub const QUEUE_BYTES_MAX: usize = 1 << 20;
 
 /// Batches that wait.
 #[derive(Default)]

@@ -3,42 +3,31 @@
 use std::sync::Arc;
 
 use adbc_core::error::{Error as AdbcError, Status};
-use adbc_core::options::{IngestMode, OptionConnection, OptionStatement, OptionValue};
-use adbc_core::{Connection, Database, Optionable, Statement};
-use adbc_driver_manager::{ManagedConnection, ManagedDatabase, ManagedStatement};
 
-use super::answer;
+use super::connection::{Connection, Database, IngestName, Taker};
 use super::interrupt::Interrupt;
+use super::queue::QueueReader;
 use super::quirks::Quirks;
 use crate::error::{Error, Result};
 
 /// A connection to a database.
 pub struct Session {
-    connection: ManagedConnection,
+    connection: Box<dyn Connection>,
     interrupt: Arc<Interrupt>,
     in_transaction: bool,
-}
-
-/// The name of a table as ingest takes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IngestName {
-    /// Its schema, where it has one.
-    pub schema: Option<String>,
-    /// Its name.
-    pub table: String,
 }
 
 impl Session {
     /// Connects.
     pub fn open(
-        database: &ManagedDatabase,
+        database: &dyn Database,
         quirks: &Quirks,
         interrupt: &Arc<Interrupt>,
     ) -> Result<Session> {
         let connection = database
-            .new_connection()
+            .connect(interrupt)
             .map_err(|error| refused(interrupt, "cannot connect", &error))?;
-        interrupt.watch(connection.get_cancel_handle());
+        interrupt.watch(connection.cancel_handle());
         let mut session = Session {
             connection,
             interrupt: interrupt.clone(),
@@ -51,27 +40,20 @@ impl Session {
     }
 
     /// The connection, for what only it tells.
-    pub fn connection(&self) -> &ManagedConnection {
-        &self.connection
+    pub fn connection(&self) -> &dyn Connection {
+        &*self.connection
     }
 
     /// Runs a statement; the rows that it changed, where the driver tells.
     pub fn run(&mut self, doing: &str, sql: &str) -> Result<Option<u64>> {
-        let answer = self.statement(sql).and_then(|mut statement| {
-            self.interrupt.watch_statement(&statement);
-            statement.execute_update()
-        });
+        let answer = self.connection.run(sql);
         let rows = answer.map_err(|error| self.refused(doing, &error))?;
         Ok(rows.and_then(|rows| u64::try_from(rows).ok()))
     }
 
     /// Asks for rows, few of them, as text.
     pub fn rows(&mut self, doing: &str, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
-        let answer = self.statement(sql).and_then(|mut statement| {
-            self.interrupt.watch_statement(&statement);
-            let reader = statement.execute()?;
-            Ok(answer::rows(reader)?)
-        });
+        let answer = self.connection.rows(sql);
         answer.map_err(|error| self.refused(doing, &error))
     }
 
@@ -94,23 +76,17 @@ impl Session {
         })
     }
 
-    /// A statement whose rows are to be ingested into a table.
-    pub fn ingest(&mut self, into: &IngestName) -> Result<ManagedStatement> {
-        let statement = self.connection.new_statement().and_then(|mut statement| {
-            statement.set_option(OptionStatement::IngestMode, IngestMode::Append.into())?;
-            statement.set_option(OptionStatement::TargetTable, into.table.as_str().into())?;
-            if let Some(schema) = &into.schema {
-                statement.set_option(OptionStatement::TargetDbSchema, schema.as_str().into())?;
-            }
-            Ok(statement)
-        });
-        statement.map_err(|error| self.refused("cannot begin to send rows", &error))
+    /// What adds rows to a table.
+    pub fn ingest(&mut self, into: &IngestName, rows: QueueReader) -> Result<Taker> {
+        let taker = self.connection.ingest(into, rows);
+        taker.map_err(|error| self.refused("cannot begin to send rows", &error))
     }
 
     /// Begins a transaction.
     pub fn begin(&mut self) -> Result<()> {
         debug_assert!(!self.in_transaction, "transactions are not nested");
-        self.autocommit(false)?;
+        let begun = self.connection.begin();
+        begun.map_err(|error| self.refused("cannot begin a transaction", &error))?;
         self.in_transaction = true;
         Ok(())
     }
@@ -120,7 +96,7 @@ impl Session {
         let committed = self.connection.commit();
         committed.map_err(|error| self.refused(doing, &error))?;
         self.in_transaction = false;
-        self.autocommit(true)
+        Ok(())
     }
 
     /// Takes it back; where none is, nothing happens.
@@ -130,21 +106,7 @@ impl Session {
         }
         self.in_transaction = false;
         let rolled_back = self.connection.rollback();
-        rolled_back.map_err(|error| self.refused("cannot take a transaction back", &error))?;
-        self.autocommit(true)
-    }
-
-    fn autocommit(&mut self, on: bool) -> Result<()> {
-        let set = self
-            .connection
-            .set_option(OptionConnection::AutoCommit, OptionValue::from(on));
-        set.map_err(|error| self.refused("cannot begin or end a transaction", &error))
-    }
-
-    fn statement(&mut self, sql: &str) -> std::result::Result<ManagedStatement, AdbcError> {
-        let mut statement = self.connection.new_statement()?;
-        statement.set_sql_query(sql)?;
-        Ok(statement)
+        rolled_back.map_err(|error| self.refused("cannot take a transaction back", &error))
     }
 
     /// Refuses to go on where it was asked to end.

@@ -4,8 +4,9 @@ use sha2::{Digest, Sha256};
 
 use super::carry::{Carried, carried};
 use super::catalog;
+use super::connection::IngestName;
 use super::quirks::Quirks;
-use super::session::{IngestName, Session};
+use super::session::Session;
 use super::sql;
 use crate::error::{Error, Result};
 use crate::target::{TargetPlan, WriteMode};

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Error;
 
+/// What stands before the name of a setting whose value DuckDB does not take.
+pub const SETTING: &str = "it does not take the value of its setting";
+
 /// Refuses a file that this process has open already. DuckDB's lock holds other processes off, but
 /// not its own: two instances in one process would both write to the file and spoil it.
 #[cfg(target_os = "linux")]
@@ -99,17 +102,22 @@ impl MadeFile {
     }
 }
 
+/// Whether what DuckDB said is that another process has the file.
+pub fn is_locked(message: &str) -> bool {
+    message.contains("Could not set lock")
+}
+
 /// What DuckDB said when it could not open a file, as an error of ours.
 pub fn cannot_open(file: &Path, message: &str) -> Error {
     let message = message.trim();
-    if message.contains("Could not set lock") {
+    if is_locked(message) {
         return Error::Held {
             what: format!("{} is held by {}", file.display(), holder(message)),
             hint: "DuckDB lets only one process write to a file: wait until that one is done, or end it"
                 .to_owned(),
         };
     }
-    let hint = if message.contains("were not recognized") {
+    let hint = if message.contains("were not recognized") || message.contains(SETTING) {
         "options of the connection go to DuckDB as its settings: mend or leave out that one"
     } else if message.contains("not a valid DuckDB database file") {
         "name another file: this one is left as it is"
@@ -155,6 +163,17 @@ mod tests {
             error.to_string(),
             "/tmp/a.duckdb is held by /usr/bin/python3.11 (process 8152)"
         );
+    }
+
+    #[test]
+    fn a_setting_is_what_is_to_be_mended() {
+        for said in [
+            format!("{SETTING} threads"),
+            "Invalid Input Error: The following options were not recognized: nosuch".to_owned(),
+        ] {
+            let error = cannot_open(Path::new("x.duckdb"), &said);
+            assert!(error.hint().expect("a hint").contains("as its settings"));
+        }
     }
 
     #[test]
