@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use adbc_driver_manager::ManagedDriver;
+
 use super::by_driver;
 use super::catalog;
 use super::connection::Database;
@@ -161,18 +163,46 @@ pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destina
     options
         .entry("preserve_insertion_order".to_owned())
         .or_insert_with(|| "false".to_owned());
-    let functions = duckdb::load(&library)?;
+    let mut way = duckdb_way(&library)?;
     let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     duckdb::file::not_open_here(file)?;
     let was_there = file.symlink_metadata().is_ok();
-    let database = duckdb::open(functions, path, &options)
-        .map_err(|error| duckdb::file::cannot_open(file, &error.message))?;
+    let database = match &mut way {
+        DuckDbWay::Functions(functions) => duckdb::open(functions, path, &options),
+        DuckDbWay::Driver(driver) => {
+            options.insert("path".to_owned(), path.to_owned());
+            by_driver::open(driver, &options)
+        }
+    };
+    let database = database.map_err(|error| duckdb::file::cannot_open(file, &error.message))?;
     let made = match was_there {
         true => None,
         false => duckdb::file::MadeFile::opened(file),
     };
     drop(opening);
-    AdbcDestination::open(address, database, &file.display().to_string(), made)
+    let mut place = file.display().to_string();
+    if matches!(way, DuckDbWay::Driver(_)) {
+        place.push_str(", through its ADBC driver");
+    }
+    AdbcDestination::open(address, database, &place, made)
+}
+
+/// How the library of DuckDB is used.
+enum DuckDbWay {
+    Functions(&'static duckdb::Functions),
+    Driver(ManagedDriver),
+}
+
+/// By its functions of C; where a library shows none of them, or the process uses those of another one, by the
+/// ADBC driver that it is, too.
+fn duckdb_way(library: &Path) -> Result<DuckDbWay> {
+    match duckdb::load(library) {
+        Ok(functions) => Ok(DuckDbWay::Functions(functions)),
+        Err(_) if duckdb::is_driver(library, driver::DUCKDB_ENTRYPOINT) => {
+            driver::load_duckdb(library).map(DuckDbWay::Driver)
+        }
+        Err(unloaded) => Err(unloaded),
+    }
 }
 
 /// Opens whatever a driver reaches.

@@ -9,7 +9,7 @@ use adbc_driver_manager::ManagedDriver;
 use crate::error::{Error, Result};
 
 /// The function by which the library of the `duckdb` wheel is a driver.
-const DUCKDB_ENTRYPOINT: &str = "duckdb_adbc_init";
+pub const DUCKDB_ENTRYPOINT: &str = "duckdb_adbc_init";
 
 /// DuckDB's own library: that of its wheel, or the one that the option `driver` names.
 pub fn duckdb_library(option: Option<&str>, site_packages: Option<&Path>) -> Result<PathBuf> {
@@ -24,6 +24,11 @@ pub fn duckdb_library(option: Option<&str>, site_packages: Option<&Path>) -> Res
                 .to_owned(),
         }),
     }
+}
+
+/// Loads DuckDB's own library as the driver that it is.
+pub fn load_duckdb(library: &Path) -> Result<ManagedDriver> {
+    load_library(library, Some(DUCKDB_ENTRYPOINT))
 }
 
 /// Loads a driver by its name (`sqlite`, `adbc_driver_sqlite`), by the path of its library or
@@ -43,7 +48,7 @@ pub fn load(
     }
     if driver.eq_ignore_ascii_case("duckdb") {
         let library = duckdb_library(None, site_packages)?;
-        return load_library(&library, Some(DUCKDB_ENTRYPOINT));
+        return load_duckdb(&library);
     }
     if driver.contains('/') || driver.ends_with(".so") || driver.ends_with(".toml") {
         let path = folder.join(driver);

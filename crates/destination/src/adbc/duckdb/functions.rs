@@ -140,6 +140,19 @@ pub fn loaded() -> Option<&'static Functions> {
     LOADED.get().map(|(_, functions)| functions)
 }
 
+/// Whether a library is DuckDB's, whatever else it shows: it is an ADBC driver by a function of that name.
+pub fn is_driver(path: &Path, entrypoint: &str) -> bool {
+    // SAFETY: it is loaded as a driver anyway, and the function is not called here.
+    unsafe {
+        Library::new(path).is_ok_and(|library| {
+            let library = ManuallyDrop::new(library);
+            library
+                .get::<unsafe extern "C" fn()>(entrypoint.as_bytes())
+                .is_ok()
+        })
+    }
+}
+
 /// Loads the library. A process has one of them: what DuckDB calls back does not say which one calls.
 pub fn load(path: &Path) -> Result<&'static Functions> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());

@@ -12,4 +12,4 @@ mod functions;
 mod rows;
 
 pub use database::open;
-pub use functions::load;
+pub use functions::{Functions, is_driver, load};
