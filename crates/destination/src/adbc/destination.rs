@@ -237,10 +237,14 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
         },
     }
     };
-    let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(file) = duckdb_file {
-        duckdb::file::not_open_here(file)?;
-    }
+    let opening = match duckdb_file {
+        Some(file) => {
+            let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+            duckdb::file::not_open_here(file)?;
+            Some(opening)
+        }
+        None => None,
+    };
     let database = by_driver::open(&mut driver, &options)
         .map_err(|error| secrets.blank_error(refused(error)))?;
     drop(opening);

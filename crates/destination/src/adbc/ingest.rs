@@ -52,7 +52,7 @@ impl Ingest {
             Ok(()) => Ok(()),
             Err(Abandoned) => Err(match self.join() {
                 Err(error) => session.refused(DOING, &error),
-                // DuckDB takes the error of a reader for the end of its rows.
+                // DuckDB's driver takes the error of a reader for the end of its rows.
                 Ok(_) if session.is_interrupted() => Error::Interrupted,
                 Ok(_) => Error::Refused {
                     doing: DOING.to_owned(),
