@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use inrush::column_policy::ColumnChanges;
+use inrush::printable::{self, one_line};
 use inrush::report::{Outcome, PAGE_FILE, REPORT_FILE, RunReport};
 
 use crate::names::readable;
@@ -30,8 +31,8 @@ fn changes(changes: &ColumnChanges) -> String {
 /// The account of a run, as a table.
 pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
     if report.outcome == Outcome::AlreadyLoaded {
-        return format!(
-            "already loaded by run {}: {} in {}{}\n",
+        return printable::line(&format!(
+            "already loaded by run {}: {} in {}{}",
             report.run,
             counted(report.account.rows_loaded, "row"),
             counted(report.tables.len() as u64, "table"),
@@ -39,14 +40,13 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
                 0 => String::new(),
                 rejected => format!("; {} rejected then", counted(rejected, "row")),
             }
-        );
+        ));
     }
     let mut text = table(report);
     let account = &report.account;
     let load_s = report.phases.load_s.max(1e-9);
     let mut line = |line: String| {
-        text.push_str(&line);
-        text.push('\n');
+        text.push_str(&printable::line(&line));
     };
     line(String::new());
     line(format!(
@@ -115,8 +115,11 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
 pub fn report_line(report_path: &Path) -> String {
     let page = report_path.with_file_name(PAGE_FILE);
     match page.is_file() {
-        true => format!("report: {}, and {REPORT_FILE} beside it", page.display()),
-        false => format!("report: {}", report_path.display()),
+        true => format!(
+            "report: {}, and {REPORT_FILE} beside it",
+            one_line(&page.to_string_lossy())
+        ),
+        false => format!("report: {}", one_line(&report_path.to_string_lossy())),
     }
 }
 
@@ -143,6 +146,8 @@ pub fn table(report: &RunReport) -> String {
 
 /// Columns that stand below each other: the first one to the left, the others to the right.
 pub fn columns<const COUNT: usize>(head: &[&str; COUNT], rows: &[[String; COUNT]]) -> String {
+    let clean = |row: &[String; COUNT]| row.each_ref().map(|cell| one_line(cell).into_owned());
+    let rows: Vec<[String; COUNT]> = rows.iter().map(clean).collect();
     let width = |index: usize| {
         rows.iter()
             .map(|row| row[index].chars().count())
@@ -161,7 +166,7 @@ pub fn columns<const COUNT: usize>(head: &[&str; COUNT], rows: &[[String; COUNT]
         text.push('\n');
     };
     line(head.to_vec());
-    for row in rows {
+    for row in &rows {
         line(row.iter().map(String::as_str).collect());
     }
     text

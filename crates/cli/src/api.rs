@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use inrush::cancel::Stop;
 use inrush::package::Overrides;
+use inrush::printable::escaped;
 use inrush::report::RunReport;
 use serde_json::{Value, json};
 
@@ -34,7 +35,8 @@ pub fn run(request: RunRequest, surroundings: &Surroundings) -> Value {
         Ok((report, path)) => answer(report.exit_status, None, Some((&report, path.as_deref()))),
         Err((error, ended)) => answer(
             error.exit_status(),
-            Some(error.to_string().trim_end()),
+            // It may come to a terminal, in a traceback.
+            Some(escaped(error.to_string().trim_end()).as_ref()),
             ended
                 .as_ref()
                 .map(|ended| (&ended.report, Some(ended.report_path.as_path()))),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use inrush::destination::{ConnectionDefaults, ServiceFile};
 use inrush::package::{names_secret, url_has_password};
+use inrush::printable::line;
 
 use crate::c_library::user_name;
 use crate::errors::CommandError;
@@ -135,27 +136,27 @@ fn password_file(home: Option<&Path>) -> Option<String> {
     };
     let metadata = path.metadata().ok()?;
     if !metadata.is_file() {
-        output::errors(&format!(
+        output::errors(&line(&format!(
             "warning: {} is not used: it is no ordinary file",
             path.display()
-        ));
+        )));
         return None;
     }
     if metadata.permissions().mode() & 0o077 != 0 {
-        output::errors(&format!(
+        output::errors(&line(&format!(
             "warning: {} is not used: others can read it (chmod 600 mends it)",
             path.display()
-        ));
+        )));
         return None;
     }
     match std::fs::read_to_string(&path) {
         Ok(text) => Some(text),
         Err(error) => {
-            output::errors(&format!(
+            output::errors(&line(&format!(
                 "warning: {} is not used: {error} (its owner is user {})",
                 path.display(),
                 metadata.uid()
-            ));
+            )));
             None
         }
     }

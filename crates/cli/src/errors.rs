@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use inrush::package::PackageError;
 use inrush::plan::PlanError;
+use inrush::printable::{indented, line};
 use inrush_embedded::EmbeddedError;
 
 /// A command did not end well.
@@ -115,7 +116,7 @@ impl CommandError {
 impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CommandError::Usage { what, .. } => writeln!(f, "error: {what}")?,
+            CommandError::Usage { what, .. } => told(f, &format!("error: {what}"))?,
             CommandError::Package(error)
             | CommandError::Engine {
                 error:
@@ -140,14 +141,16 @@ impl fmt::Display for CommandError {
                 doing,
                 path,
                 source,
-            } => writeln!(f, "error: {doing} {}: {source}", path.display())?,
-            CommandError::Contents { differences } => writeln!(
-                f,
-                "error: the database does not hold what was generated\n  {}",
-                differences.join("\n  ")
-            )?,
+            } => told(f, &format!("error: {doing} {}: {source}", path.display()))?,
+            CommandError::Contents { differences } => {
+                writeln!(f, "error: the database does not hold what was generated")?;
+                listed(f, differences)?;
+            }
             CommandError::Generate(error) => {
-                writeln!(f, "error: the files of TPC-H cannot be made: {error}")?;
+                told(
+                    f,
+                    &format!("error: the files of TPC-H cannot be made: {error}"),
+                )?;
             }
             CommandError::Stopped { .. } => writeln!(f, "error: stopped as asked")?,
             CommandError::Room {
@@ -155,24 +158,25 @@ impl fmt::Display for CommandError {
                 all,
                 free,
                 place,
-            } => writeln!(
+            } => told(
                 f,
-                "error: not enough room at {}: {what} are needed, about {all} in all, and {free} are \
-                 free",
-                place.display()
+                &format!(
+                    "error: not enough room at {}: {what} are needed, about {all} in all, and {free} \
+                     are free",
+                    place.display()
+                ),
             )?,
             CommandError::NotDbgens {
                 differences,
                 results,
-            } => writeln!(
-                f,
-                "error: what was loaded is not what dbgen makes\n  {}\nresults: {}",
-                differences.join("\n  "),
-                results.display()
-            )?,
+            } => {
+                writeln!(f, "error: what was loaded is not what dbgen makes")?;
+                listed(f, differences)?;
+                told(f, &format!("results: {}", results.display()))?;
+            }
         }
         match self.hint() {
-            Some(hint) => writeln!(f, "hint: {hint}"),
+            Some(hint) => told(f, &format!("hint: {hint}")),
             None => Ok(()),
         }
     }
@@ -202,15 +206,28 @@ impl From<EmbeddedError> for CommandError {
     }
 }
 
+/// Writes a line whose values may have line breaks of their own.
+fn told(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_str(&line(text))
+}
+
+fn listed(f: &mut fmt::Formatter<'_>, points: &[String]) -> fmt::Result {
+    points
+        .iter()
+        .try_for_each(|point| told(f, &format!("  {point}")))
+}
+
 /// The error's text, and below it that of each cause that it does not repeat.
 fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
+    let mut said = error.to_string();
+    let mut text = indented(&said).into_owned();
     let mut cause = error.source();
     while let Some(error) = cause {
         let words = error.to_string();
-        if !text.contains(&words) {
+        if !said.contains(&words) {
             text.push_str("\n  caused by: ");
-            text.push_str(&words);
+            text.push_str(&indented(&words));
+            said.push_str(&words);
         }
         cause = error.source();
     }

@@ -43,13 +43,14 @@ pub struct Surroundings {
 /// status.
 pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> u8 {
     descriptors::hold_standard();
+    output::tell_panics();
     let words = std::iter::once(OsString::from("inrush")).chain(arguments);
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help goes to a pager that may be closed early: that is no fault.
-            let _ = error.print();
-            return u8::try_from(error.exit_code()).unwrap_or(2);
+            let status = u8::try_from(error.exit_code()).unwrap_or(2);
+            output::arguments(error);
+            return status;
         }
     };
     match commands::run(arguments, &surroundings) {

@@ -1,18 +1,21 @@
 //! Names of tables as people read them.
 
 use inrush::package::{TableName, quoted_where_needed};
+use inrush::printable::one_line;
 
 /// A table's name with no more quotes than it needs.
 pub fn readable(target: &str) -> String {
     let Ok(name) = TableName::parse(target) else {
-        return target.to_owned();
+        return one_line(target).into_owned();
     };
-    name.schema
+    let name = name
+        .schema
         .iter()
         .chain([&name.name])
         .map(|part| quoted_where_needed(part))
         .collect::<Vec<String>>()
-        .join(".")
+        .join(".");
+    one_line(&name).into_owned()
 }
 
 #[cfg(test)]

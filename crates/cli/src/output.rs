@@ -1,16 +1,106 @@
-//! Writing to the terminal or the pipe. A reader that went away is no fault: the run goes on.
+//! The one printer: everything that the command writes to the terminal or the pipe goes through here, so that no value of
+//! a file, a server or a package reaches the terminal as it is. Clippy refuses other ways (`clippy.toml`).
+//!
+//! A reader that went away is no fault: the run goes on.
 
-use std::io::Write;
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is where the standard streams are written"
+)]
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Once;
+
+use inrush::printable::{escaped, escaped_json};
+use serde::Serialize;
 
 /// Writes text to the standard output.
 pub fn say(text: &str) {
-    let mut output = std::io::stdout().lock();
-    let _ = output
-        .write_all(text.as_bytes())
-        .and_then(|()| output.flush());
+    // No reader is a fault of the run's.
+    let _ = write_out(&escaped(text));
 }
 
 /// Writes text and the end of a line to the standard error.
 pub fn errors(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", text.trim_end());
+    let _ = writeln!(io::stderr().lock(), "{}", escaped(text.trim_end()));
+}
+
+/// Writes JSON for a program to the standard output, and the end of a line. It says whether somebody still reads.
+pub fn json(value: &impl Serialize) -> io::Result<()> {
+    written_json(serde_json::to_string(value))
+}
+
+/// The same in many lines.
+pub fn pretty_json(value: &impl Serialize) -> io::Result<()> {
+    written_json(serde_json::to_string_pretty(value))
+}
+
+/// Writes a file that was asked for on the standard output: a package or a page, which mean something else if they are
+/// changed. A terminal gets no control characters all the same.
+pub fn document(text: &str) {
+    let _ = match io::stdout().is_terminal() {
+        true => write_out(&escaped(text)),
+        false => write_out(text),
+    };
+}
+
+/// Writes what the parser of arguments has to say: it repeats arguments, which a shell may have made of file names.
+pub fn arguments(mut error: clap::Error) {
+    use clap::error::ContextValue;
+    use inrush::printable::one_line;
+    let clean: Vec<_> = error
+        .context()
+        .filter_map(|(kind, value)| match value {
+            ContextValue::String(text) => {
+                Some((kind, ContextValue::String(one_line(text).into_owned())))
+            }
+            ContextValue::Strings(texts) => {
+                let texts = texts.iter().map(|text| one_line(text).into_owned());
+                Some((kind, ContextValue::Strings(texts.collect())))
+            }
+            _ => None,
+        })
+        .collect();
+    for (kind, value) in clean {
+        error.insert(kind, value);
+    }
+    // Help goes to a pager that may be closed early: that is no fault.
+    let _ = error.print();
+}
+
+/// Whether somebody sees progress on the standard error.
+pub fn shows_progress() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Lets a panic of any thread be told by this printer, too.
+pub fn tell_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        std::panic::set_hook(Box::new(|panic| {
+            let thread = std::thread::current();
+            let backtrace = std::backtrace::Backtrace::capture();
+            errors(&format!(
+                "thread {}: {panic}",
+                thread.name().unwrap_or("without a name")
+            ));
+            if backtrace.status() == std::backtrace::BacktraceStatus::Captured {
+                errors(&backtrace.to_string());
+            }
+        }));
+    });
+}
+
+fn written_json(json: serde_json::Result<String>) -> io::Result<()> {
+    let mut json = json?;
+    json.push('\n');
+    write_out(&escaped_json(&json))
+}
+
+/// One call under the lock, so that lines of several streams do not mix.
+fn write_out(text: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
 }

@@ -1,10 +1,18 @@
 //! Progress bars on a terminal: one for each table that is being loaded, and one for all.
+//!
+//! They are drawn by `indicatif`, past the command's printer: names are escaped by [`readable`], lines here.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what bars show is numbers, words of ours, and names that were escaped"
+)]
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use inrush::event::{Event, Observer};
+use inrush::printable::indented;
 
 use crate::names::readable;
 use crate::numbers::counted;
@@ -127,7 +135,7 @@ impl Progress {
 
     fn line(&self, text: &str) {
         // Above the bars; where nothing is drawn it is not told.
-        let _ = self.bars.println(text);
+        let _ = self.bars.println(indented(text));
     }
 }
 

@@ -2,12 +2,12 @@
 //! stopping it.
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use inrush::cancel::Stop;
 use inrush::event::{Observer, Silent};
 use inrush::fault::Fault;
+use inrush::printable::indented;
 use inrush::reject::RejectCode;
 use inrush::report::RunReport;
 use inrush::source::names_a_pipe;
@@ -21,6 +21,7 @@ use crate::errors::CommandError;
 use crate::json_events::JsonEvents;
 use crate::names::readable;
 use crate::numbers::counted;
+use crate::output;
 use crate::progress::Progress;
 use crate::signals::{self, Left};
 
@@ -116,7 +117,7 @@ pub fn run(
 ) -> Result<Success, (CommandError, Option<Box<Ended>>)> {
     let observer: Box<dyn Observer> = match wish.telling {
         Telling::Json => Box::new(JsonEvents::default()),
-        Telling::Bars if std::io::stderr().is_terminal() => Box::new(Progress::new()),
+        Telling::Bars if output::shows_progress() => Box::new(Progress::new()),
         Telling::Bars | Telling::Quiet => Box::new(Silent),
     };
     let stop = &wish.stop;
@@ -249,7 +250,10 @@ fn told(
         notes.push(straight);
     }
     if let Some(words) = reached.last_words() {
-        notes.push(format!("the embedded server ended; its log says:\n{words}"));
+        notes.push(format!(
+            "the embedded server ended; its log says:\n        {}",
+            indented(&words)
+        ));
     }
     if let Some(ended) = &ended {
         notes.push(report_line(&ended.report_path));

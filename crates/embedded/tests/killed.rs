@@ -2,6 +2,8 @@
 //!
 //! The loader is this test program itself, started again with `HOLD` set.
 
+#![expect(clippy::disallowed_macros, reason = "what it prints is its own")]
+
 mod common;
 
 use std::io::{BufRead, BufReader};

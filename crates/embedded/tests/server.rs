@@ -1,5 +1,7 @@
 //! Real servers: start, query, stop, folders that are kept, and what goes wrong.
 
+#![expect(clippy::disallowed_macros, reason = "what it prints is its own")]
+
 mod common;
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

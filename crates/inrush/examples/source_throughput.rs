@@ -3,6 +3,8 @@
 //! Run with `cargo run --release -p inrush --example source_throughput -- FILE...`. A file's
 //! name tells its compression; `NAME=FILE` reads it in the encoding of that name.
 
+#![expect(clippy::disallowed_macros, reason = "what it prints is its own")]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;

@@ -29,6 +29,7 @@ pub mod pipeline;
 pub mod plan;
 mod plural;
 pub mod preflight;
+pub mod printable;
 mod process;
 pub mod reject;
 pub mod report;

@@ -1,6 +1,8 @@
 //! What the fuzzers have found, once more: each input of `fuzz/corpus/` and of
 //! `fuzz/regressions/` through the check of its target.
 
+#![expect(clippy::disallowed_macros, reason = "what it prints is its own")]
+
 mod checks;
 
 use std::fs;

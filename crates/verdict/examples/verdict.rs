@@ -1,6 +1,8 @@
 //! The verdict on runs that are over, from their reports: `cargo run --release -p inrush-verdict --example verdict --
 //! runs/*/report.json`. A change of this crate is judged so without a load.
 
+#![expect(clippy::disallowed_macros, reason = "what it prints is its own")]
+
 use std::fs;
 
 use inrush_verdict::{Measurements, Verdict, verdict};

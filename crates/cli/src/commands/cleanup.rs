@@ -1,5 +1,6 @@
 //! `inrush cleanup`.
 
+use inrush::printable::line;
 use inrush::upkeep;
 
 use super::destination::find;
@@ -21,7 +22,7 @@ pub fn cleanup(
     let removed = upkeep::cleanup(&destination.place, &destination.which)?;
     let left = upkeep::status(&destination.place, &destination.which)?;
     if arguments.ledger.json {
-        output::say(&format!("{}\n", json(&removed)));
+        let _ = output::json(&json(&removed));
     } else {
         if removed.is_empty() {
             output::say("nothing to remove\n");
@@ -35,27 +36,27 @@ pub fn cleanup(
             ));
         }
         for run in removed.iter().filter(|run| run.rows_straight > 0) {
-            output::say(&format!(
-                "what run {} put straight into its targets stays there: {} (atomic = false)\n",
+            output::say(&line(&format!(
+                "what run {} put straight into its targets stays there: {} (atomic = false)",
                 run.run.name,
                 counted(run.rows_straight, "row")
-            ));
+            )));
         }
         for run in left.iter().filter(|run| !run.held && run.rows_straight > 0) {
-            output::say(&format!(
+            output::say(&line(&format!(
                 "left alone: run {} has put {} straight into its targets (atomic = false), which \
                  no clean-up takes out; its command loads the rest, `inrush cleanup --run {}` \
-                 gives it up and leaves them\n",
+                 gives it up and leaves them",
                 run.run.name,
                 counted(run.rows_straight, "row"),
                 run.run.name
-            ));
+            )));
         }
         for run in left.iter().filter(|run| run.held) {
-            output::say(&format!(
-                "left alone: run {} is at work ({})\n",
+            output::say(&line(&format!(
+                "left alone: run {} is at work ({})",
                 run.run.name, run.run.holder
-            ));
+            )));
         }
     }
     destination.reached.stop()?;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use inrush::package::{
     Connection, Flow, Origin, Overrides, Package, RunSettings, escape_braces, quoted_where_needed,
 };
+use inrush::printable::{line, one_line};
 use inrush::sniff::{Guess, SniffOptions, sniff, table_name};
 
 use super::files;
@@ -56,7 +57,7 @@ pub fn init(arguments: &InitArguments) -> Result<u8, CommandError> {
     package.flows[0].columns = guess.columns();
     let comments = guess.comments();
     match &path {
-        None => output::say(&package.to_toml_with(&comments)),
+        None => output::document(&package.to_toml_with(&comments)),
         Some(path) => {
             let text = load_package::to_save(&package, path)?.to_toml_with(&comments);
             save(&text, path, arguments.force)?;
@@ -133,9 +134,9 @@ fn save(text: &str, path: &Path, force: bool) -> Result<(), CommandError> {
 
 /// What a person should see at once.
 fn summary(guess: &Guess, path: Option<&Path>) -> String {
-    let mut text = format!("{}\n", guess.extent());
+    let mut text = line(&guess.extent());
     for seen in &guess.seen {
-        text.push_str(&format!("  {seen}\n"));
+        text.push_str(&line(&format!("  {seen}")));
     }
     text.push_str(&format!(
         "{}\n",
@@ -153,11 +154,11 @@ fn summary(guess: &Guess, path: Option<&Path>) -> String {
             .column_type
             .format()
             .map_or(String::new(), |format| format!(" ({format})"));
-        text.push_str(&format!(
-            "  {:width$}  {}{format}\n",
-            column.name,
+        text.push_str(&line(&format!(
+            "  {:width$}  {}{format}",
+            one_line(&column.name),
             column.column_type.sql()
-        ));
+        )));
     }
     let hidden = guess.columns.len().saturating_sub(COLUMNS_SHOWN_MAX);
     if hidden > 0 {
@@ -170,7 +171,7 @@ fn summary(guess: &Guess, path: Option<&Path>) -> String {
         text.push_str("unsure:\n");
     }
     for point in unsure.iter().take(UNSURE_SHOWN_MAX) {
-        text.push_str(&format!("  - {point}\n"));
+        text.push_str(&line(&format!("  - {point}")));
     }
     let hidden = unsure.len().saturating_sub(UNSURE_SHOWN_MAX);
     if hidden > 0 {
@@ -179,7 +180,7 @@ fn summary(guess: &Guess, path: Option<&Path>) -> String {
     if let Some(path) = path {
         text.push_str(&format!(
             "written to {path}; next: inrush check {path}\n",
-            path = path.display()
+            path = one_line(&path.to_string_lossy())
         ));
     }
     text

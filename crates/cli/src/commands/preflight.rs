@@ -4,6 +4,7 @@ use inrush::RunOptions;
 use inrush::cancel::Stop;
 use inrush::event::Silent;
 use inrush::preflight::{self, PreflightReport, Step, StepFound, Weight, Wish};
+use inrush::printable;
 use inrush::source::names_a_pipe;
 
 use crate::account::columns;
@@ -69,15 +70,11 @@ pub fn preflight(
         report => report?,
     };
     match arguments.json {
-        true => output::say(&format!("{}\n", json(&report))),
+        true => drop(output::pretty_json(&report)),
         false => output::say(&words(&report)),
     }
     reached.stop()?;
     Ok(report.exit_status())
-}
-
-fn json(report: &PreflightReport) -> String {
-    serde_json::to_string_pretty(report).expect("a report has nothing that JSON lacks")
 }
 
 /// What a pipe brings comes once: it is the run's.
@@ -103,8 +100,7 @@ fn refuse_pipes(ready: &Ready) -> Result<(), CommandError> {
 fn words(report: &PreflightReport) -> String {
     let mut text = String::new();
     let mut line = |line: String| {
-        text.push_str(line.trim_end());
-        text.push('\n');
+        text.push_str(&printable::line(line.trim_end()));
     };
     line(format!(
         "Package      {} ({})",
@@ -143,8 +139,7 @@ fn words(report: &PreflightReport) -> String {
     }
     if let Some(prediction) = &report.prediction {
         let mut line = |line: String| {
-            text.push_str(line.trim_end());
-            text.push('\n');
+            text.push_str(&printable::line(line.trim_end()));
         };
         line(String::new());
         line(format!(
@@ -182,9 +177,9 @@ fn words(report: &PreflightReport) -> String {
             text.push_str(&format!("\n{title}\n"));
         }
         for finding in own {
-            text.push_str(&format!("  - {}\n", finding.what));
+            text.push_str(&printable::line(&format!("  - {}", finding.what)));
             if let Some(hint) = &finding.hint {
-                text.push_str(&format!("    hint: {hint}\n"));
+                text.push_str(&printable::line(&format!("    hint: {hint}")));
             }
         }
     }
@@ -231,7 +226,7 @@ fn steps(steps: &[StepFound]) -> String {
     let mut text = columns(&head, &rows);
     for step in steps {
         if let Some(note) = &step.note {
-            text.push_str(&format!("  {}: {note}\n", name(step.step)));
+            text.push_str(&printable::line(&format!("  {}: {note}", name(step.step))));
         }
     }
     text

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use inrush::mending::{self, Cause, MendingError};
 use inrush::package::RejectLimit;
+use inrush::printable::{line, one_line};
 use inrush::report::{Outcome, RunReport};
 use serde_json::json;
 
@@ -37,7 +38,7 @@ fn show(arguments: &ShowArguments) -> Result<u8, CommandError> {
             "rows": rejects.len(),
             "causes": causes,
         });
-        output::say(&format!("{shown}\n"));
+        let _ = output::json(&shown);
         return Ok(0);
     }
     if rejects.is_empty() {
@@ -53,7 +54,7 @@ fn show(arguments: &ShowArguments) -> Result<u8, CommandError> {
     }
     text.push_str(&format!(
         "\nThe rows stand in {}; mended there, they are loaded by\n    inrush rejects replay {run}\n",
-        folder.join("rejects").display(),
+        one_line(&folder.join("rejects").to_string_lossy()),
     ));
     output::say(&text);
     Ok(0)
@@ -66,24 +67,24 @@ fn told(cause: &Cause) -> String {
         Some(column) => format!(", column {column}"),
         None => String::new(),
     };
-    let mut text = format!(
-        "\n{}{column}: {} of {}\n",
+    let mut text = line(&format!(
+        "\n{}{column}: {} of {}",
         code.as_str().unwrap_or_default(),
         counted(cause.rows as u64, "row"),
         cause.flow
-    );
+    ));
     let mut last_reason = None;
     for example in &cause.examples {
         let value = match &example.value {
             Some(value) => format!(": {value:?}"),
             None => String::new(),
         };
-        text.push_str(&format!(
-            "  {}:{} (byte {}){value}\n",
+        text.push_str(&line(&format!(
+            "  {}:{} (byte {}){value}",
             example.file, example.line, example.byte_offset
-        ));
+        )));
         if last_reason != Some(&example.reason) {
-            text.push_str(&format!("    {}\n", example.reason));
+            text.push_str(&line(&format!("    {}", example.reason)));
         }
         last_reason = Some(&example.reason);
     }
@@ -185,7 +186,7 @@ fn run_name(folder: &Path) -> String {
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     absolute
         .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
+        .map(|name| one_line(&name.to_string_lossy()).into_owned())
         .unwrap_or_default()
 }
 

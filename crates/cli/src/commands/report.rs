@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use inrush::printable::line;
 use inrush::report::{KeptReport, KeptReportError, write_whole};
 
 use crate::arguments::ReportArguments;
@@ -15,7 +16,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, CommandError> {
     let page = kept.page();
     let target = match &arguments.output {
         Some(file) if file == Path::new("-") => {
-            output::say(&page);
+            output::document(&page);
             return Ok(0);
         }
         Some(file) => file.clone(),
@@ -27,7 +28,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, CommandError> {
         path: target.clone(),
         source,
     })?;
-    output::say(&format!("{}\n", target.display()));
+    output::say(&line(&target.to_string_lossy()));
     Ok(0)
 }
 

@@ -1,5 +1,6 @@
 //! `inrush status`.
 
+use inrush::printable::line;
 use inrush::upkeep::{self, StoppedRun};
 use serde_json::{Value, json};
 
@@ -21,7 +22,7 @@ pub fn status(
     let destination = find(&arguments.ledger, surroundings)?;
     let runs = upkeep::status(&destination.place, &destination.which)?;
     if arguments.ledger.json {
-        output::say(&format!("{}\n", json(&runs)));
+        let _ = output::json(&json(&runs));
     } else if runs.is_empty() {
         output::say("no stopped runs\n");
     } else {
@@ -68,8 +69,8 @@ pub fn table(runs: &[StoppedRun]) -> String {
     );
     text.push('\n');
     for stopped in runs {
-        text.push_str(&format!(
-            "{}: package `{}`, into {}, last held by {}\n",
+        text.push_str(&line(&format!(
+            "{}: package `{}`, into {}, last held by {}",
             stopped.run.name,
             stopped.run.package,
             stopped
@@ -80,7 +81,7 @@ pub fn table(runs: &[StoppedRun]) -> String {
                 .collect::<Vec<String>>()
                 .join(", "),
             stopped.run.holder
-        ));
+        )));
         if stopped.rows_straight > 0 {
             text.push_str(&format!(
                 "  {} of its rows are in the targets already (atomic = false)\n",

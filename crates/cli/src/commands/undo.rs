@@ -1,5 +1,6 @@
 //! `inrush undo`.
 
+use inrush::printable::line;
 use inrush::undo::{self, UndoOptions, Undone};
 use serde_json::{Value, json};
 
@@ -35,7 +36,7 @@ pub fn undo(arguments: &UndoArguments, surroundings: &Surroundings) -> Result<u8
         });
     };
     match arguments.ledger.json {
-        true => output::say(&format!("{}\n", json(&undone))),
+        true => drop(output::json(&json(&undone))),
         false => output::say(&words(&undone)),
     }
     destination.reached.stop()?;
@@ -44,7 +45,7 @@ pub fn undo(arguments: &UndoArguments, surroundings: &Surroundings) -> Result<u8
 
 fn words(undone: &Undone) -> String {
     if undone.before {
-        return format!("run {} was undone before\n", undone.run.name);
+        return line(&format!("run {} was undone before", undone.run.name));
     }
     let mut text = String::new();
     for target in &undone.targets {
@@ -65,12 +66,12 @@ fn words(undone: &Undone) -> String {
             text.push_str(&format!("  {} put back\n", readable(table)));
         }
     }
-    text.push_str(&format!("\nundone: run {}\n", undone.run.name));
+    text.push_str(&line(&format!("\nundone: run {}", undone.run.name)));
     if !undone.drop_statements.is_empty() {
-        text.push_str(&format!(
-            "when nobody needs what was taken out: {}\n",
+        text.push_str(&line(&format!(
+            "when nobody needs what was taken out: {}",
             undone.drop_statements.join(" ")
-        ));
+        )));
     }
     text
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use inrush::cancel::Stop;
 use inrush::package::{Flow, Format};
 use inrush::plan::PlanError;
+use inrush::printable::line;
 use inrush::sniff::{SniffOptions, is_declared, sniff};
 use inrush::source::{
     Dialect, SourceFile, SplitCheck, SplitCheckSettings, SplitMethod, TableFile, check_split,
@@ -50,7 +51,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, CommandError> {
             let check = check_split(file, &group.dialect, settings, &Stop::default())
                 .map_err(inrush::Error::from)?;
             let Some(check) = check else { continue };
-            output::say(&told(file, &check));
+            output::say(&line(&told(file, &check)));
             if check.difference.is_some() {
                 status = VERIFICATION;
             }

@@ -3,7 +3,6 @@
 mod contents;
 mod package;
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -149,9 +148,7 @@ fn make_files(
 ) -> Result<Vec<GeneratedTable>, CommandError> {
     let started = Instant::now();
     let rows = AtomicU64::new(0);
-    let bar = std::io::stderr()
-        .is_terminal()
-        .then(|| progress::rows_bar("generating TPC-H"));
+    let bar = output::shows_progress().then(|| progress::rows_bar("generating TPC-H"));
     let told = |_: &str, more: u64| {
         let rows = rows.fetch_add(more, Ordering::Relaxed) + more;
         if let Some(bar) = &bar {

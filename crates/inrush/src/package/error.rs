@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::place::Place;
 use super::suggest::listed;
+use crate::printable::told;
 
 /// A package cannot be used. All that was found wrong in one pass is told at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -313,10 +314,10 @@ fn interval(minimum: &str, maximum: &str) -> String {
 
 impl fmt::Display for PackageFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}", self.place, self.kind)?;
+        told!(f, "{}: {}", self.place, self.kind)?;
         f.write_str(&self.place.excerpt())?;
         if let Some(mend) = self.kind.mend() {
-            writeln!(f, "hint: {mend}")?;
+            told!(f, "hint: {mend}")?;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use super::{
     Format, IndexPolicy, Keep, LoadOrder, Mode, NullMarker, OneOrMany, Package, RejectLimit,
     Replace, ReplaceBy, ReplaceScope, RunSettings, TriggerPolicy, Verify,
 };
+use crate::printable::{is_unsafe, one_line};
 
 /// Columns that are written in one line at most.
 const LINE_CHARACTERS_MAX: usize = 96;
@@ -82,7 +83,7 @@ fn options(out: &mut String, options: &BTreeMap<String, String>) {
         .iter()
         .partition(|(name, value)| names_secret(name) && !value.contains("${env:"));
     for (name, _) in secret {
-        let name: String = name.chars().filter(|c| !c.is_control()).collect();
+        let name = one_line(name);
         out.push_str(&format!(
             "# The option {name} is a secret, and not written here: {name} = \"${{env:NAME}}\"\n"
         ));
@@ -97,20 +98,10 @@ fn options(out: &mut String, options: &BTreeMap<String, String>) {
     line(out, &format!("options = {{ {} }}", told.join(", ")));
 }
 
-/// Lines of a comment. Control characters have no place in one.
+/// Lines of a comment. A line break in one would end it, and what follows would be TOML.
 fn comment(out: &mut String, indent: &str, lines: &[String]) {
     for text in lines {
-        let text: String = text
-            .chars()
-            .map(|character| {
-                if character.is_control() {
-                    ' '
-                } else {
-                    character
-                }
-            })
-            .collect();
-        line(out, format!("{indent}# {text}").trim_end());
+        line(out, format!("{indent}# {}", one_line(text)).trim_end());
     }
 }
 
@@ -547,8 +538,8 @@ fn text(value: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            control if control.is_control() => {
-                write!(out, "\\u{:04X}", u32::from(control)).expect("a String takes any text");
+            hidden if is_unsafe(hidden) => {
+                write!(out, "\\U{:08X}", u32::from(hidden)).expect("a String takes any text");
             }
             other => out.push(other),
         }

@@ -1,7 +1,6 @@
 //! `inrush bench etlwr generate`: the files.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -220,7 +219,7 @@ impl Job {
                 "bytes_made": result.bytes_made,
                 "seconds": result.seconds,
             });
-            output::say(&format!("{line}\n"));
+            let _ = output::json(&line);
         } else if !quiet {
             let there = match result.files - result.files_made {
                 0 => String::new(),
@@ -244,7 +243,7 @@ fn made(
     quiet: bool,
 ) -> Result<Vec<Generated>, CommandError> {
     let rows = AtomicU64::new(0);
-    let is_shown = !json && !quiet && std::io::stderr().is_terminal();
+    let is_shown = !json && !quiet && output::shows_progress();
     let bar = is_shown.then(|| progress::rows_bar("generating TPC-H"));
     let told = |told: Told<'_>| match told {
         Told::Rows { rows: more, .. } => {
@@ -263,7 +262,7 @@ fn made(
                 "rows": file.rows,
                 "made": file.rows.is_some(),
             });
-            output::say(&format!("{line}\n"));
+            let _ = output::json(&line);
         }
         Told::File(_) => {}
     };

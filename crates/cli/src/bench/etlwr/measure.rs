@@ -422,7 +422,7 @@ impl Measurement<'_> {
     fn tell_run(&self, run: &RunResult) {
         if self.arguments.json {
             let line = json!({"event": "measured", "measured": run});
-            output::say(&format!("{line}\n"));
+            let _ = output::json(&line);
         } else if !self.arguments.quiet && is_series(self.arguments) {
             output::say(&format!(
                 "{}, round {}: {}\n",
@@ -440,7 +440,7 @@ impl Measurement<'_> {
                 "folder": folder.display().to_string(),
                 "results": results,
             });
-            output::say(&format!("{line}\n"));
+            let _ = output::json(&line);
         } else if !self.arguments.quiet {
             output::say(&summary::terminal(results, folder));
         }

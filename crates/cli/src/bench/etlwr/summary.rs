@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use inrush::printable::line;
+
 use super::chart;
 use super::published::Published;
 use super::results::{PointResult, Rates, Results};
@@ -43,7 +45,7 @@ impl<const COLUMNS: usize> Grid<COLUMNS> {
 pub fn terminal(results: &Results, folder: &Path) -> String {
     let mut text = String::from("\n");
     for (what, words) in described(results) {
-        let _ = writeln!(text, "{what:<8} {words}");
+        text.push_str(&line(&format!("{what:<8} {words}")));
     }
     text.push('\n');
     text.push_str(&tables(results).text());
@@ -57,12 +59,15 @@ pub fn terminal(results: &Results, folder: &Path) -> String {
     text.push_str(&beside(results).text());
     text.push('\n');
     for (run, verdict) in verdicts(results) {
-        let _ = writeln!(text, "{run}: {verdict}");
+        text.push_str(&line(&format!("{run}: {verdict}")));
     }
-    for line in proofs(results).into_iter().chain(results.notes.clone()) {
-        let _ = writeln!(text, "note: {line}");
+    for note in proofs(results).into_iter().chain(results.notes.clone()) {
+        text.push_str(&line(&format!("note: {note}")));
     }
-    let _ = writeln!(text, "results: {}", folder.join("summary.md").display());
+    text.push_str(&line(&format!(
+        "results: {}",
+        folder.join("summary.md").display()
+    )));
     text
 }
 

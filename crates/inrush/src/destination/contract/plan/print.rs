@@ -9,6 +9,7 @@ use crate::package::LoadOrder;
 use crate::plan::words::{bytes, dialect_words, reject_limit, shard_words, size_words};
 use crate::plan::{column_words, typed_rows};
 use crate::plural::counted;
+use crate::printable::told;
 
 /// Units of a flow that are printed; of more, the rest is counted.
 const UNITS_SHOWN: usize = 3;
@@ -43,14 +44,14 @@ impl ContractPlan {
 
 impl fmt::Display for ContractPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
+        told!(
             f,
             "Package      {} ({})",
             self.package,
             &self.package_hash[..12]
         )?;
-        writeln!(f, "Destination  {}", self.destination)?;
-        writeln!(
+        told!(f, "Destination  {}", self.destination)?;
+        told!(
             f,
             "Streams      {}{}",
             self.streams,
@@ -60,12 +61,12 @@ impl fmt::Display for ContractPlan {
             }
         )?;
         if self.settings.order == LoadOrder::Package {
-            writeln!(
+            told!(
                 f,
                 "Order        flow by flow, as the package has them; of each the largest units first"
             )?;
         }
-        writeln!(
+        told!(
             f,
             "Memory       at most {} ({} for each stream{}), beside what the destination itself takes; \
              a stream that meets a very long record up to {} more",
@@ -82,12 +83,12 @@ impl fmt::Display for ContractPlan {
         )?;
         match &self.earlier {
             Earlier::None => {}
-            Earlier::Loaded(run) => writeln!(
+            Earlier::Loaded(run) => told!(
                 f,
                 "Earlier      loaded already by run {}; nothing is left to do",
                 run.record.name
             )?,
-            Earlier::Stopped { run, kept } => writeln!(
+            Earlier::Stopped { run, kept } => told!(
                 f,
                 "Earlier      run {} stopped: {} kept{}",
                 run.record.name,
@@ -101,9 +102,10 @@ impl fmt::Display for ContractPlan {
         for flow in &self.flows {
             fmt_flow(f, flow)?;
         }
-        writeln!(
+        told!(f, "\nPublish")?;
+        told!(
             f,
-            "\nPublish\n  {}",
+            "  {}",
             match self.abilities.published_together {
                 PublishedTogether::Run => "all targets in one step: readers see all rows or none",
                 PublishedTogether::Target if self.flows.len() == 1 =>
@@ -113,15 +115,15 @@ impl fmt::Display for ContractPlan {
             }
         )?;
         if !self.abilities.not_promised.is_empty() {
-            writeln!(f, "\nNot promised here")?;
+            told!(f, "\nNot promised here")?;
             for sentence in &self.abilities.not_promised {
-                writeln!(f, "  - {sentence}")?;
+                told!(f, "  - {sentence}")?;
             }
         }
         if !self.notes.is_empty() {
-            writeln!(f, "\nGood to know")?;
+            told!(f, "\nGood to know")?;
             for note in &self.notes {
-                writeln!(f, "  - {note}")?;
+                told!(f, "  - {note}")?;
             }
         }
         Ok(())
@@ -132,25 +134,25 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow) -> fmt::Result {
     let reading = &flow.reading;
     let total: u64 = flow.shards().map(|shard| shard.size_bytes()).sum();
     let has_pipe = flow.shards().any(|shard| shard.file.is_pipe());
-    writeln!(f, "\nFlow {} -> {}", reading.name, reading.target)?;
-    writeln!(
+    told!(f, "\nFlow {} -> {}", reading.name, reading.target)?;
+    told!(
         f,
         "  {}, {}, {}",
         counted(flow.units.len() as u64, "unit"),
         size_words(total, has_pipe),
         dialect_words(reading)
     )?;
-    writeln!(f, "  {}", becomes(flow))?;
+    told!(f, "  {}", becomes(flow))?;
     if !flow.target.partition_by.is_empty() {
-        writeln!(
+        told!(
             f,
             "  partitioned by {}",
             flow.target.partition_by.join(", ")
         )?;
     }
-    writeln!(f, "  rejects: {}", reject_limit(&reading.reject_limit))?;
+    told!(f, "  rejects: {}", reject_limit(&reading.reject_limit))?;
     for line in reading.expect.words() {
-        writeln!(f, "  {line}")?;
+        told!(f, "  {line}")?;
     }
     let columns: Vec<String> = flow
         .target
@@ -161,16 +163,16 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow) -> fmt::Result {
             format!("{} {}{not_null}", column.name, column.sql)
         })
         .collect();
-    writeln!(f, "  columns: {}", columns.join(", "))?;
+    told!(f, "  columns: {}", columns.join(", "))?;
     for line in column_words::lines(&reading.columns, reading.field_count) {
-        writeln!(f, "    {line}")?;
+        told!(f, "    {line}")?;
     }
     let file = flow.shards().next().map(|shard| &*shard.file);
     if let Some(line) = typed_rows::words(reading, file) {
-        writeln!(f, "    {line}")?;
+        told!(f, "    {line}")?;
     }
     for unit in flow.units.iter().take(UNITS_SHOWN) {
-        writeln!(
+        told!(
             f,
             "  unit {} ({}) from {}",
             unit.number,
@@ -180,7 +182,7 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow) -> fmt::Result {
     }
     if flow.units.len() > UNITS_SHOWN {
         let more = (flow.units.len() - UNITS_SHOWN) as u64;
-        writeln!(
+        told!(
             f,
             "  ... and {} more of the same form",
             counted(more, "unit")

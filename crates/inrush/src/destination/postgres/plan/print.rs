@@ -13,6 +13,7 @@ use crate::package::LoadOrder;
 use crate::plan::words::{bytes, dialect_words, reject_limit, shard_words, size_words};
 use crate::plan::{column_words, typed_rows};
 use crate::plural::counted;
+use crate::printable::told;
 
 /// Units of a flow that are printed whole; of more, the rest is counted.
 const UNITS_SHOWN: usize = 3;
@@ -100,31 +101,32 @@ fn unit_statements(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<String>
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
+        told!(
             f,
             "Package      {} ({})",
             self.package,
             &self.package_hash[..12]
         )?;
-        writeln!(f, "Destination  {}", self.destination)?;
-        writeln!(
+        told!(f, "Destination  {}", self.destination)?;
+        told!(
             f,
             "Server       PostgreSQL {}, wal_level = {}",
-            self.server.version, self.server.wal_level
+            self.server.version,
+            self.server.wal_level
         )?;
-        writeln!(
+        told!(
             f,
             "Streams      {}, each with one connection; one more connection for the ledger and \
              the switch",
             self.streams
         )?;
         if self.settings.order == LoadOrder::Package {
-            writeln!(
+            told!(
                 f,
                 "Order        flow by flow, as the package has them; of each the largest units first"
             )?;
         }
-        writeln!(
+        told!(
             f,
             "Memory       at most {} ({} for each stream{}){}",
             bytes(self.memory.total()),
@@ -145,10 +147,11 @@ impl fmt::Display for Plan {
                 bytes(self.memory.long_record_bytes)
             )
         )?;
-        writeln!(
+        told!(
             f,
             "Locks        about {} in the switch; the server has room for {}",
-            self.locks_needed, self.server.locks_max
+            self.locks_needed,
+            self.server.locks_max
         )?;
         if let Some(disk) = &self.disk {
             let has_pipe = self
@@ -162,7 +165,7 @@ impl fmt::Display for Plan {
                 (true, 0) => "text of unknown size to store".to_owned(),
                 (true, known) => format!("{} of text to store, and what pipes bring", bytes(known)),
             };
-            writeln!(
+            told!(
                 f,
                 "Disk         {text}; {} free at {}",
                 bytes(disk.free_bytes),
@@ -171,7 +174,7 @@ impl fmt::Display for Plan {
         }
         match &self.earlier {
             Earlier::None => {}
-            Earlier::Loaded(run) => writeln!(
+            Earlier::Loaded(run) => told!(
                 f,
                 "Earlier      loaded already by run {} ({}); nothing is left to do",
                 run.name,
@@ -179,7 +182,7 @@ impl fmt::Display for Plan {
             )?,
             Earlier::Stopped {
                 run, kept, dropped, ..
-            } => writeln!(
+            } => told!(
                 f,
                 "Earlier      run {} stopped (begun {}): {} kept{}",
                 run.name,
@@ -195,9 +198,9 @@ impl fmt::Display for Plan {
         for flow in &self.flows {
             self.fmt_flow(f, flow)?;
         }
-        writeln!(f, "\nPrivileges of {}", self.server.role)?;
+        told!(f, "\nPrivileges of {}", self.server.role)?;
         for privilege in &self.privileges {
-            writeln!(
+            told!(
                 f,
                 "  {}  {}, for {}",
                 if privilege.held { "held   " } else { "MISSING" },
@@ -206,19 +209,19 @@ impl fmt::Display for Plan {
             )?;
         }
         if !self.setup.is_empty() {
-            writeln!(f, "\nSet-up, once")?;
+            told!(f, "\nSet-up, once")?;
             for statement in &self.setup {
-                writeln!(f, "  {statement};")?;
+                told!(f, "  {statement};")?;
             }
         }
-        writeln!(f, "\nSwitch, all of it in one transaction")?;
+        told!(f, "\nSwitch, all of it in one transaction")?;
         for statement in shortened(&self.switch_statements()) {
-            writeln!(f, "  {statement}")?;
+            told!(f, "  {statement}")?;
         }
         if !self.notes.is_empty() {
-            writeln!(f, "\nGood to know")?;
+            told!(f, "\nGood to know")?;
             for note in &self.notes {
-                writeln!(f, "  - {note}")?;
+                told!(f, "  - {note}")?;
             }
         }
         Ok(())
@@ -233,8 +236,8 @@ impl Plan {
         let mut files: Vec<_> = shards.map(|shard| &shard.file).collect();
         files.dedup_by(|file, before| Arc::ptr_eq(file, before));
         let file_count = files.len();
-        writeln!(f, "\nFlow {} -> {}", flow.name, flow.target())?;
-        writeln!(
+        told!(f, "\nFlow {} -> {}", flow.name, flow.target())?;
+        told!(
             f,
             "  {}, {}, {}",
             counted(file_count as u64, "file"),
@@ -270,14 +273,14 @@ impl Plan {
                  attaches those that it has not"
             }
         };
-        writeln!(f, "  {becomes}")?;
+        told!(f, "  {becomes}")?;
         if let Some(replace) = &flow.replace {
             for line in replace::words(replace, &flow.target(), &self.settings.staging_schema) {
-                writeln!(f, "  {line}")?;
+                told!(f, "  {line}")?;
             }
         }
         if let Some(key) = &flow.key {
-            writeln!(
+            told!(
                 f,
                 "  partitioned by {} ({}): {}",
                 identifier(&key.column),
@@ -286,17 +289,17 @@ impl Plan {
             )?;
         }
         if let Publish::Route(route) = &flow.publish {
-            writeln!(f, "  {}", route.words())?;
+            told!(f, "  {}", route.words())?;
         }
         match &flow.wire {
-            WireForm::Binary(_) => writeln!(f, "  rows go by binary COPY")?,
+            WireForm::Binary(_) => told!(f, "  rows go by binary COPY")?,
             WireForm::Text { reason } => {
-                writeln!(f, "  rows go by COPY in text form: {reason}")?;
+                told!(f, "  rows go by COPY in text form: {reason}")?;
             }
         }
-        writeln!(f, "  rejects: {}", reject_limit(&flow.reject_limit))?;
+        told!(f, "  rejects: {}", reject_limit(&flow.reject_limit))?;
         if flow.has_pipes() {
-            writeln!(f, "  pipes: {}", kept_pipes(flow))?;
+            told!(f, "  pipes: {}", kept_pipes(flow))?;
         }
         for line in flow
             .comparison
@@ -304,7 +307,7 @@ impl Plan {
             .into_iter()
             .chain(flow.expect.words())
         {
-            writeln!(f, "  {line}")?;
+            told!(f, "  {line}")?;
         }
         let mut columns = String::new();
         for (column, type_sql) in flow.columns.iter().zip(&flow.column_types) {
@@ -313,19 +316,19 @@ impl Plan {
             let at = columns.len() - type_sql.len() - not_null.len();
             columns.insert_str(at, &format!("{} ", identifier(&column.name)));
         }
-        writeln!(f, "  columns: {columns}")?;
+        told!(f, "  columns: {columns}")?;
         for line in column_words::lines(&flow.columns, flow.field_count) {
-            writeln!(f, "    {line}")?;
+            told!(f, "    {line}")?;
         }
         let file = files.first().map(|file| &***file);
         if let Some(line) = typed_rows::words(flow, file) {
-            writeln!(f, "    {line}")?;
+            told!(f, "    {line}")?;
         }
         for unit in flow.units.iter().take(UNITS_SHOWN) {
             self.fmt_unit(f, flow, unit)?;
         }
         if flow.units.len() > UNITS_SHOWN {
-            writeln!(
+            told!(
                 f,
                 "  ... and {} more of the same form",
                 counted((flow.units.len() - UNITS_SHOWN) as u64, "unit")
@@ -355,7 +358,7 @@ impl Plan {
         } else {
             "private: made, filled and committed by one stream in one transaction"
         };
-        writeln!(
+        told!(
             f,
             "  unit {} ({}), {kind}",
             unit.number,
@@ -365,13 +368,13 @@ impl Plan {
             )
         )?;
         for shard in unit.shards.iter().take(UNITS_SHOWN) {
-            writeln!(f, "    from {}", shard_words(shard))?;
+            told!(f, "    from {}", shard_words(shard))?;
         }
         if unit.shards.len() > UNITS_SHOWN {
-            writeln!(f, "    ... and {} more", unit.shards.len() - UNITS_SHOWN)?;
+            told!(f, "    ... and {} more", unit.shards.len() - UNITS_SHOWN)?;
         }
         for statement in shortened(&unit_statements(self, flow, unit)) {
-            writeln!(f, "    {statement}")?;
+            told!(f, "    {statement}")?;
         }
         Ok(())
     }

@@ -1,0 +1,160 @@
+//! Text for a terminal: file names, headers, messages of servers and other values of somebody else must not move the
+//! cursor, hide what stands beside them, or look like lines of ours.
+//!
+//! The command has one printer, which calls [`escaped`] on everything. That leaves line breaks alone, for the printer
+//! cannot tell those of a layout from those of a value; so [`one_line`] is for values, [`indented`] for messages that
+//! may have several lines, and [`write_line`] for the lines of a longer text.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write};
+
+/// What stands before each further line of a value: no line of ours begins so.
+const CONTINUED: &str = "        ";
+
+/// The text with its control characters and invisible characters written as `\u{1b}`, but for line breaks and tabs.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    replaced(text, |character| {
+        !matches!(character, '\n' | '\t') && is_unsafe(character)
+    })
+}
+
+/// The same in one line: line breaks and tabs are written as `\n` and `\t`.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    replaced(text, is_unsafe)
+}
+
+/// The same in as many lines as it has, all but the first one far to the right, where no line of ours begins.
+pub fn indented(text: &str) -> Cow<'_, str> {
+    match (escaped(text.trim_end_matches('\n')), text.contains('\n')) {
+        (clean, false) => clean,
+        (clean, true) => Cow::Owned(clean.replace('\n', &format!("\n{CONTINUED}"))),
+    }
+}
+
+/// Writes one line of a text; line breaks before it are the layout's, others are those of a value.
+pub fn write_line(out: &mut impl Write, line: fmt::Arguments<'_>) -> fmt::Result {
+    let line = line.to_string();
+    let text = line.trim_start_matches('\n');
+    out.write_str(&line[..line.len() - text.len()])?;
+    out.write_str(&indented(text))?;
+    out.write_char('\n')
+}
+
+/// One line of a text, with its end; see [`write_line`].
+pub fn line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 1);
+    write_line(&mut out, format_args!("{text}")).expect("a String takes any text");
+    out
+}
+
+/// As `writeln!`, by [`write_line`].
+macro_rules! told {
+    ($out:expr, $($part:tt)*) => {
+        $crate::printable::write_line($out, format_args!($($part)*))
+    };
+}
+pub(crate) use told;
+
+/// JSON with the same characters written as `\u009b`, which means the same to every reader of JSON.
+pub fn escaped_json(json: &str) -> Cow<'_, str> {
+    if is_plain(json) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for character in json.chars() {
+        // Outside of strings JSON has line breaks and blanks, and nothing else that is invisible.
+        if matches!(character, '\n' | '\t' | '\r') || !is_unsafe(character) {
+            out.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            write!(out, "\\u{unit:04x}").expect("a String takes any text");
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Whether a terminal, or the eye, may take a character for something else than it is: controls of C0 and C1, DEL, line
+/// and paragraph separators, marks that turn the direction of writing, and characters without a width.
+pub(crate) fn is_unsafe(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+/// Whether every byte is a visible one of ASCII, or the end of a line: the usual case.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n'))
+}
+
+fn replaced(text: &str, is_replaced: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_replaced) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        match is_replaced(character) {
+            true => out.extend(character.escape_default()),
+            false => out.push(character),
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_moves_the_cursor_is_written_out() {
+        for (text, expected) in [
+            ("orders.csv", "orders.csv"),
+            ("größe\n\t日本", "größe\n\t日本"),
+            ("a\u{1b}[2K\r0 rejected", "a\\u{1b}[2K\\r0 rejected"),
+            ("a\u{9b}2Kb\u{7f}", "a\\u{9b}2Kb\\u{7f}"),
+            ("a\u{202e}vsc.b", "a\\u{202e}vsc.b"),
+            ("a\u{2028}b\u{200b}c", "a\\u{2028}b\\u{200b}c"),
+            ("a\0b\u{8}", "a\\u{0}b\\u{8}"),
+        ] {
+            assert_eq!(escaped(text), expected, "{text:?}");
+        }
+        assert_eq!(one_line("a\n0 rejected\t"), "a\\n0 rejected\\t");
+    }
+
+    #[test]
+    fn further_lines_of_a_value_stand_to_the_right() {
+        assert_eq!(indented("no\nhint: do it\n"), "no\n        hint: do it");
+        let mut text = String::new();
+        write_line(&mut text, format_args!("\nFlow {}", "a\nFlow b")).expect("a String");
+        assert_eq!(text, "\nFlow a\n        Flow b\n");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_unsafe_is_left(text in "\\PC{0,20}|[\\x00-\\x1f\\x7f-\u{a0}\u{2000}-\u{2070}a-z]{0,20}") {
+            prop_assert!(!one_line(&text).contains(is_unsafe));
+            prop_assert!(!escaped(&text).replace(['\n', '\t'], "").contains(is_unsafe));
+        }
+
+        #[test]
+        fn escaped_json_means_the_same(text in "[\\x00-\\x1f\\x7f-\u{a0}\u{2000}-\u{2070}\u{e0000}-\u{e007f}a-z]{0,20}") {
+            let json = serde_json::to_string_pretty(&vec![&text]).expect("it is text");
+            let escaped = escaped_json(&json);
+            prop_assert!(!escaped.replace('\n', "").contains(is_unsafe));
+            let read: Vec<String> = serde_json::from_str(&escaped).expect("it is JSON");
+            prop_assert_eq!(read, vec![text]);
+        }
+    }
+}
