@@ -93,8 +93,18 @@ pub enum SourceError {
         /// What is wrong.
         reason: String,
     },
+    /// An archive that holds something which would be lost, or cannot be told apart.
+    #[error("{}: the archive cannot be loaded whole: {what}; {fix}", path.display())]
+    ArchiveContent {
+        /// The archive.
+        path: PathBuf,
+        /// What was found.
+        what: String,
+        /// What to do.
+        fix: &'static str,
+    },
     /// A member of a zip archive that cannot be read.
-    #[error("{}: the member {reason}, which is not read; make the archive again with deflate (zip -9), or unpack it first", path.display())]
+    #[error("{}: the member {reason}, which is not read; unzip it and load the files, or make the archive again with deflate (zip -9)", path.display())]
     Member {
         /// The archive and the member.
         path: PathBuf,

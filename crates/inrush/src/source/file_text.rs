@@ -232,6 +232,9 @@ fn check_kind(
                  write it to a file first; if it is one, it is likely not written to its end"
                     .to_owned()
             }
+            (Compression::Zip, _) => {
+                "unzip the outer archive and load the file, whose compression its name tells".to_owned()
+            }
             _ => "make it again as text".to_owned(),
         },
     })

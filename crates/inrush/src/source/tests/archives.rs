@@ -10,7 +10,7 @@ use super::super::{ResolveOptions, resolve, resolve_as};
 use super::*;
 use crate::package::Compression;
 
-fn archive(members: &[(&str, &[u8], CompressionMethod)], large: bool) -> Vec<u8> {
+pub(super) fn archive(members: &[(&str, &[u8], CompressionMethod)], large: bool) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text, method) in members {
         let options = SimpleFileOptions::default()
@@ -26,7 +26,7 @@ fn archive(members: &[(&str, &[u8], CompressionMethod)], large: bool) -> Vec<u8>
     writer.finish().expect("memory").into_inner()
 }
 
-fn deflated<'a>(members: &[(&'a str, &'a [u8])]) -> Vec<u8> {
+pub(super) fn deflated<'a>(members: &[(&'a str, &'a [u8])]) -> Vec<u8> {
     let with = |(name, text): &(&'a str, &'a [u8])| (*name, *text, CompressionMethod::DEFLATE);
     archive(&members.iter().map(with).collect::<Vec<_>>(), false)
 }
@@ -38,7 +38,7 @@ fn text() -> Vec<u8> {
     rows.concat().into_bytes()
 }
 
-fn found(folder: &Path, pattern: &str) -> Vec<String> {
+pub(super) fn found(folder: &Path, pattern: &str) -> Vec<String> {
     let files = resolve(&[pattern.to_owned()], folder).expect("files");
     let name = |file: &SourceFile| {
         let path = file.path.strip_prefix(folder).expect("in the folder");
@@ -47,7 +47,7 @@ fn found(folder: &Path, pattern: &str) -> Vec<String> {
     files.iter().map(name).collect()
 }
 
-fn refused(folder: &Path, pattern: &str) -> String {
+pub(super) fn refused(folder: &Path, pattern: &str) -> String {
     message(
         resolve(&[pattern.to_owned()], folder).expect_err("refused"),
         folder,

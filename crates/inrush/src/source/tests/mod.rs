@@ -1,5 +1,6 @@
 //! Files on a real disk, read in every way.
 
+mod archive_layout;
 mod archives;
 mod beginnings;
 mod changed;

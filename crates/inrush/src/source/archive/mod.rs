@@ -1,10 +1,13 @@
 //! Zip archives: each member that is a file is a source file of its own.
 //!
 //! The directory at the archive's end is read by the `zip` crate; a member's bytes are read
-//! here, from where the directory says, by the decompressors that other files have too.
+//! here, from where the directory says, by the decompressors that other files have too. An archive that
+//! holds more than its directory lists is refused ([`layout`]).
+
+mod layout;
 
 use std::fs::{File, Metadata};
-use std::io::BufReader;
+use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +17,7 @@ use zip::{CompressionMethod, ZipArchive};
 
 use super::error::SourceError;
 use super::files::modified_ns;
+use crate::plural::counted;
 
 /// How a member is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,19 +86,49 @@ pub(super) fn members(path: &Path, metadata: &Metadata) -> Result<Vec<ZipMember>
             path: path.to_path_buf(),
             cause,
         },
+        other if other.to_string().contains("Multi-disk") => SourceError::ArchiveContent {
+            path: path.to_path_buf(),
+            what: "it is one part of a split archive, and its members lie in the other parts too"
+                .to_owned(),
+            fix: "join the parts with zip -s 0 FIRST.zip --out WHOLE.zip and load that",
+        },
         other => archive_error(path, other.to_string()),
     };
-    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(refused)?;
+    let mut archive = ZipArchive::new(BufReader::new(&file)).map_err(refused)?;
     if archive.has_duplicate_names() {
-        return Err(archive_error(
-            path,
-            "two members have one name, so one of them cannot be named".to_owned(),
-        ));
+        return Err(SourceError::ArchiveContent {
+            path: path.to_path_buf(),
+            what: "two of its members have the same name".to_owned(),
+            fix: "make the archive again with a name of its own for each file: unzip would write one over the other",
+        });
     }
+    let mut listed = Vec::with_capacity(archive.len());
     let mut members = Vec::with_capacity(archive.len());
     for index in 0..archive.len() {
         let entry = archive.by_index_raw(index).map_err(refused)?;
         let name = entry.name().map_err(refused)?.into_owned();
+        let data_start = entry
+            .data_start()
+            .expect("a member that was looked up has a place");
+        listed.push(layout::Listed {
+            name: name.clone(),
+            header_start: entry.header_start(),
+            data_start,
+            stored_bytes: entry.compressed_size(),
+            text_bytes: entry.size(),
+            crc32: entry.crc32(),
+            listed_at: entry.central_header_start(),
+        });
+        if entry.is_dir() && entry.size() > 0 {
+            return Err(SourceError::ArchiveContent {
+                path: path.to_path_buf(),
+                what: format!(
+                    "its member `{name}` is a folder by its name and holds {}",
+                    counted(entry.size(), "byte")
+                ),
+                fix: "make the archive again",
+            });
+        }
         if entry.is_dir() || is_litter(&name) {
             continue;
         }
@@ -113,12 +147,29 @@ pub(super) fn members(path: &Path, metadata: &Metadata) -> Result<Vec<ZipMember>
             crc32: entry.crc32(),
             text_bytes: entry.size(),
             stored_bytes: entry.compressed_size(),
-            data_start: entry
-                .data_start()
-                .expect("a member that was looked up has a place"),
+            data_start,
             method,
         });
     }
+    let directory_start = archive.central_directory_start();
+    let accounted = layout::account(&file, metadata.len(), directory_start, &mut listed);
+    let accounted = accounted.map_err(|cause| match cause.kind() {
+        // Places that the archive itself told.
+        ErrorKind::UnexpectedEof => {
+            archive_error(path, "it ends before its directory says".to_owned())
+        }
+        _ => SourceError::Unreadable {
+            path: path.to_path_buf(),
+            cause,
+        },
+    })?;
+    accounted.map_err(
+        |layout::Unlisted { what, fix }| SourceError::ArchiveContent {
+            path: path.to_path_buf(),
+            what,
+            fix,
+        },
+    )?;
     Ok(members)
 }
 
