@@ -6,7 +6,7 @@ use std::time::Instant;
 use inrush_verdict::Measurements;
 
 use super::RunOptions;
-use super::results::{Loaded, StreamResult};
+use super::results::{Loaded, LoadedPieces, REJECTS_SHOWN, StreamResult};
 use super::stream_threads::Ended;
 use crate::column_policy::ColumnChanges;
 use crate::error::Error;
@@ -19,9 +19,6 @@ use crate::report::{
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,
 };
 
-/// Rejects that stand in the report itself.
-const REJECTS_SHOWN: usize = 20;
-
 /// What is gathered.
 pub struct Gathering {
     started: Instant,
@@ -30,7 +27,7 @@ pub struct Gathering {
     pub phases: Phases,
     streams: Vec<StreamReport>,
     /// Pieces of work that are committed.
-    pub loaded: Vec<Loaded>,
+    pub loaded: LoadedPieces,
     /// The first rejects of what was not finished.
     rejects: Vec<Reject>,
     notes: Vec<String>,
@@ -77,7 +74,7 @@ impl Gathering {
             started_at: now(),
             phases: Phases::default(),
             streams: Vec::new(),
-            loaded: Vec::new(),
+            loaded: LoadedPieces::default(),
             rejects: Vec::new(),
             notes: Vec::new(),
             measurements: None,
@@ -112,12 +109,12 @@ impl Gathering {
     fn stream_ended(&mut self, result: StreamResult) {
         self.streams.push(StreamReport {
             stream: self.streams.len() + 1,
-            pieces: result.loaded.len(),
+            pieces: result.loaded.count(),
             meter: result.meter,
             ended_s: result.ended_s,
         });
         self.rejects.extend(result.rejects);
-        self.loaded.extend(result.loaded);
+        self.loaded.add_all(result.loaded);
     }
 
     /// The time that each unit took, by flow and unit.

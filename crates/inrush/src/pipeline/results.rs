@@ -8,11 +8,14 @@ use crate::ledger::Account;
 use crate::meter::Meter;
 use crate::reject::Reject;
 
+/// Rejects that stand in the report itself.
+pub const REJECTS_SHOWN: usize = 20;
+
 /// What one stream did.
 #[derive(Default)]
 pub struct StreamResult {
     /// Pieces of work that it finished.
-    pub loaded: Vec<Loaded>,
+    pub loaded: LoadedPieces,
     /// The first rejects of what it did not finish.
     pub rejects: Vec<Reject>,
     /// Where its time went.
@@ -21,6 +24,74 @@ pub struct StreamResult {
     pub ended_s: f64,
     /// Why it stopped early.
     pub error: Option<Error>,
+}
+
+/// Pieces of work that are committed, in their order. Those that follow each other and belong to one unit are
+/// one: a unit may be made of a hundred thousand small files.
+#[derive(Debug, Default)]
+pub struct LoadedPieces {
+    pieces: Vec<Loaded>,
+    count: usize,
+}
+
+impl LoadedPieces {
+    /// Adds a piece.
+    pub fn push(&mut self, piece: Loaded) {
+        self.count += 1;
+        self.join(piece);
+    }
+
+    /// Adds those of another one behind its own.
+    pub fn add_all(&mut self, others: LoadedPieces) {
+        self.count += others.count;
+        for piece in others.pieces {
+            self.join(piece);
+        }
+    }
+
+    /// How many were added.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The pieces, joined.
+    pub fn iter(&self) -> std::slice::Iter<'_, Loaded> {
+        self.pieces.iter()
+    }
+
+    fn join(&mut self, piece: Loaded) {
+        match self.pieces.last_mut() {
+            Some(last) if last.goes_on_with(&piece) => last.add(piece),
+            _ => self.pieces.push(piece),
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a LoadedPieces {
+    type Item = &'a Loaded;
+    type IntoIter = std::slice::Iter<'a, Loaded>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl Loaded {
+    /// Of a unit that is loaded as a whole only the last time counts, so such a piece stays by itself.
+    fn goes_on_with(&self, other: &Loaded) -> bool {
+        let of_unit = |piece: &Loaded| (piece.flow, piece.unit, piece.is_careful);
+        !self.is_whole && !other.is_whole && of_unit(self) == of_unit(other)
+    }
+
+    fn add(&mut self, other: Loaded) {
+        self.account.add(&other.account);
+        self.meter.add(&other.meter);
+        for (column, changes) in other.changes {
+            self.changes.entry(column).or_default().add(&changes);
+        }
+        let room = REJECTS_SHOWN.saturating_sub(self.rejects.len());
+        self.rejects.extend(other.rejects.into_iter().take(room));
+    }
 }
 
 /// A piece of work that is committed.

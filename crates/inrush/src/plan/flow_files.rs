@@ -13,7 +13,11 @@ use super::{header_row, headers, sniffed, typed_rows};
 use crate::column::Column;
 use crate::convert::Converter;
 use crate::package::{ALL_OTHERS, ColumnDetail, Flow, Format};
+use crate::plural::counted;
 use crate::source::{self, Preview, ResolveOptions, SourceFile};
+
+/// Empty files that notes name one by one.
+const EMPTY_FILES_NAMED: usize = 20;
 
 /// The files of a flow, looked at.
 pub struct FlowFiles {
@@ -139,8 +143,17 @@ fn files(
     let files = source::resolve_as(flow.files.patterns(), folder, &resolve)?;
     let files: Vec<Arc<SourceFile>> = files.into_iter().map(Arc::new).collect();
     let is_empty = |file: &&Arc<SourceFile>| file.size_bytes == 0 && !file.is_pipe();
-    for file in files.iter().filter(is_empty) {
+    for file in files.iter().filter(is_empty).take(EMPTY_FILES_NAMED) {
         notes.push(format!("{} is empty: it has no rows", file.path.display()));
+    }
+    let empty_count = files.iter().filter(is_empty).count();
+    if empty_count > EMPTY_FILES_NAMED {
+        let others = (empty_count - EMPTY_FILES_NAMED) as u64;
+        notes.push(format!(
+            "{} more of flow {name} {} empty",
+            counted(others, "file"),
+            if others == 1 { "is" } else { "are" }
+        ));
     }
     Ok(files)
 }

@@ -9,16 +9,25 @@ pub const KEY_DIGITS: usize = 16;
 
 /// A digest of several texts; none can be mistaken for a part of its neighbour.
 pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
-    let mut hasher = Sha256::new();
-    for text in texts {
-        hasher.update((text.len() as u64).to_le_bytes());
-        hasher.update(text.as_bytes());
+    let mut digest = Digesting::default();
+    texts.into_iter().for_each(|text| digest.add(text));
+    digest.end()
+}
+
+/// A digest of texts that come one after the other.
+#[derive(Default)]
+struct Digesting(Sha256);
+
+impl Digesting {
+    fn add(&mut self, text: &str) {
+        self.0.update((text.len() as u64).to_le_bytes());
+        self.0.update(text.as_bytes());
     }
-    hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+
+    fn end(self) -> String {
+        let bytes = self.0.finalize();
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 /// Names a package and its targets: the same package goes on where it stopped, even if its
@@ -46,12 +55,14 @@ pub fn shard_key(shard: &Shard) -> String {
 /// Names a unit by its files, their sizes, and everything that shapes its rows. A file's time is no
 /// part of it: whether the file has the text that it had is asked of its contents.
 pub fn unit_key(run_key: &str, shape: &str, shards: &[Shard]) -> String {
-    let mut texts = vec![run_key.to_owned(), shape.to_owned()];
+    let mut digest = Digesting::default();
+    digest.add(run_key);
+    digest.add(shape);
     for shard in shards {
-        texts.push(shard_key(shard));
-        texts.push(shard.file.size_bytes.to_string());
+        digest.add(&shard_key(shard));
+        digest.add(&shard.file.size_bytes.to_string());
     }
-    digest(texts.iter().map(String::as_str))
+    digest.end()
 }
 
 #[cfg(test)]

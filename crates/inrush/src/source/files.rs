@@ -311,22 +311,24 @@ pub fn resolve_as(
         return Err(SourceError::NoPattern);
     }
     let mut files = Vec::new();
-    let mut names: HashMap<(u64, u64, Option<String>), PathBuf> = HashMap::new();
+    // By index, for there may be a hundred thousand.
+    let mut names: HashMap<Identity, usize> = HashMap::new();
     for pattern in patterns {
         for found in paths_of(pattern, base, options.compression)? {
             for file in files_of(found, options)? {
                 let (identity, file) = file;
-                match names.get(&identity) {
+                let first: Option<&SourceFile> = names.get(&identity).map(|index| &files[*index]);
+                match first {
                     None => {}
-                    Some(first) if is_same_path(first, &file.path) => continue,
+                    Some(first) if is_same_path(&first.path, &file.path) => continue,
                     Some(first) => {
                         return Err(SourceError::LinkedTwice {
-                            first: first.clone(),
+                            first: first.path.to_path_buf(),
                             second: file.path.to_path_buf(),
                         });
                     }
                 }
-                names.insert(identity, file.path.to_path_buf());
+                names.insert(identity, files.len());
                 files.push(file);
             }
         }

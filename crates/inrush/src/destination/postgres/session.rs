@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::TryStreamExt;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_postgres::config::Host;
@@ -162,6 +163,27 @@ impl Session {
             .query(sql, parameters)
             .await
             .map_err(|error| self.error(error, doing))
+    }
+
+    /// Runs a query whose rows are taken one by one as they come, so that they need not fit into memory.
+    pub async fn query_each(
+        &self,
+        sql: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+        doing: &str,
+        mut take: impl FnMut(&Row),
+    ) -> Result<(), DestinationError> {
+        let rows = self.client.query_raw(sql, parameters.iter().copied());
+        let rows = rows.await.map_err(|error| self.error(error, doing))?;
+        let mut rows = std::pin::pin!(rows);
+        while let Some(row) = rows
+            .try_next()
+            .await
+            .map_err(|error| self.error(error, doing))?
+        {
+            take(&row);
+        }
+        Ok(())
     }
 
     /// An error of the driver, with the reason where it was we who gave the connection up.

@@ -77,10 +77,13 @@ fn verify(
             &of_flow,
             context.stop,
         ))?;
+        let mut by_file: BTreeMap<&str, Vec<&ShardRecord>> = BTreeMap::new();
+        for shard in &of_flow {
+            by_file.entry(&shard.file_key).or_default().push(shard);
+        }
         for file in flow.files() {
             let key = identity::file_key(file);
-            let is_of_file = |shard: &&&ShardRecord| shard.file_key == key;
-            let of_file: Vec<&ShardRecord> = of_flow.iter().filter(is_of_file).copied().collect();
+            let of_file = by_file.remove(key.as_str()).unwrap_or_default();
             // What is read whole has no end that is known before.
             let end = of_file
                 .iter()

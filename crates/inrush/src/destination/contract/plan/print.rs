@@ -68,9 +68,10 @@ impl fmt::Display for ContractPlan {
         }
         told!(
             f,
-            "Memory       at most {} ({} for each stream{}), beside what the destination itself takes; \
+            "Memory       at most {} ({}, {} for each stream{}), beside what the destination itself takes; \
              a stream that meets a very long record up to {} more",
             bytes(self.memory.total()),
+            self.memory.beside_streams(),
             bytes(self.memory.stream_bytes),
             match self.memory.row_group_bytes {
                 0 => String::new(),

@@ -13,7 +13,7 @@ mod stored;
 mod switched;
 
 pub use error::LedgerError;
-pub use record::UnitRecord;
+pub use record::{ShardChoice, UnitAccounts, UnitRecord};
 pub use run::Fence;
 pub use schema::{exists, setup_statements};
 pub use switched::{Original, Replaced, SwitchedTable, What};

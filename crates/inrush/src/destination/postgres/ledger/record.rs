@@ -1,5 +1,10 @@
 //! Units and shards in the ledger.
 
+use std::collections::BTreeMap;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
 use super::error::LedgerError;
 use super::run::Fence;
 use super::{Ledger, stored};
@@ -42,6 +47,81 @@ pub struct UnitRecord {
     /// They are others than those that the unit was committed with: the table was emptied, or written
     /// anew (TRUNCATE, VACUUM FULL).
     pub rewritten: bool,
+}
+
+/// Which shards of a run are meant; all where nothing is said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ShardChoice<'a> {
+    /// The first digits of their files' keys.
+    pub file_key_start: &'a str,
+    /// Their unit.
+    pub unit_key: Option<&'a str>,
+}
+
+/// What the shards of a run's units add up to.
+#[derive(Clone, Debug, Default)]
+pub struct UnitAccounts {
+    /// By the units' keys.
+    pub units: BTreeMap<String, Account>,
+    /// Shards of all units.
+    pub shard_count: u64,
+}
+
+impl UnitAccounts {
+    /// What these shards add up to.
+    pub fn of<'a>(shards: impl IntoIterator<Item = &'a ShardRecord>) -> UnitAccounts {
+        let mut accounts = UnitAccounts::default();
+        for shard in shards {
+            accounts.shard_count += 1;
+            let unit = accounts.units.entry(shard.unit_key.clone());
+            unit.or_default().add(&shard.account);
+        }
+        accounts
+    }
+
+    /// The account of a unit; zero where none of its shards was committed.
+    pub fn of_unit(&self, unit_key: &str) -> Account {
+        self.units.get(unit_key).copied().unwrap_or_default()
+    }
+}
+
+fn count(row: &Row, index: usize) -> u64 {
+    row.get::<_, i64>(index) as u64
+}
+
+fn shard_of(row: &Row) -> ShardRecord {
+    let text_start: Option<i64> = row.get(18);
+    let text_end: Option<i64> = row.get(19);
+    let refused: Option<Vec<i64>> = row.get(16);
+    ShardRecord {
+        unit_key: row.get(0),
+        shard_key: row.get(1),
+        file_key: row.get(2),
+        file: row.get(3),
+        byte_start: count(row, 4),
+        byte_end: row.get::<_, Option<i64>>(5).map(|end| end as u64),
+        file_bytes: count(row, 6),
+        file_modified_ns: row.get(7),
+        account: Account {
+            rows_read: count(row, 8),
+            rows_loaded: count(row, 9),
+            rows_rejected: count(row, 10),
+            rows_skipped: count(row, 11),
+            bytes_read: count(row, 12),
+        },
+        content_hash: row.get(13),
+        file_state: row.get(17),
+        text_range: text_start
+            .zip(text_end)
+            .map(|(start, end)| start as u64..end as u64),
+        tally: row.get(14),
+        trailer: row.get(15),
+        refused: refused
+            .unwrap_or_default()
+            .into_iter()
+            .map(|offset| offset as u64)
+            .collect(),
+    }
 }
 
 impl UnitRecord {
@@ -102,52 +182,65 @@ impl Ledger {
         session: &Session,
         run_id: i64,
     ) -> Result<Vec<ShardRecord>, LedgerError> {
+        self.shards_of(session, run_id, &ShardChoice::default())
+            .await
+    }
+
+    /// Some of the shards of a run that were committed.
+    pub async fn shards_of(
+        &self,
+        session: &Session,
+        run_id: i64,
+        choice: &ShardChoice<'_>,
+    ) -> Result<Vec<ShardRecord>, LedgerError> {
         let sql = format!(
             "SELECT unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, \
                     file_modified_ns, rows_read, rows_loaded, rows_rejected, rows_skipped, \
                     bytes_read, content_hash, tally, trailer, refused, \
                     file_state, text_start, text_end \
-             FROM {} WHERE run_id = $1 ORDER BY unit_key, shard_key",
+             FROM {} WHERE run_id = $1 AND left(file_key, length($2::text)) = $2::text \
+                           AND unit_key = coalesce($3::text, unit_key) \
+             ORDER BY unit_key, shard_key",
             self.table("shard")
         );
-        let rows = session
-            .query(&sql, &[&run_id], "reading the ledger")
-            .await?;
-        let count = |row: &tokio_postgres::Row, index: usize| row.get::<_, i64>(index) as u64;
-        Ok(rows
-            .iter()
-            .map(|row| ShardRecord {
-                unit_key: row.get(0),
-                shard_key: row.get(1),
-                file_key: row.get(2),
-                file: row.get(3),
-                byte_start: count(row, 4),
-                byte_end: row.get::<_, Option<i64>>(5).map(|end| end as u64),
-                file_bytes: count(row, 6),
-                file_modified_ns: row.get(7),
-                account: Account {
-                    rows_read: count(row, 8),
-                    rows_loaded: count(row, 9),
-                    rows_rejected: count(row, 10),
-                    rows_skipped: count(row, 11),
-                    bytes_read: count(row, 12),
-                },
-                content_hash: row.get(13),
-                file_state: row.get(17),
-                text_range: row
-                    .get::<_, Option<i64>>(18)
-                    .zip(row.get::<_, Option<i64>>(19))
-                    .map(|(start, end)| start as u64..end as u64),
-                tally: row.get(14),
-                trailer: row.get(15),
-                refused: row
-                    .get::<_, Option<Vec<i64>>>(16)
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(|offset| offset as u64)
-                    .collect(),
+        let parameters: &[&(dyn ToSql + Sync)] =
+            &[&run_id, &choice.file_key_start, &choice.unit_key];
+        let mut shards = Vec::new();
+        session
+            .query_each(&sql, parameters, "reading the ledger", |row| {
+                shards.push(shard_of(row));
             })
-            .collect())
+            .await?;
+        Ok(shards)
+    }
+
+    /// The rows of each unit of a run by the account of its shards, and how many shards those are.
+    pub async fn accounts(
+        &self,
+        session: &Session,
+        run_id: i64,
+    ) -> Result<UnitAccounts, LedgerError> {
+        let sql = format!(
+            "SELECT unit_key, count(*), sum(rows_read)::int8, sum(rows_loaded)::int8, \
+                    sum(rows_rejected)::int8, sum(rows_skipped)::int8, sum(bytes_read)::int8 \
+             FROM {} WHERE run_id = $1 GROUP BY unit_key",
+            self.table("shard")
+        );
+        let mut accounts = UnitAccounts::default();
+        session
+            .query_each(&sql, &[&run_id], "reading the ledger", |row| {
+                accounts.shard_count += count(row, 1);
+                let account = Account {
+                    rows_read: count(row, 2),
+                    rows_loaded: count(row, 3),
+                    rows_rejected: count(row, 4),
+                    rows_skipped: count(row, 5),
+                    bytes_read: count(row, 6),
+                };
+                accounts.units.insert(row.get(0), account);
+            })
+            .await?;
+        Ok(accounts)
     }
 
     /// Every file that runs with this key have switched in, newest run first. A run that is

@@ -9,7 +9,6 @@ use crate::destination::postgres::plan::UnitPlan;
 use crate::destination::postgres::plan::work_items::WorkItem;
 use crate::destination::postgres::quote::qualified;
 use crate::error::Error;
-use crate::ledger::Account;
 use crate::pipeline::results::StreamResult;
 use crate::source::Shard;
 
@@ -25,8 +24,8 @@ pub async fn load_in_file_order(
     let run = context.run;
     let (_, unit) = run.unit(item.flow, item.unit);
     // The ledger knows what was counted of it, whoever has loaded it.
-    let shards = run.ledger.shards(session, run.fence.run_id).await?;
-    let committed = Account::of_unit(&shards, &unit.key);
+    let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
+    let committed = accounts.of_unit(&unit.key);
     if let Some(sharing) = run.sharing.get(&(item.flow, item.unit)) {
         sharing.take_back();
     }

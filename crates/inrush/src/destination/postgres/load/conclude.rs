@@ -1,12 +1,13 @@
 //! After the last unit: the account is checked against the ledger, then the switch, then ANALYZE.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::anew::load_in_file_order;
 use super::careful::{Need, RefusedStaged, SwitchRows};
 use super::context::{Context, INTERRUPT_TIMEOUT};
 use super::summary::Summary;
-use super::{coverage, recheck};
+use super::{files, recheck};
 use crate::cancel::StopReason;
 use crate::destination::postgres::ledger::UnitRecord;
 use crate::destination::postgres::plan::statistics;
@@ -15,9 +16,8 @@ use crate::destination::postgres::switch::{self, LoadedUnit, SwitchError, Switch
 use crate::destination::postgres::{DestinationError, Session};
 use crate::error::Error;
 use crate::event::Event;
-use crate::ledger::{Account, ShardRecord};
+use crate::ledger::Account;
 use crate::package::Package;
-use crate::pipeline::expectations;
 use crate::pipeline::results::StreamResult;
 
 /// A server that restarts after a crash is given half a minute.
@@ -184,25 +184,22 @@ async fn verify(
 ) -> Result<(Vec<TargetTask>, Vec<UnitRecord>), Error> {
     let run = context.run;
     let units = run.ledger.units(control, run.fence.run_id).await?;
-    let shards = run.ledger.shards(control, run.fence.run_id).await?;
-    recheck::files(context, &shards).await?;
-    recheck::units(context, &units, &shards).await?;
+    let accounts = run.ledger.accounts(control, run.fence.run_id).await?;
+    files::check(context, control, accounts.shard_count).await?;
+    recheck::units(context, control, &units).await?;
+    let records: BTreeMap<&str, &UnitRecord> = units
+        .iter()
+        .map(|record| (record.unit_key.as_str(), record))
+        .collect();
     let mut targets = Vec::new();
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
-        coverage::check(run, flow_index, &shards)?;
-        let is_own =
-            |shard: &&ShardRecord| flow.units.iter().any(|unit| unit.key == shard.unit_key);
-        let own: Vec<&ShardRecord> = shards.iter().filter(is_own).collect();
-        let files = coverage::files(flow).into_iter().map(|(file, _)| file);
-        expectations::check(flow, files, &own)?;
         let mut loaded = Vec::new();
         let mut whole = Account::default();
         for (unit_index, unit) in flow.units.iter().enumerate() {
-            let account = Account::of_unit(&shards, &unit.key);
+            let account = accounts.of_unit(&unit.key);
             whole.add(&account);
-            let record = units
-                .iter()
-                .find(|record| record.unit_key == unit.key && record.finished);
+            let record = records.get(unit.key.as_str());
+            let record = record.filter(|record| record.finished);
             let counted = record.and_then(|record| record.rows_counted);
             let agrees = account.holds() && counted == Some(account.rows_loaded as i64);
             let Some(record) = record.filter(|_| agrees) else {
@@ -226,12 +223,11 @@ async fn verify(
         )?;
         targets.push(switch::tasks(control, flow_index, flow, &loaded).await?);
     }
-    let is_planned = |record: &&UnitRecord| {
-        let mut units = run.plan.flows.iter().flat_map(|flow| &flow.units);
-        units.any(|unit| unit.key == record.unit_key)
-    };
+    let planned = run.plan.flows.iter().flat_map(|flow| &flow.units);
+    let planned: BTreeSet<&str> = planned.map(|unit| unit.key.as_str()).collect();
+    let is_planned = |record: &&UnitRecord| planned.contains(record.unit_key.as_str());
     let verified = units.iter().filter(is_planned).cloned().collect();
-    summary.verified(units, shards);
+    summary.verified(units, accounts);
     Ok((targets, verified))
 }
 

@@ -11,20 +11,18 @@ use crate::plan::identity;
 use crate::source::SourceFile;
 use crate::verify::VerifyError;
 
-/// Checks the files of a flow against what the ledger has of its units.
-pub fn check(
+/// Checks files of a flow, each fed or not, against what the ledger has of its units.
+pub fn check<'a>(
     run: &PreparedRun,
     flow_index: usize,
-    shards: &[ShardRecord],
+    files: impl Iterator<Item = (&'a Arc<SourceFile>, bool)>,
+    own: &[&ShardRecord],
 ) -> Result<(), VerifyError> {
-    let flow = &run.plan.flows[flow_index];
     let mut records: BTreeMap<&str, Vec<&ShardRecord>> = BTreeMap::new();
-    for shard in shards {
-        if flow.units.iter().any(|unit| unit.key == shard.unit_key) {
-            records.entry(&shard.file_key).or_default().push(shard);
-        }
+    for shard in own {
+        records.entry(&shard.file_key).or_default().push(shard);
     }
-    for (file, is_fed) in files(flow) {
+    for (file, is_fed) in files {
         let key = identity::file_key(file);
         let of_file = records.remove(key.as_str()).unwrap_or_default();
         let end = match is_fed {

@@ -14,6 +14,7 @@ pub mod copying;
 mod coverage;
 pub mod encoder;
 pub mod expected_keys;
+mod files;
 mod loader;
 mod one_transaction;
 mod piece;

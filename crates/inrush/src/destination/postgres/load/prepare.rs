@@ -530,12 +530,12 @@ async fn loaded_accounts(control: &Session, plan: &Plan) -> Result<Vec<Account>,
     };
     let ledger = Ledger::new(&plan.settings.ledger_schema);
     let units = ledger.units(control, run.run_id).await?;
-    let shards = ledger.shards(control, run.run_id).await?;
+    let loaded = ledger.accounts(control, run.run_id).await?;
     // By target and not by unit: what the plan would make of the files today may differ.
     let accounts = plan.flows.iter().map(|flow| {
         let mut account = Account::default();
         for unit in units.iter().filter(|unit| unit.target == flow.target()) {
-            account.add(&Account::of_unit(&shards, &unit.unit_key));
+            account.add(&loaded.of_unit(&unit.unit_key));
         }
         account
     });

@@ -5,20 +5,19 @@
 //! committed stood there since, for minutes or for days; and of one that was emptied or written
 //! anew the server's files tell. Both are looked at again, by as many sessions as there are streams.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::try_join_all;
 
 use super::context::Context;
-use super::{coverage, verifying};
+use super::verifying;
 use crate::destination::postgres::Session;
 use crate::destination::postgres::ledger::UnitRecord;
 use crate::destination::postgres::plan::{FlowPlan, UnitPlan};
 use crate::destination::postgres::quote::qualified;
 use crate::error::Error;
 use crate::ledger::ShardRecord;
-use crate::pipeline::recheck::texts;
 use crate::verify::VerifyError;
 
 /// A unit of the plan as the ledger knows it.
@@ -31,14 +30,18 @@ struct Unit<'a> {
 /// Looks again at the units that need it.
 pub async fn units(
     context: &Context<'_>,
+    control: &Session,
     records: &[UnitRecord],
-    shards: &[ShardRecord],
 ) -> Result<(), Error> {
     let run = context.run;
+    let records: BTreeMap<&str, &UnitRecord> = records
+        .iter()
+        .map(|record| (record.unit_key.as_str(), record))
+        .collect();
     let mut open = Vec::new();
     for flow in &run.plan.flows {
         for plan in &flow.units {
-            let Some(record) = records.iter().find(|record| record.unit_key == plan.key) else {
+            let Some(record) = records.get(plan.key.as_str()).copied() else {
                 continue;
             };
             refuse_gone(record)?;
@@ -52,6 +55,7 @@ pub async fn units(
     if open.is_empty() {
         return Ok(());
     }
+    let shards = &run.ledger.shards(control, run.fence.run_id).await?;
     let next = AtomicUsize::new(0);
     let sessions = run.plan.streams.min(open.len());
     let looking = (1..=sessions).map(|number| look(context, number, &open, &next, shards));
@@ -60,18 +64,6 @@ pub async fn units(
         looked = try_join_all(looking) => looked.map(|_| ()),
         _ = context.stop.wait() => Err(Error::Interrupted),
     }
-}
-
-/// Holds the files of all flows against what was loaded of them.
-pub async fn files(context: &Context<'_>, shards: &[ShardRecord]) -> Result<(), Error> {
-    for flow in &context.run.plan.flows {
-        let own: BTreeSet<&str> = flow.units.iter().map(|unit| unit.key.as_str()).collect();
-        let is_own = |shard: &&ShardRecord| own.contains(shard.unit_key.as_str());
-        let of_flow: Vec<&ShardRecord> = shards.iter().filter(is_own).collect();
-        let files = coverage::files(flow).into_iter().map(|(file, _)| file);
-        texts(&flow.dialect, files, &of_flow, context.stop).await?;
-    }
-    Ok(())
 }
 
 /// A unit's rows are in the table that it was begun with, or in none that anybody finds.

@@ -1,17 +1,17 @@
 //! Gathers what happened in a run into PostgreSQL, and writes the report of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::context::PreparedRun;
-use crate::destination::postgres::ledger::{LedgerError, UnitRecord};
+use crate::destination::postgres::ledger::{LedgerError, UnitAccounts, UnitRecord};
 use crate::destination::postgres::plan::{Earlier, FlowPlan, Plan};
 use crate::destination::postgres::switch::TargetTask;
 use crate::error::Error;
-use crate::ledger::{Account, ShardRecord};
+use crate::ledger::Account;
 use crate::pipeline::RunOptions;
 use crate::pipeline::gathering::{About, Done, Gathering};
-use crate::pipeline::results::Loaded;
+use crate::pipeline::results::LoadedPieces;
 use crate::plural::counted;
 use crate::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};
 
@@ -25,7 +25,7 @@ pub struct Summary {
     partitions: BTreeMap<usize, Vec<PartitionReport>>,
     updated: BTreeMap<usize, u64>,
     /// What the ledger said before the switch.
-    verified: Option<(Vec<UnitRecord>, Vec<ShardRecord>)>,
+    verified: Option<(Vec<UnitRecord>, UnitAccounts)>,
 }
 
 impl Summary {
@@ -40,8 +40,8 @@ impl Summary {
     }
 
     /// The whole account was checked by these.
-    pub fn verified(&mut self, units: Vec<UnitRecord>, shards: Vec<ShardRecord>) {
-        self.verified = Some((units, shards));
+    pub fn verified(&mut self, units: Vec<UnitRecord>, accounts: UnitAccounts) {
+        self.verified = Some((units, accounts));
     }
 
     /// The plan is made and the run is in the ledger.
@@ -69,8 +69,8 @@ impl Summary {
     }
 
     /// Pieces of work are committed.
-    pub fn loaded(&mut self, loaded: Vec<Loaded>) {
-        self.gathering.loaded.extend(loaded);
+    pub fn loaded(&mut self, loaded: LoadedPieces) {
+        self.gathering.loaded.add_all(loaded);
     }
 
     /// The switch is committed.
@@ -108,15 +108,15 @@ impl Summary {
     ) -> RunReport {
         let read = async {
             let units = run.ledger.units(&run.control, run.fence.run_id).await?;
-            let shards = run.ledger.shards(&run.control, run.fence.run_id).await?;
-            Ok::<_, LedgerError>((units, shards))
+            let accounts = run.ledger.accounts(&run.control, run.fence.run_id).await?;
+            Ok::<_, LedgerError>((units, accounts))
         };
         // A stop does not wait for a server that says nothing.
         let read = tokio::time::timeout(LEDGER_TIMEOUT, read).await;
         // What was verified in a transaction that was not committed is not there.
         let is_undone = run.plan.is_one_transaction() && error.is_some();
         let verified = self.verified.take().filter(|_| !is_undone);
-        let (units, shards) = match (read, verified) {
+        let (units, accounts) = match (read, verified) {
             (Ok(Ok(read)), _) => read,
             // The server went away after the switch: what was switched was read before.
             (_, Some(verified)) => verified,
@@ -128,11 +128,11 @@ impl Summary {
                 );
                 (
                     run.units_kept.values().cloned().collect(),
-                    run.shards_kept.values().cloned().collect(),
+                    UnitAccounts::of(run.shards_kept.values()),
                 )
             }
         };
-        let units = self.unit_reports(run, &units, &shards);
+        let units = self.unit_reports(run, &units, &accounts);
         let tables = self.table_reports(run, &units);
         let done = Done {
             run: run.record.name.clone(),
@@ -167,16 +167,24 @@ impl Summary {
         &self,
         run: &PreparedRun,
         units: &[UnitRecord],
-        shards: &[ShardRecord],
+        accounts: &UnitAccounts,
     ) -> Vec<UnitReport> {
         let meters = self.gathering.meters();
+        let records: BTreeMap<&str, &UnitRecord> = units
+            .iter()
+            .map(|record| (record.unit_key.as_str(), record))
+            .collect();
+        let careful: BTreeSet<(usize, usize)> = self
+            .gathering
+            .loaded
+            .iter()
+            .filter(|loaded| loaded.is_careful)
+            .map(|loaded| (loaded.flow, loaded.unit))
+            .collect();
         let mut reports = Vec::new();
         for (flow_index, flow) in run.plan.flows.iter().enumerate() {
             for (unit_index, unit) in flow.units.iter().enumerate() {
-                let record = units.iter().find(|record| record.unit_key == unit.key);
-                let is_careful = |loaded: &Loaded| {
-                    (loaded.flow, loaded.unit) == (flow_index, unit_index) && loaded.is_careful
-                };
+                let record = records.get(unit.key.as_str());
                 reports.push(UnitReport {
                     flow: flow.name.clone(),
                     unit: unit.number,
@@ -195,8 +203,8 @@ impl Summary {
                     finished: record.is_some_and(|record| record.finished),
                     // The ledger says it of units that one stream has loaded as a whole.
                     careful: record.is_some_and(|record| record.careful)
-                        || self.gathering.loaded.iter().any(is_careful),
-                    account: Account::of_unit(shards, &unit.key),
+                        || careful.contains(&(flow_index, unit_index)),
+                    account: accounts.of_unit(&unit.key),
                     rows_counted: record
                         .and_then(|record| record.rows_counted)
                         .map(|count| count as u64),

@@ -128,8 +128,9 @@ impl fmt::Display for Plan {
         }
         told!(
             f,
-            "Memory       at most {} ({} for each stream{}){}",
+            "Memory       at most {} ({}, {} for each stream{}){}",
             bytes(self.memory.total()),
+            self.memory.beside_streams(),
             bytes(self.memory.stream_bytes),
             match (self.memory.feed_bytes, self.memory.row_group_bytes) {
                 (0, 0) => String::new(),
