@@ -56,10 +56,10 @@ impl Compression {
         let mut name = file_name;
         while let Some((before, extension)) = name.rsplit_once('.') {
             match extension.to_ascii_lowercase().as_str() {
-                "gz" | "gzip" => return Compression::Gzip,
-                "zst" | "zstd" => return Compression::Zstd,
-                "bz2" | "bzip2" => return Compression::Bzip2,
-                "xz" => return Compression::Xz,
+                "gz" | "gzip" | "tgz" | "taz" => return Compression::Gzip,
+                "zst" | "zstd" | "tzst" => return Compression::Zstd,
+                "bz2" | "bzip2" | "tbz" | "tbz2" => return Compression::Bzip2,
+                "xz" | "txz" => return Compression::Xz,
                 "zip" => return Compression::Zip,
                 part if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) => {}
                 _ => return Compression::None,

@@ -8,15 +8,13 @@ use flate2::bufread::DeflateDecoder;
 use lzma_rust2::XzReader;
 
 use super::archive::MemberMethod;
+use super::decoder_memory::{XZ_MEMORY_KIB_MAX, ZSTD_WINDOW_LOG_MAX};
 use super::gzip::GzipMembers;
 use super::stored::StoredFile;
 use crate::package::Compression;
 
 /// Compressed bytes that are read at a time.
 const COMPRESSED_READ_BYTES: usize = 128 << 10;
-
-/// The greatest dictionary of an xz file: eight times what `xz -9` takes.
-const XZ_MEMORY_KIB_MAX: u32 = 512 << 10;
 
 /// The compression that a file's name tells, part numbers looked through.
 pub fn compression_of(path: &Path) -> Compression {
@@ -105,7 +103,9 @@ impl Decompressor {
                 Decompressor::Bzip2(Box::new(MultiBzDecoder::new(buffered(file))))
             }
             MemberMethod::Zstd => {
-                Decompressor::Zstd(Box::new(zstd::Decoder::with_buffer(buffered(file))?))
+                let mut decoder = zstd::Decoder::with_buffer(buffered(file))?;
+                decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+                Decompressor::Zstd(Box::new(decoder))
             }
             MemberMethod::Xz => Decompressor::Xz(Box::new(XzReader::new_mem_limit(
                 buffered(file),

@@ -210,6 +210,16 @@ pub enum SourceError {
         #[source]
         cause: io::Error,
     },
+    /// A compressed file that is whole, and needs something that there is not.
+    #[error("{}: the file {what}; {fix}", path.display())]
+    Undecodable {
+        /// The path.
+        path: PathBuf,
+        /// What it needs.
+        what: String,
+        /// What to do.
+        fix: String,
+    },
     /// Behind the compressed data stands something else.
     #[error("{}: the gzip data end at byte {compressed_offset} compressed ({text_offset} uncompressed), and there stands {cause}; rows may be lost there: make or copy the file again, or cut it there if what follows is no part of it (head -c {compressed_offset})", path.display())]
     Trailing {

@@ -9,7 +9,7 @@ use super::error::SourceError;
 use super::files::SourceFile;
 use super::input::Input;
 use super::meter::{SourceMeter, nanoseconds_since};
-use super::signature::{Beginning, SIGNATURE_BYTES, beginning, binary_kind};
+use super::signature::{Beginning, KIND_BYTES, SIGNATURE_BYTES, beginning, binary_kind, unpacking};
 use super::stored::Purpose;
 use super::transcode::Transcoder;
 use crate::chunk::Places;
@@ -34,9 +34,14 @@ impl FileText {
     /// Opens a file from its beginning.
     pub(super) fn open(file: &Arc<SourceFile>, purpose: Purpose) -> Result<FileText, SourceError> {
         let mut input = Input::open(file, purpose, 0)?;
-        let mut first = vec![0; SIGNATURE_BYTES];
+        let mut first = vec![0; KIND_BYTES];
         let mut filled = 0;
-        while filled < first.len() {
+        // A pipe's next bytes may be long in coming.
+        let wanted = match file.is_pipe() {
+            true => SIGNATURE_BYTES,
+            false => first.len(),
+        };
+        while filled < wanted {
             match input.read(&mut first[filled..])? {
                 0 => break,
                 count => filled += count,
@@ -219,12 +224,13 @@ fn check_kind(
         expected: "text",
         found,
         mend: match (compression, found) {
+            _ if unpacking(found).is_some() => unpacking(found).unwrap_or_default().to_owned(),
             (Compression::None, "gzip" | "zstd" | "bzip2" | "xz") => {
                 format!("declare it: format.compression = {found:?}")
             }
             (Compression::None, "zip (or an Excel workbook)") => {
-                "if it is an archive of texts, declare it: format.compression = \"zip\"; else \
-                 make it again as text"
+                "if it is an archive of texts, declare it: format.compression = \"zip\"; save the \
+                 sheets of a workbook as CSV (UTF-8)"
                     .to_owned()
             }
             (_, "Parquet" | "Arrow IPC") => {

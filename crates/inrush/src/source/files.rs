@@ -9,13 +9,14 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::{self, File, Metadata};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::archive::{self, ZipMember};
 use super::compression::compression_of;
+use super::decoder_memory::{FIRST_BYTES, decoder_bytes};
 use super::error::SourceError;
 use super::expand::{expand, is_glob};
 use super::lines::LineCounts;
@@ -198,6 +199,19 @@ impl SourceFile {
             Origin::Pipe(pipe) => pipe.is_kept(),
             Origin::File | Origin::Table(_) | Origin::ZipMember(_) => true,
         }
+    }
+
+    /// What its decompressor takes of memory, as its first bytes tell.
+    pub fn decoder_bytes(&self) -> u64 {
+        let mut first = Vec::new();
+        if matches!(self.compression, Compression::Zstd | Compression::Xz)
+            && let Some((path, _)) = self.stored_at()
+            && let Ok(file) = File::open(path)
+        {
+            // What cannot be read is told by whoever loads it.
+            let _ = file.take(FIRST_BYTES as u64).read_to_end(&mut first);
+        }
+        decoder_bytes(self.compression, &first)
     }
 
     /// Bytes of the file that holds it: of the archive, where it is a member of one.

@@ -8,6 +8,7 @@ use flate2::Crc;
 
 use super::archive::ZipMember;
 use super::compression::{Decompressor, compression_by_signature, signature, words};
+use super::decoder_memory::{FIRST_BYTES, ZSTD_WINDOW_LOG_MAX, ZstdFrame};
 use super::error::SourceError;
 use super::files::{Origin, SourceFile};
 use super::gzip::TrailingBytes;
@@ -56,6 +57,9 @@ impl Input {
         if compression != Compression::None && !is_member {
             let first = peek(&mut file, planned)?;
             check_compressed_kind(&first, planned, compression)?;
+            if compression == Compression::Zstd {
+                check_frame(&mut file, planned)?;
+            }
         }
         let peek_ns = file.read_ns;
         let made = match &planned.origin {
@@ -180,6 +184,16 @@ impl Input {
             return changed;
         }
         let compressed_offset = self.decompressor.used_bytes();
+        if self.compression == Compression::Zstd {
+            // A frame behind the first one: what its header says is not at hand.
+            match cause.to_string().as_str() {
+                "Dictionary mismatch" => return dictionary_missing(&self.planned, None),
+                "Frame requires too much memory for decoding" => {
+                    return window_too_long(&self.planned, None);
+                }
+                _ => {}
+            }
+        }
         if cause
             .get_ref()
             .is_some_and(|cause| cause.is::<TrailingBytes>())
@@ -261,6 +275,48 @@ fn peek(file: &mut StoredFile, planned: &SourceFile) -> Result<Vec<u8>, SourceEr
             path: planned.path.to_path_buf(),
         }),
         Err(cause) => Err(SourceError::read(&planned.path, 0, cause)),
+    }
+}
+
+/// Whether the first frame of a zstd file can be read.
+fn check_frame(file: &mut StoredFile, planned: &SourceFile) -> Result<(), SourceError> {
+    let first = file
+        .peek(FIRST_BYTES)
+        .map_err(|cause| SourceError::read(&planned.path, 0, cause))?;
+    match ZstdFrame::read(first) {
+        Some(frame) if frame.dictionary != 0 => {
+            Err(dictionary_missing(planned, Some(frame.dictionary)))
+        }
+        Some(frame) if frame.window_bytes > 1 << ZSTD_WINDOW_LOG_MAX => {
+            Err(window_too_long(planned, Some(frame.window_bytes)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn dictionary_missing(planned: &SourceFile, id: Option<u32>) -> SourceError {
+    SourceError::Undecodable {
+        path: planned.path.to_path_buf(),
+        what: match id {
+            Some(id) => format!("was compressed with a zstd dictionary (its id is {id})"),
+            None => "was compressed with a zstd dictionary in its later part".to_owned(),
+        },
+        fix: "decompress it first: zstd -d -D DICTIONARY FILE".to_owned(),
+    }
+}
+
+fn window_too_long(planned: &SourceFile, window_bytes: Option<u64>) -> SourceError {
+    let most_mib = (1_u64 << ZSTD_WINDOW_LOG_MAX) >> 20;
+    let needed = match window_bytes {
+        Some(bytes) => format!("a zstd window of {} MiB", bytes >> 20),
+        None => "a longer zstd window in its later part".to_owned(),
+    };
+    SourceError::Undecodable {
+        path: planned.path.to_path_buf(),
+        what: format!("needs {needed}, and a load takes no more memory for it than {most_mib} MiB"),
+        fix: format!(
+            "compress it again with a shorter window: zstd -dc --long=31 FILE | zstd --long={ZSTD_WINDOW_LOG_MAX} -o NEW.zst"
+        ),
     }
 }
 

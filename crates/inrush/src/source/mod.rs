@@ -11,6 +11,7 @@ mod buffers;
 mod chunks;
 mod compression;
 mod cut;
+mod decoder_memory;
 mod error;
 mod expand;
 mod feed;

@@ -7,6 +7,8 @@ use crate::encoding::TextEncoding;
 
 /// First bytes that are looked at.
 pub(super) const SIGNATURE_BYTES: usize = 10;
+/// First bytes of a text that are looked at: a tar archive is known by its first block.
+pub(super) const KIND_BYTES: usize = 512;
 
 /// What the first bytes of a text say of its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +64,100 @@ pub(super) fn binary_kind(bytes: &[u8]) -> Option<&'static str> {
         [0xfd, b'7', b'z', b'X', ..] => Some("xz"),
         [b'P', b'K', 3, 4, ..] => Some("zip (or an Excel workbook)"),
         [b'P', b'A', b'R', b'1', 0x15, ..] => Some("Parquet"),
+        [b'P', b'A', b'R', b'E', ..] if has_zero(bytes, 4..12) => Some("encrypted Parquet"),
         [b'A', b'R', b'R', b'O', b'W', b'1', 0, 0, ..] => Some("Arrow IPC"),
+        [b'P', b'K', 7, 8, ..] => Some("a part of a split zip archive"),
+        [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Some("a 7z archive"),
+        [b'R', b'a', b'r', b'!', 0x1a, 7, ..] => Some("a RAR archive"),
+        [0x1f, 0x9d, ..] => Some("compress (.Z)"),
+        [4, 0x22, 0x4d, 0x18, ..] => Some("lz4"),
+        [b'L', b'Z', b'I', b'P', 0 | 1, ..] => Some("lzip"),
+        [b'%', b'P', b'D', b'F', b'-', b'1' | b'2', b'.', ..] => Some("a PDF document"),
+        [0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1, ..] => {
+            Some("an old Excel or Word file (.xls, .doc)")
+        }
+        [b'O', b'b', b'j', 1, ..] => Some("Avro"),
+        [0x89, b'H', b'D', b'F', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some("HDF5"),
+        _ if bytes.starts_with(b"SQLite format 3\0") => Some("an SQLite database"),
+        _ if bytes.get(8..12) == Some(b"DUCK") && has_zero(bytes, 12..20) => {
+            Some("a DuckDB database")
+        }
+        _ if is_cpio(bytes) => Some("a cpio archive"),
+        _ if is_tar(bytes) => Some(TAR),
         _ => None,
     }
+}
+
+/// How a tar archive is called.
+pub(super) const TAR: &str = "a tar archive";
+
+/// Whether a text begins with the header of a tar archive's member: 512 bytes whose sum they have themselves.
+fn is_tar(bytes: &[u8]) -> bool {
+    let Some(header) = bytes.get(..512) else {
+        return false;
+    };
+    let sum: u64 = header
+        .iter()
+        .enumerate()
+        .map(|(at, byte)| match at {
+            148..156 => u64::from(b' '),
+            _ => u64::from(*byte),
+        })
+        .sum();
+    let told = header[148..156]
+        .iter()
+        .skip_while(|byte| **byte == b' ')
+        .map_while(|byte| matches!(byte, b'0'..=b'7').then(|| u64::from(byte - b'0')))
+        .fold(0, |sum, digit| sum * 8 + digit);
+    // A name, and behind it the zeros that no text has.
+    header[0] != 0 && header[..100].contains(&0) && told == sum
+}
+
+/// Whether a text begins with a cpio header of ASCII: a magic number and 104 hexadecimal digits, or 70 octal ones.
+fn is_cpio(bytes: &[u8]) -> bool {
+    let digits = |range: std::ops::Range<usize>, is_digit: fn(&u8) -> bool| {
+        bytes
+            .get(range)
+            .is_some_and(|digits| digits.iter().all(is_digit))
+    };
+    match bytes {
+        [b'0', b'7', b'0', b'7', b'0', b'1' | b'2', ..] => digits(6..110, u8::is_ascii_hexdigit),
+        [b'0', b'7', b'0', b'7', b'0', b'7', ..] => {
+            digits(6..76, |byte| matches!(byte, b'0'..=b'7'))
+                && bytes.get(76).is_some_and(u8::is_ascii_graphic)
+        }
+        _ => false,
+    }
+}
+
+/// Whether some of the bytes are zeros, which no text has.
+fn has_zero(bytes: &[u8], range: std::ops::Range<usize>) -> bool {
+    bytes.get(range).is_some_and(|bytes| bytes.contains(&0))
+}
+
+/// What to do with a file of a kind that is not text.
+pub(super) fn unpacking(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        TAR => "unpack it (tar -xf FILE) and load the files in it",
+        "a 7z archive" => "unpack it (7z x FILE) and load the files in it",
+        "a RAR archive" => "unpack it (unrar x FILE) and load the files in it",
+        "a cpio archive" => "unpack it (cpio -id < FILE) and load the files in it",
+        "a part of a split zip archive" => {
+            "join the parts (zip -s 0 FIRST.zip --out WHOLE.zip) and load that"
+        }
+        "compress (.Z)" => "decompress it (uncompress FILE), or compress it by gzip or zstd",
+        "lz4" => "decompress it (lz4 -d FILE), or compress it by gzip or zstd",
+        "lzip" => "decompress it (lzip -d FILE), or compress it by xz or zstd",
+        "a PDF document" => {
+            "ask for the data as CSV: a PDF has no table that could be read exactly"
+        }
+        "an old Excel or Word file (.xls, .doc)" => "save the sheet as CSV (UTF-8)",
+        "Avro" | "HDF5" => "write it again as Parquet or CSV",
+        "an SQLite database" => {
+            "write the table as CSV: sqlite3 -header -csv FILE 'SELECT * FROM t' > t.csv"
+        }
+        "a DuckDB database" => "write the table as Parquet: COPY t TO 't.parquet'",
+        "encrypted Parquet" => "there is no key for it: write it again without encryption",
+        _ => return None,
+    })
 }

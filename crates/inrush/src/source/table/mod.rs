@@ -20,6 +20,8 @@ mod text;
 mod typed;
 
 #[cfg(test)]
+mod footer_tests;
+#[cfg(test)]
 mod tests;
 
 use std::fs::File;
@@ -291,7 +293,7 @@ fn not_one(path: &Path, named: TableKind, first: &[u8]) -> SourceError {
     match first {
         [b'P', b'A', b'R', b'E', ..] => other(
             "an encrypted Parquet file, and there is no key",
-            "write it anew without encryption",
+            "write it again without encryption",
         ),
         [b'F', b'E', b'A', b'1', ..] => other(
             "a file of Feather's first version",
@@ -316,6 +318,13 @@ fn not_one(path: &Path, named: TableKind, first: &[u8]) -> SourceError {
 }
 
 fn damaged(path: &Path, kind: TableKind, reason: String) -> SourceError {
+    if reason == parquet::ENCRYPTED {
+        return SourceError::TableKind {
+            path: path.to_path_buf(),
+            what: "a Parquet file whose columns are encrypted, and there is no key",
+            mend: "write it again without encryption",
+        };
+    }
     let lower = reason.to_lowercase();
     if lower.contains("utf-8") || lower.contains("utf8") {
         return SourceError::TableKind {

@@ -18,24 +18,24 @@ use crate::source::{
     BufferPool, Chunks, RowReader, Shard, ShardReader, SourceError, SourceFile, pieces, resolve,
 };
 
-struct Folder(tempfile::TempDir);
+pub(super) struct Folder(tempfile::TempDir);
 
 impl Folder {
-    fn new() -> Folder {
+    pub(super) fn new() -> Folder {
         Folder(tempfile::tempdir().expect("a folder"))
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn find(&self, name: &str) -> Result<Arc<SourceFile>, SourceError> {
+    pub(super) fn find(&self, name: &str) -> Result<Arc<SourceFile>, SourceError> {
         let mut files = resolve(&[name.to_owned()], self.0.path())?;
         Ok(Arc::new(files.remove(0)))
     }
 }
 
-fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+pub(super) fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     let fields: Vec<Field> = columns
         .iter()
         .map(|(name, values)| Field::new(*name, values.data_type().clone(), true))
@@ -44,7 +44,7 @@ fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns of one length")
 }
 
-fn write_parquet(path: &Path, batch: &RecordBatch, group_rows: usize) {
+pub(super) fn write_parquet(path: &Path, batch: &RecordBatch, group_rows: usize) {
     let properties = WriterProperties::builder()
         .set_max_row_group_row_count(Some(group_rows))
         .build();
@@ -70,7 +70,7 @@ fn write_arrow(path: &Path, batch: &RecordBatch, group_rows: usize) {
 type Place = (u64, u64);
 
 /// The text of a shard, and the place of each of its records.
-fn read(shard: Shard) -> Result<(Vec<u8>, Vec<Place>), SourceError> {
+pub(super) fn read(shard: Shard) -> Result<(Vec<u8>, Vec<Place>), SourceError> {
     let mut reader =
         ShardReader::open(shard, &TableFile::dialect(), 4 << 10, BufferPool::default())?;
     let mut text = Vec::new();

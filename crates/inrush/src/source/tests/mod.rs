@@ -8,6 +8,7 @@ mod compressed;
 mod encodings;
 mod feeds;
 mod finding;
+mod kinds;
 mod pipes;
 mod previews;
 mod ranges;

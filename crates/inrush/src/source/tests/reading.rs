@@ -327,8 +327,8 @@ refuses! {
          format.compression = \"gzip\"";
     zip, b"PK\x03\x04\x14\0",
         "FOLDER/file.csv: expected text, but the file begins like zip (or an Excel workbook); \
-         if it is an archive of texts, declare it: format.compression = \"zip\"; else make it \
-         again as text";
+         if it is an archive of texts, declare it: format.compression = \"zip\"; save the sheets of a \
+         workbook as CSV (UTF-8)";
     unclosed_header, b"\na,\"b\n1,2\n",
         "FOLDER/file.csv:2 (byte 1): the header has a quote that is not closed; mend the first \
          record, or set header = false if the file has none";

@@ -227,7 +227,7 @@ fn memory_bound(
             * streams as u64,
         // The record as text, its tail carried over, and its value on its way.
         long_record_bytes: 4 * records.max().unwrap_or(0) as u64,
-        ..MemoryBound::of_files(flows.iter().flat_map(ContractFlow::shards))
+        ..MemoryBound::of_files(flows.iter().flat_map(ContractFlow::shards), streams)
     }
 }
 

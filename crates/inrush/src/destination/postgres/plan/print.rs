@@ -138,10 +138,8 @@ impl fmt::Display for Plan {
                     ", {} for the row groups that they decode",
                     bytes(row_group_bytes)
                 ),
-                (feed_bytes, _) => format!(
-                    ", {} for the reader that feeds them, and what the decompressor takes",
-                    bytes(feed_bytes)
-                ),
+                (feed_bytes, _) =>
+                    format!(", {} for the reader that feeds them", bytes(feed_bytes)),
             },
             format_args!(
                 "; a stream that meets a very long record up to {} more",

@@ -1,5 +1,6 @@
 //! Parquet: its footer, and the rows of its row groups.
 
+mod footer;
 mod twice;
 
 use std::fs::File;
@@ -17,6 +18,9 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::{Batches, Opened, RowGroup, TableField, field_of, is_in_order, with_first_rows};
+
+/// Why a file with encrypted columns is not read.
+pub(super) const ENCRYPTED: &str = "columns of it are encrypted";
 
 /// A Parquet file's footer.
 #[derive(Debug)]
@@ -43,7 +47,19 @@ enum Reading {
 /// Reads the footer.
 pub(super) fn open(file: &File) -> Result<Opened, String> {
     let size = file.metadata().map_err(|error| error.to_string())?.len();
-    let told = ArrowReaderMetadata::load(file, ArrowReaderOptions::new()).map_err(text)?;
+    let told = ArrowReaderMetadata::load(file, ArrowReaderOptions::new()).map_err(|error| {
+        match footer::says_encrypted(file) {
+            true => ENCRYPTED.to_owned(),
+            false => error.to_string(),
+        }
+    })?;
+    let told = match footer::with_real_dictionaries(told.metadata()) {
+        None => told,
+        Some(metadata) => {
+            ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
+                .map_err(text)?
+        }
+    };
     let descriptor = told.parquet_schema();
     let leaf = |name: &str| {
         let mut columns = descriptor.columns().iter();
@@ -224,6 +240,12 @@ impl Footer {
             Some(count) => (0..count).collect(),
             None => groups.collect(),
         };
+        // A group without rows may have places in which nothing stands.
+        let all = self.metadata.metadata().row_groups();
+        let groups: Vec<usize> = groups
+            .into_iter()
+            .filter(|index| all[*index].num_rows() > 0)
+            .collect();
         let reader = |file: File, metadata: &ArrowReaderMetadata, columns: &[usize]| {
             let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.iter().copied());
             let builder =

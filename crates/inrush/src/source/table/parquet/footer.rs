@@ -1,0 +1,180 @@
+//! What footers say that is not so, and what they say of encryption.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+
+/// The field of a footer that names how its columns are encrypted.
+const ENCRYPTION_ALGORITHM: i64 = 8;
+/// Bytes behind the footer: its length and the magic number.
+const TAIL_BYTES: u64 = 8;
+/// How deep structures of a footer are.
+const DEPTH_MAX: usize = 32;
+
+/// The metadata with dictionaries only where there can be one. Some writers set the place of a dictionary that they
+/// did not write to 0, where the file's magic number stands, or to a place behind the first page: pyarrow and
+/// DuckDB begin to read at the first page then.
+pub(super) fn with_real_dictionaries(metadata: &Arc<ParquetMetaData>) -> Option<ParquetMetaData> {
+    let is_wrong = |column: &ColumnChunkMetaData| {
+        let place = column.dictionary_page_offset();
+        place.is_some_and(|place| place <= 0 || place > column.data_page_offset())
+            && column.data_page_offset() > 0
+    };
+    let mut groups = metadata.row_groups().iter();
+    if !groups.any(|group| group.columns().iter().any(is_wrong)) {
+        return None;
+    }
+    let groups = metadata.row_groups().iter().map(|group| {
+        let columns = group.columns().iter().map(|column| match is_wrong(column) {
+            false => Ok(column.clone()),
+            true => {
+                let column = column.clone().into_builder();
+                column.set_dictionary_page_offset(None).build()
+            }
+        });
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        group
+            .clone()
+            .into_builder()
+            .set_column_metadata(columns)
+            .build()
+    });
+    let groups: Vec<RowGroupMetaData> = groups.collect::<Result<_, _>>().ok()?;
+    let builder = ParquetMetaData::clone(metadata).into_builder();
+    Some(builder.set_row_groups(groups).build())
+}
+
+/// Whether the footer of a file, itself not encrypted, says that its columns are.
+pub(super) fn says_encrypted(file: &File) -> bool {
+    let footer = || -> Option<Vec<u8>> {
+        let size = file.metadata().ok()?.len();
+        let mut length = [0; 4];
+        file.read_exact_at(&mut length, size.checked_sub(TAIL_BYTES)?)
+            .ok()?;
+        let length = u64::from(u32::from_le_bytes(length));
+        let start = size.checked_sub(TAIL_BYTES)?.checked_sub(length)?;
+        let mut footer = vec![0; usize::try_from(length).ok()?];
+        file.read_exact_at(&mut footer, start).ok()?;
+        Some(footer)
+    };
+    footer().is_some_and(|footer| has_field(&footer, ENCRYPTION_ALGORITHM))
+}
+
+/// Whether a structure of Thrift's compact protocol has a field.
+fn has_field(bytes: &[u8], wanted: i64) -> bool {
+    let mut thrift = Thrift { bytes };
+    let mut found = false;
+    let read = thrift.fields(0, &mut |field| found |= field == wanted);
+    found && read.is_some()
+}
+
+/// Passes over what Thrift's compact protocol writes; nothing comes back where it is cut or none.
+struct Thrift<'a> {
+    bytes: &'a [u8],
+}
+
+impl Thrift<'_> {
+    fn fields(&mut self, depth: usize, see: &mut dyn FnMut(i64)) -> Option<()> {
+        let mut field = 0_i64;
+        loop {
+            let head = self.byte()?;
+            if head == 0 {
+                return Some(());
+            }
+            field = match head >> 4 {
+                0 => {
+                    let id = self.varint()?;
+                    (id >> 1) as i64 ^ -((id & 1) as i64)
+                }
+                more => field.checked_add(i64::from(more))?,
+            };
+            see(field);
+            // A truth value is part of the head.
+            if !matches!(head & 15, 1 | 2) {
+                self.value(head & 15, depth)?;
+            }
+        }
+    }
+
+    fn value(&mut self, kind: u8, depth: usize) -> Option<()> {
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        match kind {
+            1..=3 => self.skip(1),
+            4..=6 => self.varint().map(drop),
+            7 => self.skip(8),
+            8 => {
+                let length = self.varint()?;
+                self.skip(length)
+            }
+            9 | 10 => {
+                let head = self.byte()?;
+                let count = match head >> 4 {
+                    15 => self.varint()?,
+                    count => u64::from(count),
+                };
+                (0..count).try_for_each(|_| self.value(head & 15, depth + 1))
+            }
+            11 => {
+                let count = self.varint()?;
+                if count == 0 {
+                    return Some(());
+                }
+                let kinds = self.byte()?;
+                (0..count).try_for_each(|_| {
+                    self.value(kinds >> 4, depth + 1)?;
+                    self.value(kinds & 15, depth + 1)
+                })
+            }
+            12 => self.fields(depth + 1, &mut |_| {}),
+            _ => None,
+        }
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.bytes.split_first()?;
+        self.bytes = rest;
+        Some(*first)
+    }
+
+    fn skip(&mut self, count: u64) -> Option<()> {
+        self.bytes = self.bytes.get(usize::try_from(count).ok()?..)?;
+        Some(())
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_behind_all_kinds_of_values() {
+        // 1: i32; 2: a list of two structures; 3: true; 4: a text; 8: a structure.
+        let bytes = [
+            0x15, 0x04, 0x19, 0x2c, 0x15, 0x02, 0x00, 0x15, 0x04, 0x00, 0x11, 0x18, 0x02, b'a',
+            b'b', 0x4c, 0x00, 0x00,
+        ];
+        assert!(has_field(&bytes, 8));
+        assert!(has_field(&bytes, 3));
+        assert!(!has_field(&bytes, 5));
+        for cut in 0..bytes.len() {
+            assert!(!has_field(&bytes[..cut], 8), "{cut}");
+        }
+        assert!(!has_field(&[0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x7f], 8));
+    }
+}
