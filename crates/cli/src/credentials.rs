@@ -56,6 +56,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("PGLOADBALANCEHOSTS", "load_balance_hosts"),
     ("PGOPTIONS", "options"),
     ("PGGSSENCMODE", "gssencmode"),
+    ("PGREQUIREAUTH", "require_auth"),
 ];
 
 /// The service files, in the order in which libpq looks through them: the user's, or the one that

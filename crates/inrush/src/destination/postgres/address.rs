@@ -10,7 +10,9 @@ use tokio_postgres::config::{ChannelBinding, Host};
 
 use super::DestinationError;
 use super::password_file;
+use super::required_auth::RequiredAuth;
 use super::settings::Settings;
+use super::socket::LoginRules;
 use crate::destination::ConnectionDefaults;
 use crate::package::redacted_url;
 
@@ -96,6 +98,8 @@ pub struct Address {
     pub connect_timeout: Duration,
     /// How a silent server is found out.
     pub keepalive: Keepalive,
+    /// How a server may ask who we are.
+    required_auth: Option<RequiredAuth>,
     password_file: Option<String>,
     /// The place that took the last connection: the others of a run go there as well.
     last_good: Arc<AtomicUsize>,
@@ -158,6 +162,10 @@ impl Address {
                 .or_else(|| defaults.ssl_root_certificate.clone().filter(|_| !is_system)),
             connect_timeout,
             keepalive: keepalive(settings)?,
+            required_auth: settings
+                .get("require_auth")
+                .map(RequiredAuth::parse)
+                .transpose()?,
             password_file: defaults.password_file.clone(),
             last_good: Arc::default(),
         })
@@ -181,6 +189,15 @@ impl Address {
             self.config.get_dbname().unwrap_or("?"),
             self.config.get_user().unwrap_or("?")
         )
+    }
+
+    /// What is wanted of a server before it is answered.
+    pub fn login_rules(&self, place: &Place) -> LoginRules {
+        LoginRules {
+            server: place.describe(),
+            required_auth: self.required_auth.clone(),
+            requires_certificate: false,
+        }
     }
 
     /// The servers in the order in which they are to be tried now, with their numbers.

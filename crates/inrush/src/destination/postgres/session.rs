@@ -124,7 +124,9 @@ impl Session {
         let connection = spawn(link, address, place, &watch, blocks.clone());
         let settling = settle_in(&client, address, place);
         match tokio::time::timeout(address.connect_timeout, settling).await {
-            Ok(settled) => watch.served_by(settled?),
+            Ok(settled) => {
+                watch.served_by(settled.map_err(|error| with_reason(error, &watch))?);
+            }
             Err(_) => {
                 connection.abort();
                 return Err(no_answer(
@@ -146,10 +148,10 @@ impl Session {
 
     /// Runs statements that return nothing; several are separated by `;`.
     pub async fn execute(&self, sql: &str, doing: &str) -> Result<(), DestinationError> {
-        self.client
-            .batch_execute(sql)
-            .await
-            .map_err(|error| self.error(error, doing))
+        self.watch.drop_rows(true);
+        let done = self.client.batch_execute(sql).await;
+        self.watch.drop_rows(false);
+        done.map_err(|error| self.error(error, doing))
     }
 
     /// Runs a query.
@@ -192,16 +194,7 @@ impl Session {
         error: tokio_postgres::Error,
         doing: impl Into<String>,
     ) -> DestinationError {
-        match (
-            DestinationError::from_driver(error, doing),
-            self.watch.given_up(),
-        ) {
-            (DestinationError::Lost { doing, .. }, Some(reason)) => DestinationError::Lost {
-                doing,
-                reason: reason.to_owned(),
-            },
-            (error, _) => error,
-        }
+        with_reason(DestinationError::from_driver(error, doing), &self.watch)
     }
 
     /// Cancels the statement that runs on this session, from another one.
@@ -229,6 +222,17 @@ impl Session {
         // The task ends when the driver has sent Terminate and closed the socket; a network that
         // takes nothing is not waited for.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.connection).await;
+    }
+}
+
+/// A lost connection with the reason, where it was we who ended it.
+fn with_reason(error: DestinationError, watch: &SocketWatch) -> DestinationError {
+    match (error, watch.violation().or(watch.given_up())) {
+        (DestinationError::Lost { doing, .. }, Some(reason)) => DestinationError::Lost {
+            doing,
+            reason: reason.to_owned(),
+        },
+        (error, _) => error,
     }
 }
 
@@ -326,7 +330,7 @@ pub(super) async fn connect(
                 .map_err(|error| unreachable(place, &error))?;
             // The system may allow less, or nothing: then blocks go in more than one piece.
             let _ = SockRef::from(&stream).set_send_buffer_size(UNIX_SEND_BUFFER_BYTES);
-            let watch = Arc::new(SocketWatch::default());
+            let watch = Arc::new(SocketWatch::new(address.login_rules(place)));
             let mut config = config.clone();
             // libpq does not use TLS on a unix socket either, whatever sslmode says.
             config.ssl_mode(tokio_postgres::config::SslMode::Disable);
@@ -336,7 +340,7 @@ pub(super) async fn connect(
             let (client, connection) = config
                 .connect_raw(watched, NoTls)
                 .await
-                .map_err(|error| refused(&config, place, error))?;
+                .map_err(|error| refused(&config, place, &watch, error))?;
             Ok(Connected {
                 client,
                 link: link(connection),
@@ -350,7 +354,7 @@ pub(super) async fn connect(
                 .await
                 .map_err(|error| unreachable(place, &error))?;
             tune(&stream, &address.keepalive).map_err(|error| unreachable(place, &error))?;
-            let watch = Arc::new(SocketWatch::default());
+            let watch = Arc::new(SocketWatch::new(address.login_rules(place)));
             watch.is_tcp(TcpConnection::of(&stream));
             let blocks =
                 BlockSocket::of_tcp(&stream, &watch).map_err(|error| unreachable(place, &error))?;
@@ -359,7 +363,7 @@ pub(super) async fn connect(
                 let (client, connection) = config
                     .connect_raw(watched, NoTls)
                     .await
-                    .map_err(|error| refused(config, place, error))?;
+                    .map_err(|error| refused(config, place, &watch, error))?;
                 return Ok(Connected {
                     client,
                     link: link(connection),
@@ -379,7 +383,7 @@ pub(super) async fn connect(
             let (client, connection) = config
                 .connect_raw(watched, tls)
                 .await
-                .map_err(|error| refused(config, place, error))?;
+                .map_err(|error| refused(config, place, &watch, error))?;
             // By the server's answer: most of what is reached so asks for TLS and may do without.
             let blocks = (!watch.is_encrypted()).then(|| Arc::new(blocks));
             Ok(Connected {
@@ -493,8 +497,18 @@ fn not_let_in(routine: Option<&str>) -> &'static str {
 fn refused(
     config: &tokio_postgres::Config,
     place: &Place,
+    watch: &SocketWatch,
     error: tokio_postgres::Error,
 ) -> DestinationError {
+    if let Some(violation) = watch.violation() {
+        return DestinationError::Connect {
+            server: place.describe(),
+            reason: violation.to_owned(),
+            hint: "is this the host and port of the PostgreSQL server, or has somebody put another one in its place?"
+                .to_owned(),
+            source: None,
+        };
+    }
     let user = config.get_user().unwrap_or("?");
     let has_password = config.get_password().is_some();
     let (reason, hint) = match error.code() {

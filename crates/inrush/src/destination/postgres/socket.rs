@@ -1,11 +1,15 @@
 //! The bytes between us and the server, watched.
 //!
+//! A message starts with its kind and its length. The watch reads just these headers before the driver sees them, and
+//! ends the connection at one that no server sends (`message_limits.rs`), or that asks for the password in a way that
+//! `require_auth` forbids.
+//!
 //! The driver tells of a refusal only when a COPY is finished: a server that refuses the first
-//! row of a 10 GB file would be sent the rest for nothing. The protocol lets us know sooner: a
-//! message starts with its type and its length, so the watch reads just the headers that come
-//! by and notes an `ErrorResponse`. The same headers carry the backend's process id
+//! row of a 10 GB file would be sent the rest for nothing. The watch lets us know sooner, because it notes an
+//! `ErrorResponse`. The same headers carry the backend's process id
 //! (`BackendKeyData`); one that differs from what the backend says of itself betrays a pooler.
 
+use std::collections::HashSet;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -15,12 +19,33 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 
+use super::message_limits::{
+    self, ANSWER_BYTES_MAX, LOGIN_BYTES_MAX, MESSAGE_OVERHEAD_BYTES, REPORTED_SETTINGS_MAX,
+};
+use super::required_auth::{AuthMethod, RequiredAuth};
 use super::vigil::Backend;
 use crate::tcp::TcpConnection;
+
+/// What is wanted of a server before it is answered.
+#[derive(Clone, Debug, Default)]
+pub struct LoginRules {
+    /// Its host and port, for messages.
+    pub server: String,
+    /// How it may ask who we are; none where any way will do.
+    pub required_auth: Option<RequiredAuth>,
+    /// Whether it must have asked for our certificate (`sslcertmode=require`).
+    pub requires_certificate: bool,
+}
 
 /// What was seen on a connection.
 #[derive(Debug, Default)]
 pub struct SocketWatch {
+    rules: LoginRules,
+    violation: OnceLock<String>,
+    /// Whether the server asked for our certificate, and got one.
+    certificate_sent: AtomicBool,
+    /// Whether rows that come now are dropped as they come.
+    drops_rows: AtomicBool,
     error_seen: AtomicBool,
     is_encrypted: AtomicBool,
     backend_process_id: AtomicU32,
@@ -32,6 +57,36 @@ pub struct SocketWatch {
 }
 
 impl SocketWatch {
+    /// The watch over a connection that is about to be made.
+    pub fn new(rules: LoginRules) -> SocketWatch {
+        SocketWatch {
+            rules,
+            ..SocketWatch::default()
+        }
+    }
+
+    /// What the server sent that it may not send, with its name; the connection is over then.
+    pub fn violation(&self) -> Option<&str> {
+        self.violation.get().map(String::as_str)
+    }
+
+    /// Notes that the server asked for a certificate and is sent one.
+    pub fn sends_certificate(&self) {
+        self.certificate_sent.store(true, Ordering::Release);
+    }
+
+    /// Says whether rows are dropped as they come: how many there are is then the server's business.
+    pub fn drop_rows(&self, drops: bool) {
+        self.drops_rows.store(drops, Ordering::Release);
+    }
+
+    fn violated(&self, what: &str) -> io::Error {
+        let text = format!("{} {what}", self.rules.server);
+        // The first one stays.
+        let _ = self.violation.set(text.clone());
+        io::Error::other(text)
+    }
+
     /// Whether an `ErrorResponse` came since [`SocketWatch::forget_error`].
     pub fn error_seen(&self) -> bool {
         self.error_seen.load(Ordering::Acquire)
@@ -113,16 +168,29 @@ pub struct Watched<S> {
 }
 
 /// Reads the headers of the messages that come by.
+#[derive(Default)]
 struct Headers {
     /// The server answers an `SSLRequest` with one byte that is no message.
     answer_expected: bool,
     /// What comes next is TLS, which another watch above it reads.
     encrypted: bool,
-    /// The header so far, and the first bytes of the body of `BackendKeyData`.
+    /// The header so far, and the first bytes of the body where they are read.
     header: [u8; 9],
     header_bytes: usize,
     /// Bytes of a body still to pass by.
     body_bytes: usize,
+    /// Whether the first `ReadyForQuery` came.
+    logged_in: bool,
+    /// Bytes of messages before the login.
+    login_bytes: usize,
+    /// How the server asked who we are.
+    asked_by: Option<AuthMethod>,
+    /// What the answer to the present question takes.
+    answer_bytes: u64,
+    /// The name in a `ParameterStatus` so far; none where no name is being read.
+    reported_name: Option<Vec<u8>>,
+    /// Names of settings that were reported.
+    reported: HashSet<Vec<u8>>,
 }
 
 impl<S> Watched<S> {
@@ -133,10 +201,7 @@ impl<S> Watched<S> {
             watch,
             headers: Headers {
                 answer_expected,
-                encrypted: false,
-                header: [0; 9],
-                header_bytes: 0,
-                body_bytes: 0,
+                ..Headers::default()
             },
         }
     }
@@ -151,16 +216,46 @@ impl<S> Drop for Watched<S> {
     }
 }
 
+/// The bytes of a header that are read before its message passes by: kind and length, and the first word of the body
+/// of "Byte1('K') Int32 length, Int32 process id, secret key" and "Byte1('R') Int32 length, Int32 code, ...".
+fn header_length(kind: u8) -> usize {
+    match kind {
+        b'K' | b'R' => 9,
+        _ => 5,
+    }
+}
+
 impl Headers {
-    fn see(&mut self, mut bytes: &[u8], watch: &SocketWatch) {
+    /// Looks at what has come; an error ends the connection.
+    fn see(&mut self, mut bytes: &[u8], watch: &SocketWatch) -> io::Result<()> {
+        if watch.violation.get().is_some() {
+            return Err(watch.violated("is not listened to any more"));
+        }
         if self.answer_expected && !bytes.is_empty() {
             self.answer_expected = false;
-            self.encrypted = bytes[0] == b'S';
+            self.encrypted = match bytes[0] {
+                b'S' => true,
+                b'N' => false,
+                // What comes with it is not shown: whoever is on the way could have written it.
+                b'E' => {
+                    return Err(watch.violated(
+                        "answered the request for TLS with an error: it is overloaded, or no PostgreSQL server",
+                    ));
+                }
+                other => {
+                    return Err(watch.violated(&format!(
+                        "answered the request for TLS with the byte 0x{other:02x}: no PostgreSQL server does that"
+                    )));
+                }
+            };
             watch.is_encrypted.store(self.encrypted, Ordering::Release);
             bytes = &bytes[1..];
+            if self.encrypted && !bytes.is_empty() {
+                return Err(watch.violated("sent plain text after it agreed to TLS"));
+            }
         }
         if self.encrypted {
-            return;
+            return Ok(());
         }
         watch
             .bytes_received
@@ -168,46 +263,123 @@ impl Headers {
         while !bytes.is_empty() {
             if self.body_bytes > 0 {
                 let passed = self.body_bytes.min(bytes.len());
+                self.body(&bytes[..passed], watch)?;
                 self.body_bytes -= passed;
                 bytes = &bytes[passed..];
                 continue;
             }
-            // "Byte1('K') Int32 length, Int32 process id, secret key": four bytes more than the
-            // type and the length that every message has.
-            let wanted = if self.header_bytes > 0 && self.header[0] == b'K' {
-                9
-            } else {
-                5
+            // The kind first, then as much as a message of this kind has.
+            let wanted = match self.header_bytes {
+                0 => 1,
+                1..5 => 5,
+                _ => header_length(self.header[0]),
             };
             let taken = (wanted - self.header_bytes).min(bytes.len());
             self.header[self.header_bytes..self.header_bytes + taken]
                 .copy_from_slice(&bytes[..taken]);
             self.header_bytes += taken;
             bytes = &bytes[taken..];
-            let wanted = if self.header[0] == b'K' { 9 } else { 5 };
-            if self.header_bytes == wanted {
-                self.message(wanted, watch);
+            if self.header_bytes == 5 && taken > 0 {
+                message_limits::check(self.header[0], self.word(1), self.logged_in)
+                    .map_err(|what| watch.violated(&what))?;
+            }
+            if self.header_bytes >= 5 && self.header_bytes == header_length(self.header[0]) {
+                self.message(watch).map_err(|what| watch.violated(&what))?;
             }
         }
+        Ok(())
     }
 
-    fn message(&mut self, header_bytes: usize, watch: &SocketWatch) {
-        let word = |at: usize| {
-            u32::from_be_bytes([
-                self.header[at],
-                self.header[at + 1],
-                self.header[at + 2],
-                self.header[at + 3],
-            ])
-        };
+    fn word(&self, at: usize) -> u32 {
+        let header = &self.header;
+        u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    }
+
+    fn message(&mut self, watch: &SocketWatch) -> Result<(), String> {
+        let length = self.word(1) as usize;
         match self.header[0] {
             b'E' => watch.error_seen.store(true, Ordering::Release),
-            b'K' => watch.backend_process_id.store(word(5), Ordering::Release),
+            b'K' => watch
+                .backend_process_id
+                .store(self.word(5), Ordering::Release),
+            b'R' => self.asked(watch)?,
             _ => {}
         }
-        // The length counts itself but not the type byte.
-        self.body_bytes = (word(1) as usize + 1).saturating_sub(header_bytes);
+        self.reported_name = (self.header[0] == b'S').then(Vec::new);
+        if !self.logged_in {
+            self.login_bytes += length + 1;
+            if self.login_bytes > LOGIN_BYTES_MAX {
+                return Err(format!(
+                    "sent more than {LOGIN_BYTES_MAX} bytes before the login was done"
+                ));
+            }
+        }
+        match self.header[0] {
+            b'Z' => {
+                self.logged_in = true;
+                self.answer_bytes = 0;
+            }
+            // These are no part of an answer, and come at any time.
+            b'N' | b'A' | b'S' => {}
+            _ => self.count_answer(length, watch)?,
+        }
+        // The length counts itself but not the kind.
+        self.body_bytes = length + 1 - self.header_bytes;
         self.header_bytes = 0;
+        Ok(())
+    }
+
+    fn count_answer(&mut self, length: usize, watch: &SocketWatch) -> Result<(), String> {
+        self.answer_bytes += length as u64 + MESSAGE_OVERHEAD_BYTES;
+        if self.answer_bytes > ANSWER_BYTES_MAX && !watch.drops_rows.load(Ordering::Acquire) {
+            return Err(format!(
+                "sent an answer to one question that takes more than {ANSWER_BYTES_MAX} bytes of memory"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Looks at an authentication request before the driver answers it.
+    fn asked(&mut self, watch: &SocketWatch) -> Result<(), String> {
+        let rules = &watch.rules;
+        if rules.requires_certificate && !watch.certificate_sent.load(Ordering::Acquire) {
+            return Err(
+                "did not ask for our certificate, and sslcertmode=require wants that it does: no password was sent"
+                    .to_owned(),
+            );
+        }
+        let code = self.word(5);
+        let method = match AuthMethod::of_request(code) {
+            // AuthenticationOk: what was asked before, if anything, was answered.
+            None if code == 0 && self.asked_by.is_none() => Some(AuthMethod::None),
+            method => method,
+        };
+        if let Some(method) = method {
+            self.asked_by = Some(method);
+            if let Some(required) = &rules.required_auth {
+                required.check(method)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at a piece of a body: the driver keeps the last value of each setting that the server reports.
+    fn body(&mut self, piece: &[u8], watch: &SocketWatch) -> io::Result<()> {
+        let Some(name) = &mut self.reported_name else {
+            return Ok(());
+        };
+        let end = piece.iter().position(|byte| *byte == 0);
+        name.extend(&piece[..end.unwrap_or(piece.len())]);
+        if (end.is_some() || piece.len() == self.body_bytes)
+            && let Some(name) = self.reported_name.take()
+            && self.reported.insert(name)
+            && self.reported.len() > REPORTED_SETTINGS_MAX
+        {
+            return Err(watch.violated(&format!(
+                "reported more than {REPORTED_SETTINGS_MAX} settings (ParameterStatus)"
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -221,7 +393,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut this.stream).poll_read(context, buffer);
         if let Poll::Ready(Ok(())) = polled {
-            this.headers.see(&buffer.filled()[before..], &this.watch);
+            this.headers.see(&buffer.filled()[before..], &this.watch)?;
         }
         polled
     }
@@ -307,7 +479,7 @@ mod tests {
             let mut watched = Watched::new((), Arc::clone(&watch), true);
             let mut seen = 0;
             for piece in stream.chunks(step) {
-                watched.headers.see(piece, &watch);
+                watched.headers.see(piece, &watch).expect("all is right");
                 seen += piece.len();
                 if seen <= before_error {
                     assert!(!watch.error_seen());
@@ -316,6 +488,113 @@ mod tests {
             assert!(watch.error_seen(), "in steps of {step}");
             assert_eq!(watch.backend_process_id(), 12345, "in steps of {step}");
             assert_eq!(watch.bytes_received(), stream.len() as u64 - 1);
+        }
+    }
+
+    /// What is wrong with a stream, in pieces of any length; nothing may be seen of what follows it.
+    fn wrong(rules: &LoginRules, stream: &[u8]) -> Option<String> {
+        let mut told = Vec::new();
+        for step in [1, 2, 3, 5, 7, 4096] {
+            let watch = Arc::new(SocketWatch::new(rules.clone()));
+            let mut watched = Watched::new((), Arc::clone(&watch), false);
+            let broken = stream
+                .chunks(step)
+                .any(|piece| watched.headers.see(piece, &watch).is_err());
+            assert_eq!(broken, watch.violation().is_some());
+            if broken {
+                assert!(watched.headers.see(b"Z", &watch).is_err());
+            }
+            told.push(watch.violation().map(str::to_owned));
+        }
+        assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
+        told.remove(0)
+    }
+
+    fn rules(required_auth: Option<&str>) -> LoginRules {
+        LoginRules {
+            server: "dw:5432".to_owned(),
+            required_auth: required_auth.map(|text| RequiredAuth::parse(text).expect("good")),
+            requires_certificate: false,
+        }
+    }
+
+    fn request(code: u32, rest: &[u8]) -> Vec<u8> {
+        message(b'R', &[&code.to_be_bytes(), rest].concat())
+    }
+
+    #[test]
+    fn methods_that_are_not_allowed_are_refused_before_they_are_answered() {
+        let scram = rules(Some("scram-sha-256"));
+        let sasl = [
+            request(10, b"SCRAM-SHA-256\0\0"),
+            request(11, b"r=x"),
+            request(12, b"v=x"),
+            request(0, b""),
+        ]
+        .concat();
+        assert_eq!(wrong(&scram, &sasl), None);
+        for (stream, said) in [
+            (
+                request(3, b""),
+                "dw:5432 asks for the password in clear text",
+            ),
+            (request(5, b"salt"), "MD5"),
+            (request(0, b""), "without asking"),
+            (request(6, b""), "out of use"),
+        ] {
+            assert_eq!(wrong(&rules(None), &stream), None);
+            let told = wrong(&scram, &stream).expect("refused");
+            assert!(
+                told.contains(said) && told.contains("require_auth=scram-sha-256"),
+                "{told}"
+            );
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_before_the_login() {
+        let header = |kind: u8, length: u32| [&[kind][..], &length.to_be_bytes()].concat();
+        let told = wrong(&rules(None), &header(b'E', 2_000_000_000)).expect("refused");
+        assert!(
+            told.contains("dw:5432 sent ErrorResponse of 2000000000 bytes"),
+            "{told}"
+        );
+        let notices = message(b'N', &[b'x'; 20_000]).repeat(60);
+        let told = wrong(&rules(None), &notices).expect("refused");
+        assert!(told.contains("1048576 bytes before the login"), "{told}");
+        let settings: Vec<u8> = (0..300)
+            .flat_map(|number| message(b'S', format!("s{number}\0v\0").as_bytes()))
+            .collect();
+        let told = wrong(&rules(None), &settings).expect("refused");
+        assert!(told.contains("more than 256 settings"), "{told}");
+    }
+
+    #[test]
+    fn memory_is_bounded_after_the_login() {
+        let login = [request(0, b""), message(b'Z', b"I")].concat();
+        // A setting that changes again and again is one.
+        let same = message(b'S', b"search_path\0pg_catalog\0").repeat(5_000);
+        assert_eq!(wrong(&rules(None), &[login.clone(), same].concat()), None);
+        let rows = message(b'D', &[0; 1 << 20]).repeat(257);
+        let told = wrong(&rules(None), &[login.clone(), rows.clone()].concat()).expect("refused");
+        assert!(told.contains("answer to one question"), "{told}");
+        let half = message(b'D', &[0; 1 << 20]).repeat(200);
+        let twice = [login, half.clone(), message(b'Z', b"I"), half].concat();
+        assert_eq!(wrong(&rules(None), &twice), None);
+    }
+
+    #[test]
+    fn odd_answers_to_the_request_for_tls_are_refused() {
+        for (stream, said) in [
+            (&b"E\0\0\0\x08abc\0"[..], "with an error"),
+            (b"HTTP/1.1", "the byte 0x48"),
+            (b"SZ\0\0\0\x05I", "plain text after it agreed to TLS"),
+        ] {
+            let watch = Arc::new(SocketWatch::new(rules(None)));
+            let mut watched = Watched::new((), Arc::clone(&watch), true);
+            assert!(watched.headers.see(stream, &watch).is_err());
+            let told = watch.violation().expect("refused");
+            assert!(told.contains(said), "{told}");
         }
     }
 }

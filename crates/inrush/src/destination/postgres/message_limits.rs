@@ -1,0 +1,152 @@
+//! How long each message of the server may be, known from its first five bytes.
+//!
+//! The driver keeps a message until it has all of it, and a message says itself how long it is: up to 2 GB. Until the
+//! login is done anybody may be at the other end, so the limits there are libpq's. After it they leave room for all that
+//! PostgreSQL sends: names have 63 bytes, a table has 1,600 columns, a statement has 65,535 parameters.
+
+/// Bytes of an error or a notice before the login, as libpq has it.
+const TEXT_BEFORE_LOGIN: u32 = 30_000;
+/// Bytes of a request for a password or the like, as libpq has it.
+const AUTHENTICATION: u32 = 2_000;
+/// Bytes of an error or a notice after the login: triggers put whole rows into theirs.
+const TEXT: u32 = 16 << 20;
+/// Bytes of a row that we ask for.
+const ROW: u32 = 64 << 20;
+/// Bytes of everything else.
+const SHORT: u32 = 30_000;
+
+/// Bytes of all messages before the login together: a server sends about twenty.
+pub const LOGIN_BYTES_MAX: usize = 1 << 20;
+/// Settings that a server may report; each takes memory for the life of the connection. PostgreSQL reports fifteen.
+pub const REPORTED_SETTINGS_MAX: usize = 256;
+/// Bytes of the answer to one question, its rows and what holds them in memory.
+pub const ANSWER_BYTES_MAX: u64 = 256 << 20;
+/// What a message takes beside its bytes once the driver has parsed it.
+pub const MESSAGE_OVERHEAD_BYTES: u64 = 128;
+
+/// A kind of message and how many bytes it may have, with the four that say its length.
+struct Kind {
+    byte: u8,
+    name: &'static str,
+    /// Before the login; 0 where it may not come then.
+    before_login: u32,
+    /// After it; 0 where it may not come then.
+    after_login: u32,
+}
+
+const fn kind(byte: u8, name: &'static str, before_login: u32, after_login: u32) -> Kind {
+    Kind {
+        byte,
+        name,
+        before_login,
+        after_login,
+    }
+}
+
+/// All kinds that the driver knows. It would wait for all bytes of any other before it said so.
+const KINDS: &[Kind] = &[
+    kind(b'R', "Authentication", AUTHENTICATION, 0),
+    kind(b'K', "BackendKeyData", 12, 0),
+    kind(b'Z', "ReadyForQuery", 5, 5),
+    kind(b'E', "ErrorResponse", TEXT_BEFORE_LOGIN, TEXT),
+    kind(b'N', "NoticeResponse", TEXT_BEFORE_LOGIN, TEXT),
+    kind(b'S', "ParameterStatus", SHORT, SHORT),
+    kind(b'A', "NotificationResponse", 0, SHORT),
+    kind(b'1', "ParseComplete", 0, 4),
+    kind(b'2', "BindComplete", 0, 4),
+    kind(b'3', "CloseComplete", 0, 4),
+    kind(b'n', "NoData", 0, 4),
+    kind(b's', "PortalSuspended", 0, 4),
+    kind(b'I', "EmptyQueryResponse", 0, 4),
+    kind(b'C', "CommandComplete", 0, SHORT),
+    kind(b't', "ParameterDescription", 0, 4 + 2 + 4 * 65_535),
+    kind(b'T', "RowDescription", 0, 2 << 20),
+    kind(b'D', "DataRow", 0, ROW),
+    kind(b'G', "CopyInResponse", 0, SHORT),
+    kind(b'H', "CopyOutResponse", 0, SHORT),
+    kind(b'd', "CopyData", 0, 1 << 20),
+    kind(b'c', "CopyDone", 0, 4),
+];
+
+/// The fewest bytes of a message whose body is read here.
+fn least(byte: u8) -> u32 {
+    match byte {
+        b'R' => 8,
+        b'K' => 12,
+        _ => 4,
+    }
+}
+
+/// Says what is wrong with a message of this kind and length (which counts itself and not the kind).
+pub fn check(byte: u8, length: u32, logged_in: bool) -> Result<(), String> {
+    let when = match logged_in {
+        true => "after the login",
+        false => "before the login",
+    };
+    if byte == b'v' {
+        return Err(
+            "sent NegotiateProtocolVersion: it does not speak version 3.0 of the protocol, and nothing newer was \
+             asked of it"
+                .to_owned(),
+        );
+    }
+    let Some(kind) = KINDS.iter().find(|kind| kind.byte == byte) else {
+        return Err(format!(
+            "sent a message of the unknown kind 0x{byte:02x} {when}: PostgreSQL sends none such"
+        ));
+    };
+    let most = match logged_in {
+        true => kind.after_login,
+        false => kind.before_login,
+    };
+    let name = kind.name;
+    if most == 0 {
+        Err(format!("sent {name} {when}, where it has no place"))
+    } else if length < least(byte) {
+        Err(format!(
+            "sent {name} of {length} bytes {when}: it has at least {}",
+            least(byte)
+        ))
+    } else if length > most {
+        Err(format!(
+            "sent {name} of {length} bytes {when}, and at most {most} are taken"
+        ))
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_libpqs_before_the_login() {
+        assert!(check(b'E', 30_000, false).is_ok());
+        let error = check(b'E', 2_000_000_000, false).expect_err("too long");
+        assert_eq!(
+            error,
+            "sent ErrorResponse of 2000000000 bytes before the login, and at most 30000 are taken"
+        );
+        assert!(check(b'E', 1_000_000, true).is_ok());
+        assert!(check(b'R', 2_001, false).is_err());
+    }
+
+    #[test]
+    fn what_has_no_place_is_refused_at_its_header() {
+        for (byte, length, logged_in) in [
+            (b'D', 10, false),
+            (b'R', 8, true),
+            (b'K', 260, false),
+            (b'K', 11, false),
+            (b'R', 4, false),
+            (b'Z', 3, true),
+            (b'v', 12, false),
+            (b'H', 31_000, true),
+            (b'?', 4, true),
+            (b'D', u32::MAX, true),
+        ] {
+            assert!(check(byte, length, logged_in).is_err(), "{byte} {length}");
+        }
+    }
+}
