@@ -33,12 +33,11 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// size, which asking for one would end.
 const UNIX_SEND_BUFFER_BYTES: usize = 2 * BLOCK_BYTES;
 
-/// Settings of every session. Timeouts of the site are for its applications: a load takes as long
-/// as it takes, and stops at the user's word. An empty search path makes every name ours or
-/// qualified. Dates and intervals come back in one form whatever the site prefers. A backend whose
-/// client is gone finds that out within seconds, even while it waits for a lock. What is said to be
-/// committed outlives a crash, whatever a role's applications do without; a site that asks for more
-/// than this (`remote_apply`), or for a standby's word not to be waited for (`local`), keeps that.
+/// Settings of every session: what a file says must mean the same whatever the site has set for the role, for the database
+/// or by `options`. `docs/connections.md` lists every setting that PostgreSQL lets a role change, with why it is set here or
+/// stays as the site has it; `tests/test_session_settings.py` plays them all and fails where the list lacks one.
+///
+/// Nothing in this text may hold a backslash: the server reads all of it before the first setting counts.
 const SETTINGS: &str = "\
     SET statement_timeout = 0; SET lock_timeout = 0; \
     SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0; \
@@ -47,6 +46,10 @@ const SETTINGS: &str = "\
     SELECT pg_catalog.set_config('synchronous_commit', 'on', false) \
     WHERE pg_catalog.current_setting('synchronous_commit') = 'off'; \
     SET client_min_messages = warning; SET search_path = pg_catalog; \
+    SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; \
+    SET quote_all_identifiers = off; SET exit_on_error = off; \
+    SET array_nulls = on; SET lc_monetary = 'C'; SET xmloption = 'content'; \
+    SET timezone_abbreviations = 'Default'; SET gin_fuzzy_search_limit = 0; \
     SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres'; SET TimeZone = 'UTC'; \
     SET bytea_output = 'hex'; SET extra_float_digits = 1; \
     SET default_transaction_isolation = 'read committed'; \
