@@ -1,0 +1,175 @@
+"""Reads intervals: words and clocks, ISO 8601, and what the fields of their type keep."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from values.amounts import BLANKS
+from values.meanings import Column, Meaning, may, must, nothing
+
+SECOND = 1_000_000
+UNITS = {
+    "microseconds": (0, 0, 1),
+    "milliseconds": (0, 0, 1_000),
+    "seconds": (0, 0, SECOND),
+    "minutes": (0, 0, 60 * SECOND),
+    "hours": (0, 0, 3600 * SECOND),
+    "days": (0, 1, 0),
+    "weeks": (0, 7, 0),
+    "months": (1, 0, 0),
+    "years": (12, 0, 0),
+    "decades": (120, 0, 0),
+    "centuries": (1_200, 0, 0),
+    "millennia": (12_000, 0, 0),
+}
+NAMES = {
+    "microseconds": "us usec usecs usecond useconds microsecon microsecond microseconds",
+    "milliseconds": "ms msec msecs msecond mseconds millisecon millisecond milliseconds",
+    "seconds": "s sec secs second seconds",
+    "minutes": "m min mins minute minutes",
+    "hours": "h hr hrs hour hours",
+    "days": "d day days",
+    "weeks": "w week weeks",
+    "months": "mon mons month months",
+    "years": "y yr yrs year years",
+    "decades": "dec decs decade decades",
+    "centuries": "c cent century centuries",
+    "millennia": "mil mils millennia millennium",
+}
+UNIT_OF = {name: unit for unit, names in NAMES.items() for name in names.split()}
+Parts = tuple[Fraction, Fraction, Fraction]
+
+
+def _added(sum_so_far: Parts, amount: Fraction, unit: str) -> Parts:
+    months, days, time = (amount * size for size in UNITS[unit])
+    return sum_so_far[0] + months, sum_so_far[1] + days, sum_so_far[2] + time
+
+
+def _whole(parts: Parts) -> tuple[int, int, int] | None:
+    """Carry fractions down, as PostgreSQL does: a month has 30 days, a day 24 hours."""
+    months, days, time = parts
+    rest = months - int(months)
+    days += rest * 30
+    months -= rest
+    rest = days - int(days)
+    time += rest * 86_400 * SECOND
+    days -= rest
+    if time.denominator != 1:
+        return None
+    return int(months), int(days), int(time)
+
+
+def _words(text: str) -> Parts | None:
+    body = text.removeprefix("@").strip(BLANKS)
+    is_ago = bool(re.search(r"\bago$", body, re.I))
+    body = re.sub(r"\s*\bago$", "", body, flags=re.I)
+    found: Parts = (Fraction(0), Fraction(0), Fraction(0))
+    seen: set[str] = set()
+    at = 0
+    item = re.compile(
+        r"\s*(?:(?P<sign>[+-]?)(?P<hours>[0-9]+):(?P<minutes>[0-9]{1,2})"
+        r"(?::(?P<seconds>[0-9]{1,2}(?:\.[0-9]*)?))?(?=\s|$)"
+        r"|(?P<amount>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))\s*(?P<unit>[A-Za-z]+))"
+    )
+    if not body:
+        return None
+    while at < len(body):
+        match = item.match(body, at)
+        if match is None or match.end() == at:
+            return None
+        at = match.end()
+        if (unit := match.group("unit")) is not None:
+            name = UNIT_OF.get(unit.lower())
+            if name is None or name in seen:
+                return None
+            seen.add(name)
+            found = _added(found, Fraction(match.group("amount").rstrip(".")), name)
+            continue
+        minutes, seconds = int(match.group("minutes")), match.group("seconds") or "0"
+        if minutes > 59 or Fraction(seconds.rstrip(".")) >= 60 or seen & {"hours", "clock"}:
+            return None
+        seen |= {"clock", "hours", "minutes", "seconds"}
+        size = Fraction(match.group("hours")) * 3600 + minutes * 60 + Fraction(seconds.rstrip("."))
+        found = _added(found, -size if match.group("sign") == "-" else size, "seconds")
+    return (-found[0], -found[1], -found[2]) if is_ago else found
+
+
+def _iso(text: str) -> Parts | None:
+    match = re.fullmatch(r"P((?:[+-]?[0-9.]+[YMWD])*)(?:T((?:[+-]?[0-9.]+[HMS])+))?", text)
+    if match is None or (not match.group(1) and not match.group(2)):
+        return None
+    found: Parts = (Fraction(0), Fraction(0), Fraction(0))
+    for part, names in ((match.group(1), "YMWD"), (match.group(2) or "", "HMS")):
+        letters = dict(zip("YMWD", ("years", "months", "weeks", "days"), strict=True))
+        if names == "HMS":
+            letters = dict(zip("HMS", ("hours", "minutes", "seconds"), strict=True))
+        last = ""
+        for amount, letter in re.findall(r"([+-]?[0-9.]+)([A-Z])", part):
+            if not re.fullmatch(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)", amount):
+                return None
+            if last and names.index(letter) <= names.index(last):
+                return None
+            last = letter
+            found = _added(found, Fraction(amount.rstrip(".")), letters[letter])
+    return found
+
+
+def _by_fields(text: str, fields: str) -> Parts | None:
+    """Return the value of a number without units, which SQL's fields give: the last one's."""
+    zero: Parts = (Fraction(0), Fraction(0), Fraction(0))
+    last = fields.split()[-1] + "s" if fields else ""
+    if match := re.fullmatch(r"([+-]?)([0-9]+):([0-9]{1,2}(?:\.[0-9]+)?)", text):
+        if fields != "minute to second":
+            return None
+        size = Fraction(match.group(2)) * 60 + Fraction(match.group(3))
+        return _added(zero, -size if match.group(1) == "-" else size, "seconds")
+    if last and re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", text):
+        return _added(zero, Fraction(text), last)
+    if match := re.fullmatch(r"([+-]?)([0-9]+)-([0-9]+)", text):
+        if int(match.group(3)) > 11:
+            return None
+        months = Fraction(match.group(2)) * 12 + int(match.group(3))
+        return _added(zero, -months if match.group(1) == "-" else months, "months")
+    return None
+
+
+# What a type of these last fields keeps: months of this multiple, days, and time of this one.
+KEEPS = {
+    "": (1, True, 1),
+    "year": (12, False, 0),
+    "month": (1, False, 0),
+    "day": (1, True, 0),
+    "hour": (1, True, 3600 * SECOND),
+    "minute": (1, True, 60 * SECOND),
+    "second": (1, True, 1),
+}
+
+
+def interval(text: str, column: Column) -> Meaning:
+    """Return the months, days and microseconds that a text means."""
+    body = text.strip(BLANKS)
+    if body.lower().lstrip("+-") == "infinity":
+        return may(("-" if body[0] == "-" else "") + "infinity")
+    special = _by_fields(body, column.fields)
+    parts = special or (_iso(body) if body.startswith("P") else _words(body))
+    if parts is None:
+        return nothing("it is no interval in words or ISO 8601, each number with its unit")
+    found = _whole(parts)
+    if found is None:
+        return nothing("it has a finer fraction than a microsecond")
+    months, days, time = found
+    month_step, keeps_days, time_step = KEEPS[column.fields.split()[-1] if column.fields else ""]
+    if months % month_step or (days and not keeps_days) or (time and not time_step):
+        return nothing(f"`interval {column.fields}` does not keep all of it")
+    if time_step and time % time_step:
+        return nothing(f"`interval {column.fields}` does not keep all of it")
+    if column.sizes and time % 10 ** (6 - column.sizes[0]):
+        return nothing("the type keeps fewer digits of a second")
+    if abs(months) >= 2**31 or abs(days) >= 2**31 or abs(time) >= 2**63:
+        return nothing("it is past the ends of the type")
+    is_plain = special is None and re.fullmatch(
+        r"(-?[1-9][0-9]{0,5} (years?|mons|days))?( ?-?[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?",
+        text,
+    )
+    return must(found) if text and is_plain else may(found)

@@ -1,0 +1,85 @@
+"""Holds what a database returned against what the reader says, value by value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from values.loads import Loaded
+from values.meanings import shown
+from values.reader import read, same
+from values.rounds import Case, Round
+
+
+@dataclass
+class Judgement:
+    """What is wrong, and how much was looked at."""
+
+    faults: list[str] = field(default_factory=list)
+    # Columns that the plan refuses.
+    refusals: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    # The number of cases before the first fault of each kind.
+    firsts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, other: Judgement) -> None:
+        """Add another one."""
+        for kind, place in other.firsts.items():
+            self.firsts.setdefault(kind, self.counts["cases"] + place)
+        self.faults += other.faults
+        self.refusals += other.refusals
+        self.counts += other.counts
+
+
+def judge(chosen: Round, loaded: Loaded) -> Judgement:
+    """Judge a round."""
+    found = Judgement()
+    for group in chosen.groups:
+        refused = loaded.refused.get(group.cases[0].number)
+        for case in group.cases:
+            found.counts["cases"] += 1
+            if refused is not None:
+                found.counts["refused by the plan"] += 1
+                if case.number in loaded.values:
+                    _tell(found, chosen, loaded, case, "a refused column has a value")
+                continue
+            _judge(found, chosen, loaded, case)
+        if refused is not None:
+            found.counts["columns refused"] += 1
+            found.refusals.append(f"{group.column}: {refused.strip()}")
+    return found
+
+
+def _judge(found: Judgement, chosen: Round, loaded: Loaded, case: Case) -> None:
+    meaning = read(case.field, case.column)
+    found.counts["plain"] += meaning.plain
+    found.counts["without a value"] += meaning.is_none
+    if case.number not in loaded.values:
+        found.counts["rejects"] += 1
+        if case.number not in loaded.reasons:
+            _tell(found, chosen, loaded, case, "the row is lost: neither loaded nor a reject")
+        elif meaning.plain:
+            said = loaded.reasons[case.number]
+            _tell(found, chosen, loaded, case, f"a plain value is a reject ({said})")
+        elif not meaning.is_none:
+            found.counts["rejects of what has a value"] += 1
+        return
+    value = loaded.values[case.number]
+    if case.number in loaded.reasons:
+        _tell(found, chosen, loaded, case, "the row is loaded and a reject")
+    elif meaning.is_none or not same(meaning.value, value):
+        _tell(found, chosen, loaded, case, f"the database has {shown(value)}")
+    else:
+        found.counts["equal"] += 1
+
+
+def _tell(found: Judgement, chosen: Round, loaded: Loaded, case: Case, what: str) -> None:
+    meaning = read(case.field, case.column)
+    roles = "; ".join(map(str, loaded.roles)) or "no settings"
+    kind = f"{case.column.kind if case.column.kind != 'array' else case.column.type_name}"
+    found.firsts.setdefault(kind, found.counts["cases"])
+    found.faults.append(
+        f"{case.column}: {case.field.text!r} as {case.field.raw!r}: {what}; "
+        f"the reader says {meaning}  [{roles}]\n"
+        f"    again: tests/values/torture.py --seed {chosen.seed} --only {case.number}"
+    )

@@ -1,0 +1,41 @@
+"""Locales for servers, made in a folder: `lc_monetary = de_DE` changes how `money` is read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NAMES = ("de_DE", "ja_JP")
+
+
+def make(folder: Path) -> bool:
+    """Make locales in a folder; false where this machine has no sources of any."""
+    program = shutil.which("localedef") or shutil.which("localedef", path="/usr/bin:/usr/sbin")
+    if program is None:
+        return False
+    folder.mkdir()
+    folder.chmod(0o755)
+    for name in NAMES:
+        # The archive of the system is left alone.
+        words = [program, "-i", name, "-f", "UTF-8", "--no-archive", str(folder / f"{name}.UTF-8")]
+        if subprocess.run(words, capture_output=True, check=False).returncode not in (0, 1):
+            return False
+    return True
+
+
+@contextmanager
+def known(folder: Path) -> Iterator[None]:
+    """Let servers that start meanwhile know these locales (and C.UTF-8, which the library has)."""
+    before = os.environ.get("LOCPATH")
+    os.environ["LOCPATH"] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["LOCPATH"]
+        else:
+            os.environ["LOCPATH"] = before

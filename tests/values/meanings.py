@@ -1,0 +1,103 @@
+"""What a text means in a column: one value, NULL, or nothing that a column may hold."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from packages import Value as Setting
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What an independent reader says of a text.
+
+    `is_none` is said of texts that have no value, or more than one: their rows must be rejects.
+    A value that is not `plain` may be a reject as well: how strict a loader is, is its own choice.
+    """
+
+    value: Any = None
+    plain: bool = False
+    is_none: bool = False
+    why: str = ""
+
+    def softened(self) -> Meaning:
+        """Return the same meaning of a text that nobody has to take."""
+        return Meaning(self.value, False, self.is_none, self.why)
+
+    def __str__(self) -> str:
+        """Say it in a line."""
+        if self.is_none:
+            return f"a reject ({self.why})"
+        return f"{shown(self.value)}{'' if self.plain else ', or a reject'}"
+
+
+def must(value: Any) -> Meaning:
+    """Return the meaning of a text that every loader has to take."""
+    return Meaning(value, plain=True)
+
+
+def may(value: Any) -> Meaning:
+    """Return the meaning of a text that a loader may reject."""
+    return Meaning(value)
+
+
+def nothing(why: str) -> Meaning:
+    """Return the meaning of a text whose row must be a reject."""
+    return Meaning(is_none=True, why=why)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its type as PostgreSQL writes it, taken apart, and what a package says of it."""
+
+    kind: str
+    type_name: str
+    # Length, or precision and scale, or digits of a second.
+    sizes: tuple[int, ...] = ()
+    # The fields of an interval, in SQL's words.
+    fields: str = ""
+    labels: tuple[str, ...] = ()
+    element: Column | None = None
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    # The statement that makes the type.
+    before: str = ""
+
+    def setting(self, name: str, default: Any = None) -> Any:
+        """Return what the package says of it."""
+        return self.settings.get(name, default)
+
+    def __str__(self) -> str:
+        """Say it in a line."""
+        said = ", ".join(f"{name} = {value!r}" for name, value in self.settings.items())
+        return f"{self.type_name}{f' ({said})' if said else ''}"
+
+
+def double_bits(value: float) -> tuple[str, str]:
+    """Return a double that differs from every other one, the negative zero too."""
+    return ("float8", "nan" if value != value else struct.pack(">d", value).hex())
+
+
+def single_bits(value: float) -> tuple[str, str]:
+    """Return a float of four bytes, likewise; the value is one."""
+    return ("float4", "nan" if value != value else struct.pack(">f", value).hex())
+
+
+def shown(value: Any) -> str:
+    """Return a value in a form that a person can compare."""
+    match value:
+        case ("float8", str(bits)) if bits != "nan":
+            return f"{struct.unpack('>d', bytes.fromhex(bits))[0]!r} (float8)"
+        case ("float4", str(bits)) if bits != "nan":
+            return f"{struct.unpack('>f', bytes.fromhex(bits))[0]!r} (float4)"
+        case Fraction():
+            return f"{value.numerator}/{value.denominator}" if value.denominator > 1 else str(value)
+        case None:
+            return "NULL"
+        case str() | bytes() if len(value) > 200:
+            return f"{value[:200]!r}... ({len(value)})"
+        case _:
+            return repr(value)

@@ -1,0 +1,127 @@
+"""An independent reader: what a field of a file means in a column, without code of Inrush's.
+
+It is plain Python with exact arithmetic, and slow. Where it does not know a way to write a value it
+says that the row must be a reject, so every text that a loader takes is one that is known here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from values import amounts, arrays, declared_formats, intervals, moments, texts
+from values.meanings import Column, Meaning, must, nothing
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field: its text, and how it is written in the file."""
+
+    text: str
+    # Between quotes of a CSV file.
+    quoted: bool = False
+    # COPY's text form with backslashes.
+    escaped: bool = False
+
+    @property
+    def raw(self) -> str:
+        """What stands in the file."""
+        if self.quoted:
+            return '"' + self.text.replace('"', '""') + '"'
+        if self.escaped:
+            return escape(self.text)
+        return self.text
+
+
+def escape(text: str) -> str:
+    """Write a text as COPY's text form does; its word for NULL is left alone."""
+    if text == "\\N":
+        return text
+    for plain, written in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r")):
+        text = text.replace(plain, written)
+    return text
+
+
+def _cut(text: str, how: str) -> str:
+    if how in ("start", "both"):
+        text = text.lstrip(" \t")
+    return text.rstrip(" \t") if how in ("end", "both") else text
+
+
+def read(field: Field, column: Column) -> Meaning:
+    """Return what a field means in a column."""
+    trim = column.setting("trim", "none")
+    text = field.text
+    if field.quoted:
+        is_null = False
+        text = _cut(text, trim) if column.setting("trim_quoted", False) else text
+    else:
+        # Where blanks are escaped they stay; `escape` writes tabs and line ends so.
+        if field.escaped:
+            cut = _cut(field.raw, trim)
+            text = _unescaped(cut)
+        else:
+            cut = text = _cut(text, trim)
+        markers = column.setting("null", "\\N" if field.escaped else "")
+        markers = [] if markers is False else [markers] if isinstance(markers, str) else markers
+        is_null = cut in markers
+        if field.escaped and not is_null and field.text == "\\N":
+            # Not NULL here, so it is an escaped letter.
+            text = "N"
+    if is_null:
+        return must(None)
+    if "\0" in text:
+        return nothing("no text of a database holds a NUL")
+    return value(text, column)
+
+
+def _unescaped(raw: str) -> str:
+    out, at = "", 0
+    while at < len(raw):
+        if raw[at] == "\\" and at + 1 < len(raw):
+            out += {"t": "\t", "n": "\n", "r": "\r"}.get(raw[at + 1], raw[at + 1])
+            at += 2
+        else:
+            out += raw[at]
+            at += 1
+    return out
+
+
+def value(text: str, column: Column) -> Meaning:
+    """Return what a text means as a value of the column's type."""
+    match column.kind:
+        case "int2" | "int4" | "int8" | "float4" | "float8" | "numeric":
+            return amounts.number(text, column)
+        case "money":
+            return amounts.money(text)
+        case "date" | "time" | "timestamp" | "timestamptz" | "timetz":
+            if column.setting("format") is not None:
+                return declared_formats.declared(text, column)
+            return moments.default(text, column)
+        case "interval":
+            return intervals.interval(text, column)
+        case "text" | "varchar" | "char" | "name" | '"char"':
+            return texts.text(text, column)
+        case "bool":
+            return texts.boolean(text, column)
+        case "uuid":
+            return texts.uuid(text)
+        case "bytea":
+            return texts.binary(text)
+        case "json" | "jsonb":
+            return texts.json_text(text, column)
+        case "bit" | "varbit":
+            return texts.bits(text, column)
+        case "enum":
+            return texts.label(text, column)
+        case "array":
+            return arrays.array(text, column, value)
+        case "domain":
+            assert column.element is not None
+            return value(text, replace(column.element, settings=column.settings))
+    raise AssertionError(f"no reader of {column.kind}")
+
+
+def same(expected: Any, found: Any) -> bool:
+    """Whether two values are one."""
+    return type(expected) is type(found) and bool(expected == found)
