@@ -21,6 +21,8 @@ DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 EXPANDED = {"F": "%Y-%m-%d", "D": "%m/%d/%y", "T": "%H:%M:%S", "R": "%H:%M", "h": "%b"}
 WIDTHS = {"Y": 4, "y": 2, "m": 2, "d": 2, "e": 2, "H": 2, "k": 2, "I": 2, "l": 2, "M": 2}
 WIDTHS |= {"S": 2, "j": 3}
+# Past what PostgreSQL itself takes, and still a number of hours.
+OFFSET_PAST = 26 * 3600
 BLANK_PADDED = "ekl"
 
 
@@ -70,11 +72,13 @@ def _pattern(parts: list[Token], at: int) -> str:
         width = WIDTHS[token.letter]
         if token.letter in BLANK_PADDED and (before or behind):
             return rf"{name}[ 0-9][0-9])"
-        least = width if before or behind or token.letter in "Yy" else 1
-        return rf"{'' if before else ' *'}{name}[0-9]{{{least},{width}}})"
+        least = width if before or behind or token.letter == "Y" else 1
+        # A plus before a year is no other year.
+        sign = r"\+?" if token.letter == "Y" and not before else ""
+        return rf"{'' if before else ' *'}{sign}{name}[0-9]{{{least},{width}}})"
     if token.letter == "f":
         digits = re.sub(r"[^0-9]", "", token.flags)
-        count = f"{{{digits}}}" if digits else "{1,9}"
+        count = f"{{{digits}}}" if digits and before and "." not in token.flags else "{1,9}"
         # The point may be missing with its digits.
         return rf"(?:\.{name}[0-9]{count}))?" if "." in token.flags else f"{name}[0-9]{count})"
     return {
@@ -136,7 +140,7 @@ def moment(text: str, format_text: str, pivot: int | None) -> Moment | None:
         return None
     offset = None
     if "z" in parts:
-        offset = read_offset(parts["z"])
+        offset = read_offset(parts["z"], OFFSET_PAST)
         if offset is None:
             return None
     return Moment(day, clock, any(letter in parts for letter in "HkIl"), offset)
@@ -271,12 +275,14 @@ def declared(text: str, column: Column) -> Meaning:
 
 def tidy(text: str, format_text: str) -> bool:
     """Whether each directive of digits has its full width, and nothing stands around."""
-    widths = "".join(
-        re.escape(token.literal)
-        if not token.letter
-        else r"[ 0-9]" * WIDTHS[token.letter]
-        if token.letter in WIDTHS
-        else r".+"
-        for token in tokens(format_text)
-    )
-    return re.fullmatch(widths, text) is not None
+    return re.fullmatch("".join(map(_full, tokens(format_text))), text) is not None
+
+
+def _full(token: Token) -> str:
+    if not token.letter:
+        return re.escape(token.literal)
+    if token.letter in WIDTHS:
+        return r"[ 0-9]" * WIDTHS[token.letter]
+    if token.letter == "z":
+        return rf"[+-](?:0[0-9]|1[0-4]){':' if ':' in token.flags else ''}[0-5][0-9]"
+    return r"\.?[0-9]{1,6}" if token.letter == "f" else r".+"

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from values.loads import Loaded
-from values.meanings import shown
+from values.meanings import Column, shown
 from values.reader import read, same
 from values.rounds import Case, Round
 
@@ -47,6 +47,8 @@ def judge(chosen: Round, loaded: Loaded) -> Judgement:
         if refused is not None:
             found.counts["columns refused"] += 1
             found.refusals.append(f"{group.column}: {refused.strip()}")
+            if not is_allowed(refused, loaded):
+                _tell(found, chosen, loaded, group.cases[0], f"the load is refused: {refused}")
     return found
 
 
@@ -73,10 +75,26 @@ def _judge(found: Judgement, chosen: Round, loaded: Loaded, case: Case) -> None:
         found.counts["equal"] += 1
 
 
+def is_allowed(refused: str, loaded: Loaded) -> bool:
+    """Whether a load may be refused for this: two formats, or a setting that it names."""
+    if "is one value by it and another by" in refused:
+        return True
+    return any(setting.name.lower() in refused.lower() for setting in loaded.roles)
+
+
+def kind_of(column: Column) -> str:
+    """Return what faults are counted by."""
+    if column.element is not None:
+        return f"{column.kind} of {kind_of(column.element)}"
+    kind = column.kind + (" with fields" if column.fields else "")
+    kind += " with a format" if column.setting("format") is not None else ""
+    return kind + (" lossless" if column.setting("lossless", False) else "")
+
+
 def _tell(found: Judgement, chosen: Round, loaded: Loaded, case: Case, what: str) -> None:
     meaning = read(case.field, case.column)
     roles = "; ".join(map(str, loaded.roles)) or "no settings"
-    kind = f"{case.column.kind if case.column.kind != 'array' else case.column.type_name}"
+    kind = kind_of(case.column)
     found.firsts.setdefault(kind, found.counts["cases"])
     found.faults.append(
         f"{case.column}: {case.field.text!r} as {case.field.raw!r}: {what}; "

@@ -157,7 +157,7 @@ def offset_at(local: int, zone: str) -> int | None:
     return int(offsets.pop().total_seconds()) if len(offsets) == 1 else None
 
 
-DATE = r"(?P<year>[0-9]{4,7})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
+DATE = r"(?P<year>[0-9]{4,7})(?P<mark>[-/])(?P<month>[0-9]{1,2})(?P=mark)(?P<day>[0-9]{1,2})"
 SHORT_DATE = r"(?P<year>[0-9]{4})(?P<month>[0-9]{2})(?P<day>[0-9]{2})"
 CLOCK = (
     r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2})"
@@ -177,7 +177,7 @@ PLAIN = {
 INFINITIES = {"infinity": 1, "-infinity": -1}
 
 
-def read_offset(text: str) -> int | None:
+def read_offset(text: str, past: int = OFFSET_PAST) -> int | None:
     """Return the seconds east of UTC."""
     if text in "Zz":
         return 0
@@ -193,7 +193,7 @@ def read_offset(text: str) -> int | None:
     if int(minutes) > 59 or int(seconds) > 59:
         return None
     size = int(hours) * 3600 + int(minutes) * 60 + int(seconds)
-    return None if size >= OFFSET_PAST else -size if text[0] == "-" else size
+    return None if size >= past else -size if text[0] == "-" else size
 
 
 def default(text: str, column: Column) -> Meaning:

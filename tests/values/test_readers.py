@@ -32,6 +32,7 @@ def means(text: str, of: Column) -> Any:
     return NOTHING if found.is_none else found.value
 
 
+GERMAN: Any = {"decimal_separator": ",", "group_separator": "."}
 NUMBERS: list[tuple[Column, str, Any]] = [
     (column("int2"), "32767", 32767),
     (column("int2"), "32768", NOTHING),
@@ -57,7 +58,7 @@ NUMBERS: list[tuple[Column, str, Any]] = [
     (column("numeric", 5, 2, round="half_even"), "1.005", (Fraction(1), 2)),
     (column("numeric", 5, 2), "1000", NOTHING),
     (column("numeric", 5, -2), "12300", (Fraction(12300), 0)),
-    (column("numeric", decimal_separator=",", group_separator="."), "1.000,5", (Fraction(2001, 2), 1)),
+    (column("numeric", **GERMAN), "1.000,5", (Fraction(2001, 2), 1)),
     (column("numeric", decimal_separator=","), "1.5", NOTHING),
     (column("numeric"), "1e-3", (Fraction(1, 1000), 3)),
     (column("numeric"), "NaN", "nan"),
