@@ -28,12 +28,12 @@ NPM_CI = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix
 BROWSER := $(if $(shell command -v npm),tests/browser/node_modules/.stamp crates/page/web/node_modules/.stamp)
 PYTHON_SOURCES := pyproject.toml $(shell find python -name '*.py' -o -name '*.pyi')
 
-.PHONY: help build demo test test-rust test-python torture verdicts sanitize check format bench bench-ways bench-kernels lock page clean
+.PHONY: help build demo test test-rust test-python torture torture-faults torture-values verdicts sanitize check format bench bench-ways bench-kernels lock page clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 build: $(VENV)/.stamp-inrush ## everything that `.venv/bin/inrush` needs
 
@@ -48,8 +48,13 @@ test-rust: ## Rust's own tests
 test-python: build $(BROWSER) ## integration and faults, against real servers
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST)
 
-torture: build ## breaks loads in 300 ways; SEED=123 COUNT=1 plays one of them again
+torture: torture-faults torture-values ## breaks loads in 300 ways, and loads 20,000 values
+
+torture-faults: build ## breaks loads in 300 ways; SEED=123 COUNT=1 plays one of them again
 	$(BIN)/python tests/faults/torture.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT))
+
+torture-values: build ## holds 20,000 values against a reader; SEED=123 CASES=250 plays some of them again
+	$(BIN)/python tests/values/torture.py $(if $(SEED),--seed $(SEED)) $(if $(CASES),--count $(CASES))
 
 verdicts: build ## holds loads back in many ways, and says how often the verdict was right (as root)
 	$(BIN)/python tests/verdict/matrix.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) \

@@ -11,15 +11,17 @@ from values.meanings import Column
 
 Maker = Callable[[Random], Column]
 
-# Those in which directives of digits touch, and those in which they do not.
-DATE_FORMATS = (
-    *"%Y%m%d %d%m%Y %m%d%Y %y%m%d %d%m%y %m%d%y %Y%j %y%j %d%b%Y %d%b%y %e%m%Y".split(),
+# Formats in which directives of digits touch, and others.
+TOUCHING_DATES = (
+    "%Y%m%d %d%m%Y %m%d%Y %y%m%d %d%m%y %m%d%y %Y%j %y%j %e%m%Y %d%m/%Y %Y-%m%d".split()
+)
+DATES = (
     *"%d.%m.%Y %d/%m/%Y %m/%d/%Y %d.%m.%y %Y.%m.%d %F %D %e.%m.%Y %-d/%-m/%Y %Y-%j".split(),
-    *"%b-%d-%Y %d-%B-%Y %Y/%m-%d %d%m/%Y %Y-%m%d".split(),
+    *"%b-%d-%Y %d-%B-%Y %Y/%m-%d %d%b%Y %d%b%y".split(),
     *("%d %b %Y", "%A, %d %B %Y", "%a %d.%m.%y", "%d %m %Y", "%B %e, %Y"),
 )
-TIME_FORMATS = (
-    *"%H%M%S %H%M %H%M%S%.f %H%M%S%3f %I%M%p %H%M:%S".split(),
+TOUCHING_TIMES = "%H%M%S %H%M %H%M%S%.f %H%M%S%3f %I%M%p %H%M:%S".split()
+TIMES = (
     *"%H:%M:%S %H:%M %H.%M.%S %T %R %H:%M:%S%.f %I:%M%p %k:%M %Hh%M %H:%M:%S.%f %I:%M:%S%P".split(),
     *("%I:%M %p", "%l:%M %p", "%H %M %S"),
 )
@@ -51,7 +53,7 @@ def _integer(random: Random) -> Column:
 def _float(random: Random) -> Column:
     kind, name = random.choice((("float4", "real"), ("float8", "double precision")))
     settings = _number_form(random, rounds=False)
-    if random.random() < 0.5:
+    if random.random() < 0.7:
         settings["lossless"] = True
     if random.random() < 0.1:
         settings["nan"] = "null"
@@ -103,7 +105,7 @@ def _money(_: Random) -> Column:
 
 
 def _moment(random: Random) -> Column:
-    kind = random.choice(("date", "time", "timestamp", "timestamptz", "timetz"))
+    kind = random.choice("date date time time timestamp timestamptz timetz".split())
     sizes: tuple[int, ...] = ()
     name = kind
     if kind != "date" and random.random() < 0.4:
@@ -127,14 +129,16 @@ def _moment(random: Random) -> Column:
 
 
 def _format(random: Random, kind: str, has_zone: bool) -> str:
+    date = random.choice(TOUCHING_DATES if random.random() < 0.55 else DATES)
+    time = random.choice(TOUCHING_TIMES if random.random() < 0.55 else TIMES)
     if kind == "date":
-        return random.choice(DATE_FORMATS)
+        return date
     if kind == "time":
-        return random.choice(TIME_FORMATS)
+        return time
     if kind == "timestamptz" and random.random() < 0.05:
         return "%s"
     joint = random.choice((" ", "T", "", "_", " "))
-    text = random.choice(DATE_FORMATS) + joint + random.choice(TIME_FORMATS)
+    text = date + joint + time
     if kind == "timestamptz" and (not has_zone or random.random() < 0.3):
         text += random.choice(OFFSETS)
     return text
@@ -213,12 +217,12 @@ def _domain(random: Random) -> Column:
 
 # How often each is drawn.
 MAKERS: tuple[tuple[Maker, int], ...] = (
-    (_moment, 9),
+    (_moment, 12),
     (_integer, 2),
     (_float, 3),
     (_numeric, 3),
     (_money, 1),
-    (_interval, 3),
+    (_interval, 4),
     (_text, 3),
     (_boolean, 1),
     (_plain, 2),

@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
-from typing import Any
 
 from values.amounts import BLANKS
 from values.meanings import Column, Meaning, nothing
@@ -241,7 +240,7 @@ def write(value: datetime, format_text: str, offset: int = 0) -> str:
                 seconds = (value - datetime(1970, 1, 1)) / timedelta(seconds=1)
                 out += str(int(seconds // 1))
             case letter:
-                written: Any = {
+                number = {
                     "m": value.month,
                     "d": value.day,
                     "H": value.hour,
@@ -250,7 +249,7 @@ def write(value: datetime, format_text: str, offset: int = 0) -> str:
                     "S": value.second,
                     "j": value.timetuple().tm_yday,
                 }[letter]
-                out += f"{written:0{1 if '-' in token.flags else WIDTHS[letter]}}"
+                out += f"{number:0{1 if '-' in token.flags else WIDTHS[letter]}}"
     return out
 
 

@@ -117,7 +117,7 @@ def _judge(
     def fault(what: str) -> None:
         found.firsts.setdefault(f"guess: {what.split(':')[0]}", found.counts["cases"])
         found.faults.append(
-            f"{what}\n    again: tests/values/torture.py --guess --seed {chosen.seed} --count 1"
+            f"{what}\n    again: tests/values/torture.py --guess --seed {chosen.seed}"
         )
 
     with database.connect() as connection, connection.cursor(binary=True) as cursor:

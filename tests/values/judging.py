@@ -16,6 +16,8 @@ class Judgement:
     """What is wrong, and how much was looked at."""
 
     faults: list[str] = field(default_factory=list)
+    # What `torture.py` needs to be told to play a case of it again.
+    again: str = ""
     # Columns that the plan refuses.
     refusals: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -31,9 +33,9 @@ class Judgement:
         self.counts += other.counts
 
 
-def judge(chosen: Round, loaded: Loaded) -> Judgement:
-    """Judge a round."""
-    found = Judgement()
+def judge(chosen: Round, loaded: Loaded, again: str = "") -> Judgement:
+    """Judge a round; `again` is how it is played again."""
+    found = Judgement(again=again)
     for group in chosen.groups:
         refused = loaded.refused.get(group.cases[0].number)
         for case in group.cases:
@@ -99,5 +101,5 @@ def _tell(found: Judgement, chosen: Round, loaded: Loaded, case: Case, what: str
     found.faults.append(
         f"{case.column}: {case.field.text!r} as {case.field.raw!r}: {what}; "
         f"the reader says {meaning}  [{roles}]\n"
-        f"    again: tests/values/torture.py --seed {chosen.seed} --only {case.number}"
+        f"    again: tests/values/torture.py {found.again}--seed {chosen.seed} --only {case.number}"
     )

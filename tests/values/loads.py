@@ -38,15 +38,17 @@ def table(group: Group) -> str:
     return f"t{group.cases[0].number}"
 
 
-def _file(group: Group) -> str:
+def write_file(group: Group, inrush: Inrush) -> None:
+    """Write the file of a group."""
     lines = []
     separator = "\t" if group.dialect == "tsv" else DELIMITER
     for case in group.cases:
         lines.append(f"{case.number}{separator}{case.field.raw}\n")
-    return "".join(lines)
+    inrush.write(f"{table(group)}.txt", "".join(lines))
 
 
-def _flow(group: Group) -> str:
+def flow_of(group: Group) -> str:
+    """Return the flow of a group."""
     columns: list[Value] = [
         {"name": "id", "type": "bigint"},
         {"name": "value", "type": group.column.type_name, **group.column.settings},
@@ -68,14 +70,14 @@ def load(chosen: Round, database: Database, inrush: Inrush) -> Loaded:
         for group in chosen.groups:
             statement = f"CREATE TABLE {table(group)} (id bigint, value {group.column.type_name})"
             connection.execute(statement.encode())
-            inrush.write(f"{table(group)}.txt", _file(group))
+            write_file(group, inrush)
     with given(database, chosen.roles) as held:
         found.roles = held
         outcome = _run(chosen, list(chosen.groups), database, inrush)
         if outcome.status not in (CLEAN, LOADED_WITH_REJECTS):
             _one_by_one(chosen, list(chosen.groups), database, inrush, found, outcome)
         else:
-            _note_rejects(outcome, inrush, found)
+            note_rejects(outcome, inrush, found)
     _read_back(chosen, database, found)
     return found
 
@@ -87,7 +89,7 @@ def _once(statement: str) -> str:
 def _run(chosen: Round, groups: list[Group], database: Database, inrush: Inrush) -> Outcome:
     settings: dict[str, Value] = {"verify": "rows"} if chosen.verifies else {}
     name = f"values-{groups[0].cases[0].number}-{len(groups)}"
-    text = package(database.url, *map(_flow, groups), name=name, **settings)
+    text = package(database.url, *map(flow_of, groups), name=name, **settings)
     outcome = inrush("run", inrush.write("package.toml", text), seconds=170)
     if "panicked at" in outcome.said:
         raise LoadError(outcome.said)
@@ -110,12 +112,13 @@ def _one_by_one(
     for half in (groups[:middle], groups[middle:]):
         outcome = _run(chosen, half, database, inrush)
         if outcome.status in (CLEAN, LOADED_WITH_REJECTS):
-            _note_rejects(outcome, inrush, found)
+            note_rejects(outcome, inrush, found)
         else:
             _one_by_one(chosen, half, database, inrush, found, outcome)
 
 
-def _note_rejects(outcome: Outcome, inrush: Inrush, found: Loaded) -> None:
+def note_rejects(outcome: Outcome, inrush: Inrush, found: Loaded) -> None:
+    """Note which cases are rejects, and why."""
     if outcome.status == CLEAN:
         return
     for reject in outcome.rejects():

@@ -7,6 +7,9 @@ import random
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -15,14 +18,39 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import servers
 from command import Inrush
 from servers import Server
-from values import guesses, locales
+from values import duckdb_loads, guesses, loads, locales
 from values.judging import Judgement, judge
-from values.loads import load
-from values.rounds import CASES_PER_ROUND, Round, make
+from values.rounds import CASES_PER_ROUND, make
+
+# So many cases for each file that is guessed, and for each round that DuckDB gets too.
+CASES_PER_GUESS = 200
+ROUNDS_PER_DUCKDB = 10
+
+
+@dataclass
+class Place:
+    """Servers and folders."""
+
+    folder: Path
+    versions: list[int]
+    running: dict[int, Server] = field(default_factory=dict)
+
+    def server(self, seed: int) -> Server:
+        """Return the server that a seed is played on."""
+        version = self.versions[seed % len(self.versions)]
+        if version not in self.running:
+            self.running[version] = start(self.folder, version)
+        return self.running[version]
+
+    def inrush(self, name: str) -> Inrush:
+        """Return the command in a new folder."""
+        folder = self.folder / name
+        folder.mkdir()
+        return Inrush(folder)
 
 
 def start(folder: Path, version: int) -> Server:
-    """Start a server of a version."""
+    """Start a server of a version that knows locales, where any can be made."""
     programs = servers.reachable_programs(version, folder)
     if programs is None:
         raise SystemExit(f"PostgreSQL {version} is not installed")
@@ -38,23 +66,24 @@ def start(folder: Path, version: int) -> Server:
     return server
 
 
-def play(chosen: Round, server: Server, folder: Path) -> Judgement:
-    """Play a round in a database of its own."""
-    database = server.create_database(f"values_{chosen.seed}")
-    inrush = Inrush(folder / f"round-{chosen.seed}")
-    inrush.folder.mkdir()
+def play_round(seed: int, place: Place, only: int | None = None) -> Judgement:
+    """Play a round, or one case of it, in a database of its own."""
+    chosen = make(seed) if only is None else make(seed).only(only)
+    server = place.server(seed)
+    database = server.create_database(f"values_{seed}")
+    inrush = place.inrush(f"round-{seed}")
     try:
-        return judge(chosen, load(chosen, database, inrush))
+        return judge(chosen, loads.load(chosen, database, inrush))
     finally:
         server.done_with(database)
         shutil.rmtree(inrush.folder, ignore_errors=True)
 
 
-def guess(seed: int, server: Server, folder: Path) -> Judgement:
+def play_guess(seed: int, place: Place) -> Judgement:
     """Play a guess in a database of its own."""
+    server = place.server(seed)
     database = server.create_database(f"guess_{seed}")
-    inrush = Inrush(folder / f"guess-{seed}")
-    inrush.folder.mkdir()
+    inrush = place.inrush(f"guess-{seed}")
     try:
         return guesses.play(seed, database, inrush)
     finally:
@@ -62,51 +91,71 @@ def guess(seed: int, server: Server, folder: Path) -> Judgement:
         shutil.rmtree(inrush.folder, ignore_errors=True)
 
 
+def play_duckdb(seed: int, place: Place, only: int | None = None) -> Judgement:
+    """Play what DuckDB has types for."""
+    chosen = duckdb_loads.shared(make(seed) if only is None else make(seed).only(only))
+    inrush = place.inrush(f"duckdb-{seed}")
+    try:
+        return judge(chosen, duckdb_loads.load(chosen, inrush), again="--duckdb ")
+    finally:
+        shutil.rmtree(inrush.folder, ignore_errors=True)
+
+
 def main() -> int:
     """Play rounds and print what came of them."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
-    arguments.add_argument("--count", type=int, default=20_000, help="cases")
+    arguments.add_argument("--count", type=int, default=20_000, help="cases (20,000)")
     arguments.add_argument("--only", type=int, help="play this case of the seed alone")
     arguments.add_argument("--version", type=int, help="the server's; else each in turn")
-    arguments.add_argument("--guess", action="store_true", help="play guesses; --count files")
+    arguments.add_argument("--guess", action="store_true", help="guess the file of the seed alone")
+    arguments.add_argument("--duckdb", action="store_true", help="into DuckDB, nothing else")
     arguments.add_argument("--refusals", action="store_true", help="print what plans refuse")
     wish = arguments.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="inrush-values-"))
     folder.chmod(0o755)
-    rounds = max(1, -(-wish.count // CASES_PER_ROUND)) if wish.only is None else 1
-    versions = [wish.version] if wish.version else list(servers.VERSIONS)
+    place = Place(folder, [wish.version] if wish.version else list(servers.VERSIONS))
+    rounds = max(1, -(-wish.count // CASES_PER_ROUND))
+    work: list[tuple[str, Callable[[], Judgement]]] = []
     if wish.guess:
-        rounds = wish.count
-    running: dict[int, Server] = {}
+        work.append((f"guess {wish.seed}", partial(play_guess, wish.seed, place)))
+    elif wish.only is not None:
+        play = play_duckdb if wish.duckdb else play_round
+        work.append((f"round {wish.seed}", partial(play, wish.seed, place, wish.only)))
+    else:
+        seeds = range(wish.seed, wish.seed + rounds)
+        if not wish.duckdb:
+            work += [(f"round {seed}", partial(play_round, seed, place)) for seed in seeds]
+            files = range(wish.seed, wish.seed + wish.count // CASES_PER_GUESS)
+            work += [(f"guess {seed}", partial(play_guess, seed, place)) for seed in files]
+            seeds = range(wish.seed, wish.seed + rounds, ROUNDS_PER_DUCKDB)
+        work += [(f"DuckDB {seed}", partial(play_duckdb, seed, place)) for seed in seeds]
     found = Judgement()
     started = monotonic()
     print(f"seeds {wish.seed} to {wish.seed + rounds - 1}", flush=True)
     try:
-        for seed in range(wish.seed, wish.seed + rounds):
-            version = versions[seed % len(versions)]
-            if version not in running:
-                running[version] = start(folder, version)
-            if wish.guess:
-                result = guess(seed, running[version], folder)
-            else:
-                chosen = make(seed) if wish.only is None else make(seed).only(wish.only)
-                result = play(chosen, running[version], folder)
+        for name, player in work:
+            result = player()
             for fault in result.faults:
-                print(f"PostgreSQL {version}: {fault}", flush=True)
+                print(f"{name}: {fault}", flush=True)
             found.add(result)
     finally:
-        for server in running.values():
+        for server in place.running.values():
             server.stop("immediate")
         shutil.rmtree(folder, ignore_errors=True)
-    for refusal in found.refusals if wish.refusals else ():
-        print(f"refused: {refusal}")
-    for name, count in sorted(found.counts.items()):
-        print(f"{name:<30}{count:>8}")
-    for kind, place in sorted(found.firsts.items(), key=lambda one: one[1]):
-        print(f"first fault of {kind:<26} after {place} cases")
+    tell(found, wish.refusals)
     print(f"{len(found.faults)} faults in {monotonic() - started:.0f} s")
     return 1 if found.faults else 0
+
+
+def tell(found: Judgement, refusals: bool) -> None:
+    """Print what was looked at, and after how many cases each kind of fault came."""
+    for refusal in found.refusals if refusals else ():
+        print(f"refused: {refusal}")
+    for name, count in sorted(found.counts.items()):
+        print(f"{name:<34}{count:>8}")
+    for kind, place in sorted(found.firsts.items(), key=lambda one: one[1]):
+        print(f"first fault of {kind:<44} after {place} cases")
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ WORDS += (
     "x" * 70,
 )
 # Where floats of four and eight bytes stop to hold every whole number.
+EDGES_OF = {"float4": (2**24, 10**8, 10**9), "float8": (2**53, 10**16, 10**17)}
 EDGES = (2**24, 2**53, 2**31, 2**63, 10**15, 10**16, 10**17, 2**15, 10**6, 10**7)
 
 
@@ -61,7 +62,7 @@ def number(random: Random, column: Column) -> str:
     digits = random.choice((1, 2, 3, 4, 6, 9, 12))
     whole = random.randrange(10**digits)
     if random.random() < (0.45 if column.kind in ("float4", "float8") else 0.2):
-        whole = random.choice(EDGES) + random.randint(-3, 3)
+        whole = random.choice(EDGES_OF.get(column.kind, EDGES)) + random.randint(-3, 3)
     if random.random() < 0.15:
         whole = random.randrange(10**16, 10**18)
     fraction = ""
@@ -99,6 +100,9 @@ def _moment(random: Random, column: Column) -> str:
         one = said if isinstance(said, str) else random.choice(list(said))
         if column.kind == "date":
             found = found.replace(hour=0, minute=0, second=0, microsecond=0)
+        if random.random() < 0.2:
+            # Programs that write numbers and not parts of a date.
+            one = re.sub(r"%([mdHMSIj])", r"%-\1", one)
         return declared_formats.write(found, one, offset)
     places = column.sizes[0] if column.sizes else 6
     if random.random() < 0.1:
