@@ -68,7 +68,7 @@ def main() -> int:
     print(f"{'all':<24}{sum(tried.values()):>7}{sum(hit.values()):>7}")
     print(f"{wish.count} scenarios in {monotonic() - started:.0f} s, {len(broken)} broken")
     for seed in broken:
-        print(f"again: make torture SEED={seed} COUNT=1")
+        print(f"again: make torture-faults SEED={seed} COUNT=1")
     return 1 if broken else 0
 
 

@@ -234,7 +234,9 @@ def money(text: str) -> Meaning:
     """Return the cents that a text means, written as in the C locale or without any sign."""
     body = text.strip(BLANKS)
     match = re.fullmatch(
-        r"(\()?([+-])?\s*(\$)?\s*([+-])?([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.([0-9]*))?\)?", body
+        r"(\()?([+-])?\s*(\$)?\s*([+-])?([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.([0-9]*))?\)?",
+        body,
+        re.A,
     )
     if match is None:
         return nothing("it is no amount in the C locale")

@@ -54,7 +54,7 @@ def load(chosen: Round, inrush: Inrush) -> Loaded:
         text = package({"url": "values.duckdb"}, flow_of(group), name=table(group))
         outcome = inrush("run", inrush.write("package.toml", text))
         if outcome.status in (CLEAN, LOADED_WITH_REJECTS):
-            note_rejects(outcome, inrush, found)
+            note_rejects(outcome, [group], inrush, found)
         else:
             found.refused[group.cases[0].number] = outcome.errors
     with duckdb.connect(str(inrush.folder / "values.duckdb"), read_only=True) as connection:

@@ -70,7 +70,8 @@ def _words(text: str) -> Parts | None:
     item = re.compile(
         r"\s*(?:(?P<sign>[+-]?)(?P<hours>[0-9]+):(?P<minutes>[0-9]{1,2})"
         r"(?::(?P<seconds>[0-9]{1,2}(?:\.[0-9]*)?))?(?=\s|$)"
-        r"|(?P<amount>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))\s*(?P<unit>[A-Za-z]+))"
+        r"|(?P<amount>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))\s*(?P<unit>[A-Za-z]+))",
+        re.A,
     )
     if not body:
         return None

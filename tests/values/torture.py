@@ -110,7 +110,7 @@ def main() -> int:
     arguments.add_argument("--version", type=int, help="the server's; else each in turn")
     arguments.add_argument("--guess", action="store_true", help="guess the file of the seed alone")
     arguments.add_argument("--duckdb", action="store_true", help="into DuckDB, nothing else")
-    arguments.add_argument("--refusals", action="store_true", help="print what plans refuse")
+    arguments.add_argument("--refused", action="store_true", help="print refusals of values, too")
     wish = arguments.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="inrush-values-"))
     folder.chmod(0o755)
@@ -143,7 +143,7 @@ def main() -> int:
         for server in place.running.values():
             server.stop("immediate")
         shutil.rmtree(folder, ignore_errors=True)
-    tell(found, wish.refusals)
+    tell(found, wish.refused)
     print(f"{len(found.faults)} faults in {monotonic() - started:.0f} s")
     return 1 if found.faults else 0
 
