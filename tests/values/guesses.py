@@ -132,9 +132,12 @@ def _judge(
         fields = [result.get_value(row, place) for place in range(result.nfields)]
         rows[(fields[0] or b"").decode()] = fields
     _judge_rows(found, chosen, set(rows), told, reject_count, fault)
+    # Of a header that is a row nothing but that can be said: its names are no names.
+    has_names = chosen.names is None or chosen.names[0] not in rows
     for place, column in enumerate(chosen.columns, 1):
         kind = KINDS.get(result.ftype(place), "other")
-        _judge_type(chosen, place, column, kind, told, fault)
+        if has_names:
+            _judge_type(chosen, place, column, kind, told, fault)
         for row in range(SAMPLES + LATER):
             fields = rows.get(f"k{row + 100}", [])
             is_late = row >= SAMPLES
