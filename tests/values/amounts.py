@@ -230,8 +230,13 @@ def _float(parts: Written, column: Column) -> Meaning:
     return must(bits)
 
 
-def money(text: str) -> Meaning:
-    """Return the cents that a text means, written as in the C locale or without any sign."""
+def money(text: str, column: Column) -> Meaning:
+    """Return the amount that a text means, written as in the C locale or without any sign.
+
+    It is counted in the smallest unit of the currency that readers of the database have: `sizes`
+    has its digits behind the point, which `lc_monetary` says (none in Japan), and else two.
+    """
+    digits = column.sizes[0] if column.sizes else 2
     body = text.strip(BLANKS)
     match = re.fullmatch(
         r"(\()?([+-])?\s*(\$)?\s*([+-])?([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.([0-9]*))?\)?",
@@ -244,9 +249,9 @@ def money(text: str) -> Meaning:
     if bool(bracket) != body.endswith(")") or (sign and inner) or (bracket and (sign or inner)):
         return nothing("its signs contradict each other")
     fraction = fraction or ""
-    if fraction[2:].strip("0"):
-        return nothing("the type keeps two digits behind the point")
-    cents = int(whole.replace(",", "")) * 100 + int(fraction[:2].ljust(2, "0"))
+    if fraction[digits:].strip("0"):
+        return nothing(f"the type keeps {digits} digits behind the point")
+    cents = int(whole.replace(",", "") + fraction[:digits].ljust(digits, "0"))
     if bracket or "-" in (sign, inner):
         cents = -cents
     if not -(2**63) <= cents < 2**63:

@@ -124,7 +124,9 @@ def _judge(
         cursor.execute("SELECT * FROM guessed")
         result = cursor.pgresult
     assert result is not None
-    if not 1 + len(chosen.columns) <= result.nfields <= chosen.width:
+    # Of an empty field at the end nobody can tell whether it is a field: that is told.
+    seen = [place for place, column in enumerate(chosen.columns, 1) if any(column.samples)]
+    if not max(seen, default=0) < result.nfields <= chosen.width:
         fault(f"width: the table has {result.nfields} columns for {chosen.width} fields")
         return
     rows: dict[str, list[bytes | None]] = {}
@@ -135,7 +137,9 @@ def _judge(
     # Of a header that is a row nothing but that can be said: its names are no names.
     has_names = chosen.names is None or chosen.names[0] not in rows
     for place, column in enumerate(chosen.columns, 1):
-        kind = KINDS.get(result.ftype(place), "other")
+        kind = "text"
+        if place < result.nfields:
+            kind = KINDS.get(result.ftype(place), "other")
         if has_names:
             _judge_type(chosen, place, column, kind, told, fault)
         for row in range(SAMPLES + LATER):
@@ -147,7 +151,8 @@ def _judge(
                 found.counts["rejects"] += 1
                 continue
             meaning = meant(text, column, kind)
-            got = decode(fields[place], Column(kind, kind)) if kind != "other" else None
+            data = fields[place] if place < result.nfields else None
+            got = decode(data, Column(kind, kind)) if kind != "other" else None
             if meaning.is_none or not same(meaning.value, got):
                 fault(
                     f"{kind}: a column of the kind `{column.kind}` (such as "

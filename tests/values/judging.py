@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from values.loads import Loaded
-from values.meanings import Column, shown
+from values.meanings import Column, Meaning, shown
 from values.reader import read, same
 from values.rounds import Case, Round
 
@@ -54,8 +54,13 @@ def judge(chosen: Round, loaded: Loaded, again: str = "") -> Judgement:
     return found
 
 
+def meant(case: Case, loaded: Loaded) -> Meaning:
+    """Return what the reader says of a case in the database that it was loaded into."""
+    return read(case.field, case.column.with_money(loaded.money_digits))
+
+
 def _judge(found: Judgement, chosen: Round, loaded: Loaded, case: Case) -> None:
-    meaning = read(case.field, case.column)
+    meaning = meant(case, loaded)
     found.counts["plain"] += meaning.plain
     found.counts["without a value"] += meaning.is_none
     if case.number not in loaded.values:
@@ -97,7 +102,7 @@ def kind_of(column: Column) -> str:
 
 
 def _tell(found: Judgement, chosen: Round, loaded: Loaded, case: Case, what: str) -> None:
-    meaning = read(case.field, case.column)
+    meaning = meant(case, loaded)
     roles = "; ".join(map(str, loaded.roles)) or "no settings"
     kind = kind_of(case.column)
     found.firsts.setdefault(kind, found.counts["cases"])

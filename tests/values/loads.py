@@ -8,6 +8,7 @@ from typing import Any
 from command import CLEAN, LOADED_WITH_REJECTS, Inrush, Outcome
 from packages import Value, flow, package
 from servers import Database
+from values import locales
 from values.binary import decode
 from values.roles import RoleSetting, given
 from values.rounds import Group, Round
@@ -28,8 +29,8 @@ class Loaded:
     # Groups whose column the plan refuses, with the reason.
     refused: dict[int, str] = field(default_factory=dict)
     roles: list[RoleSetting] = field(default_factory=list)
-    # What refused the settings of the role as a whole.
-    roles_refused: str = ""
+    # Digits behind the point of the currency that readers of the database have.
+    money_digits: int = 2
 
 
 def table(group: Group) -> str:
@@ -70,6 +71,7 @@ def load(chosen: Round, database: Database, inrush: Inrush) -> Loaded:
             write_file(group, inrush)
     with given(database, chosen.roles) as held:
         found.roles = held
+        found.money_digits = locales.MONEY_DIGITS.get(database.value("SHOW lc_monetary"), 2)
         outcome = _run(chosen, list(chosen.groups), database, inrush)
         if outcome.status not in (CLEAN, LOADED_WITH_REJECTS):
             _one_by_one(chosen, list(chosen.groups), database, inrush, found, outcome)

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+# Where a currency has not two digits behind the point.
+MONEY_DIGITS = {"ja_JP.UTF-8": 0}
 NAMES = ("de_DE", "ja_JP")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -69,6 +69,12 @@ class Column:
     def setting(self, name: str, default: Any = None) -> Any:
         """Return what the package says of it."""
         return self.settings.get(name, default)
+
+    def with_money(self, digits: int) -> Column:
+        """Return the column where the server's currency has so many digits behind the point."""
+        if self.element is not None:
+            return replace(self, element=self.element.with_money(digits))
+        return replace(self, sizes=(digits,)) if self.kind == "money" else self
 
     def __str__(self) -> str:
         """Say it in a line."""

@@ -93,7 +93,7 @@ def value(text: str, column: Column) -> Meaning:
         case "int2" | "int4" | "int8" | "float4" | "float8" | "numeric":
             return amounts.number(text, column)
         case "money":
-            return amounts.money(text)
+            return amounts.money(text, column)
         case "date" | "time" | "timestamp" | "timestamptz" | "timetz":
             if column.setting("format") is not None:
                 return declared_formats.declared(text, column)

@@ -79,6 +79,9 @@ NUMBERS: list[tuple[Column, str, Any]] = [
     (column("money"), "-$1,234.5", -123_450),
     (column("money"), "($1.00)", -100),
     (column("money"), "1.239", NOTHING),
+    (column("money", 0), "1234", 1234),
+    (column("money", 0), "1234.00", 1234),
+    (column("money", 0), "1.23", NOTHING),
     (column("money"), "664,68", NOTHING),
     (column("money"), "(1.00", NOTHING),
 ]  # fmt: skip
