@@ -18,6 +18,7 @@ FIRST_DAY = -2_451_545
 LAST_DATE = 2_145_031_948
 FIRST_TIMESTAMP = -211_813_488_000_000_000
 PAST_TIMESTAMPS = 9_223_371_331_200_000_000
+FOUR_CENTURIES = 146_097 * DAY
 MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 # Offsets that PostgreSQL takes.
 OFFSET_PAST = 16 * 3600
@@ -137,15 +138,12 @@ def _timestamp(moment: Moment, column: Column) -> Meaning:
 
 def offset_at(local: int, zone: str) -> int | None:
     """Return the seconds that a zone's clocks are ahead at a local time that they show once."""
-    try:
-        there = datetime(2000, 1, 1) + timedelta(microseconds=local)
-        there - timedelta(days=2), there + timedelta(days=2)
-    except OverflowError:
-        if local > 0:
-            # Zones of the future are another matter for every library.
-            return 0 if zone == "UTC" else None
-        # Before all changes of its clocks a zone has its first time.
-        there = datetime(1, 6, 1)
+    # Python's years are 1 to 9999. Rules of a zone that go on do so alike every 400 years, and
+    # before all of its changes a zone has its first time.
+    over = max(local - FOUR_CENTURIES * 15, 0)
+    local -= -(-over // FOUR_CENTURIES) * FOUR_CENTURIES
+    local = max(local, -FOUR_CENTURIES * 4)
+    there = datetime(2000, 1, 1) + timedelta(microseconds=local)
     info = ZoneInfo(zone)
     offsets = {
         offset

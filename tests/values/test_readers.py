@@ -166,6 +166,11 @@ def test_days_are_those_of_the_calendar() -> None:
 def test_a_local_time_has_its_only_offset() -> None:
     assert offset_at(at((2024, 7, 1)), "Europe/Vienna") == 7_200
     assert offset_at(at((2024, 3, 31), 9_000), "Europe/Vienna") is None
+    assert offset_at(at((82025, 7, 16)), "Europe/Vienna") == 7_200
+    assert offset_at(at((82025, 1, 16)), "Europe/Vienna") == 3_600
+    assert offset_at(at((9999, 12, 31)), "Asia/Kolkata") == 19_800
+    # The time of the place itself, before there were zones.
+    assert offset_at(at((-500, 7, 16)), "America/New_York") == -17_762
 
 
 @pytest.mark.parametrize("text", ["%Y%m%d", "%d.%m.%Y", "%d %b %Y", "%A, %d %B %Y", "%F", "%Y%j"])
