@@ -10,6 +10,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 
 # What is sent at most to a client that keeps all of it.
@@ -210,8 +211,8 @@ def rows_without_end(client: Client) -> None:
 
 
 @contextlib.contextmanager
-def tls_before(port: int, context: ssl.SSLContext, seen: list[str | None]) -> Iterator[int]:
-    """Take TLS that nobody asked for (`sslnegotiation=direct`) before a server."""
+def tls_before(path: Path, context: ssl.SSLContext, seen: list[str | None]) -> Iterator[int]:
+    """Take TLS that nobody asked for (`sslnegotiation=direct`) before a server's socket."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def pump(source: socket.socket, target: socket.socket) -> None:
@@ -224,7 +225,8 @@ def tls_before(port: int, context: ssl.SSLContext, seen: list[str | None]) -> It
     def serve(client: socket.socket) -> None:
         with contextlib.suppress(OSError), context.wrap_socket(client, server_side=True) as secure:
             seen.append(secure.selected_alpn_protocol())
-            with socket.create_connection(("127.0.0.1", port)) as server:
+            with socket.socket(socket.AF_UNIX) as server:
+                server.connect(str(path))
                 back = threading.Thread(target=pump, args=(server, secure), daemon=True)
                 back.start()
                 pump(secure, server)

@@ -1,10 +1,9 @@
 //! What the environment knows of connections: the `PG*` variables and `.pgpass`, as libpq
 //! reads them. The engine never reads the environment itself.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use inrush::destination::{ConnectionDefaults, ServiceFile};
+use inrush::destination::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile, password_file_text};
 use inrush::package::{names_secret, url_has_password};
 use inrush::printable::line;
 
@@ -25,39 +24,23 @@ pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
             hint: "set it to a number of 1 to 65535, or unset it".to_owned(),
         });
     }
-    let variables = VARIABLES
+    let variables = LIBPQ_VARIABLES
         .iter()
         .filter_map(|(name, setting)| Some(((*setting).to_owned(), variable(name)?)));
+    let usual = |name: &str| Some(home.as_ref()?.join(".postgresql").join(name));
     Ok(ConnectionDefaults {
         variables: variables.collect(),
-        user: user_name(),
+        user: user_name(rustix::process::geteuid().as_raw()),
         password_file: password_file(home.as_deref()),
         service: variable("PGSERVICE"),
         service_files: service_files(home.as_deref())?,
-        ssl_root_certificate: home
-            .map(|home| home.join(".postgresql/root.crt"))
-            .filter(|usual| usual.is_file()),
+        ssl_root_certificate: usual("root.crt").filter(|path| path.is_file()),
+        ssl_revocation_list: usual("root.crl").filter(|path| path.is_file()),
+        ssl_certificate: usual("postgresql.crt").filter(|path| path.is_file()),
+        ssl_key: usual("postgresql.key"),
+        user_name: Some(user_name),
     })
 }
-
-/// The variables that libpq reads, and the settings of a URL that they stand in for.
-const VARIABLES: &[(&str, &str)] = &[
-    ("PGHOST", "host"),
-    ("PGHOSTADDR", "hostaddr"),
-    ("PGPORT", "port"),
-    ("PGUSER", "user"),
-    ("PGDATABASE", "dbname"),
-    ("PGPASSWORD", "password"),
-    ("PGSSLMODE", "sslmode"),
-    ("PGSSLROOTCERT", "sslrootcert"),
-    ("PGCHANNELBINDING", "channel_binding"),
-    ("PGCONNECT_TIMEOUT", "connect_timeout"),
-    ("PGTARGETSESSIONATTRS", "target_session_attrs"),
-    ("PGLOADBALANCEHOSTS", "load_balance_hosts"),
-    ("PGOPTIONS", "options"),
-    ("PGGSSENCMODE", "gssencmode"),
-    ("PGREQUIREAUTH", "require_auth"),
-];
 
 /// The service files, in the order in which libpq looks through them: the user's, or the one that
 /// PGSERVICEFILE names, then the system's.
@@ -135,29 +118,10 @@ fn password_file(home: Option<&Path>) -> Option<String> {
         Some(path) => PathBuf::from(path),
         None => home?.join(".pgpass"),
     };
-    let metadata = path.metadata().ok()?;
-    if !metadata.is_file() {
-        output::errors(&line(&format!(
-            "warning: {} is not used: it is no ordinary file",
-            path.display()
-        )));
-        return None;
-    }
-    if metadata.permissions().mode() & 0o077 != 0 {
-        output::errors(&line(&format!(
-            "warning: {} is not used: others can read it (chmod 600 mends it)",
-            path.display()
-        )));
-        return None;
-    }
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Some(text),
-        Err(error) => {
-            output::errors(&line(&format!(
-                "warning: {} is not used: {error} (its owner is user {})",
-                path.display(),
-                metadata.uid()
-            )));
+    match password_file_text(&path) {
+        Ok(text) => text,
+        Err(reason) => {
+            output::errors(&line(&format!("warning: {reason}, and is not used")));
             None
         }
     }

@@ -7,6 +7,45 @@
 
 use std::path::PathBuf;
 
+/// The variables that libpq reads, and the settings of a URL that they stand in for. `PGSERVICE`, `PGSERVICEFILE`, `PGSYSCONFDIR` and
+/// `PGPASSFILE` name files, which the caller reads; `docs/connections.md` says why the few others are not here.
+pub const LIBPQ_VARIABLES: &[(&str, &str)] = &[
+    ("PGHOST", "host"),
+    ("PGHOSTADDR", "hostaddr"),
+    ("PGPORT", "port"),
+    ("PGUSER", "user"),
+    ("PGDATABASE", "dbname"),
+    ("PGPASSWORD", "password"),
+    ("PGOPTIONS", "options"),
+    ("PGGEQO", "geqo"),
+    ("PGCLIENTENCODING", "client_encoding"),
+    ("PGCONNECT_TIMEOUT", "connect_timeout"),
+    ("PGTARGETSESSIONATTRS", "target_session_attrs"),
+    ("PGLOADBALANCEHOSTS", "load_balance_hosts"),
+    ("PGREQUIREAUTH", "require_auth"),
+    ("PGREQUIREPEER", "requirepeer"),
+    ("PGCHANNELBINDING", "channel_binding"),
+    ("PGMINPROTOCOLVERSION", "min_protocol_version"),
+    ("PGMAXPROTOCOLVERSION", "max_protocol_version"),
+    ("PGSSLMODE", "sslmode"),
+    ("PGREQUIRESSL", "requiressl"),
+    ("PGSSLNEGOTIATION", "sslnegotiation"),
+    ("PGSSLCOMPRESSION", "sslcompression"),
+    ("PGSSLCERT", "sslcert"),
+    ("PGSSLKEY", "sslkey"),
+    ("PGSSLCERTMODE", "sslcertmode"),
+    ("PGSSLROOTCERT", "sslrootcert"),
+    ("PGSSLCRL", "sslcrl"),
+    ("PGSSLCRLDIR", "sslcrldir"),
+    ("PGSSLSNI", "sslsni"),
+    ("PGSSLMINPROTOCOLVERSION", "ssl_min_protocol_version"),
+    ("PGSSLMAXPROTOCOLVERSION", "ssl_max_protocol_version"),
+    ("PGGSSENCMODE", "gssencmode"),
+    ("PGKRBSRVNAME", "krbsrvname"),
+    ("PGGSSLIB", "gsslib"),
+    ("PGGSSDELEGATION", "gssdelegation"),
+];
+
 /// What was found for the gaps of a URL.
 #[derive(Clone, Default)]
 pub struct ConnectionDefaults {
@@ -22,6 +61,14 @@ pub struct ConnectionDefaults {
     pub service_files: Vec<ServiceFile>,
     /// `~/.postgresql/root.crt`, where it exists.
     pub ssl_root_certificate: Option<PathBuf>,
+    /// `~/.postgresql/root.crl`, where it exists.
+    pub ssl_revocation_list: Option<PathBuf>,
+    /// `~/.postgresql/postgresql.crt`, where it exists.
+    pub ssl_certificate: Option<PathBuf>,
+    /// `~/.postgresql/postgresql.key`, whether it exists or not.
+    pub ssl_key: Option<PathBuf>,
+    /// Tells the name of a user of the operating system by its number.
+    pub user_name: Option<fn(u32) -> Option<String>>,
 }
 
 /// A file that may define services.

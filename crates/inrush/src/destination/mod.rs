@@ -13,9 +13,11 @@ mod engine_error;
 mod knowledge_test;
 mod postgres;
 
-pub use self::connection_defaults::{ConnectionDefaults, ServiceFile};
+pub use self::connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
 pub use self::engine::{Checked, Engine, EnginePlan, PastRuns};
 pub use self::engine_error::EngineError;
+/// For the command alone, which finds the file that libpq would read.
+pub use self::postgres::password_file::text as password_file_text;
 /// For the command alone, which looks into servers of its own: the demo's, and those that it measures.
 pub use self::postgres::{Address, DestinationError, Session, catalog};
 use crate::package::{Connection, Package, PackageError};

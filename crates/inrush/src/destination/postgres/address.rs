@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{ChannelBinding, Host};
+use tokio_postgres::config::{ChannelBinding, Host, SslNegotiation};
 
 use super::DestinationError;
 use super::password_file;
 use super::required_auth::RequiredAuth;
 use super::settings::Settings;
 use super::socket::LoginRules;
+use super::tls_settings::{SslMode, TlsSettings};
 use crate::destination::ConnectionDefaults;
 use crate::package::redacted_url;
 
@@ -25,21 +26,6 @@ const CONNECT_TIMEOUT_MIN: Duration = Duration::from_secs(2);
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_COUNT: u32 = 6;
-
-/// How far TLS is insisted on, with the meanings that libpq gives these words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SslMode {
-    /// No TLS.
-    Disable,
-    /// TLS where the server offers it, its certificate not checked.
-    Prefer,
-    /// TLS, the certificate not checked (checked where a root certificate file is given).
-    Require,
-    /// TLS, and the certificate must be signed by a trusted authority.
-    VerifyCa,
-    /// As `VerifyCa`, and it must be the host's own.
-    VerifyFull,
-}
 
 /// How a silent peer is found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +69,28 @@ impl Place {
     }
 }
 
+/// `requirepeer`: the user that runs the server at the other end of a unix socket.
+#[derive(Clone, Debug)]
+pub struct RequiredPeer {
+    name: String,
+    name_of: fn(u32) -> Option<String>,
+}
+
+impl RequiredPeer {
+    /// Says why the process of this user is not the server that is wanted, if it is not.
+    pub fn check(&self, user: u32) -> Result<(), String> {
+        let found = (self.name_of)(user);
+        if found.as_ref() == Some(&self.name) {
+            return Ok(());
+        }
+        Err(format!(
+            "user {} runs what listens there, and requirepeer={} wants another",
+            found.unwrap_or_else(|| user.to_string()),
+            self.name
+        ))
+    }
+}
+
 /// A database that can be connected to.
 #[derive(Clone)]
 pub struct Address {
@@ -90,16 +98,16 @@ pub struct Address {
     pub config: Config,
     /// Its servers, in the order in which they are tried; one of them must be a primary.
     pub places: Vec<Place>,
-    /// How far TLS is insisted on.
-    pub ssl_mode: SslMode,
-    /// Certificates of trusted authorities; the system's where there is none.
-    pub ssl_root_certificate: Option<PathBuf>,
+    /// How TLS is done.
+    pub tls: TlsSettings,
     /// How long one server is given to answer.
     pub connect_timeout: Duration,
     /// How a silent server is found out.
     pub keepalive: Keepalive,
     /// How a server may ask who we are.
     required_auth: Option<RequiredAuth>,
+    /// Who must run the server at the other end of a unix socket.
+    pub required_peer: Option<RequiredPeer>,
     password_file: Option<String>,
     /// The place that took the last connection: the others of a run go there as well.
     last_good: Arc<AtomicUsize>,
@@ -122,7 +130,8 @@ impl Address {
     }
 
     fn of_settings(settings: &Settings, defaults: &ConnectionDefaults) -> Result<Address, String> {
-        let (ssl_mode, ssl_root_certificate) = settings.tls()?;
+        settings.check_unsupported()?;
+        let tls = TlsSettings::of(settings, defaults)?;
         let mut config = Config::new();
         let user = settings.get("user").or(defaults.user.as_deref());
         let user = user.ok_or("it names no user and PGUSER is not set")?;
@@ -131,20 +140,20 @@ impl Address {
         if let Some(password) = settings.get("password") {
             config.password(password);
         }
-        if let Some(options) = settings.get("options") {
+        if let Some(options) = options(settings) {
             config.options(options);
         }
-        config.channel_binding(match settings.get("channel_binding").unwrap_or("prefer") {
+        let words = ["disable", "prefer", "require"];
+        config.channel_binding(match settings.word("channel_binding", "prefer", &words)? {
             "disable" => ChannelBinding::Disable,
-            "prefer" => ChannelBinding::Prefer,
             "require" => ChannelBinding::Require,
-            other => {
-                return Err(format!(
-                    "channel_binding `{other}` is none of disable, prefer, require"
-                ));
-            }
+            _ => ChannelBinding::Prefer,
         });
-        config.ssl_mode(match ssl_mode {
+        config.ssl_negotiation(match tls.is_direct {
+            true => SslNegotiation::Direct,
+            false => SslNegotiation::Postgres,
+        });
+        config.ssl_mode(match tls.mode {
             SslMode::Disable => tokio_postgres::config::SslMode::Disable,
             SslMode::Prefer => tokio_postgres::config::SslMode::Prefer,
             _ => tokio_postgres::config::SslMode::Require,
@@ -153,20 +162,21 @@ impl Address {
         let connect_timeout = settings
             .seconds("connect_timeout")?
             .map_or(CONNECT_TIMEOUT, |wish| wish.max(CONNECT_TIMEOUT_MIN));
-        let is_system = settings.get("sslrootcert") == Some("system");
         Ok(Address {
             config,
             places: places(settings)?,
-            ssl_mode,
-            ssl_root_certificate: ssl_root_certificate
-                .or_else(|| defaults.ssl_root_certificate.clone().filter(|_| !is_system)),
+            tls,
             connect_timeout,
             keepalive: keepalive(settings)?,
             required_auth: settings
                 .get("require_auth")
                 .map(RequiredAuth::parse)
                 .transpose()?,
-            password_file: defaults.password_file.clone(),
+            required_peer: required_peer(settings, defaults)?,
+            password_file: match settings.get("passfile") {
+                Some(path) => password_file::text(Path::new(path))?,
+                None => defaults.password_file.clone(),
+            },
             last_good: Arc::default(),
         })
     }
@@ -196,7 +206,8 @@ impl Address {
         LoginRules {
             server: place.describe(),
             required_auth: self.required_auth.clone(),
-            requires_certificate: false,
+            requires_certificate: self.tls.requires_certificate
+                && matches!(place.host, Host::Tcp(_)),
         }
     }
 
@@ -243,6 +254,39 @@ impl Address {
         }
         config
     }
+}
+
+/// Options for the server, with the one that libpq takes from a variable of its own.
+fn options(settings: &Settings) -> Option<String> {
+    let geqo = settings
+        .get("geqo")
+        .filter(|word| *word != "default")
+        .map(|word| format!("-c geqo={}", word.replace('\\', "\\\\").replace(' ', "\\ ")));
+    // The later one wins, as a parameter of its own does.
+    let given = settings.get("options").map(str::to_owned);
+    match (given, geqo) {
+        (Some(given), Some(geqo)) => Some(format!("{given} {geqo}")),
+        (given, geqo) => given.or(geqo),
+    }
+}
+
+fn required_peer(
+    settings: &Settings,
+    defaults: &ConnectionDefaults,
+) -> Result<Option<RequiredPeer>, String> {
+    let Some(name) = settings.get("requirepeer") else {
+        return Ok(None);
+    };
+    let name_of = defaults.user_name.ok_or_else(|| {
+        format!(
+            "{} cannot be checked: the caller gave no names of users",
+            settings.called("requirepeer")
+        )
+    })?;
+    Ok(Some(RequiredPeer {
+        name: name.to_owned(),
+        name_of,
+    }))
 }
 
 /// The servers that the settings name, in the order in which they are tried.
@@ -382,7 +426,7 @@ mod tests {
         let address = Address::parse("postgresql://dw:6000/tpch?sslmode=verify-full", &defaults)
             .expect("a good URL");
         assert_eq!(address.describe(), "dw:6000 database tpch as etl");
-        assert_eq!(address.ssl_mode, SslMode::VerifyFull);
+        assert_eq!(address.tls.mode, SslMode::VerifyFull);
         assert_eq!(address.config.get_password(), Some(&b"secret"[..]));
     }
 
@@ -417,6 +461,28 @@ mod tests {
         assert_eq!(order, [1, 0]);
     }
 
+    #[test]
+    fn a_variable_is_named_where_it_is_at_fault() {
+        let error = Address::parse(
+            "postgresql://dw/t",
+            &defaults(&[("sslcrl", "/no/such.crl")]),
+        );
+        let told = error.err().expect("refused").to_string();
+        assert!(
+            told.contains("sslcrl (from PGSSLCRL) has no effect"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn every_variable_stands_in_for_a_setting_that_is_taken() {
+        for (variable, setting) in crate::destination::LIBPQ_VARIABLES {
+            let url = format!("postgresql://dw/t?{setting}=");
+            let is_known = Address::parse(&url, &defaults(&[])).is_ok();
+            assert_eq!(is_known, *setting != "geqo", "{variable}");
+        }
+    }
+
     macro_rules! refuses {
         ($($name:ident: $url:expr => $said:expr;)*) => {$(
             #[test]
@@ -437,7 +503,22 @@ mod tests {
         a_standby: "postgresql://a/t?target_session_attrs=standby" => "takes no writes";
         two_ports_for_three_hosts: "postgresql:///t?host=a,b,c&port=1,2" => "2 ports for 3";
         no_port: "postgresql:///t?host=a&port=x" => "`x` is no port";
-        client_certificate: "postgresql://dw/t?sslcert=x" => "`sslcert` is not supported yet";
+        certificate_without_key: "postgresql://dw/t?sslcert=x" => "sslkey names no key for it";
+        no_certificate: "postgresql://dw/t?sslcertmode=require" => "needs a certificate";
+        encrypted_key: "postgresql://dw/t?sslpassword=x" => "`sslpassword` is not supported: ";
+        oauth: "postgresql://dw/t?oauth_issuer=x" => "does not log in by OAuth";
+        revocation_without_a_check: "postgresql://dw/t?sslcrl=x" => "sslcrl has no effect where";
+        direct_and_weak: "postgresql://dw/t?sslnegotiation=direct" => "sslmode=require or more";
+        old_tls: "postgresql://dw/t?ssl_max_protocol_version=TLSv1.1" => "leave no version of TLS";
+        unknown_tls: "postgresql://dw/t?ssl_min_protocol_version=1.2" => "is none of TLSv1,";
+        compression: "postgresql://dw/t?sslcompression=1" => "gives secrets away";
+        newer_protocol: "postgresql://dw/t?min_protocol_version=3.2" => "speaks version 3.0";
+        unknown_protocol: "postgresql://dw/t?max_protocol_version=4" => "none of 3.0, 3.2, latest";
+        gss_encryption: "postgresql://dw/t?gssencmode=require" => "does not encrypt by GSSAPI";
+        unknown_gssencmode: "postgresql://dw/t?gssencmode=on" => "none of disable, prefer, require";
+        other_encoding: "postgresql://dw/t?client_encoding=latin1" => "Inrush sends UTF-8";
+        replication: "postgresql://dw/t?replication=database" => "needs an ordinary session";
+        peer_without_names: "postgresql://dw/t?requirepeer=postgres" => "cannot be checked";
         broken_encoding: "postgresql://dw/t?host=%zz" => "two hexadecimal digits";
     }
 

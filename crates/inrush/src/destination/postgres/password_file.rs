@@ -1,5 +1,29 @@
 //! `.pgpass`: the password for a server, found as libpq finds it.
 
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+/// The text of a password file, or why it is not used; none where there is no file, as libpq has it.
+pub fn text(path: &Path) -> Result<Option<String>, String> {
+    let Ok(metadata) = path.metadata() else {
+        return Ok(None);
+    };
+    let shown = path.display();
+    if !metadata.is_file() {
+        return Err(format!("{shown} is no ordinary file"));
+    }
+    if metadata.permissions().mode() & 0o077 != 0 {
+        return Err(format!("{shown} can be read by others (fix it: chmod 600)"));
+    }
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => Err(format!(
+            "{shown} cannot be read: {error} (its owner is user {})",
+            metadata.uid()
+        )),
+    }
+}
+
 /// The password in `text` (the file's content) for a connection. The first line that fits wins;
 /// `*` fits anything; `\:` and `\\` stand for themselves.
 pub fn find(text: &str, host: &str, port: u16, database: &str, user: &str) -> Option<String> {

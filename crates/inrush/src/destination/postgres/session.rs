@@ -13,12 +13,13 @@ use tokio_postgres::tls::{MakeTlsConnect, NoTls};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
-use super::address::{Address, Keepalive, Place, SslMode};
+use super::address::{Address, Keepalive, Place, RequiredPeer};
 use super::block_socket::BlockSocket;
 use super::copy::BLOCK_BYTES;
 use super::error::{DestinationError, chain};
 use super::socket::{SocketWatch, Watched, WatchedTls};
 use super::tls;
+use super::tls_settings::SslMode;
 use super::vigil::{self, Backend};
 use crate::gauge::Gauge;
 use crate::pace::Pace;
@@ -331,12 +332,16 @@ pub(super) async fn connect(
             let stream = UnixStream::connect(&path)
                 .await
                 .map_err(|error| unreachable(place, &error))?;
+            if let Some(required) = &address.required_peer {
+                check_peer(&stream, required, place)?;
+            }
             // The system may allow less, or nothing: then blocks go in more than one piece.
             let _ = SockRef::from(&stream).set_send_buffer_size(UNIX_SEND_BUFFER_BYTES);
             let watch = Arc::new(SocketWatch::new(address.login_rules(place)));
             let mut config = config.clone();
             // libpq does not use TLS on a unix socket either, whatever sslmode says.
             config.ssl_mode(tokio_postgres::config::SslMode::Disable);
+            config.ssl_negotiation(tokio_postgres::config::SslNegotiation::Postgres);
             let blocks = BlockSocket::of_unix(&stream, &watch)
                 .map_err(|error| unreachable(place, &error))?;
             let watched = Watched::new(stream, Arc::clone(&watch), false);
@@ -361,7 +366,7 @@ pub(super) async fn connect(
             watch.is_tcp(TcpConnection::of(&stream));
             let blocks =
                 BlockSocket::of_tcp(&stream, &watch).map_err(|error| unreachable(place, &error))?;
-            if address.ssl_mode == SslMode::Disable {
+            if address.tls.mode == SslMode::Disable {
                 let watched = Watched::new(stream, Arc::clone(&watch), false);
                 let (client, connection) = config
                     .connect_raw(watched, NoTls)
@@ -374,11 +379,15 @@ pub(super) async fn connect(
                     blocks: Some(Arc::new(blocks)),
                 });
             }
-            let mut maker =
-                tokio_postgres_rustls::MakeRustlsConnect::new(tls::client_config(address, place)?);
+            let mut maker = tokio_postgres_rustls::MakeRustlsConnect::new(tls::client_config(
+                address, place, &watch,
+            )?);
             let inner = MakeTlsConnect::<Watched<TcpStream>>::make_tls_connect(&mut maker, name)
                 .map_err(|error| unreachable(place, &std::io::Error::other(error)))?;
-            let watched = Watched::new(stream, Arc::clone(&watch), true);
+            let watched = match address.tls.is_direct {
+                true => Watched::encrypted(stream, Arc::clone(&watch)),
+                false => Watched::new(stream, Arc::clone(&watch), true),
+            };
             let tls = WatchedTls {
                 inner,
                 watch: Arc::clone(&watch),
@@ -445,6 +454,25 @@ impl Drop for Ending {
             blocks.close();
         }
     }
+}
+
+/// Refuses a socket that another user than `requirepeer` listens at: nothing is sent to it.
+fn check_peer(
+    stream: &UnixStream,
+    required: &RequiredPeer,
+    place: &Place,
+) -> Result<(), DestinationError> {
+    let peer = stream
+        .peer_cred()
+        .map_err(|error| unreachable(place, &error))?;
+    required
+        .check(peer.uid())
+        .map_err(|reason| DestinationError::Connect {
+            server: place.describe(),
+            reason,
+            hint: "name the user that runs the server in requirepeer, or the server's own socket in host".to_owned(),
+            source: None,
+        })
 }
 
 fn tune(stream: &TcpStream, keepalive: &Keepalive) -> std::io::Result<()> {

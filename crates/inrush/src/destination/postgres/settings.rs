@@ -1,19 +1,17 @@
 //! The settings of a connection by libpq's names: from the URL, else from a service file, else
 //! from the environment.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use std::time::Duration;
 
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-use super::address::SslMode;
 use super::service_file;
-use crate::destination::ConnectionDefaults;
+use crate::destination::{ConnectionDefaults, LIBPQ_VARIABLES};
 
-/// Settings that are taken.
+/// Settings that are taken: what each means to a load says `docs/connections.md`.
 const KNOWN: &[&str] = &[
     "host",
     "hostaddr",
@@ -21,12 +19,13 @@ const KNOWN: &[&str] = &[
     "dbname",
     "user",
     "password",
+    "passfile",
+    "service",
     "options",
     "connect_timeout",
-    "channel_binding",
-    "require_auth",
-    "sslmode",
-    "sslrootcert",
+    "client_encoding",
+    "application_name",
+    "fallback_application_name",
     "target_session_attrs",
     "load_balance_hosts",
     "keepalives",
@@ -34,37 +33,62 @@ const KNOWN: &[&str] = &[
     "keepalives_interval",
     "keepalives_count",
     "tcp_user_timeout",
-    "service",
-    "gssencmode",
-    "application_name",
-    "fallback_application_name",
-    "client_encoding",
-];
-
-/// Settings of libpq that a load cannot honour; to pass them over would be to lie.
-const REFUSED: &[&str] = &[
+    "require_auth",
+    "requirepeer",
+    "channel_binding",
+    "min_protocol_version",
+    "max_protocol_version",
+    "sslmode",
+    "requiressl",
+    "sslnegotiation",
+    "sslcompression",
     "sslcert",
     "sslkey",
-    "sslpassword",
+    "sslcertmode",
+    "sslrootcert",
     "sslcrl",
     "sslcrldir",
-    "sslcertmode",
-    "sslnegotiation",
+    "sslsni",
     "ssl_min_protocol_version",
     "ssl_max_protocol_version",
-    "requirepeer",
-    "requiressl",
-    "passfile",
+    "gssencmode",
     "krbsrvname",
     "gsslib",
     "gssdelegation",
-    "replication",
+];
+
+const NO_OAUTH: &str = "Inrush does not log in by OAuth";
+const NO_SCRAM_KEYS: &str =
+    "Inrush logs in by a password, and not by keys that were made of one: give the password";
+
+/// Settings of libpq that a load cannot honour, with the reason; to pass them over would be to lie.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "sslpassword",
+        "Inrush does not read keys that are encrypted: `openssl pkey -in KEY -out PLAIN` writes one that is not, and chmod 600 \
+         keeps it from others",
+    ),
+    (
+        "sslkeylogfile",
+        "whoever has that file can read all that is sent",
+    ),
+    ("replication", "a load needs an ordinary session"),
+    ("servicefile", "name the file of services in PGSERVICEFILE"),
+    ("oauth_issuer", NO_OAUTH),
+    ("oauth_client_id", NO_OAUTH),
+    ("oauth_client_secret", NO_OAUTH),
+    ("oauth_scope", NO_OAUTH),
+    ("oauth_ca_file", NO_OAUTH),
+    ("scram_client_key", NO_SCRAM_KEYS),
+    ("scram_server_key", NO_SCRAM_KEYS),
 ];
 
 /// Settings by name.
 #[derive(Default)]
 pub struct Settings {
     values: BTreeMap<String, String>,
+    /// Names of those that the environment gave.
+    of_environment: BTreeSet<String>,
 }
 
 impl Settings {
@@ -85,8 +109,10 @@ impl Settings {
             }
         }
         for (name, value) in &defaults.variables {
-            let entry = settings.values.entry(name.clone());
-            entry.or_insert_with(|| value.clone());
+            if !settings.values.contains_key(name) {
+                settings.put(name, value.clone());
+                settings.of_environment.insert(name.clone());
+            }
         }
         Ok(settings)
     }
@@ -117,8 +143,14 @@ impl Settings {
             let (key, value) = pair
                 .split_once('=')
                 .ok_or_else(|| format!("`{pair}` in it is not `name=value`"))?;
+            let value = percent_decode(value)?;
+            // What JDBC calls it; libpq takes this one value too.
+            if key == "ssl" && value == "true" {
+                settings.put("sslmode", "require".to_owned());
+                continue;
+            }
             check_known(key)?;
-            settings.put(key, percent_decode(value)?);
+            settings.put(key, value);
         }
         Ok(settings)
     }
@@ -133,6 +165,80 @@ impl Settings {
             .get(name)
             .map(String::as_str)
             .filter(|value| !value.is_empty())
+    }
+
+    /// What a message calls a setting: a variable is named where it gave the value.
+    pub fn called(&self, name: &str) -> String {
+        let variable = LIBPQ_VARIABLES
+            .iter()
+            .find(|(_, setting)| *setting == name)
+            .filter(|_| self.of_environment.contains(name));
+        match variable {
+            Some((variable, _)) => format!("{name} (from {variable})"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// A setting that is on or off.
+    pub fn switch(&self, name: &str, usual: bool) -> Result<bool, String> {
+        match self.get(name) {
+            None => Ok(usual),
+            Some("1") => Ok(true),
+            Some("0") => Ok(false),
+            Some(other) => Err(format!("{} `{other}` is none of 0, 1", self.called(name))),
+        }
+    }
+
+    /// One of a few words.
+    pub fn word<'a>(
+        &'a self,
+        name: &str,
+        usual: &'a str,
+        words: &[&str],
+    ) -> Result<&'a str, String> {
+        let word = self.get(name).unwrap_or(usual);
+        if words.contains(&word) {
+            return Ok(word);
+        }
+        Err(format!(
+            "{} `{word}` is none of {}",
+            self.called(name),
+            words.join(", ")
+        ))
+    }
+
+    /// Refuses values that ask for what Inrush does not do.
+    pub fn check_unsupported(&self) -> Result<(), String> {
+        if self.word("gssencmode", "prefer", &["disable", "prefer", "require"])? == "require" {
+            return Err(format!(
+                "{} `require` is not supported: Inrush does not encrypt by GSSAPI",
+                self.called("gssencmode")
+            ));
+        }
+        // krbsrvname, gsslib and gssdelegation say how to log in by GSSAPI. A server that asks for that is refused.
+        if self.switch("sslcompression", false)? {
+            return Err(format!(
+                "{} is on: compression under TLS gives secrets away, and is not supported",
+                self.called("sslcompression")
+            ));
+        }
+        let encoding = self.get("client_encoding").unwrap_or("auto");
+        if !["auto", "utf8", "utf-8", "unicode"].contains(&encoding.to_lowercase().as_str()) {
+            return Err(format!(
+                "{} `{encoding}` is not supported: Inrush sends UTF-8, and `encoding` says what a file is written in",
+                self.called("client_encoding")
+            ));
+        }
+        let versions = ["3.0", "3.2", "latest"];
+        self.word("max_protocol_version", "3.0", &versions)?;
+        let least = self.word("min_protocol_version", "3.0", &versions)?;
+        if least != "3.0" {
+            return Err(format!(
+                "{} `{least}` is not supported: Inrush speaks version 3.0 of the protocol",
+                self.called("min_protocol_version")
+            ));
+        }
+        Ok(())
     }
 
     /// A whole number.
@@ -157,45 +263,6 @@ impl Settings {
             .map_err(|_| format!("{name} is `{text}`, which is no number"))?;
         Ok((seconds > 0).then(|| Duration::from_secs(seconds.unsigned_abs())))
     }
-
-    /// How far TLS is insisted on, with the file of the authorities' certificates.
-    pub fn tls(&self) -> Result<(SslMode, Option<PathBuf>), String> {
-        let system = self.get("sslrootcert") == Some("system");
-        let word = self.get("sslmode").unwrap_or(match system {
-            true => "verify-full",
-            false => "prefer",
-        });
-        let mode = match word {
-            "disable" => SslMode::Disable,
-            "allow" | "prefer" => SslMode::Prefer,
-            "require" => SslMode::Require,
-            "verify-ca" => SslMode::VerifyCa,
-            "verify-full" => SslMode::VerifyFull,
-            other => {
-                return Err(format!(
-                    "sslmode `{other}` is none of disable, allow, prefer, require, verify-ca, \
-                     verify-full"
-                ));
-            }
-        };
-        if system && mode != SslMode::VerifyFull {
-            return Err(format!(
-                "sslmode `{word}` is too weak for sslrootcert=system, which needs verify-full: \
-                 anybody can have a certificate of a public authority"
-            ));
-        }
-        if let Some(mode @ ("require" | "prefer" | "disable")) = self.get("gssencmode") {
-            // Without GSSAPI, `prefer` and `disable` come to the same.
-            if mode == "require" {
-                return Err("`gssencmode=require` is not supported".to_owned());
-            }
-        }
-        let file = self
-            .get("sslrootcert")
-            .filter(|_| !system)
-            .map(PathBuf::from);
-        Ok((mode, file))
-    }
 }
 
 fn no_service(name: &str, defaults: &ConnectionDefaults) -> String {
@@ -214,8 +281,8 @@ fn no_service(name: &str, defaults: &ConnectionDefaults) -> String {
 }
 
 fn check_known(name: &str) -> Result<(), String> {
-    if REFUSED.contains(&name) {
-        return Err(format!("`{name}` is not supported yet"));
+    if let Some((_, reason)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+        return Err(format!("`{name}` is not supported: {reason}"));
     }
     if KNOWN.contains(&name) {
         return Ok(());

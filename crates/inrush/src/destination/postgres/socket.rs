@@ -205,6 +205,14 @@ impl<S> Watched<S> {
             },
         }
     }
+
+    /// A stream on which TLS begins at once.
+    pub fn encrypted(stream: S, watch: Arc<SocketWatch>) -> Watched<S> {
+        watch.is_encrypted.store(true, Ordering::Release);
+        let mut watched = Watched::new(stream, watch, false);
+        watched.headers.encrypted = true;
+        watched
+    }
 }
 
 impl<S> Drop for Watched<S> {

@@ -1,92 +1,310 @@
-//! TLS by rustls, with libpq's meanings of `sslmode`.
+//! TLS by rustls, with libpq's meanings of its settings.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ResolvesClientCert, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+use rustls::pki_types::{
+    CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName, UnixTime,
 };
+use rustls::sign::CertifiedKey;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, InconsistentKeys, PeerMisbehaved,
+    RootCertStore, SignatureScheme,
+};
+use tokio_postgres::config::Host;
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
 
-use super::address::{Address, Place, SslMode};
+use super::address::{Address, Place};
 use super::error::DestinationError;
+use super::server_certificate;
+use super::socket::SocketWatch;
+use super::tls_settings::{OwnCertificate, SslMode};
+
+/// What PostgreSQL 17 and later call their protocol where TLS begins at once.
+const PROTOCOL: &[u8] = b"postgresql";
 
 /// The client's side of TLS for one of an address's servers.
-pub fn client_config(address: &Address, place: &Place) -> Result<ClientConfig, DestinationError> {
+pub fn client_config(
+    address: &Address,
+    place: &Place,
+    watch: &Arc<SocketWatch>,
+) -> Result<ClientConfig, DestinationError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let fail = |reason: String| DestinationError::Connect {
+    let fail = |reason: String, hint: &str| DestinationError::Connect {
         server: place.describe(),
         reason,
-        hint: "give the authority's certificate with sslrootcert=FILE".to_owned(),
+        hint: hint.to_owned(),
         source: None,
     };
-    // libpq checks the chain under `require` too when a root certificate is given.
-    let check_chain = match address.ssl_mode {
-        SslMode::VerifyCa | SslMode::VerifyFull => true,
-        SslMode::Require => address.ssl_root_certificate.is_some(),
-        SslMode::Disable | SslMode::Prefer => false,
+    let of_roots = "give the authority's certificate with sslrootcert=FILE";
+    let tls = &address.tls;
+    let chain = match tls.checks_chain() {
+        true => Some(chain(address, &provider).map_err(|reason| fail(reason, of_roots))?),
+        false => None,
     };
-    let verifier: Arc<dyn ServerCertVerifier> = if check_chain {
-        let roots = Arc::new(roots(address).map_err(fail)?);
-        let inner = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
-            .build()
-            .map_err(|error| fail(error.to_string()))?;
-        Arc::new(Verifier {
-            chain: Some(inner),
-            check_name: address.ssl_mode == SslMode::VerifyFull,
-            provider: Arc::clone(&provider),
-        })
-    } else {
-        Arc::new(Verifier {
-            chain: None,
-            check_name: false,
-            provider: Arc::clone(&provider),
-        })
+    let verifier = Arc::new(Verifier {
+        chain,
+        host: match &place.host {
+            Host::Tcp(name) if tls.mode == SslMode::VerifyFull => Some(name.clone()),
+            _ => None,
+        },
+        provider: Arc::clone(&provider),
+    });
+    let own = match &tls.certificate {
+        Some(own) => Some(own_key(own, &provider).map_err(|reason| {
+            fail(
+                reason,
+                "check sslcert and sslkey, or say sslcertmode=disable",
+            )
+        })?),
+        None => None,
     };
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| fail(error.to_string()))?
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&tls.versions)
+        .map_err(|error| fail(error.to_string(), of_roots))?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
-        .with_no_client_auth();
+        .with_client_cert_resolver(Arc::new(OwnKey {
+            key: own,
+            watch: Arc::clone(watch),
+        }));
+    config.enable_sni = tls.sends_name;
+    config.alpn_protocols = vec![PROTOCOL.to_vec()];
     Ok(config)
 }
 
-fn roots(address: &Address) -> Result<RootCertStore, String> {
+/// What a server's certificate is held against.
+#[derive(Debug)]
+struct Chain {
+    webpki: Arc<WebPkiServerVerifier>,
+    trusted: Vec<CertificateDer<'static>>,
+    has_revocation_lists: bool,
+}
+
+fn chain(address: &Address, provider: &Arc<CryptoProvider>) -> Result<Chain, String> {
+    let trusted = trusted(address.tls.root_certificate.as_deref())?;
     let mut store = RootCertStore::empty();
-    match &address.ssl_root_certificate {
+    match &address.tls.root_certificate {
         Some(file) => {
-            let certificates = CertificateDer::pem_file_iter(file)
-                .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-            for certificate in certificates {
-                let certificate = certificate
-                    .map_err(|error| format!("{} is not PEM: {error}", file.display()))?;
+            for certificate in &trusted {
                 store
-                    .add(certificate)
+                    .add(certificate.clone())
                     .map_err(|error| format!("a certificate of {}: {error}", file.display()))?;
             }
         }
         None => {
-            let found = rustls_native_certs::load_native_certs();
-            store.add_parsable_certificates(found.certs);
+            store.add_parsable_certificates(trusted.iter().cloned());
         }
     }
     if store.is_empty() {
         return Err("no certificate of a trusted authority was found".to_owned());
     }
-    Ok(store)
+    let lists = revocation_lists(&address.tls.revocation_lists)?;
+    let has_revocation_lists = !lists.is_empty();
+    // As OpenSSL has it: each certificate of the chain needs a list, and none may be out of date.
+    let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
+        .with_crls(lists)
+        .enforce_revocation_expiration()
+        .build()
+        .map_err(|error| format!("the lists of revoked certificates (sslcrl): {error}"))?;
+    Ok(Chain {
+        webpki,
+        trusted,
+        has_revocation_lists,
+    })
+}
+
+fn trusted(file: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, String> {
+    let Some(file) = file else {
+        return Ok(rustls_native_certs::load_native_certs().certs);
+    };
+    CertificateDer::pem_file_iter(file)
+        .map_err(|error| format!("cannot read {}: {error}", file.display()))?
+        .map(|one| one.map_err(|error| format!("{} is not PEM: {error}", file.display())))
+        .collect()
+}
+
+fn revocation_lists(
+    paths: &[PathBuf],
+) -> Result<Vec<CertificateRevocationListDer<'static>>, String> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(path)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        for entry in entries {
+            let entry =
+                entry.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            if entry.path().is_file() {
+                files.push(entry.path());
+            }
+        }
+    }
+    let mut lists = Vec::new();
+    for file in &files {
+        let found = CertificateRevocationListDer::pem_file_iter(file)
+            .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+        for list in found {
+            lists.push(list.map_err(|error| format!("{} is not PEM: {error}", file.display()))?);
+        }
+    }
+    if lists.is_empty() && !paths.is_empty() {
+        let named: Vec<String> = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        return Err(format!(
+            "no list of revoked certificates was found in {}",
+            named.join(" or ")
+        ));
+    }
+    Ok(lists)
+}
+
+/// Reads our certificate and its key.
+fn own_key(own: &OwnCertificate, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, String> {
+    let (file, key_file) = (own.certificate.display(), own.key.display());
+    let certificates: Vec<CertificateDer<'static>> =
+        CertificateDer::pem_file_iter(&own.certificate)
+            .map_err(|error| format!("cannot read the certificate {file}: {error}"))?
+            .collect::<Result<_, _>>()
+            .map_err(|error| format!("the certificate {file} is not PEM: {error}"))?;
+    if certificates.is_empty() {
+        return Err(format!("{file} has no certificate in it"));
+    }
+    let metadata = own
+        .key
+        .metadata()
+        .map_err(|error| format!("cannot read the key {key_file} of {file}: {error}"))?;
+    // A key of root's may be lent to a group.
+    let of_others = match metadata.uid() {
+        0 => 0o037,
+        _ => 0o077,
+    };
+    if metadata.mode() & of_others != 0 {
+        return Err(format!(
+            "the key {key_file} can be used by others (fix it: chmod 600)"
+        ));
+    }
+    let text = std::fs::read(&own.key)
+        .map_err(|error| format!("cannot read the key {key_file}: {error}"))?;
+    let key = PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
+        match text.windows(9).any(|word| word == b"ENCRYPTED") {
+            true => format!(
+                "the key {key_file} is encrypted, and Inrush reads only keys that are not: `openssl pkey -in \
+                 {key_file} -out PLAIN` writes one"
+            ),
+            false => format!("the key {key_file} is no key in PEM: {error}"),
+        }
+    })?;
+    let key = provider
+        .key_provider
+        .load_private_key(key)
+        .map_err(|error| format!("the key {key_file}: {error}"))?;
+    let certified = CertifiedKey::new(certificates, key);
+    match certified.keys_match() {
+        Err(rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
+            Err(format!("the key {key_file} is not that of {file}"))
+        }
+        // Of a certificate of version 1 it is not known here: the server finds out.
+        _ => Ok(Arc::new(certified)),
+    }
+}
+
+/// Gives a server that asks for it our certificate.
+#[derive(Debug)]
+struct OwnKey {
+    key: Option<Arc<CertifiedKey>>,
+    watch: Arc<SocketWatch>,
+}
+
+impl ResolvesClientCert for OwnKey {
+    fn resolve(
+        &self,
+        _authorities: &[&[u8]],
+        schemes: &[SignatureScheme],
+    ) -> Option<Arc<CertifiedKey>> {
+        let key = self.key.as_ref()?;
+        key.key.choose_scheme(schemes)?;
+        self.watch.sends_certificate();
+        Some(Arc::clone(key))
+    }
+
+    fn has_certs(&self) -> bool {
+        self.key.is_some()
+    }
 }
 
 /// Checks as much of the server's certificate as the `sslmode` asks.
 #[derive(Debug)]
 struct Verifier {
-    /// Checks the chain and the name; none where the certificate is not checked at all.
-    chain: Option<Arc<WebPkiServerVerifier>>,
-    check_name: bool,
+    /// None where the certificate is not checked at all.
+    chain: Option<Chain>,
+    /// The host that it must be for; none where it may be for any.
+    host: Option<String>,
     provider: Arc<CryptoProvider>,
+}
+
+impl Verifier {
+    /// Checks a certificate that webpki calls good, but for its name, or that is good to OpenSSL alone.
+    fn check_host(
+        &self,
+        chain: &Chain,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        refusal: rustls::Error,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let Some(host) = &self.host else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let above: Vec<CertificateDer<'_>> = [intermediates, chain.trusted.as_slice()].concat();
+        match server_certificate::is_for_host(end_entity, host, &above) {
+            true => Ok(ServerCertVerified::assertion()),
+            false => Err(refusal),
+        }
+    }
+
+    /// Checks the server's signature of the handshake, whatever the version of its certificate.
+    fn check_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let bad = || rustls::Error::InvalidCertificate(CertificateError::BadEncoding);
+        let parsed = Certificate::from_der(certificate).map_err(|_| bad())?;
+        let key = &parsed.tbs_certificate.subject_public_key_info;
+        let algorithms = self.provider.signature_verification_algorithms;
+        let (_, candidates) = algorithms
+            .mapping
+            .iter()
+            .find(|(scheme, _)| *scheme == signed.scheme)
+            .ok_or(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme)?;
+        let is_good = candidates.iter().any(|algorithm| {
+            server_certificate::has_signed(key, *algorithm, message, signed.signature())
+        });
+        match is_good {
+            true => Ok(HandshakeSignatureValid::assertion()),
+            false => Err(rustls::Error::InvalidCertificate(
+                CertificateError::BadSignature,
+            )),
+        }
+    }
+}
+
+/// Whether webpki refuses a certificate for its version alone.
+fn is_of_other_version(certificate: &CertificateDer<'_>) -> bool {
+    Certificate::from_der(certificate)
+        .is_ok_and(|parsed| parsed.tbs_certificate.version != x509_cert::certificate::Version::V3)
 }
 
 impl ServerCertVerifier for Verifier {
@@ -101,14 +319,35 @@ impl ServerCertVerifier for Verifier {
         let Some(chain) = &self.chain else {
             return Ok(ServerCertVerified::assertion());
         };
-        let verdict =
-            chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        let verdict = chain.webpki.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
         match verdict {
+            Ok(verified) => Ok(verified),
             // The chain is checked before the name, so this error says that the chain is good.
-            Err(rustls::Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if !self.check_name => Ok(ServerCertVerified::assertion()),
-            other => other,
+            Err(
+                refusal @ rustls::Error::InvalidCertificate(
+                    CertificateError::NotValidForName
+                    | CertificateError::NotValidForNameContext { .. },
+                ),
+            ) => self.check_host(chain, end_entity, intermediates, refusal),
+            Err(refusal) => {
+                let algorithms = &self.provider.signature_verification_algorithms;
+                let is_trusted = !chain.has_revocation_lists
+                    && server_certificate::is_trusted(end_entity, &chain.trusted, algorithms, now);
+                match is_trusted {
+                    true => {
+                        let refusal =
+                            rustls::Error::InvalidCertificate(CertificateError::NotValidForName);
+                        self.check_host(chain, end_entity, intermediates, refusal)
+                    }
+                    false => Err(refusal),
+                }
+            }
         }
     }
 
@@ -118,6 +357,9 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        if is_of_other_version(certificate) {
+            return self.check_signature(message, certificate, signed);
+        }
         rustls::crypto::verify_tls12_signature(
             message,
             certificate,
@@ -132,6 +374,9 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        if is_of_other_version(certificate) {
+            return self.check_signature(message, certificate, signed);
+        }
         rustls::crypto::verify_tls13_signature(
             message,
             certificate,

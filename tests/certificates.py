@@ -1,0 +1,99 @@
+"""Makes certificates of every sort by `openssl`."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+CONFIGURATION = """
+[ ca ]
+default_ca = ours
+[ ours ]
+database = {folder}/index
+crlnumber = {folder}/number
+default_md = sha256
+default_crl_days = 2
+[ crl ]
+authorityKeyIdentifier = keyid
+"""
+
+
+def openssl(*words: str | Path) -> None:
+    """Run it, and say what it said where it failed."""
+    done = subprocess.run(
+        ["openssl", *map(str, words)], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, (words, done.stderr)
+
+
+@dataclass(frozen=True)
+class Authority:
+    """An authority whose files lie in a folder."""
+
+    folder: Path
+    name: str
+
+    @property
+    def certificate(self) -> Path:
+        """Its own certificate."""
+        return self.folder / f"{self.name}.crt"
+
+    @property
+    def key(self) -> Path:
+        """Its key."""
+        return self.folder / f"{self.name}.key"
+
+    def sign(self, name: str, subject: str, extensions: str = "", version: int = 3) -> Path:
+        """Make NAME.key and NAME.crt, and return the certificate."""
+        request = self.folder / f"{name}.csr"
+        openssl(
+            "req", "-newkey", "rsa:2048", "-nodes", "-subj", subject,
+            "-keyout", self.folder / f"{name}.key", "-out", request,
+        )  # fmt: skip
+        (self.folder / f"{name}.key").chmod(0o600)
+        words: list[str | Path] = []
+        if version == 3:
+            file = self.folder / f"{name}.extensions"
+            file.write_text(extensions or "subjectKeyIdentifier = hash\n")
+            words = ["-extfile", file]
+        certificate = self.folder / f"{name}.crt"
+        openssl(
+            "x509", "-req", "-days", "2", "-in", request, "-CA", self.certificate,
+            "-CAkey", self.key, "-CAcreateserial", "-out", certificate, *words,
+        )  # fmt: skip
+        return certificate
+
+    def revoke(self, name: str, *certificates: Path) -> Path:
+        """Write a list of revoked certificates."""
+        configuration = self.folder / f"{name}.cnf"
+        place = self.folder / f"{name}-revoked"
+        place.mkdir()
+        configuration.write_text(CONFIGURATION.format(folder=place))
+        (place / "index").write_text("")
+        (place / "number").write_text("01\n")
+        how = (
+            "-config", configuration, "-keyfile", self.key, "-cert", self.certificate,
+        )  # fmt: skip
+        for certificate in certificates:
+            openssl("ca", *how, "-revoke", certificate)
+        found = self.folder / f"{name}.crl"
+        openssl("ca", *how, "-gencrl", "-crlexts", "crl", "-out", found)
+        return found
+
+
+def authority(folder: Path, name: str, *more: str) -> Authority:
+    """Make an authority."""
+    self_signed(folder, name, f"/CN={name}", *more)
+    return Authority(folder, name)
+
+
+def self_signed(folder: Path, name: str, subject: str, *more: str) -> Path:
+    """Make a certificate that nobody else has signed."""
+    certificate = folder / f"{name}.crt"
+    openssl(
+        "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", subject,
+        "-keyout", folder / f"{name}.key", "-out", certificate, *more,
+    )  # fmt: skip
+    (folder / f"{name}.key").chmod(0o600)
+    return certificate
