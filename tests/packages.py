@@ -18,8 +18,8 @@ def literal(value: Value) -> str:
         return "[" + ", ".join(literal(one) for one in value) + "]"
     if isinstance(value, Path):
         return json.dumps(str(value), ensure_ascii=False)
-    # TOML knows no pairs of surrogates.
-    return json.dumps(value, ensure_ascii=False)
+    # TOML knows no pairs of surrogates, and takes no DEL as it is.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def settings(values: dict[str, Value]) -> str:

@@ -229,7 +229,7 @@ def test_another_library_of_duckdb_is_used_through_its_adbc_driver(inrush: Inrus
     first = inrush.write("first.toml", package({"url": "first.duckdb"}, loads))
     connection: dict[str, Value] = {"url": "second.duckdb", "options": {"driver": str(other)}}
     second = inrush.write("second.toml", package(connection, loads))
-    script = "import sys, inrush\nfor path in sys.argv[1:]:\n    inrush.run(path)\n"
+    script = "import sys, inrush\nfor path in sys.argv[1:]:\n    inrush.run(path, trust=True)\n"
     words = (sys.executable, "-c", script, first, second)
     subprocess.run(words, cwd=inrush.folder, check=True)
     for name in ("first.duckdb", "second.duckdb"):

@@ -221,3 +221,90 @@ def test_a_password_in_a_parameter_is_not_kept(guarded_database: Database, inrus
     file = inrush.write("package.toml", text.replace("\n[conn", f"\n{parameters}\n[conn", 1))
     outcome = inrush("run", file, environment={"PGPASSWORD": ""}).expect(CLEAN)
     assert_hidden([("what is said", outcome.said), *outputs(inrush, guarded_database)])
+
+
+PLAIN_SECRET = "hunter2secret"  # noqa: S105
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "postgresql://u@127.0.0.1:1/d?passwort={}",
+        "postgresql://u@127.0.0.1:1/d?geheim={}",
+        "postgresql://u:a@{}@127.0.0.1:1/d",
+        "postgresql://u:a@b?{}@127.0.0.1:1/d",
+        "postgresql://u:a {}@127.0.0.1:1/d",
+        "postgresql://u:{}",
+        "postgresql:u:{}@h/d",
+        "postgres:/u:{}@h/d",
+        "mysql://u:{}@h/d",
+        "adbc:postgresql://u:{}@h/d",
+        "parquet:s3://key:{}@bucket",
+        "duckdb:md:db?motherduck_token={}",
+    ],
+)
+def test_a_url_that_is_wrong_tells_no_password(inrush: Inrush, form: str) -> None:
+    inrush.write("rows.csv", "id\n1\n")
+    url = form.format(PLAIN_SECRET)
+    path = inrush.write("p.toml", package(url, flow("t", "rows.csv", columns=["id int"])))
+    for command in ("check", "run", "status", "preflight"):
+        outcome = inrush(command, path)
+        assert outcome.status in (FAILED, USAGE, 6), outcome.said
+        assert PLAIN_SECRET not in outcome.said, outcome.said
+    text = path.read_text().replace('table = "t"', 'tabel = "t"').replace("[run]", "[rum]")
+    said = inrush("check", inrush.write("q.toml", text)).expect(USAGE).said
+    assert PLAIN_SECRET not in said
+    variable = {"WAREHOUSE_URL": url}
+    path = inrush.write("e.toml", package("${env:WAREHOUSE_URL}", flow("t", "rows.csv")))
+    for command in ("check", "run"):
+        outcome = inrush(command, path, environment=variable)
+        assert PLAIN_SECRET not in outcome.said, outcome.said
+        assert url not in outcome.said, outcome.said
+    assert all(PLAIN_SECRET not in text for _, text in files_below(inrush.folder / "runs"))
+
+
+def test_what_a_variable_holds_is_shown_nowhere(newest_database: Database, inrush: Inrush) -> None:
+    """Whatever it means: here it is the folder of the files, and the name of the user."""
+    folder = "feed-4711.of_nobody"
+    newest_database.execute(TABLE)
+    role = "loader_4711"
+    newest_database.execute(f"CREATE ROLE {role} LOGIN SUPERUSER")
+    url = newest_database.url.replace(f"//{newest_database.server.user}@", "//${env:WHO}@")
+    assert "${env:WHO}" in url
+    inrush.write(f"{folder}/rows.csv", ROWS)
+    environment = {"WHO": role, "FEED": folder}
+    more = {"rejects": {"rows_max": 1}}
+    path = inrush.write("p.toml", package(url, flow("people", "${env:FEED}/rows.csv", **more)))
+    outcomes = [
+        inrush("check", path, environment=environment).expect(CLEAN, "${env:FEED}/rows.csv"),
+        inrush("preflight", path, environment=environment),
+        inrush("run", path, "--json", environment=environment).expect(3),
+        inrush("rejects", "show").expect(CLEAN, "${env:FEED}/rows.csv"),
+        inrush("status", path, "--json", environment=environment).expect(CLEAN),
+    ]
+    for file, text in [
+        *((str(o.words), o.said) for o in outcomes),
+        *files_below(inrush.folder / "runs"),
+    ]:
+        assert folder not in text, file
+        assert role not in text, file
+    # What is shown in their place brings it back.
+    [rejects] = inrush.folder.glob("runs/*/rejects/*.rejects")
+    rejects.write_text(rejects.read_text().replace("x,1,Bob", "2,1,Bob"))
+    inrush("rejects", "replay", rejects.parents[1].name, environment=environment).expect(CLEAN)
+    assert newest_database.rows("SELECT id FROM people ORDER BY id") == [(1,), (2,)]
+
+
+def test_a_password_in_a_statement_is_not_shown(newest_database: Database, inrush: Inrush) -> None:
+    newest_database.execute(TABLE)
+    inrush.write("rows.csv", "id,gate,name\n1,1,Ann\n")
+    statement = f"CREATE ROLE of_statement PASSWORD '{PLAIN_SECRET}'"
+    path = inrush.write(
+        "p.toml", package(newest_database.url, flow("people", "rows.csv", post_sql=statement))
+    )
+    outcomes = [inrush("check", path).expect(CLEAN, "PASSWORD '***'"), inrush("run", path)]
+    for place, text in [
+        *((str(o.words), o.said) for o in outcomes),
+        *files_below(inrush.folder / "runs"),
+    ]:
+        assert PLAIN_SECRET not in text, place

@@ -12,6 +12,7 @@ def run(
     streams: int | None,
     again: bool,
     runs_folder: Path,
+    trust: bool,
     site_packages: str | None,
 ) -> str:
     """Run a package and return `{exit_status, error, report, report_path}` as JSON."""

@@ -38,6 +38,7 @@ def run(
     streams: int | None = None,
     again: bool = False,
     runs_folder: str | os.PathLike[str] = "runs",
+    trust: bool = False,
 ) -> Report:
     """Load what a package says, and return what happened.
 
@@ -51,6 +52,8 @@ def run(
         streams: How many streams; else what the package says, else the number of cores.
         again: Load anew what a run has loaded already.
         runs_folder: The folder for the folders of runs.
+        trust: Let the package load a driver that it names by its path or by an option: code
+            that can do all that this process can.
 
     Raises:
         InrushError: The run did not end well.
@@ -64,6 +67,7 @@ def run(
             streams,
             again,
             Path(runs_folder),
+            trust,
             site_packages(),
         )
     )

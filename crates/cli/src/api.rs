@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use inrush::cancel::Stop;
-use inrush::package::Overrides;
+use inrush::package::{Overrides, not_local};
 use inrush::printable::escaped;
 use inrush::report::RunReport;
+use inrush::secrets::{mask_json, masked};
 use serde_json::{Value, json};
 
 use crate::errors::CommandError;
@@ -27,6 +28,8 @@ pub struct RunRequest {
     pub again: bool,
     /// Where the folders of runs are made.
     pub runs_folder: PathBuf,
+    /// The package may load code of its own choice.
+    pub trust: bool,
 }
 
 /// Runs a package and returns `{exit_status, error, report, report_path}`.
@@ -36,7 +39,7 @@ pub fn run(request: RunRequest, surroundings: &Surroundings) -> Value {
         Err((error, ended)) => answer(
             error.exit_status(),
             // It may come to a terminal, in a traceback.
-            Some(escaped(error.to_string().trim_end()).as_ref()),
+            Some(escaped(&masked(error.to_string().trim_end())).as_ref()),
             ended
                 .as_ref()
                 .map(|ended| (&ended.report, Some(ended.report_path.as_path()))),
@@ -52,11 +55,15 @@ fn run_package(
 ) -> Told<(RunReport, Option<PathBuf>)> {
     let alone = |error| (error, None);
     running::fault().map_err(alone)?;
+    if let Some((what, hint)) = request.runs_folder.to_str().and_then(not_local) {
+        return Err(alone(CommandError::Usage { what, hint }));
+    }
     let overrides = Overrides {
         parameters: request.parameters,
         connections: request.connections,
     };
-    let mut ready = package_file::read_trusted(&request.package, &overrides).map_err(alone)?;
+    let mut ready = package_file::read_by_program(&request.package, &overrides, request.trust)
+        .map_err(alone)?;
     if let Some(streams) = request.streams {
         ready.package.run.streams = Some(streams);
         ready.package.check().map_err(|error| alone(error.into()))?;
@@ -82,11 +89,18 @@ fn answer(
     error: Option<&str>,
     report: Option<(&RunReport, Option<&Path>)>,
 ) -> Value {
-    json!({
+    let mut answer = json!({
         "exit_status": exit_status,
         // A program's exception is no line of a terminal.
         "error": error.map(|text| text.strip_prefix("error: ").unwrap_or(text)),
         "report": report.map(|(report, _)| report),
-        "report_path": report.and_then(|(_, path)| path).map(|path| path.display().to_string()),
-    })
+    });
+    mask_json(&mut answer);
+    // Where it is, a program must find it.
+    answer["report_path"] = json!(
+        report
+            .and_then(|(_, path)| path)
+            .map(|path| path.display().to_string())
+    );
+    answer
 }

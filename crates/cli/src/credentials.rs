@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use inrush::destination::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile, password_file_text};
 use inrush::package::{names_secret, url_has_password};
 use inrush::printable::line;
+use inrush::secrets::note_secret;
 
 use crate::c_library::user_name;
 use crate::errors::CommandError;
@@ -23,6 +24,9 @@ pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
             what: format!("PGPORT is `{text}`, which is no port"),
             hint: "set it to a number of 1 to 65535, or unset it".to_owned(),
         });
+    }
+    if let Some(password) = variable("PGPASSWORD") {
+        note_secret(&password);
     }
     let variables = LIBPQ_VARIABLES
         .iter()

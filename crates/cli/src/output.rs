@@ -1,5 +1,5 @@
 //! The one printer: everything that the command writes to the terminal or the pipe goes through here, so that no value of
-//! a file, a server or a package reaches the terminal as it is. Clippy refuses other ways (`clippy.toml`).
+//! a file, a server or a package reaches the terminal as it is, and no secret at all. Clippy refuses other ways (`clippy.toml`).
 //!
 //! A reader that went away is no fault: the run goes on.
 
@@ -11,28 +11,36 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::Once;
 
-use inrush::printable::{escaped, escaped_json};
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
+use inrush::package::redacted_url;
+use inrush::printable::{escaped, escaped_json, one_line};
+use inrush::secrets::{self, masked};
 use serde::Serialize;
+use serde_json::Value;
 
 /// Writes text to the standard output.
 pub fn say(text: &str) {
     // No reader is a fault of the run's.
-    let _ = write_out(&escaped(text));
+    let _ = write_out(&escaped(&masked(text)));
 }
 
 /// Writes text and the end of a line to the standard error.
 pub fn errors(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", escaped(text.trim_end()));
+    let _ = writeln!(io::stderr().lock(), "{}", escaped(&masked(text.trim_end())));
 }
 
 /// Writes JSON for a program to the standard output, and the end of a line. It says whether somebody still reads.
 pub fn json(value: &impl Serialize) -> io::Result<()> {
-    written_json(serde_json::to_string(value))
+    write_json(match secrets::is_empty() {
+        true => serde_json::to_string(value),
+        false => masked_json(value).and_then(|value| serde_json::to_string(&value)),
+    })
 }
 
 /// The same in many lines.
 pub fn pretty_json(value: &impl Serialize) -> io::Result<()> {
-    written_json(serde_json::to_string_pretty(value))
+    write_json(masked_json(value).and_then(|value| serde_json::to_string_pretty(&value)))
 }
 
 /// Writes a file that was asked for on the standard output: a package or a page, which mean something else if they are
@@ -46,17 +54,35 @@ pub fn document(text: &str) {
 
 /// Writes what the parser of arguments has to say: it repeats arguments, which a shell may have made of file names.
 pub fn arguments(mut error: clap::Error) {
-    use clap::error::ContextValue;
-    use inrush::printable::one_line;
+    let plain = |text: &StyledStr| {
+        let text = text.to_string();
+        StyledStr::from(one_line(&masked(&text)).into_owned())
+    };
     let clean: Vec<_> = error
         .context()
         .filter_map(|(kind, value)| match value {
-            ContextValue::String(text) => {
-                Some((kind, ContextValue::String(one_line(text).into_owned())))
+            ContextValue::String(text) if kind == ContextKind::InvalidValue => {
+                // An address of another place may have a password in it.
+                let text = redacted_url(text);
+                Some((
+                    kind,
+                    ContextValue::String(one_line(&masked(&text)).into_owned()),
+                ))
             }
+            ContextValue::String(text) => Some((
+                kind,
+                ContextValue::String(one_line(&masked(text)).into_owned()),
+            )),
             ContextValue::Strings(texts) => {
-                let texts = texts.iter().map(|text| one_line(text).into_owned());
+                let texts = texts
+                    .iter()
+                    .map(|text| one_line(&masked(text)).into_owned());
                 Some((kind, ContextValue::Strings(texts.collect())))
+            }
+            ContextValue::StyledStr(text) => Some((kind, ContextValue::StyledStr(plain(text)))),
+            ContextValue::StyledStrs(texts) => {
+                let texts = texts.iter().map(plain);
+                Some((kind, ContextValue::StyledStrs(texts.collect())))
             }
             _ => None,
         })
@@ -91,7 +117,13 @@ pub fn tell_panics() {
     });
 }
 
-fn written_json(json: serde_json::Result<String>) -> io::Result<()> {
+fn masked_json(value: &impl Serialize) -> serde_json::Result<Value> {
+    let mut value = serde_json::to_value(value)?;
+    secrets::mask_json(&mut value);
+    Ok(value)
+}
+
+fn write_json(json: serde_json::Result<String>) -> io::Result<()> {
     let mut json = json?;
     json.push('\n');
     write_out(&escaped_json(&json))

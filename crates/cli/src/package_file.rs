@@ -29,6 +29,7 @@ pub fn read(path: &Path, overrides: &OverrideArguments) -> Result<Ready, Command
             parameters: overrides.set.clone(),
             connections: overrides.connection.clone(),
         },
+        overrides.trust,
     )
 }
 
@@ -62,12 +63,16 @@ fn refuse_password_parameters(
 }
 
 /// As [`read`], for values that no other user can see.
-pub fn read_trusted(path: &Path, overrides: &Overrides) -> Result<Ready, CommandError> {
-    resolved(&Package::read(path)?, overrides)
+pub fn read_by_program(
+    path: &Path,
+    overrides: &Overrides,
+    trust: bool,
+) -> Result<Ready, CommandError> {
+    resolved(&Package::read(path)?, overrides, trust)
 }
 
 /// Puts the values into a package that was read from a file.
-fn resolved(package: &Package, overrides: &Overrides) -> Result<Ready, CommandError> {
+fn resolved(package: &Package, overrides: &Overrides, trust: bool) -> Result<Ready, CommandError> {
     let folder = package
         .origin
         .folder()
@@ -76,7 +81,11 @@ fn resolved(package: &Package, overrides: &Overrides) -> Result<Ready, CommandEr
     for (_, url) in &mut overrides.connections {
         *url = from_here(url);
     }
-    ready(package, &overrides, folder)
+    let ready = ready(package, &overrides, folder)?;
+    if !trust {
+        ready.package.require_trusted(&overrides)?;
+    }
+    Ok(ready)
 }
 
 /// Puts the values into a package and checks it.

@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use inrush::event::{Event, Observer};
 use inrush::printable::indented;
+use inrush::secrets::masked;
 
 use crate::names::readable;
 use crate::numbers::counted;
@@ -135,7 +136,7 @@ impl Progress {
 
     fn line(&self, text: &str) {
         // Above the bars; where nothing is drawn it is not told.
-        let _ = self.bars.println(indented(text));
+        let _ = self.bars.println(indented(&masked(text)));
     }
 }
 

@@ -53,6 +53,65 @@ impl Kind {
         (is_path && names_duckdb).then(|| Kind::DuckDb(PathBuf::from(url)))
     }
 
+    /// What it loads into this process beside the drivers that are installed here: a library or a manifest by its path, or
+    /// what an option names. Whoever wrote the URL and the options chose it.
+    pub fn loaded_code(&self, options: &BTreeMap<String, String>) -> Option<LoadedCode> {
+        if let Kind::Adbc(driver) = self
+            && adbc::is_path_of_driver(driver)
+        {
+            return Some(LoadedCode::Url(driver.clone()));
+        }
+        let is_set = |value: &str| !matches!(value, "" | "0" | "false" | "off" | "no");
+        let of_option = |(name, value): (&String, &String)| {
+            let lower = name.to_lowercase();
+            let loads = match self {
+                Kind::DuckDb(_) if lower == "driver" => true,
+                Kind::DuckDb(_) | Kind::Adbc(_) => {
+                    lower.contains("load_extension")
+                        || lower == "allow_unsigned_extensions"
+                        || lower == "custom_extension_repository"
+                        || lower == "extension_directory"
+                }
+                Kind::Parquet(_) => false,
+            };
+            (loads && is_set(&value.to_lowercase())).then(|| LoadedCode::Option(name.clone()))
+        };
+        options.iter().find_map(of_option)
+    }
+
+    /// Why no destination can be there, with what to write; none where one can. What stands behind the scheme of another
+    /// place is not repeated: it may be a secret.
+    pub fn fault(&self) -> Option<(String, String)> {
+        let elsewhere = |kind: &str, path: &Path| {
+            let text = path.to_string_lossy();
+            let scheme = scheme(&text)?;
+            let cause =
+                format!("`{scheme}:` names another place, and {kind} must be on this machine");
+            let mend = match scheme.len() {
+                1 => format!(
+                    "drive letters are no paths here; a path that begins with `{scheme}:` is written ./{scheme}:/..."
+                ),
+                _ => format!(
+                    "load into a path of this machine, then copy that there; a path that begins with `{scheme}:` is \
+                     written ./{scheme}:/..."
+                ),
+            };
+            Some((cause, mend))
+        };
+        match self {
+            Kind::DuckDb(file) => elsewhere("a file of DuckDB", file),
+            Kind::Parquet(folder) => elsewhere("a folder of Parquet files", folder),
+            Kind::Adbc(driver) => scheme(driver).map(|scheme| {
+                (
+                    format!("behind `adbc:` stands the name of a driver, and no URL (`{scheme}:`)"),
+                    "write adbc:DRIVER, as in adbc:postgresql, and its URL as an option: options = { uri = \
+                     \"${env:NAME}\" }"
+                        .to_owned(),
+                )
+            }),
+        }
+    }
+
     /// The URL of the same with another path in place of its own; none where it names no path.
     pub fn with_path(&self, other: impl Fn(&Path) -> String) -> Option<String> {
         match self {
@@ -61,6 +120,26 @@ impl Kind {
             Kind::Adbc(_) => None,
         }
     }
+}
+
+/// What a destination loads into this process at somebody's word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadedCode {
+    /// The library or manifest that the URL names.
+    Url(String),
+    /// What the option of this name brings.
+    Option(String),
+}
+
+/// The scheme that a text begins with: letters, digits, `+`, `-` and `.` before a colon. No path of this machine needs to
+/// begin so, for `./` can be put before it.
+pub fn scheme(text: &str) -> Option<&str> {
+    let (scheme, _) = text.split_once(':')?;
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    is_scheme.then_some(scheme)
 }
 
 /// Slashes after a scheme's colon, as in `duckdb:///data/x.duckdb`, begin a path from the root.
@@ -73,15 +152,91 @@ fn path(text: &str) -> PathBuf {
 
 /// Reaches a destination.
 pub fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
-    match Kind::of(address.url) {
+    let kind = Kind::of(address.url);
+    if let Some((what, hint)) = kind.as_ref().and_then(Kind::fault) {
+        return Err(Error::Address { what, hint });
+    }
+    match kind {
         Some(Kind::DuckDb(file)) => adbc::open_duckdb(address, &address.folder.join(file)),
         Some(Kind::Adbc(driver)) => adbc::open_driver(address, &driver),
         Some(Kind::Parquet(folder)) => parquet::open(address, &address.folder.join(folder)),
         None => Err(Error::Address {
-            what: format!("{:?} names no destination", address.url),
+            what: "the URL names no destination".to_owned(),
             hint:
                 "write FILE.duckdb, parquet:FOLDER, adbc:DRIVER, or postgresql://USER@HOST/DATABASE"
                     .to_owned(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_other_places_are_no_paths() {
+        for (url, named) in [
+            ("parquet:s3://key:secret@bucket/x", Some("`s3:`")),
+            ("parquet:gs:bucket", Some("`gs:`")),
+            ("duckdb:md:db", Some("`md:`")),
+            (
+                "duckdb:postgres:host=h password=secret",
+                Some("`postgres:`"),
+            ),
+            ("md:db.duckdb", Some("`md:`")),
+            ("C:\\data\\x.duckdb", Some("`C:`")),
+            ("adbc:postgresql://u:secret@h", Some("`postgresql:`")),
+            ("parquet:./s3:/x", None),
+            ("parquet:///lake", None),
+            ("parquet:lake", None),
+            ("duckdb:///x.duckdb", None),
+            ("x.duckdb", None),
+            ("adbc:sqlite", None),
+            ("adbc:./drivers/x:y.so", None),
+        ] {
+            let fault = Kind::of(url).expect(url).fault();
+            assert_eq!(fault.is_some(), named.is_some(), "{url}");
+            if let (Some((cause, mend)), Some(named)) = (fault, named) {
+                assert!(cause.contains(named), "{cause}");
+                assert!(
+                    !format!("{cause}{mend}").contains("secret"),
+                    "{cause}{mend}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn code_that_is_not_installed_is_found() {
+        let none = BTreeMap::new();
+        let option =
+            |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        let code = |url: &str, options: &BTreeMap<String, String>| {
+            Kind::of(url).expect(url).loaded_code(options).is_some()
+        };
+        for (url, is_code) in [
+            ("adbc:./x.so", true),
+            ("adbc:x.so", true),
+            ("adbc:x.toml", true),
+            ("adbc:/usr/lib/libx", true),
+            ("adbc:sqlite", false),
+            ("x.duckdb", false),
+        ] {
+            assert_eq!(code(url, &none), is_code, "{url}");
+        }
+        assert!(code("x.duckdb", &option("driver", "./x.so")));
+        assert!(code(
+            "adbc:sqlite",
+            &option("adbc.sqlite.load_extension.path", "./x")
+        ));
+        assert!(code(
+            "x.duckdb",
+            &option("allow_unsigned_extensions", "true")
+        ));
+        assert!(!code(
+            "x.duckdb",
+            &option("allow_unsigned_extensions", "false")
+        ));
+        assert!(!code("parquet:lake", &option("driver", "./x.so")));
     }
 }

@@ -33,6 +33,7 @@ pub mod printable;
 mod process;
 pub mod reject;
 pub mod report;
+pub mod secrets;
 pub mod sniff;
 pub mod source;
 mod system_calls;

@@ -30,6 +30,7 @@ fn run(
     streams: Option<u16>,
     again: bool,
     runs_folder: PathBuf,
+    trust: bool,
     site_packages: Option<PathBuf>,
 ) -> PyResult<String> {
     let request = RunRequest {
@@ -39,6 +40,7 @@ fn run(
         streams,
         again,
         runs_folder,
+        trust,
     };
     let answer = py.detach(|| inrush_cli::api::run(request, &Surroundings { site_packages }));
     // Ctrl-C has stopped the run by now; here it becomes the KeyboardInterrupt that Python expects.

@@ -95,7 +95,7 @@ pub struct WholeArguments {
     /// Make the files here and leave them; those that are there are taken as they are
     ///
     /// Without it they are made in a folder that goes when the command ends.
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = super::common::local_path())]
     pub data: Option<PathBuf>,
 
     /// What is loaded.
@@ -133,7 +133,7 @@ pub struct GenerateArguments {
     pub which: WhichArguments,
 
     /// Where the files are made
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = super::common::local_path())]
     pub to: PathBuf,
 
     /// How many files are made at a time; else one for each core
@@ -170,7 +170,7 @@ removes what stopped loads of the workload have left, and starts anew.",
 )]
 pub struct EtlwrRunArguments {
     /// A folder with files of the workload; may be given several times
-    #[arg(long, value_name = "FOLDER", required = true)]
+    #[arg(long, value_name = "FOLDER", required = true, value_parser = super::common::local_path())]
     pub data: Vec<PathBuf>,
 
     /// What is loaded.
@@ -249,11 +249,11 @@ pub struct MeasureArguments {
     pub cores: Option<u32>,
 
     /// Where the results are written, in a folder named by the first run
-    #[arg(long, value_name = "FOLDER", default_value = "etlwr-results")]
+    #[arg(long, value_name = "FOLDER", default_value = "etlwr-results", value_parser = super::common::local_path())]
     pub results: PathBuf,
 
     /// Where the folders of runs are made, each with its report
-    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    #[arg(long, value_name = "FOLDER", default_value = "runs", value_parser = super::common::local_path())]
     pub runs_folder: PathBuf,
 
     /// Leave the tables of the last load in the database
@@ -263,7 +263,7 @@ pub struct MeasureArguments {
     /// Write the package of the load to a file, for `inrush run`
     ///
     /// It names the files where they are: those that go when the command ends are gone for it too.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::common::local_path())]
     pub save_package: Option<PathBuf>,
 
     /// Do not look whether files and database fit on the disk

@@ -18,7 +18,7 @@ nothing that is not printed here.",
 )]
 pub struct CheckArguments {
     /// The package
-    #[arg(value_name = "PACKAGE")]
+    #[arg(value_name = "PACKAGE", value_parser = super::common::local_path())]
     pub package: PathBuf,
 
     /// How many streams

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 
 /// How a run goes on and what it tells.
 #[derive(Clone, Debug, Args)]
@@ -26,7 +27,7 @@ pub struct RunArguments {
     pub again: bool,
 
     /// Where the folders of runs are made, each with its report, log and rejected rows
-    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    #[arg(long, value_name = "FOLDER", default_value = "runs", value_parser = local_path())]
     pub runs_folder: PathBuf,
 
     /// Write one line of JSON for each event to the standard output
@@ -56,6 +57,13 @@ pub struct OverrideArguments {
     /// ~/.pgpass, or into a variable that the URL names as ${env:NAME}.
     #[arg(long, value_name = "NAME=URL", value_parser = pair)]
     pub connection: Vec<(String, String)>,
+
+    /// Let the package load code of its own choice
+    ///
+    /// A driver that the package names by its path, or by an option, is loaded into this process, where it can do all that
+    /// you can. Without this, only installed drivers are, and those that an argument names.
+    #[arg(long)]
+    pub trust: bool,
 }
 
 /// Which database, by a package or by a URL.
@@ -63,7 +71,7 @@ pub struct OverrideArguments {
 #[group(required = true, multiple = false)]
 pub struct DestinationArguments {
     /// The package whose database is meant, and whose runs
-    #[arg(value_name = "PACKAGE")]
+    #[arg(value_name = "PACKAGE", value_parser = local_path())]
     pub package: Option<PathBuf>,
 
     /// The database: postgresql://USER@HOST/DATABASE, embedded:FOLDER, FILE.duckdb, parquet:FOLDER or
@@ -94,6 +102,16 @@ pub struct LedgerArguments {
     /// What replaces the package's values.
     #[command(flatten)]
     pub overrides: OverrideArguments,
+}
+
+/// A path of this machine; an address of another place would be taken for an odd name.
+pub(super) fn local_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path: PathBuf| {
+        match path.to_str().and_then(inrush::package::not_local) {
+            Some((cause, mend)) => Err(format!("{cause} ({mend})")),
+            None => Ok(path),
+        }
+    })
 }
 
 /// A number of bytes: `20MB`, `1.5 GiB`, `500000`.

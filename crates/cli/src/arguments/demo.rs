@@ -41,11 +41,11 @@ pub struct DemoArguments {
     pub keep: bool,
 
     /// Where --keep puts the files, the package and the data; without it they go when it ends
-    #[arg(long, value_name = "FOLDER", default_value = "demo")]
+    #[arg(long, value_name = "FOLDER", default_value = "demo", value_parser = super::common::local_path())]
     pub folder: PathBuf,
 
     /// Where the folders of runs are made
-    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    #[arg(long, value_name = "FOLDER", default_value = "runs", value_parser = super::common::local_path())]
     pub runs_folder: PathBuf,
 }
 

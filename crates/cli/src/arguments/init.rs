@@ -30,7 +30,7 @@ pub struct InitArguments {
     pub table: Option<String>,
 
     /// Where the package is written, `-` for the standard output; else TABLE.toml
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::common::local_path())]
     pub save: Option<PathBuf>,
 
     /// Write over a package that is there

@@ -114,7 +114,7 @@ pub struct LoadArguments {
     pub verify: VerifyLevel,
 
     /// Write the package that says the same as these arguments, for `inrush run`
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::common::local_path())]
     pub save_package: Option<PathBuf>,
 
     /// How it runs.

@@ -23,7 +23,7 @@ what was predicted for it.",
 )]
 pub struct PreflightArguments {
     /// The package
-    #[arg(value_name = "PACKAGE")]
+    #[arg(value_name = "PACKAGE", value_parser = super::common::local_path())]
     pub package: PathBuf,
 
     /// How many streams the run will have
@@ -44,7 +44,7 @@ pub struct PreflightArguments {
     pub cold: bool,
 
     /// Where the folders of runs are made: the prediction waits there for the run
-    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    #[arg(long, value_name = "FOLDER", default_value = "runs", value_parser = super::common::local_path())]
     pub runs_folder: PathBuf,
 
     /// Write the result as JSON, which docs/preflight.schema.json describes

@@ -44,7 +44,7 @@ pub struct ShowArguments {
     pub run: Option<String>,
 
     /// Where the folders of runs are
-    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    #[arg(long, value_name = "FOLDER", default_value = "runs", value_parser = super::common::local_path())]
     pub runs_folder: PathBuf,
 
     /// Write JSON
@@ -73,6 +73,10 @@ pub struct ReplayArguments {
     /// Give a connection of the package another URL
     #[arg(long, value_name = "NAME=URL", value_parser = super::common::pair)]
     pub connection: Vec<(String, String)>,
+
+    /// Let the run's package load a driver that it names by its path or by an option
+    #[arg(long)]
+    pub trust: bool,
 
     /// How many rows may be rejected again; else what the package says
     #[arg(long, value_name = "N")]

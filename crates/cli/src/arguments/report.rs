@@ -22,11 +22,11 @@ pub struct ReportArguments {
     pub run: Option<String>,
 
     /// Where the folders of runs are
-    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    #[arg(long, value_name = "FOLDER", default_value = "runs", value_parser = super::common::local_path())]
     pub runs_folder: PathBuf,
 
     /// Where the page is written, `-` for the standard output; else report.html beside the report
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = super::common::local_path())]
     pub output: Option<PathBuf>,
 }
 

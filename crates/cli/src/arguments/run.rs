@@ -19,7 +19,7 @@ says which run loaded these files, and ends with 0.",
 )]
 pub struct RunCommandArguments {
     /// The package; relative paths in it start at its folder
-    #[arg(value_name = "PACKAGE")]
+    #[arg(value_name = "PACKAGE", value_parser = super::common::local_path())]
     pub package: PathBuf,
 
     /// What replaces its values.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use inrush::package::Format;
+use inrush::package::{Format, not_local};
 use inrush::plan::PlanError;
 use inrush::source::{self, ResolveOptions, SourceFile};
 
@@ -29,6 +29,9 @@ pub fn resolve(
     format: &Format,
     reader: &str,
 ) -> Result<Vec<Arc<SourceFile>>, CommandError> {
+    if let Some((what, hint)) = patterns.iter().find_map(|pattern| not_local(pattern)) {
+        return Err(CommandError::Usage { what, hint });
+    }
     let encoding = format
         .text_encoding()
         .map_err(|error| inrush::Error::from(PlanError::from(error)))?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use inrush::mending::{self, Cause, MendingError};
-use inrush::package::RejectLimit;
+use inrush::package::{Overrides, RejectLimit};
 use inrush::printable::{line, one_line};
 use inrush::report::{Outcome, RunReport};
 use serde_json::json;
@@ -110,10 +110,17 @@ fn replay(arguments: &ReplayArguments, surroundings: &Surroundings) -> Result<u8
         return Ok(0);
     };
     let mut package = replay.package;
-    package.fill_options(&credentials::variable)?;
     for (name, url) in &arguments.connection {
         let url = package_file::from_here(url);
         package.connect(name, &url, &credentials::variable)?;
+    }
+    // What another URL takes the place of needs no variable.
+    package.fill_connections(&credentials::variable)?;
+    if !arguments.trust {
+        package.require_trusted(&Overrides {
+            parameters: Vec::new(),
+            connections: arguments.connection.clone(),
+        })?;
     }
     if let Some(rows) = arguments.max_rejects {
         for flow in &mut package.flows {

@@ -50,7 +50,7 @@ pub fn load(
         let library = duckdb_library(None, site_packages)?;
         return load_duckdb(&library);
     }
-    if driver.contains('/') || driver.ends_with(".so") || driver.ends_with(".toml") {
+    if is_path(driver) {
         let path = folder.join(driver);
         if !path.is_file() {
             return Err(Error::Address {
@@ -91,6 +91,14 @@ pub fn load(
             package.replace('_', "-")
         ),
     })
+}
+
+/// Whether a driver is named by the path of its library or manifest, and not by the name that it is installed under.
+pub fn is_path(driver: &str) -> bool {
+    driver.contains(['/', '\\'])
+        || [".so", ".toml", ".dylib", ".dll"]
+            .iter()
+            .any(|end| driver.to_lowercase().ends_with(end))
 }
 
 fn place(site_packages: Option<&Path>) -> String {

@@ -63,6 +63,11 @@ const KNOW: &[Known] = &[
         words: &["Kind::of"],
     },
     Known {
+        file: "inrush/src/package/trust.rs",
+        why: "asks which code a URL loads, before anything is loaded",
+        words: &["Kind::of"],
+    },
+    Known {
         file: "cli/src/credentials.rs",
         why: "reads what libpq reads of environment and files, which the library never does",
         words: &["pg_"],

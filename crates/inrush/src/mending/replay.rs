@@ -11,6 +11,7 @@ use crate::package::{
 };
 use crate::plan::Reading;
 use crate::report::{PACKAGE_FILE, ROWS_SUFFIX, reject_file_name};
+use crate::secrets::masked;
 
 /// Stands in a replay's name between that of the package and that of the run.
 const NAME_PART: &str = " rejects of ";
@@ -36,6 +37,11 @@ pub fn to_save<'a>(
     folder: &Path,
 ) -> String {
     let mut package = package.clone();
+    let hide = |text: &mut String| *text = masked(text).into_owned();
+    let each_text = |texts: &mut OneOrMany| match texts {
+        OneOrMany::One(text) => hide(text),
+        OneOrMany::Many(texts) => texts.iter_mut().for_each(hide),
+    };
     package.parameters.clear();
     for connection in package.connections.values_mut() {
         connection.make_absolute(folder);
@@ -43,6 +49,11 @@ pub fn to_save<'a>(
     for (flow, (planned, table)) in package.flows.iter_mut().zip(flows) {
         flow.name = Some(planned.name.clone());
         flow.table = table;
+        // These are read by people, and not when rejects are loaded: values of variables are not shown.
+        each_text(&mut flow.files);
+        for texts in [&mut flow.pre_sql, &mut flow.post_sql] {
+            texts.iter_mut().for_each(each_text);
+        }
         flow.format = planned.format.clone();
         flow.format.header = Some(planned.dialect.header);
         if flow.format.preset.is_none() && flow.format.fixed.is_none() {

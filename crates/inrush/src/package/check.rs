@@ -7,11 +7,11 @@ use inrush_destination::address::Kind;
 use super::check_flow::check_flow;
 use super::check_staging::check_staging;
 use super::error::{PackageError, PackageFault, PackageFaultKind};
+use super::local_path::not_local;
 use super::name::{NameFault, TableName, valid};
 use super::place::Place;
 use super::schema::range;
 use super::suggest::suggestion;
-use super::url::redacted_url;
 use super::walk::setting;
 use super::{Connection, Flow, Package};
 
@@ -150,12 +150,25 @@ fn check_parameters(package: &Package, faults: &mut Faults<'_>) {
     }
 }
 
+/// The destinations that there are.
+pub const URLS: &str = "write \"postgresql://user@host/database\", \"embedded\", \"embedded:FOLDER\", \"FILE.duckdb\", \
+                        \"parquet:FOLDER\" or \"adbc:DRIVER\"";
+
 fn check_connections(package: &Package, faults: &mut Faults<'_>) {
     if package.connections.is_empty() {
         faults.add("connections", PackageFaultKind::NoConnection);
     }
     for (name, connection) in &package.connections {
         let url = connection.url.trim();
+        let path = format!("connections.{name}.url");
+        let elsewhere = match url.strip_prefix("embedded:") {
+            Some(folder) => not_local(folder),
+            None => Kind::of(url).and_then(|kind| kind.fault()),
+        };
+        if let Some((cause, mend)) = elsewhere {
+            faults.value(&path, &connection.redacted_url(), &cause, &mend);
+            continue;
+        }
         let scheme = url.split_once("://").map(|(scheme, _)| scheme);
         let cause = match scheme {
             Some("postgresql" | "postgres") => continue,
@@ -167,17 +180,14 @@ fn check_connections(package: &Package, faults: &mut Faults<'_>) {
             {
                 continue;
             }
-            Some(scheme) => format!("there is no destination for `{scheme}`"),
+            Some(scheme) if inrush_destination::address::scheme(url) == Some(scheme) => {
+                format!("there is no destination for `{scheme}`")
+            }
+            Some(_) => "it is not a URL".to_owned(),
             None if url.is_empty() => "it is empty".to_owned(),
             None => "it is not a URL".to_owned(),
         };
-        faults.value(
-            &format!("connections.{name}.url"),
-            &redacted_url(url),
-            &cause,
-            "write \"postgresql://user@host/database\", \"embedded\", \"embedded:FOLDER\", \"FILE.duckdb\", \
-             \"parquet:FOLDER\" or \"adbc:DRIVER\"",
-        );
+        faults.value(&path, &connection.redacted_url(), &cause, URLS);
     }
 }
 

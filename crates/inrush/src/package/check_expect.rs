@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::check::Faults;
 use super::error::PackageFaultKind;
+use super::local_path::not_local;
 use super::{Flow, RecordField};
 
 /// Checks what a flow expects of its files.
@@ -55,6 +56,9 @@ pub(super) fn check_expect(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mu
              rows_field = 1 }",
             faults,
         );
+    }
+    if let Some((cause, mend)) = control.path.as_deref().and_then(not_local) {
+        conflict(&at("control_file.path"), &cause, &mend, faults);
     }
     if control.rows_field.is_none() && control.sum_fields.is_empty() {
         conflict(

@@ -7,6 +7,7 @@ use super::check_expect::check_expect;
 use super::check_modes::check_mode;
 use super::column_check::{check_column, check_separators};
 use super::error::PackageFaultKind;
+use super::local_path::not_local;
 use super::name::{TableName, quoted_where_needed};
 use super::suggest::suggestion;
 use super::{BoundValue, Bounds, ColumnDetail, Flow, OneOrMany, SourceWord};
@@ -43,6 +44,12 @@ fn check_files(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>
         );
         return;
     }
+    for file in files {
+        if let Some((cause, mend)) = not_local(file) {
+            faults.value(&at("files"), &shown_scheme(file), &cause, &mend);
+            return;
+        }
+    }
     // The same settings may be right for one name and wrong for another; one message is enough.
     for file in files {
         if let Err(fault) = flow.format.dialect_checked(file) {
@@ -50,6 +57,11 @@ fn check_files(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>
             return;
         }
     }
+}
+
+/// An address of another place, without what may be a secret in it.
+fn shown_scheme(path: &str) -> String {
+    format!("{}:...", path.split(':').next().unwrap_or_default())
 }
 
 fn check_rejects(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {

@@ -8,23 +8,23 @@ use inrush_destination::address::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::url::redacted_url;
+use super::url::{note_secrets, redacted_url};
+use crate::secrets::{masked, note_secret};
 
 /// A database. What is shown or serialized of it has no password in it.
-#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
     /// `postgresql://user@host/database`, `embedded`, `embedded:DIR`, `FILE.duckdb`, `duckdb:FILE`,
     /// `parquet:DIR`, `adbc:DRIVER`, or `${env:NAME}`.
-    #[serde(serialize_with = "without_secrets")]
     pub url: String,
+    /// The URL as it is written, where a variable of the environment stands in it: that is what is shown, whatever the
+    /// variable holds.
+    #[serde(skip)]
+    pub url_written: Option<String>,
     /// Options of the destination, such as a driver's or a codec; `postgresql://` has all of its in
     /// the URL. Values may be `${env:NAME}`.
-    #[serde(
-        default,
-        skip_serializing_if = "BTreeMap::is_empty",
-        serialize_with = "options_without_secrets"
-    )]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
     /// Those that a variable of the environment stands in, as they are written: what is written again
     /// has no secret in it.
@@ -41,6 +41,7 @@ impl Connection {
     pub fn new(url: &str) -> Connection {
         Connection {
             url: url.to_owned(),
+            url_written: None,
             options: BTreeMap::new(),
             options_written: BTreeMap::new(),
             reached_at: None,
@@ -61,18 +62,64 @@ impl Connection {
                 .display()
                 .to_string()
         };
-        if let Some(data) = self.url.trim().strip_prefix("embedded:") {
-            self.url = format!("embedded:{}", absolute(Path::new(data)));
+        let made = |url: &str| match url.trim().strip_prefix("embedded:") {
+            Some(data) => Some(format!("embedded:{}", absolute(Path::new(data)))),
+            None => Kind::of(url).and_then(|kind| kind.with_path(absolute)),
+        };
+        let Some(url) = made(&self.url).filter(|url| *url != self.url) else {
             return;
-        }
-        if let Some(url) = Kind::of(&self.url).and_then(|kind| kind.with_path(absolute)) {
-            self.url = url;
+        };
+        // A variable may stand in the path, or for all of the URL.
+        self.url_written = match self.url_written.take() {
+            Some(written) => Some(made(&written).unwrap_or_else(|| masked(&url).into_owned())),
+            None => None,
+        };
+        self.url = url;
+    }
+
+    /// Notes what must not be shown of it, so that no message of a driver or a server shows it.
+    pub(super) fn note_secrets(&self) {
+        note_secrets(&self.url);
+        for (name, value) in &self.options {
+            match names_secret(name) {
+                true => note_secret(value),
+                false => note_secrets(value),
+            }
         }
     }
 
-    /// The URL with `***` in place of a password.
+    /// The URL with `***` in place of a password, and with the names of variables in place of their values.
     pub fn redacted_url(&self) -> String {
-        redacted_url(&self.url)
+        redacted_url(self.url_written.as_deref().unwrap_or(&self.url))
+    }
+
+    /// The options as they may be shown.
+    fn options_shown(&self) -> BTreeMap<&str, String> {
+        let shown = |(key, value): (&String, &String)| match self.options_written.get(key) {
+            Some(written) => redacted_url(written),
+            None if names_secret(key) => "***".to_owned(),
+            None => redacted_url(value),
+        };
+        self.options
+            .iter()
+            .map(|option| (option.0.as_str(), shown(option)))
+            .collect()
+    }
+}
+
+impl Serialize for Connection {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            url: String,
+            #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+            options: BTreeMap<&'a str, String>,
+        }
+        Shown {
+            url: self.redacted_url(),
+            options: self.options_shown(),
+        }
+        .serialize(serializer)
     }
 }
 
@@ -80,21 +127,9 @@ impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection")
             .field("url", &self.redacted_url())
-            .field("options", &options_shown(&self.options))
+            .field("options", &self.options_shown())
             .finish()
     }
-}
-
-/// Options with `***` in place of what may be a secret.
-fn options_shown(options: &BTreeMap<String, String>) -> BTreeMap<&str, String> {
-    let shown = |(key, value): (&'_ String, &'_ String)| match names_secret(key) {
-        true => "***".to_owned(),
-        false => redacted_url(value),
-    };
-    options
-        .iter()
-        .map(|option| (option.0.as_str(), shown(option)))
-        .collect()
 }
 
 /// Whether the name of an option says that its value is a secret.
@@ -119,15 +154,4 @@ pub fn names_secret(key: &str) -> bool {
     let key = key.to_lowercase();
     let mut words = key.split(|c: char| !c.is_ascii_alphanumeric());
     PARTS.iter().any(|part| key.contains(part)) || words.any(|word| WORDS.contains(&word))
-}
-
-fn options_without_secrets<S: Serializer>(
-    options: &BTreeMap<String, String>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(options_shown(options))
-}
-
-fn without_secrets<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&redacted_url(url))
 }

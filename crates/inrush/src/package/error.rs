@@ -203,6 +203,12 @@ pub enum PackageFaultKind {
         /// What to write instead.
         mend: String,
     },
+    /// The package would load code that nobody installed here.
+    #[error("the package loads code of its own choice into this process: {what}")]
+    Untrusted {
+        /// Which.
+        what: String,
+    },
     /// A setting of a format that a scanner could not tell apart from the others.
     #[error("`format.{setting}`: {reason}")]
     Format {
@@ -281,6 +287,11 @@ impl PackageFaultKind {
                 known,
                 ..
             } => one_of(&format!("{what}s"), suggestion, known),
+            PackageFaultKind::Untrusted { .. } => {
+                "if you trust whoever wrote the package, say so: --trust (in Python: trust=True); \
+                 else name an installed driver, as in adbc:sqlite"
+                    .to_owned()
+            }
             PackageFaultKind::NoFlow => "add a [[flow]] with `files` and `table`".to_owned(),
             PackageFaultKind::NoConnection => {
                 "add [connections.NAME] with a `url`, for example \"embedded\"".to_owned()

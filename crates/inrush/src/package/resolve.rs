@@ -6,8 +6,11 @@ use std::collections::BTreeMap;
 use super::error::{PackageError, PackageFault, PackageFaultKind};
 use super::place::Place;
 use super::suggest::suggestion;
-use super::url::redacted_url;
-use super::{BoundValue, Bounds, ColumnSpec, FieldChoice, Keep, OneOrMany, Package};
+use super::url::{note_secrets_of_sql, redacted_url};
+use super::{
+    BoundValue, Bounds, ColumnSpec, Connection, FieldChoice, Keep, OneOrMany, Package, sql_value,
+};
+use crate::secrets::note_variable;
 
 /// What a command's arguments replace in a package.
 #[derive(Clone, Default)]
@@ -28,8 +31,18 @@ enum Kind {
     Url,
     /// Paths, and options of a connection: `${env:NAME}` is taken as it is.
     Files,
+    /// Statements: a value that a command gives must not end the text or the name that it stands in.
+    Sql,
     /// Anything else: no `${env:NAME}`.
     Other,
+}
+
+/// What stands for names in braces.
+struct Values<'a> {
+    parameters: &'a BTreeMap<String, String>,
+    /// Those that a command gave in place of the package's own.
+    given: &'a [(String, String)],
+    environment: Environment<'a>,
 }
 
 impl Package {
@@ -46,25 +59,39 @@ impl Package {
         let overridden: Vec<&String> = overrides.connections.iter().map(|(name, _)| name).collect();
 
         let parameters = package.parameters.clone();
-        each_text(&mut package, &mut |path, kind, text| match expand(
-            text,
-            kind,
-            &parameters,
+        let values = Values {
+            parameters: &parameters,
+            given: &overrides.parameters,
             environment,
-            path,
-        ) {
-            Ok(expanded) => *text = expanded,
-            Err(kind) => faults.push(PackageFault {
-                place: match overridden
-                    .iter()
-                    .find(|name| path == format!("connections.{name}.url"))
-                {
-                    Some(name) => Place::of_argument(&format!("--connection {name}")),
-                    None => self.origin.place(path),
-                },
-                kind,
-            }),
-        });
+        };
+        for connection in package.connections.values_mut() {
+            connection.url_written = written(&connection.url, &parameters);
+        }
+        each_text(
+            &mut package,
+            &mut |path, kind, text| match expand(text, kind, &values, path) {
+                Ok(expanded) => {
+                    if kind == Kind::Sql {
+                        note_secrets_of_sql(&expanded);
+                    }
+                    *text = expanded;
+                }
+                Err(kind) => faults.push(PackageFault {
+                    place: match overridden
+                        .iter()
+                        .find(|name| path == format!("connections.{name}.url"))
+                    {
+                        Some(name) => Place::of_argument(&format!("--connection {name}")),
+                        None => self.origin.place(path),
+                    },
+                    kind,
+                }),
+            },
+        );
+        package
+            .connections
+            .values()
+            .for_each(Connection::note_secrets);
         PackageError::of(faults)?;
         Ok(package)
     }
@@ -85,8 +112,17 @@ impl Package {
         override_connections(self, &overrides, &mut faults);
         if let Some(connection) = self.connections.get_mut(name) {
             let path = format!("connections.{name}.url");
-            match expand(url, Kind::Url, &self.parameters, environment, &path) {
-                Ok(expanded) => connection.url = expanded,
+            let values = Values {
+                parameters: &self.parameters,
+                given: &[],
+                environment,
+            };
+            match expand(url, Kind::Url, &values, &path) {
+                Ok(expanded) => {
+                    connection.url_written = written(url, &self.parameters);
+                    connection.url = expanded;
+                    connection.note_secrets();
+                }
                 Err(kind) => faults.push(PackageFault {
                     place: Place::of_argument(&format!("--connection {name}")),
                     kind,
@@ -98,17 +134,35 @@ impl Package {
 }
 
 impl Package {
-    /// Puts variables of the environment into the options of a package that is resolved already: what a
+    /// Puts variables of the environment into the URLs and options of a package that is resolved already: what a
     /// run writes of its package has their names in place of their values.
-    pub fn fill_options(&mut self, environment: Environment<'_>) -> Result<(), PackageError> {
+    pub fn fill_connections(&mut self, environment: Environment<'_>) -> Result<(), PackageError> {
         let mut faults = Vec::new();
+        let values = Values {
+            parameters: &self.parameters,
+            given: &[],
+            environment,
+        };
         for (name, connection) in &mut self.connections {
+            if connection.url.contains("${env:") {
+                let path = format!("connections.{name}.url");
+                match expand(&connection.url, Kind::Url, &values, &path) {
+                    Ok(expanded) => {
+                        let url = std::mem::replace(&mut connection.url, expanded);
+                        connection.url_written = Some(url);
+                    }
+                    Err(kind) => faults.push(PackageFault {
+                        place: Place::of_argument(&path),
+                        kind,
+                    }),
+                }
+            }
             for (option, value) in &mut connection.options {
                 if !value.contains("${env:") {
                     continue;
                 }
                 let path = format!("connections.{name}.options.{option}");
-                match expand(value, Kind::Files, &self.parameters, environment, &path) {
+                match expand(value, Kind::Files, &values, &path) {
                     Ok(expanded) => {
                         let written = &mut connection.options_written;
                         written.insert(option.clone(), std::mem::replace(value, expanded));
@@ -119,6 +173,7 @@ impl Package {
                     }),
                 }
             }
+            connection.note_secrets();
         }
         PackageError::of(faults)
     }
@@ -292,17 +347,17 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
                 }
             }
         }
-        for (name, texts) in [
-            ("key", &mut flow.key),
-            ("pre_sql", &mut flow.pre_sql),
-            ("post_sql", &mut flow.post_sql),
+        for (name, kind, texts) in [
+            ("key", Kind::Other, &mut flow.key),
+            ("pre_sql", Kind::Sql, &mut flow.pre_sql),
+            ("post_sql", Kind::Sql, &mut flow.post_sql),
         ] {
             match texts {
                 None => {}
-                Some(OneOrMany::One(one)) => visit(&at(name), Kind::Other, one),
+                Some(OneOrMany::One(one)) => visit(&at(name), kind, one),
                 Some(OneOrMany::Many(many)) => {
                     for (item, one) in many.iter_mut().enumerate() {
-                        visit(&at(&format!("{name}[{item}]")), Kind::Other, one);
+                        visit(&at(&format!("{name}[{item}]")), kind, one);
                     }
                 }
             }
@@ -331,10 +386,10 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
 fn expand(
     text: &str,
     kind: Kind,
-    parameters: &BTreeMap<String, String>,
-    environment: Environment<'_>,
+    values: &Values<'_>,
     path: &str,
 ) -> Result<String, PackageFaultKind> {
+    let parameters = values.parameters;
     let shown = || match kind {
         Kind::Url => redacted_url(text),
         _ => text.to_owned(),
@@ -361,25 +416,41 @@ fn expand(
         let variable = name.strip_prefix("env:");
         match (expanded.strip_suffix('$'), variable) {
             (Some(before), Some(variable)) => {
-                if kind == Kind::Other {
+                if matches!(kind, Kind::Sql | Kind::Other) {
                     return Err(PackageFaultKind::EnvironmentMisplaced {
                         name: variable.to_owned(),
                         setting: path.rsplit('.').next().unwrap_or(path).to_owned(),
                     });
                 }
                 expanded.truncate(before.len());
-                let value =
-                    environment(variable).ok_or_else(|| PackageFaultKind::EnvironmentMissing {
+                let value = (values.environment)(variable).ok_or_else(|| {
+                    PackageFaultKind::EnvironmentMissing {
                         name: variable.to_owned(),
-                    })?;
+                    }
+                })?;
+                note_variable(variable, &value);
                 match kind == Kind::Url && must_be_encoded(&expanded, rest) {
                     true => percent_encode(&value, &mut expanded),
                     false => expanded.push_str(&value),
                 }
             }
-            _ => match parameters.get(name) {
-                Some(value) => expanded.push_str(value),
-                None => {
+            _ => match (parameters.get(name), kind) {
+                (Some(value), Kind::Sql) => {
+                    let given = values.given.iter().any(|(given, _)| given == name);
+                    sql_value::check_bare(name, value, given, &expanded)?;
+                    expanded.push_str(value);
+                }
+                (Some(value), _) => expanded.push_str(value),
+                (None, _)
+                    if let Some((parameter, form)) = name.split_once(':')
+                        && let Some(value) = parameters.get(parameter) =>
+                {
+                    if kind != Kind::Sql {
+                        return Err(sql_value::misplaced(name, parameter, path));
+                    }
+                    expanded.push_str(&sql_value::quoted(parameter, form, value)?);
+                }
+                (None, _) => {
                     return Err(PackageFaultKind::UnknownParameter {
                         name: name.to_owned(),
                         text: shown(),
@@ -397,6 +468,34 @@ fn expand(
     Ok(expanded)
 }
 
+/// The text with its parameters put in and the names of variables left as they are; none where it names no variable, or
+/// is wrong, which is told elsewhere.
+fn written(text: &str, parameters: &BTreeMap<String, String>) -> Option<String> {
+    if !text.contains("${env:") {
+        return None;
+    }
+    let mut written = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(position) = rest.find(['{', '}']) {
+        let (before, at) = rest.split_at(position);
+        written.push_str(before);
+        if at.starts_with("{{") || at.starts_with("}}") {
+            written.push_str(&at[..1]);
+            rest = &at[2..];
+            continue;
+        }
+        let end = at.find('}')?;
+        let name = at[..end].trim_start_matches('{');
+        match parameters.get(name) {
+            Some(value) => written.push_str(value),
+            None => written.push_str(&at[..=end]),
+        }
+        rest = &at[end + 1..];
+    }
+    written.push_str(rest);
+    Some(written)
+}
+
 /// Whether a variable stands in the user, password or query of a URL, where a `/` or `@` of a
 /// password would end that part. A whole URL, a host or a database is taken as it is.
 fn must_be_encoded(before: &str, after: &str) -> bool {
@@ -411,7 +510,8 @@ fn must_be_encoded(before: &str, after: &str) -> bool {
                 .is_some_and(|rest| rest.contains('@')))
 }
 
-fn percent_encode(value: &str, out: &mut String) {
+/// Writes a text as a part of a URL.
+pub fn percent_encode(value: &str, out: &mut String) {
     for byte in value.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
@@ -440,6 +540,14 @@ mod tests {
             "HOST" => Some("dw:5433".to_owned()),
             "FOLDER" => Some("a b".to_owned()),
             _ => None,
+        }
+    }
+
+    fn values(parameters: &BTreeMap<String, String>) -> Values<'_> {
+        Values {
+            parameters,
+            given: &[],
+            environment: &|_| None,
         }
     }
 
@@ -534,10 +642,9 @@ mod tests {
             for secret in ["literal", "s/e@c", "s%2Fe"] {
                 assert!(!shown.contains(secret), "{secret} in {shown}");
             }
-            assert!(
-                shown.contains("postgresql://etl:***@dw:5433/tpch"),
-                "{shown}"
-            );
+            // What a variable holds is not shown, whatever it means.
+            assert!(!shown.contains("dw:5433"), "{shown}");
+            assert!(shown.contains("@${env:HOST}/tpch"), "{shown}");
         }
     }
 
@@ -562,8 +669,7 @@ mod tests {
         let expanded = expand(
             &escape_braces(text),
             Kind::Other,
-            &BTreeMap::new(),
-            &|_| None,
+            &values(&BTreeMap::new()),
             "x",
         );
         assert_eq!(expanded.as_deref(), Ok(text));
@@ -578,10 +684,10 @@ mod tests {
             ("${env:X}", "`${env:X}` cannot stand in `table`"),
         ] {
             let kind =
-                expand(text, Kind::Other, &parameters, &|_| None, "flow[0].table").expect_err(text);
+                expand(text, Kind::Other, &values(&parameters), "flow[0].table").expect_err(text);
             assert_eq!(kind.to_string(), expected);
         }
-        let kind = expand("{env:X}", Kind::Files, &parameters, &|_| None, "").expect_err("no $");
+        let kind = expand("{env:X}", Kind::Files, &values(&parameters), "").expect_err("no $");
         assert_eq!(
             kind.mend().as_deref(),
             Some("did you mean `${env:X}`?; `{{` stands for a brace")

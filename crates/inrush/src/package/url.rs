@@ -2,13 +2,80 @@
 
 use std::ops::Range;
 
-/// What stands where a password was.
-const REDACTED: &str = "***";
+use super::connection::names_secret;
+use super::suggest::suggestion;
+use crate::secrets::{HIDDEN as REDACTED, note_secret};
 
-/// The parameters of a URL, and the words of a connection string, that hold a secret.
-const SECRET_WORDS: [&str; 2] = ["password", "sslpassword"];
+/// The words of a connection string, and the keys of a package, that hold a secret.
+const SECRET_WORDS: [&str; 7] = [
+    "password",
+    "sslpassword",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "secret",
+    "token",
+];
 
-/// The URL with every password in it replaced by `***`.
+/// Parameters of URLs whose values are no secrets. A value of any other one is not shown: its name may be a misspelt one.
+const PUBLIC_WORDS: &[&str] = &[
+    "account",
+    "application_name",
+    "cache",
+    "catalog",
+    "channel_binding",
+    "client_encoding",
+    "connect_timeout",
+    "database",
+    "dbname",
+    "fallback_application_name",
+    "gssdelegation",
+    "gssencmode",
+    "gsslib",
+    "host",
+    "hostaddr",
+    "immutable",
+    "keepalives",
+    "keepalives_count",
+    "keepalives_idle",
+    "keepalives_interval",
+    "krbsrvname",
+    "load_balance_hosts",
+    "max_protocol_version",
+    "min_protocol_version",
+    "mode",
+    "options",
+    "passfile",
+    "port",
+    "region",
+    "replication",
+    "require_auth",
+    "requirepeer",
+    "requiressl",
+    "role",
+    "schema",
+    "service",
+    "ssl_max_protocol_version",
+    "ssl_min_protocol_version",
+    "sslcert",
+    "sslcertmode",
+    "sslcompression",
+    "sslcrl",
+    "sslcrldir",
+    "sslkey",
+    "sslmode",
+    "sslnegotiation",
+    "sslrootcert",
+    "sslsni",
+    "target_session_attrs",
+    "tcp_user_timeout",
+    "user",
+    "vfs",
+    "warehouse",
+];
+
+/// The URL with `***` in place of every password, and of all that may be one: the values of parameters that nobody knows,
+/// and what stands where a port should be.
 pub fn redacted_url(url: &str) -> String {
     if !url.contains("://")
         && !url.starts_with("embedded")
@@ -18,7 +85,55 @@ pub fn redacted_url(url: &str) -> String {
         // The scheme was forgotten; what stands there may be a password all the same.
         return format!("{}:{REDACTED}{}", &url[..colon], &url[at..]);
     }
-    redact_line(url).unwrap_or_else(|| url.to_owned())
+    blanked(url, hidden(url)).unwrap_or_else(|| url.to_owned())
+}
+
+/// Notes what a URL, or another value that may have passwords in it, must not show, so that nobody else shows it.
+pub(super) fn note_secrets(url: &str) {
+    for secret in secrets(url) {
+        let secret = &url[secret];
+        note_secret(secret);
+        if let Some(decoded) = percent_decoded(secret) {
+            note_secret(&decoded);
+        }
+    }
+}
+
+/// Notes the passwords that a statement gives to a role or a user mapping: `PASSWORD 'x'`.
+pub(super) fn note_secrets_of_sql(statement: &str) {
+    let lower = statement.to_ascii_lowercase();
+    for (at, word) in lower.match_indices("password") {
+        let after = &statement[at + word.len()..];
+        let rest = after.trim_start_matches([' ', '\t', '\n', '=', '"', 'E', 'e']);
+        if let Some(value) = rest.strip_prefix('\'')
+            && let Some(end) = value.find('\'')
+        {
+            note_secret(&value[..end]);
+        }
+    }
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let pair = after
+            .get(..2)
+            .and_then(|pair| std::str::from_utf8(pair).ok());
+        match pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
+            Some(byte) if first == b'%' => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes)
+        .ok()
+        .filter(|decoded| decoded != text)
 }
 
 /// Whether a URL or connection string holds a password.
@@ -39,16 +154,14 @@ pub(super) fn url_without_password(url: &str) -> String {
     let mut rest = url.to_owned();
     for secret in secrets(url).into_iter().rev() {
         let mut cut = secret.clone();
-        let before = &url[..secret.start];
-        if let Some(word) = SECRET_WORDS.iter().rev().find(|word| {
-            before
-                .trim_end()
-                .trim_end_matches('=')
-                .trim_end()
-                .ends_with(**word)
-        }) {
-            let words_end = before.trim_end().trim_end_matches('=').trim_end().len();
-            cut.start = words_end - word.len();
+        let mut before = url[..secret.start].trim_end();
+        if let Some(unquoted) = before.strip_suffix(['\'', '"']) {
+            before = unquoted.trim_end();
+            cut.end = (cut.end + 1).min(url.len());
+        }
+        if let Some(word) = before.strip_suffix('=') {
+            let word = word.trim_end();
+            cut.start = word.rfind(['?', '&', ' ', ';']).map_or(0, |at| at + 1);
             // One of the marks around a parameter goes with it.
             match url.as_bytes().get(cut.end) {
                 Some(b'&') => cut.end += 1,
@@ -66,7 +179,32 @@ pub(super) fn url_without_password(url: &str) -> String {
 /// The line with every password in it replaced, where there is one. `${env:NAME}` is no
 /// password: it says where one is.
 pub(super) fn redact_line(line: &str) -> Option<String> {
-    let secrets = secrets(line);
+    let mut redacted = blanked(line, hidden(line));
+    let Some((key, rest)) = line.split_once('=') else {
+        return redacted;
+    };
+    if !matches!(key.trim(), "url" | "uri") {
+        return redacted;
+    }
+    // A URL without slashes is known by its key alone.
+    let value = rest.trim();
+    if let Some(quote) = value.chars().next().filter(|c| matches!(c, '"' | '\''))
+        && let Some(length) = value[1..].find(quote)
+    {
+        let url = &value[1..=length];
+        let shown = redacted_url(url);
+        if shown != url {
+            redacted = Some(
+                redacted
+                    .unwrap_or_else(|| line.to_owned())
+                    .replace(url, &shown),
+            );
+        }
+    }
+    redacted
+}
+
+fn blanked(line: &str, secrets: Vec<Range<usize>>) -> Option<String> {
     if secrets.is_empty() {
         return None;
     }
@@ -81,15 +219,38 @@ pub(super) fn redact_line(line: &str) -> Option<String> {
 fn secrets(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     found.extend(after_user(text));
+    found.extend(parameters(text).filter_map(|(name, value)| is_secret(name).then_some(value)));
+    let lower = text.to_ascii_lowercase();
     for word in SECRET_WORDS {
         let mut from = 0;
-        while let Some(length) = find_word(&text[from..], word) {
+        while let Some(length) = find_word(&lower[from..], word) {
             let start = from + length;
             let value = value_at(text, start);
             from = value.end.max(start);
             found.push(value);
         }
     }
+    apart(text, found)
+}
+
+/// The same, and what may be a password beside them.
+fn hidden(text: &str) -> Vec<Range<usize>> {
+    let mut found = secrets(text);
+    if text.contains("://") {
+        let is_unknown = |name: &str| !PUBLIC_WORDS.contains(&name);
+        found
+            .extend(parameters(text).filter_map(|(name, value)| is_unknown(name).then_some(value)));
+        found.extend(no_port(text));
+    }
+    apart(text, found)
+}
+
+fn is_secret(name: &str) -> bool {
+    !PUBLIC_WORDS.contains(&name)
+        && (names_secret(name) || suggestion(name, ["password", "sslpassword"]).is_some())
+}
+
+fn apart(text: &str, mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
     found.retain(|secret| {
         let secret = &text[secret.clone()];
         !secret.is_empty()
@@ -110,13 +271,9 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
 /// The password of `scheme://user:password@host`. A password with an unencoded `/`, `?` or `@`
 /// in it is found whole: rather too much is hidden than too little.
 fn after_user(text: &str) -> Option<Range<usize>> {
-    let start = authority_start(text)?;
-    // In a line of a package the URL ends with the text that it is written in.
-    let end = text[start..]
-        .find(['"', '\'', ' ', '\t'])
-        .map_or(text.len(), |length| start + length);
+    let (start, end) = url_in(text)?;
     let authority = &text[start..end];
-    let query = authority.find('?').unwrap_or(authority.len());
+    let query = query_start(authority).unwrap_or(authority.len());
     let at = authority[..query].rfind('@').or_else(|| {
         // `user:pass?word@host` has no `@` before its `?`; `host:5432/db?x=a@b` has a port.
         let colon = authority[..query].find(':')?;
@@ -127,8 +284,101 @@ fn after_user(text: &str) -> Option<Range<usize>> {
             .is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
         (!is_port).then(|| authority.rfind('@'))?
     })?;
-    let colon = authority[..at].find(':')?;
+    let colon = colon_outside_braces(&authority[..at])?;
     Some(start + colon + 1..start + at)
+}
+
+/// The first colon that is none of `${env:NAME}`.
+fn colon_outside_braces(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, character) in text.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Where the URL in a text has its user or host, and where it ends: with the text, or, in a line of a package, with the
+/// quotes that it is written in.
+fn url_in(text: &str) -> Option<(usize, usize)> {
+    let start = authority_start(text)?;
+    let scheme = text[..start]
+        .rfind(['"', '\'', ' ', '\t', '='])
+        .map_or(0, |at| at + 1);
+    let ends: &[char] = match text[..scheme].chars().next_back() {
+        None => return Some((start, text.len())),
+        Some('"') => &['"'],
+        Some('\'') => &['\''],
+        Some(_) => &['"', '\'', ' ', '\t'],
+    };
+    let end = text[start..]
+        .find(ends)
+        .map_or(text.len(), |length| start + length);
+    Some((start, end))
+}
+
+/// Where the `?` before the parameters stands. One in a password is followed by no parameters, or by an `@` that none of
+/// the known ones has before it.
+fn query_start(authority: &str) -> Option<usize> {
+    let is_query = |query: &str| {
+        query.split('&').all(|pair| {
+            pair.is_empty()
+                || pair.split_once('=').is_some_and(|(name, value)| {
+                    !name.contains(['@', '/', ':'])
+                        && (!value.contains('@') || PUBLIC_WORDS.contains(&name) || is_secret(name))
+                })
+        })
+    };
+    authority
+        .match_indices('?')
+        .map(|(at, _)| at)
+        .find(|at| is_query(&authority[at + 1..]))
+}
+
+/// The parameters of the URL in a text: their names, and the bytes of their values.
+fn parameters(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
+    let found = url_in(text).and_then(|(start, end)| {
+        let query = query_start(&text[start..end])?;
+        Some((start + query + 1, end))
+    });
+    // `file:x?token=...` has no slashes.
+    let found = found.or_else(|| {
+        let is_plain = !text.contains(['"', '\'', ' ']);
+        let at = text.find('?').filter(|_| is_plain)?;
+        Some((at + 1, text.len()))
+    });
+    let (mut at, end) = found.unwrap_or((0, 0));
+    std::iter::from_fn(move || {
+        while at < end {
+            let start = at;
+            let length = text[at..end].find('&').unwrap_or(end - at);
+            at = start + length + 1;
+            if let Some((name, _)) = text[start..start + length].split_once('=') {
+                return Some((name, start + name.len() + 1..start + length));
+            }
+        }
+        None
+    })
+}
+
+/// What stands where a port should be, and is none: `user:password` without a host.
+fn no_port(text: &str) -> Option<Range<usize>> {
+    let (start, end) = url_in(text)?;
+    let authority = &text[start..end];
+    let hosts = &authority[..authority.find(['/', '?']).unwrap_or(authority.len())];
+    if hosts.contains(['@', '{', '[']) {
+        return None;
+    }
+    let colon = hosts.find(':')?;
+    let is_ports = hosts.split(',').all(|host| {
+        let port = host.split_once(':').map_or("", |(_, port)| port);
+        port.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    (!is_ports).then(|| start + colon + 1..start + hosts.len())
 }
 
 /// Where user, password and host begin: behind the scheme, or behind what is left of one that
@@ -140,7 +390,9 @@ fn authority_start(text: &str) -> Option<usize> {
     let slashes = text.find("//").map(|at| at + 2);
     slashes.or_else(|| {
         let scheme = text.find("postgres")?;
-        Some(scheme + text[scheme..].find('/')? + 1)
+        let rest = text[scheme..].trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let authority = rest.trim_start_matches([':', '/']);
+        (authority.len() < rest.len()).then(|| text.len() - authority.len())
     })
 }
 
@@ -183,7 +435,9 @@ fn value_at(text: &str, start: usize) -> Range<usize> {
             start + 1..text.len()
         }
         _ => {
-            let length = rest.find(['&', ' ', '\t', '"', '\'']).unwrap_or(rest.len());
+            let length = rest
+                .find(['&', ';', ' ', '\t', '"', '\''])
+                .unwrap_or(rest.len());
             start..start + length
         }
     }
@@ -238,12 +492,52 @@ mod tests {
         words: "host=dw password=secret user=etl" => "host=dw password=*** user=etl";
         words_quoted: r"host=dw password = 'se \' cret' user=etl" => "host=dw password = '***' user=etl";
         from_environment: "postgres://etl:${env:PASSWORD}@dw/x" => "postgres://etl:${env:PASSWORD}@dw/x";
+        user_from_environment: "postgres://${env:USER}@dw/x" => "postgres://${env:USER}@dw/x";
+        both_from_environment: "postgres://${env:USER}:${env:WORD}@dw/x" => "postgres://${env:USER}:${env:WORD}@dw/x";
         from_environment_and_more: "postgres://etl:${env:A}b@dw/x" => "postgres://etl:***@dw/x";
         colon_forgotten: "postgres//etl:secret@dw/x" => "postgres//etl:***@dw/x";
         slash_forgotten: "postgresql:/etl:secret@dw/x" => "postgresql:***@dw/x";
         embedded: "embedded:/tmp/a:b@c" => "embedded:/tmp/a:b@c";
-        other_words: "postgres://dw/x?password_file=a" => "postgres://dw/x?password_file=a";
+        other_words: "postgres://dw/x?password_file=a" => "postgres://dw/x?password_file=***";
+        misspelt: "postgres://etl@dw/x?passwort=a&sslmode=require" => "postgres://etl@dw/x?passwort=***&sslmode=require";
+        at_and_question_mark: "postgres://etl:a@b?c@dw/x" => "postgres://etl:***@dw/x";
+        blank_in_password: "postgres://etl:a b@dw/x" => "postgres://etl:***@dw/x";
+        of_a_driver: "adbc:postgresql://u:pw@h" => "adbc:postgresql://u:***@h";
+        of_a_bucket: "parquet:s3://key:secret@bucket/x" => "parquet:s3://key:***@bucket/x";
+        of_a_file: "duckdb:md:db?motherduck_token=abc" => "duckdb:md:db?motherduck_token=***";
+        of_windows: "Server=h;Uid=u;Pwd=pw;Database=d" => "Server=h;Uid=u;Pwd=***;Database=d";
         empty_password: "postgres://etl:@dw/x" => "postgres://etl:@dw/x";
+    }
+
+    #[test]
+    fn what_may_be_a_password_is_not_shown() {
+        for (url, shown) in [
+            ("postgres://dw/x?geheim=a", "postgres://dw/x?geheim=***"),
+            ("postgres://etl:secret", "postgres://etl:***"),
+            (
+                "postgres://etl:secret/x?mode=a",
+                "postgres://etl:***/x?mode=a",
+            ),
+            ("postgres://a:5432,b/x", "postgres://a:5432,b/x"),
+            ("postgres://[::1]:5432/x", "postgres://[::1]:5432/x"),
+            ("postgres://${env:HOST}/x", "postgres://${env:HOST}/x"),
+        ] {
+            assert_eq!(redacted_url(url), shown);
+        }
+        assert_eq!(
+            redact_line("url = \"postgresql://u:a b'c@h/x\" # y").as_deref(),
+            Some("url = \"postgresql://u:***@h/x\" # y")
+        );
+        for (line, shown) in [
+            (
+                "url = \"postgresql:u:secret@h/d\"",
+                "url = \"postgresql:***@h/d\"",
+            ),
+            ("url = 'etl:secret@h/dw'", "url = 'etl:***@h/dw'"),
+        ] {
+            let redacted = redact_line(line).expect(line);
+            assert!(!redacted.contains("secret"), "{redacted} and not {shown}");
+        }
     }
 
     #[test]
@@ -259,6 +553,11 @@ mod tests {
                 "postgres://etl@dw/x?a=c&password=b",
                 "postgres://etl@dw/x?a=c",
             ),
+            (
+                "postgres://etl@dw/x?passwort=b&a=c",
+                "postgres://etl@dw/x?a=c",
+            ),
+            ("host=dw password='a b' user=etl", "host=dw user=etl"),
         ] {
             assert_eq!(url_without_password(url), without);
         }

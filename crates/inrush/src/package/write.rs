@@ -57,8 +57,9 @@ impl Package {
         }
         for (name, connection) in &self.connections {
             line(&mut out, &format!("\n[connections.{}]", key(name)));
-            let url = url_without_password(&connection.url);
-            if url != connection.url {
+            let written = connection.url_written.as_ref().unwrap_or(&connection.url);
+            let url = url_without_password(written);
+            if url != *written {
                 out.push_str(
                     "# The password is not written here: put it into ~/.pgpass or PGPASSWORD.\n",
                 );

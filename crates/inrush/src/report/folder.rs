@@ -6,12 +6,13 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::types::RunReport;
 use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::free_space::free_bytes;
+use crate::secrets::mask_json;
 
 /// The package that was run, in a run's folder.
 pub const PACKAGE_FILE: &str = "package.toml";
@@ -88,7 +89,8 @@ impl RunFolder {
             path: path.display().to_string(),
             source,
         };
-        let text = serde_json::to_vec_pretty(report).map_err(|source| failed(source.into()))?;
+        let text = serde_json::to_vec_pretty(&shown(report).map_err(failed)?)
+            .map_err(|source| failed(source.into()))?;
         write_whole(&path, &[&text, b"\n"]).map_err(failed)
     }
 
@@ -97,7 +99,7 @@ impl RunFolder {
     }
 
     fn write_page(&self, report: &RunReport) -> io::Result<()> {
-        let page = inrush_page::page(&serde_json::to_value(report)?);
+        let page = inrush_page::page(&shown(report)?);
         write_whole(&self.page_path(), &[page.as_bytes()])
     }
 
@@ -109,6 +111,13 @@ impl RunFolder {
             source,
         })
     }
+}
+
+/// A report as it is written: without what variables of the environment and passwords hold.
+fn shown(report: &RunReport) -> io::Result<Value> {
+    let mut value = serde_json::to_value(report)?;
+    mask_json(&mut value);
+    Ok(value)
 }
 
 /// Writes a file that only its owner reads: whole, or not at all.
@@ -133,7 +142,8 @@ impl Observer for RunFolder {
         if matches!(event, Event::Progress { .. }) {
             return;
         }
-        let line = json!({ "at": jiff::Timestamp::now().to_string(), "what": event });
+        let mut line = json!({ "at": jiff::Timestamp::now().to_string(), "what": event });
+        mask_json(&mut line);
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         // A log that cannot be written must not stop a load that can go on.
         let _ = writeln!(log, "{line}");

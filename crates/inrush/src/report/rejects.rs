@@ -11,6 +11,7 @@ use super::types::RejectReport;
 use crate::encoding::TextEncoding;
 use crate::error::Error;
 use crate::reject::{Reject, RejectCode};
+use crate::secrets;
 
 /// What the name of a file of rejected rows ends with.
 pub const ROWS_SUFFIX: &str = ".rejects";
@@ -163,7 +164,7 @@ impl OpenFile {
     fn keep(&mut self, reject: &Reject, terminator: &[u8]) -> Result<(), Error> {
         self.rows.write(&reject.raw)?;
         self.rows.write(terminator)?;
-        let reason = serde_json::to_vec(&RejectReport::from(reject))
+        let reason = shown(&RejectReport::from(reject))
             .map_err(|error| failed(&self.reasons.path, error.into()))?;
         self.reasons.write(&reason)?;
         self.reasons.write(b"\n")
@@ -178,6 +179,16 @@ impl OpenFile {
         }
         Ok(())
     }
+}
+
+/// A reject as it is written: without what variables of the environment and passwords hold.
+fn shown(reject: &RejectReport) -> serde_json::Result<Vec<u8>> {
+    if secrets::is_empty() {
+        return serde_json::to_vec(reject);
+    }
+    let mut value = serde_json::to_value(reject)?;
+    secrets::mask_json(&mut value);
+    serde_json::to_vec(&value)
 }
 
 impl Writer {

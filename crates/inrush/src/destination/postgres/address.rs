@@ -15,7 +15,8 @@ use super::settings::Settings;
 use super::socket::LoginRules;
 use super::tls_settings::{SslMode, TlsSettings};
 use crate::destination::ConnectionDefaults;
-use crate::package::redacted_url;
+use crate::package::{URLS, redacted_url};
+use crate::secrets::note_secret;
 
 const PORT: u16 = 5432;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -121,9 +122,7 @@ impl Address {
             reason,
         };
         if !url.starts_with("postgresql://") && !url.starts_with("postgres://") {
-            return Err(fail(
-                "it must start with postgresql:// or be the word `embedded`".to_owned(),
-            ));
+            return Err(fail(format!("no destination is meant by it: {URLS}")));
         }
         let settings = Settings::gather(url, defaults).map_err(fail)?;
         Address::of_settings(&settings, defaults).map_err(fail)
@@ -138,6 +137,7 @@ impl Address {
         config.user(user);
         config.dbname(settings.get("dbname").unwrap_or(user));
         if let Some(password) = settings.get("password") {
+            note_secret(password);
             config.password(password);
         }
         if let Some(options) = options(settings) {
@@ -249,6 +249,7 @@ impl Address {
                 }
             };
             if let Some(password) = found {
+                note_secret(password.as_ref());
                 config.password(password);
             }
         }

@@ -119,6 +119,12 @@ impl Settings {
 
     fn of_url(url: &str) -> Result<Settings, String> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let authority = base.split_once("://").map_or("", |(_, rest)| rest);
+        if authority.matches('@').count() > 1 {
+            return Err(
+                "it has more than one `@`: one in a user or a password is written %40".to_owned(),
+            );
+        }
         let config = Config::from_str(base).map_err(|error| super::error::chain(&error))?;
         let mut settings = Settings::default();
         let hosts: Vec<String> = config.get_hosts().iter().map(host_text).collect();
@@ -140,9 +146,9 @@ impl Settings {
             settings.put("dbname", name.to_owned());
         }
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair
-                .split_once('=')
-                .ok_or_else(|| format!("`{pair}` in it is not `name=value`"))?;
+            let (key, value) = pair.split_once('=').ok_or(
+                "a part behind its `?` is not `name=value` (a ? in a password is written %3F)",
+            )?;
             let value = percent_decode(value)?;
             // What JDBC calls it; libpq takes this one value too.
             if key == "ssl" && value == "true" {

@@ -1,0 +1,97 @@
+//! Paths of this machine, told from addresses of other places, which would be taken for odd names of files.
+
+use inrush_destination::address::scheme;
+
+/// Schemes that are known to mean a place elsewhere, with or without slashes behind them.
+const ELSEWHERE: &[&str] = &[
+    "abfs",
+    "abfss",
+    "adl",
+    "az",
+    "azure",
+    "cos",
+    "dbfs",
+    "file",
+    "ftp",
+    "ftps",
+    "gcs",
+    "gs",
+    "hdfs",
+    "hf",
+    "http",
+    "https",
+    "md",
+    "motherduck",
+    "nfs",
+    "oss",
+    "r2",
+    "s3",
+    "s3a",
+    "s3n",
+    "scp",
+    "sftp",
+    "smb",
+    "ssh",
+    "viewfs",
+    "wasb",
+    "wasbs",
+    "webhdfs",
+];
+
+/// Why a text is no path of this machine, and what to write; nothing where it is one. What stands behind the scheme is
+/// not repeated: it may be a secret.
+pub fn not_local(path: &str) -> Option<(String, String)> {
+    let scheme = scheme(path)?;
+    let rest = &path[scheme.len() + 1..];
+    let is_url = rest.starts_with("//");
+    let is_known = ELSEWHERE.contains(&scheme.to_ascii_lowercase().as_str());
+    if !is_url && !is_known {
+        return None;
+    }
+    let cause = format!(
+        "`{scheme}:` names another place, and only files of this machine are read and written"
+    );
+    let mend = match scheme.eq_ignore_ascii_case("file") {
+        true => "write the path alone, as in /data/orders.csv".to_owned(),
+        false => format!(
+            "copy the files here, mount them, or pipe one in (its path is then -); a path of this machine that \
+             begins with `{scheme}:` is written ./{scheme}:/..."
+        ),
+    };
+    Some((cause, mend))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_other_places_are_told_from_paths() {
+        for (path, is_local) in [
+            ("s3://key:secret@bucket/x", false),
+            ("https://u:secret@h/x.csv", false),
+            ("hdfs:/x", false),
+            ("gs://b/x", false),
+            ("md:db", false),
+            ("FILE:///x", false),
+            ("newfangled+v2://x", false),
+            ("./s3:/x", true),
+            ("/data/s3:/x", true),
+            ("data/2024:01.csv", true),
+            ("log:2024.csv", true),
+            ("12:30.csv", true),
+            ("orders*.csv", true),
+            ("-", true),
+            ("", true),
+        ] {
+            let found = not_local(path);
+            assert_eq!(found.is_none(), is_local, "{path}");
+            if let Some((cause, mend)) = found {
+                assert!(
+                    !format!("{cause}{mend}").contains("secret"),
+                    "{cause}{mend}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What this process must not show: values that `${env:NAME}` brought in, and passwords.
+//!
+//! Whoever puts such a value into a setting notes it here; the command's printer and the writers of a run's folder hide
+//! it in all that they write, whoever quotes it: a driver, a server, a name of a file. What came from a variable is shown
+//! as `${env:NAME}`, a password as `***`.
+//!
+//! A value is hidden wherever it stands if it has at least [`MIXED_BYTES_MIN`] bytes, or [`WORD_BYTES_MIN`] where it is
+//! made of letters alone or of digits alone; one of letters alone only where it stands as a word. Shorter ones (`5432`,
+//! `true`) are a part of too much else: they are left out of the setting itself, and nowhere else.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use serde_json::Value;
+
+use crate::package::percent_encode;
+
+/// The shortest value that is hidden everywhere.
+const MIXED_BYTES_MIN: usize = 6;
+
+/// The shortest one of letters alone, or of digits alone.
+const WORD_BYTES_MIN: usize = 8;
+
+/// What stands in the place of a password.
+pub const HIDDEN: &str = "***";
+
+/// One way in which a value may be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Form {
+    text: String,
+    shown: String,
+    /// Only between other characters than letters and digits.
+    is_word: bool,
+}
+
+static FORMS: RwLock<Vec<Form>> = RwLock::new(Vec::new());
+
+/// Whether anything is to be hidden: usually nothing is, and nobody takes the lock.
+static HAS_ANY: AtomicBool = AtomicBool::new(false);
+
+/// Notes the value of a variable of the environment.
+pub fn note_variable(name: &str, value: &str) {
+    note(value, &format!("${{env:{name}}}"));
+}
+
+/// Notes a password or another secret.
+pub fn note_secret(value: &str) {
+    note(value, HIDDEN);
+}
+
+fn note(value: &str, shown: &str) {
+    let mut forms = FORMS.write().unwrap_or_else(PoisonError::into_inner);
+    for form in forms_of(value, shown) {
+        if !forms.iter().any(|known| known.text == form.text) {
+            forms.push(form);
+        }
+    }
+    // What holds another one goes as a whole.
+    forms.sort_by_key(|form| std::cmp::Reverse(form.text.len()));
+    HAS_ANY.store(!forms.is_empty(), Ordering::Release);
+}
+
+/// Whether there is nothing to hide.
+pub fn is_empty() -> bool {
+    !HAS_ANY.load(Ordering::Acquire)
+}
+
+/// The text without what is to be hidden.
+pub fn masked(text: &str) -> Cow<'_, str> {
+    if is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let forms = FORMS.read().unwrap_or_else(PoisonError::into_inner);
+    masked_by(&forms, text)
+}
+
+/// Hides in every text of a document what is to be hidden.
+pub fn mask_json(value: &mut Value) {
+    if is_empty() {
+        return;
+    }
+    let forms = FORMS.read().unwrap_or_else(PoisonError::into_inner);
+    mask_each(&forms, value);
+}
+
+fn mask_each(forms: &[Form], value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(masked) = masked_by(forms, text) {
+                *text = masked;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|one| mask_each(forms, one)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|member| mask_each(forms, member)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A value as it is, as a URL has it, and as the strings of JSON, of TOML and of SQL have it.
+fn forms_of(value: &str, shown: &str) -> Vec<Form> {
+    let value = value.trim();
+    let is_letters = value.chars().all(char::is_alphabetic);
+    let is_word = is_letters || value.chars().all(|c| c.is_ascii_digit());
+    let bytes_min = match is_word {
+        true => WORD_BYTES_MIN,
+        false => MIXED_BYTES_MIN,
+    };
+    if value.len() < bytes_min {
+        return Vec::new();
+    }
+    let json = |text: &str| {
+        let quoted = serde_json::to_string(text).unwrap_or_default();
+        quoted[1..quoted.len().saturating_sub(1).max(1)].to_owned()
+    };
+    let mut encoded = String::new();
+    percent_encode(value, &mut encoded);
+    let texts = [
+        value.to_owned(),
+        json(value),
+        json(&json(value)),
+        encoded.to_lowercase(),
+        encoded,
+        value.replace('\'', "''"),
+        value.escape_debug().to_string(),
+    ];
+    texts
+        .into_iter()
+        .filter(|text| text.len() >= bytes_min)
+        .map(|text| Form {
+            text,
+            shown: shown.to_owned(),
+            is_word: is_letters,
+        })
+        .collect()
+}
+
+fn masked_by<'a>(forms: &[Form], text: &'a str) -> Cow<'a, str> {
+    let there: Vec<&Form> = forms
+        .iter()
+        .filter(|form| text.contains(&form.text))
+        .collect();
+    if there.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let found = there.iter().find(|form| {
+            rest.starts_with(&form.text)
+                && (!form.is_word
+                    || !(joins(text[..text.len() - rest.len()].chars().next_back())
+                        || joins(rest[form.text.len()..].chars().next())))
+        });
+        match found {
+            Some(form) => {
+                out.push_str(&form.shown);
+                rest = &rest[form.text.len()..];
+            }
+            None => {
+                out.push(first);
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Whether a neighbour makes a longer word.
+fn joins(neighbour: Option<char>) -> bool {
+    neighbour.is_some_and(char::is_alphanumeric)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn forms(values: &[(&str, &str)]) -> Vec<Form> {
+        let mut forms: Vec<Form> = values
+            .iter()
+            .flat_map(|(value, shown)| forms_of(value, shown))
+            .collect();
+        forms.sort_by_key(|form| std::cmp::Reverse(form.text.len()));
+        forms
+    }
+
+    #[test]
+    fn a_value_is_hidden_however_it_is_written() {
+        let forms = forms(&[("s/e'c\"r@t", HIDDEN)]);
+        for text in [
+            "no s/e'c\"r@t here",
+            "postgresql://u:s%2Fe%27c%22r%40t@h",
+            "postgresql://u:s%2fe%27c%22r%40t@h",
+            "{\"a\": \"s/e'c\\\"r@t\"}",
+            "'s/e''c\"r@t'",
+        ] {
+            let masked = masked_by(&forms, text);
+            assert!(masked.contains(HIDDEN), "{masked}");
+            assert!(
+                !masked.contains("s/e") && !masked.contains("s%2"),
+                "{masked}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_short_or_a_part_of_a_word_stays() {
+        let forms = forms(&[
+            ("5432", HIDDEN),
+            ("true", HIDDEN),
+            ("inrush", HIDDEN),
+            ("postgres", "${env:ROLE}"),
+            ("hunter2", HIDDEN),
+        ]);
+        assert_eq!(
+            masked_by(&forms, "5432 true inrush postgresql xhunter2y as postgres"),
+            "5432 true inrush postgresql x***y as ${env:ROLE}"
+        );
+    }
+
+    #[test]
+    fn the_longest_goes_first_and_every_text_of_a_document_is_looked_at() {
+        let forms = forms(&[("pa55word", HIDDEN), ("x://u:pa55word@h", "${env:URL}")]);
+        let mut value = json!({"a": ["x://u:pa55word@h", 1], "b": {"c": "u:pa55word"}});
+        mask_each(&forms, &mut value);
+        assert_eq!(value, json!({"a": ["${env:URL}", 1], "b": {"c": "u:***"}}));
+    }
+}
