@@ -70,10 +70,9 @@ impl Connection {
             return;
         };
         // A variable may stand in the path, or for all of the URL.
-        self.url_written = match self.url_written.take() {
-            Some(written) => Some(made(&written).unwrap_or_else(|| masked(&url).into_owned())),
-            None => None,
-        };
+        let absolute =
+            |written: String| made(&written).unwrap_or_else(|| masked(&url).into_owned());
+        self.url_written = self.url_written.take().map(absolute);
         self.url = url;
     }
 
