@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import tomllib
 
 import inrush as inrush_module
 from command import (
@@ -114,6 +113,11 @@ def test_a_message_of_a_server_is_told_as_text(newest_database: Database, inrush
     assert_clean(str(error.value))
 
 
+def urls(package: str) -> list[str]:
+    """Return the lines that say a URL: TOML's lines end where Python's do but for a few."""
+    return [line for line in package.split("\n") if line.startswith("url")]
+
+
 def test_a_header_is_told_as_text_and_makes_a_package(inrush: Inrush) -> None:
     """No name of a column ends a comment of the package or a text in it."""
     name = f'x{EVIL}"\n[connections.target]\nurl = "stolen"\n#'
@@ -121,11 +125,11 @@ def test_a_header_is_told_as_text_and_makes_a_package(inrush: Inrush) -> None:
     inrush.write("rows.csv", f'"{quoted}",b\n1,2\n3,4\n')
     outcome = inrush("init", "rows.csv", "--to", "embedded", "--save", "-").expect(CLEAN)
     assert_clean(outcome.said)
-    assert tomllib.loads(outcome.output)["connections"]["target"]["url"] == "embedded"
+    assert urls(outcome.output) == ['url = "embedded"']
     assert_clean(inrush("init", "rows.csv", "--to", "embedded").expect(CLEAN).said)
     [made] = inrush.folder.glob("*.toml")
     assert_clean(made.read_text())
-    assert tomllib.loads(made.read_text())["connections"]["target"]["url"] == "embedded"
+    assert urls(made.read_text()) == ['url = "embedded"']
 
 
 def test_arguments_and_packages_are_told_as_text(inrush: Inrush) -> None:
