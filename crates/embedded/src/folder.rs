@@ -1,31 +1,21 @@
 //! The folders of a server: its data, and the private one for its socket.
 
-use std::fs::{DirBuilder, File, Permissions, TryLockError};
+use std::fs::{DirBuilder, File, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, test_kill_process};
 
 use crate::account::{Account, user_name};
 use crate::error::EmbeddedError;
+use crate::free::{PATIENCE, wait_until_free};
 use crate::process::command_as;
 
 /// The longest path of a socket: `sun_path` has 108 bytes with the NUL at its end.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
-
-/// How long a folder's last server may take to write its data out when it is already
-/// stopping, as after a loader that was killed.
-const STOPPING_WAIT: Duration = Duration::from_secs(120);
-
-/// How long a dead loader's server may take to hear of it.
-const NOTICE_WAIT: Duration = Duration::from_secs(2);
-
-/// How often the files of another server are looked at: it offers no event.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A data folder that the user keeps, checked and locked.
 pub(crate) struct Kept {
@@ -94,7 +84,7 @@ pub(crate) fn prepare_kept(
             return Err(EmbeddedError::NotAFolder { path: path.clone() });
         }
         let lock = File::open(&path).map_err(file_error("cannot read the folder", &path))?;
-        wait_until_free(&path, &lock)?;
+        wait_until_free(&path, &lock, PATIENCE)?;
         let fresh = is_fresh(&path, major)?;
         let account = owner(&path, account, fresh)?;
         if !can_enter(&account, &path) {
@@ -160,36 +150,8 @@ fn make_missing(folder: &Path) -> Result<bool, EmbeddedError> {
     }
 }
 
-/// Takes the lock when no server runs on the folder. One that is stopping is waited for.
-fn wait_until_free(path: &Path, lock: &File) -> Result<(), EmbeddedError> {
-    let begin = Instant::now();
-    loop {
-        let locked = match lock.try_lock() {
-            Ok(()) => true,
-            Err(TryLockError::WouldBlock) => false,
-            // Some network file systems have no such locks; PostgreSQL's own pid file remains.
-            Err(TryLockError::Error(_)) => true,
-        };
-        let server = read_pid_file(path).filter(|file| is_server_of(file.pid, path));
-        if locked && server.is_none() {
-            return Ok(());
-        }
-        let stopping = server
-            .as_ref()
-            .is_some_and(|file| file.status == "stopping");
-        let longest = if stopping { STOPPING_WAIT } else { NOTICE_WAIT };
-        if begin.elapsed() >= longest {
-            return Err(EmbeddedError::FolderInUse {
-                folder: path.to_owned(),
-                pid: server.map(|file| file.pid),
-            });
-        }
-        std::thread::sleep(LOOK_EVERY);
-    }
-}
-
 /// Whether this process lives and, as far as we may look, is a server of this folder.
-fn is_server_of(pid: u32, data: &Path) -> bool {
+pub(crate) fn is_server_of(pid: u32, data: &Path) -> bool {
     let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return false;
     };

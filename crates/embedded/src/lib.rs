@@ -23,6 +23,7 @@ mod diagnosis;
 mod error;
 mod folder;
 mod fork;
+mod free;
 mod initialize;
 mod install;
 mod janitor;

@@ -1,0 +1,213 @@
+//! Waiting until nobody serves a data folder any more.
+//!
+//! Every process of a server has inherited the lock that its loader took on the folder, so the lock is free when the last
+//! of them is gone. That is the event that is waited for. How long, depends on the loader: one that lives keeps its
+//! server, and the folder is refused soon; one that was killed has left a server that stops by itself, wherever it is in
+//! its start or its recovery.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::error::EmbeddedError;
+use crate::folder::{PidFile, file_error, is_server_of, read_pid_file};
+
+/// How long is waited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// For a server whose loader lives, or that somebody else runs: it may be about to end.
+    pub busy: Duration,
+    /// For a server that stops, or whose loader is dead: it may have data to write, or a crash to recover from first.
+    pub dying: Duration,
+}
+
+pub(crate) const PATIENCE: Patience = Patience {
+    busy: Duration::from_secs(2),
+    dying: Duration::from_secs(120),
+};
+
+/// Takes the lock when no server runs on the folder. One that is stopping is waited for.
+pub(crate) fn wait_until_free(
+    path: &Path,
+    lock: &File,
+    patience: Patience,
+) -> Result<(), EmbeddedError> {
+    let begin = Instant::now();
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => wait_for_lock(path, lock, patience, begin)?,
+        // Some network file systems have no such locks; PostgreSQL's own pid file remains.
+        Err(TryLockError::Error(_)) => {}
+    }
+    // A server that was started by somebody else has no lock of ours.
+    while let Some(server) = server_of(path) {
+        let is_dying = server.status == "stopping";
+        let left = left(begin, patience, is_dying);
+        if left.is_zero() {
+            return Err(in_use(path));
+        }
+        ends_within(server.pid, left.min(patience.busy)).map_err(file_error(
+            "cannot wait for the server that uses the folder",
+            path,
+        ))?;
+    }
+    Ok(())
+}
+
+fn wait_for_lock(
+    path: &Path,
+    lock: &File,
+    patience: Patience,
+    begin: Instant,
+) -> Result<(), EmbeddedError> {
+    let failed = |source| file_error("cannot wait for the lock of the folder", path)(source);
+    let waiting = lock.try_clone().map_err(failed)?;
+    let (sender, locked) = mpsc::channel();
+    std::thread::Builder::new()
+        .name("inrush-folder".to_owned())
+        // Where nobody waits for it any more, it lets go of the lock again.
+        .spawn(move || drop(sender.send(waiting.lock())))
+        .map_err(failed)?;
+    loop {
+        let is_dying = server_of(path).is_some_and(|server| server.status == "stopping")
+            || !has_living_holder(lock);
+        let left = left(begin, patience, is_dying);
+        match locked.recv_timeout(left.min(patience.busy)) {
+            Ok(taken) => return taken.map_err(failed),
+            Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
+            Err(_) => return Err(in_use(path)),
+        }
+    }
+}
+
+fn left(begin: Instant, patience: Patience, is_dying: bool) -> Duration {
+    let longest = match is_dying {
+        true => patience.dying,
+        false => patience.busy,
+    };
+    longest.saturating_sub(begin.elapsed())
+}
+
+fn server_of(path: &Path) -> Option<PidFile> {
+    read_pid_file(path).filter(|file| is_server_of(file.pid, path))
+}
+
+fn in_use(path: &Path) -> EmbeddedError {
+    EmbeddedError::FolderInUse {
+        folder: path.to_owned(),
+        pid: server_of(path).map(|file| file.pid),
+    }
+}
+
+/// Whether the process lives that took the lock of a folder. The kernel names it in its list of locks as long as it
+/// does, whoever has inherited the lock since. Where the list cannot be read, it may live.
+fn has_living_holder(lock: &File) -> bool {
+    let (Ok(locks), Ok(folder)) = (std::fs::read_to_string("/proc/locks"), lock.metadata()) else {
+        return true;
+    };
+    locks.lines().any(|line| {
+        // `1: FLOCK ADVISORY WRITE 4711 08:01:131 0 EOF`. Not all file systems tell the disk there as they do elsewhere.
+        let mut words = line.split_whitespace().skip(1);
+        let is_lock = words.next() == Some("FLOCK");
+        let pid = words.nth(2).unwrap_or_default();
+        let inode = words.next().and_then(|place| place.rsplit(':').next());
+        let is_folder = inode.and_then(|inode| inode.parse().ok()) == Some(folder.ino());
+        is_lock && is_folder && Path::new("/proc").join(pid).exists()
+    })
+}
+
+/// Waits for the end of a process, at most so long.
+fn ends_within(pid: u32, longest: Duration) -> io::Result<()> {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return Ok(());
+    };
+    let process = match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(process) => process,
+        // It is gone.
+        Err(rustix::io::Errno::SRCH) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let timeout = Timespec::try_from(longest).ok();
+    match poll(
+        &mut [PollFd::new(&process.as_fd(), PollFlags::IN)],
+        timeout.as_ref(),
+    ) {
+        // A signal came first: the caller looks again.
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    const SHORT: Patience = Patience {
+        busy: Duration::ZERO,
+        dying: Duration::from_secs(60),
+    };
+
+    #[test]
+    fn a_folder_whose_loader_lives_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let held = File::open(folder.path()).expect("opened");
+        held.lock().expect("locked");
+        let lock = File::open(folder.path()).expect("opened");
+        let refused = wait_until_free(folder.path(), &lock, SHORT);
+        assert!(matches!(refused, Err(EmbeddedError::FolderInUse { .. })));
+        held.unlock().expect("unlocked");
+        wait_until_free(folder.path(), &lock, SHORT).expect("it is free");
+    }
+
+    /// `flock` takes the lock and ends; the shell has it from it, as a server has that of its loader.
+    #[test]
+    fn what_a_dead_loader_has_left_is_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut shell = Command::new("/bin/sh")
+            .args(["-c", "exec 9<\"$1\"; flock 9; echo locked; cat", "sh"])
+            .arg(folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut line = String::new();
+        BufReader::new(shell.stdout.take().expect("piped"))
+            .read_line(&mut line)
+            .expect("it says so");
+        assert_eq!(line, "locked\n");
+        let lock = File::open(folder.path()).expect("opened");
+        assert!(lock.try_lock().is_err(), "the shell has it");
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| wait_until_free(folder.path(), &lock, SHORT));
+            drop(shell.stdin.take());
+            waiting.join().expect("no panic").expect("it is free");
+        });
+        shell.wait().expect("ended");
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_an_event() {
+        let mut child = Command::new("/bin/cat")
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let pid = child.id();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(move || ends_within(pid, Duration::from_secs(60)));
+            child.kill().expect("killed");
+            waiting.join().expect("no panic").expect("it ended");
+        });
+        child.wait().expect("reaped");
+        ends_within(pid, Duration::from_secs(60)).expect("it is gone");
+    }
+}
