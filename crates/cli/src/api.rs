@@ -42,7 +42,7 @@ pub fn run(request: RunRequest, surroundings: &Surroundings) -> Value {
             Some(escaped(&masked(error.to_string().trim_end())).as_ref()),
             ended
                 .as_ref()
-                .map(|ended| (&ended.report, Some(ended.report_path.as_path()))),
+                .map(|ended| (&ended.report, ended.report_path.as_deref())),
         ),
     }
 }
@@ -79,8 +79,8 @@ fn run_package(
         stop: Stop::default(),
         hint: None,
     };
-    let success = running::run(&reached, &wish)?;
-    reached.stop().map_err(alone)?;
+    let mut success = running::run(&reached, &wish)?;
+    success.report.notes.extend(reached.stop_after_commit());
     Ok((success.report, success.report_path))
 }
 

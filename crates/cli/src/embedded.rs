@@ -54,6 +54,17 @@ impl Reached {
         has_ended.then(|| server.log_end())
     }
 
+    /// Stops the server, if there is one, after work that is committed: an error of the stop does not change the exit
+    /// status of that work, and is returned as a note.
+    pub fn stop_after_commit(self) -> Option<String> {
+        let error = self.stop().err()?;
+        let text = error.to_string();
+        let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+        Some(format!(
+            "the work is committed, but the embedded server did not stop as it should: {text}"
+        ))
+    }
+
     /// Stops the server, if there is one.
     pub fn stop(self) -> Result<(), CommandError> {
         match self.server {

@@ -44,6 +44,7 @@ pub struct Surroundings {
 pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> u8 {
     descriptors::hold_standard();
     output::tell_panics();
+    signals::survive_file_limit();
     let words = std::iter::once(OsString::from("inrush")).chain(arguments);
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,

@@ -47,7 +47,7 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
         },
         rejects: RejectLimit {
             rows_max: Some(arguments.max_rejects).filter(|rows| *rows > 0),
-            share_max: None,
+            ..RejectLimit::default()
         },
         ..Flow::new(files.into(), &escape_braces(&arguments.table))
     };

@@ -25,6 +25,13 @@ pub fn say(text: &str) {
     let _ = write_out(&escaped(&masked(text)));
 }
 
+/// Writes notes to the standard error, each on a line of its own: what went wrong and changes no exit status.
+pub fn notes(notes: impl IntoIterator<Item = String>) {
+    for note in notes {
+        errors(&format!("note: {note}"));
+    }
+}
+
 /// Writes text and the end of a line to the standard error.
 pub fn errors(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", escaped(&masked(text.trim_end())));

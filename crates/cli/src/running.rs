@@ -172,8 +172,8 @@ fn reads_a_pipe(reached: &Reached, folder: &Path) -> bool {
 pub struct Ended {
     /// What happened until then.
     pub report: RunReport,
-    /// Where that is written.
-    pub report_path: PathBuf,
+    /// Where that is written; nowhere where it could not be.
+    pub report_path: Option<PathBuf>,
 }
 
 /// What a user can do about an error, where the engine, which knows no command, says something else.
@@ -255,8 +255,14 @@ fn told(
             indented(&words)
         ));
     }
-    if let Some(ended) = &ended {
-        notes.push(report_line(&ended.report_path));
+    match ended
+        .as_ref()
+        .map(|ended| (&ended.report_path, &ended.report))
+    {
+        Some((Some(path), _)) => notes.push(report_line(path)),
+        // That it could not be written is its first note.
+        Some((None, report)) => notes.extend(report.notes.first().cloned()),
+        None => {}
     }
     let error = CommandError::Engine {
         error: failure.error,

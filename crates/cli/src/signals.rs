@@ -5,10 +5,10 @@
 //! library can live in a Python process.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use inrush::cancel::{Stop, StopReason};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::c_library::has_default_action;
@@ -98,6 +98,14 @@ fn wait_for_signals() {
             .name("inrush-signals".to_owned())
             .spawn(waiting);
     });
+}
+
+/// A file that would pass the limit on its size (`ulimit -f`) is an error of the write, as in Python, and no death.
+pub fn survive_file_limit() {
+    if has_default_action(SIGXFSZ) {
+        // Where the handler cannot be set, the signal does what it always did.
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    }
 }
 
 fn handle(signal: i32, had_default: bool) {

@@ -92,6 +92,22 @@ pub enum Error {
         /// The reject that went past the limit, where it was one.
         reject: Option<Box<Reject>>,
     },
+    /// The files of rejected rows are larger than accepted.
+    #[error(
+        "flow `{flow}`: the files of its first {rejected} rejected rows take more than {}, which is the limit; nothing was \
+         switched\n  {}",
+        crate::plan::words::bytes(*bytes_max), reject.summary()
+    )]
+    RejectBytes {
+        /// The flow.
+        flow: String,
+        /// Bytes accepted at most.
+        bytes_max: u64,
+        /// Rows rejected so far, in all streams.
+        rejected: u64,
+        /// The reject that went past the limit.
+        reject: Box<Reject>,
+    },
     /// The server counts other rows than were sent.
     #[error(
         "{what}: the server counts {}, and {sent} were sent; nothing was switched",
@@ -190,6 +206,7 @@ impl Error {
             Error::Verify(VerifyError::TargetReplaced { .. }) => 1,
             Error::RejectLimit { .. }
             | Error::RejectShare { .. }
+            | Error::RejectBytes { .. }
             | Error::RefusedFromPipe { limit: 0, .. } => 4,
             Error::Verification { .. } | Error::Verify(_) => 5,
             Error::Interrupted => 130,
@@ -229,6 +246,11 @@ impl Error {
                  accept more with a larger share_max"
                     .to_owned(),
             ),
+            Error::RejectBytes { bytes_max, .. } => Some(format!(
+                "`inrush rejects show` says why they are rejected: fix the files or the flow's format and columns, or \
+                 accept larger files in the package: rejects = {{ ..., bytes_max = {} }}",
+                bytes_max.saturating_mul(2)
+            )),
             Error::Verification { .. } => Some(
                 "something else wrote to the staging table, or a trigger or rule dropped rows; \
                  `inrush cleanup`, then load again"

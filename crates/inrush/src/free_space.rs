@@ -3,10 +3,27 @@
 use std::io;
 use std::path::Path;
 
+/// Bytes of a disk.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// All of it.
+    pub size: u64,
+    /// What a user other than root may still write.
+    pub free: u64,
+}
+
+/// The room of the disk that `folder` is on.
+pub fn room(folder: &Path) -> io::Result<Room> {
+    let found = rustix::fs::statvfs(folder)?;
+    Ok(Room {
+        size: found.f_blocks.saturating_mul(found.f_frsize),
+        free: found.f_bavail.saturating_mul(found.f_frsize),
+    })
+}
+
 /// Bytes that a user other than root may still write where `folder` is.
 pub fn free_bytes(folder: &Path) -> io::Result<u64> {
-    let found = rustix::fs::statvfs(folder)?;
-    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    Ok(room(folder)?.free)
 }
 
 #[cfg(test)]

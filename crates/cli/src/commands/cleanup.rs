@@ -59,6 +59,6 @@ pub fn cleanup(
             )));
         }
     }
-    destination.reached.stop()?;
+    output::notes(destination.reached.stop_after_commit());
     Ok(0)
 }

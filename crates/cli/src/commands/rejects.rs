@@ -28,27 +28,24 @@ pub fn rejects(
 
 fn show(arguments: &ShowArguments) -> Result<u8, CommandError> {
     let folder = mending::find_folder(&arguments.runs_folder, arguments.run.as_deref())?;
-    let rejects = mending::read(&folder)?;
-    let causes = mending::causes(&rejects);
+    let causes = mending::causes(&folder)?;
+    let rows: u64 = causes.iter().map(|cause| cause.rows).sum();
     let run = run_name(&folder);
     if arguments.json {
         let shown = json!({
             "run": run,
             "folder": folder.join("rejects"),
-            "rows": rejects.len(),
+            "rows": rows,
             "causes": causes,
         });
         let _ = output::json(&shown);
         return Ok(0);
     }
-    if rejects.is_empty() {
+    if rows == 0 {
         output::say(&format!("run {run} rejected nothing\n"));
         return Ok(0);
     }
-    let mut text = format!(
-        "run {run}: {} rejected\n",
-        counted(rejects.len() as u64, "row")
-    );
+    let mut text = format!("run {run}: {} rejected\n", counted(rows, "row"));
     for cause in &causes {
         text.push_str(&told(cause));
     }
@@ -70,7 +67,7 @@ fn told(cause: &Cause) -> String {
     let mut text = line(&format!(
         "\n{}{column}: {} of {}",
         code.as_str().unwrap_or_default(),
-        counted(cause.rows as u64, "row"),
+        counted(cause.rows, "row"),
         cause.flow
     ));
     let mut last_reason = None;
@@ -88,7 +85,7 @@ fn told(cause: &Cause) -> String {
         }
         last_reason = Some(&example.reason);
     }
-    let more = cause.rows - cause.examples.len();
+    let more = cause.rows - cause.examples.len() as u64;
     if more > 0 {
         text.push_str(&format!("  and {more} more\n"));
     }
@@ -124,7 +121,10 @@ fn replay(arguments: &ReplayArguments, surroundings: &Surroundings) -> Result<u8
     }
     if let Some(rows) = arguments.max_rejects {
         for flow in &mut package.flows {
-            flow.rejects = RejectLimit::rows(rows);
+            flow.rejects = RejectLimit {
+                bytes_max: flow.rejects.bytes_max,
+                ..RejectLimit::rows(rows)
+            };
         }
     }
     if run_arguments.streams.is_some() {
@@ -148,14 +148,14 @@ fn replay(arguments: &ReplayArguments, surroundings: &Surroundings) -> Result<u8
         ));
         output::say(&closed(&replay.run, replay.rows_rejected, &success.report));
     }
-    reached.stop()?;
+    output::notes(reached.stop_after_commit());
     Ok(success.report.exit_status)
 }
 
 /// What became of the rejects of a run.
-fn closed(run: &str, rows_rejected: usize, report: &RunReport) -> String {
+fn closed(run: &str, rows_rejected: u64, report: &RunReport) -> String {
     let account = &report.account;
-    let had = counted(rows_rejected as u64, "row");
+    let had = counted(rows_rejected, "row");
     if report.outcome == Outcome::AlreadyLoaded {
         return format!(
             "run {run} had rejected {had}; they were replayed already{}\n",
@@ -180,7 +180,7 @@ fn closed(run: &str, rows_rejected: usize, report: &RunReport) -> String {
         ));
     }
     let found = account.rows_loaded + account.rows_rejected;
-    match rows_rejected as u64 {
+    match rows_rejected {
         had if had > found => text.push_str(&format!(", {} taken out", had - found)),
         had if had < found => text.push_str(&format!(", {} added", found - had)),
         _ => {}

@@ -37,6 +37,9 @@ pub fn run_ready(
             success.report_path.as_deref(),
         ));
     }
-    reached.stop()?;
+    if arguments.quiet {
+        output::notes(success.lost_report().map(str::to_owned));
+    }
+    output::notes(reached.stop_after_commit());
     Ok(success.report.exit_status)
 }

@@ -39,7 +39,7 @@ pub fn undo(arguments: &UndoArguments, surroundings: &Surroundings) -> Result<u8
         true => drop(output::json(&json(&undone))),
         false => output::say(&words(&undone)),
     }
-    destination.reached.stop()?;
+    output::notes(destination.reached.stop_after_commit());
     Ok(0)
 }
 

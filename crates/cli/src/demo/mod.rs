@@ -34,6 +34,10 @@ pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8
         &Default::default(),
         place.folder().to_owned(),
     )?;
+    if arguments.keep {
+        // Before the load: a disk that is full by then must not end one whose rows are in.
+        package::save(&tables, arguments, place.folder())?;
+    }
     let started = Instant::now();
     let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
     if let Some(server) = reached.server() {
@@ -64,10 +68,9 @@ pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8
         account::account(&success.report, success.report_path.as_deref())
     ));
     if arguments.keep {
-        package::save(&tables, arguments, place.folder())?;
         output::say(&kept(arguments, place.folder()));
     }
-    reached.stop()?;
+    output::notes(reached.stop_after_commit());
     drop(guard);
     Ok(success.report.exit_status)
 }

@@ -27,7 +27,7 @@ pub fn publish(
     }
     session.begin()?;
     let published = switch(run, session, reached);
-    let published = match published {
+    let mut published = match published {
         Ok(published) => published,
         Err(error) => {
             // The first error is the one to tell.
@@ -45,10 +45,18 @@ pub fn publish(
     }
     reached(PublishStep::Committed);
     if !shared.quirks.transactional_ddl {
-        for staging in &run.stagings {
-            staging.remove(session)?;
+        let removed = run
+            .stagings
+            .iter()
+            .try_for_each(|staging| staging.remove(session));
+        let cleared =
+            removed.and_then(|()| shared.ledger.clear_staging(session, run.record.run_id));
+        // The rows are in: that is no failure of the run.
+        if let Err(error) = cleared {
+            published.notes.push(format!(
+                "a staging table is still there, and the next run of the package removes it: {error}"
+            ));
         }
-        shared.ledger.clear_staging(session, run.record.run_id)?;
     }
     Ok(published)
 }

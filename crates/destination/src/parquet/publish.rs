@@ -43,6 +43,26 @@ enum Step {
 
 /// Publishes all targets of a run, or what is left of them.
 pub(super) fn publish(run: &Run, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+    let published = publish_all(run, reached);
+    let is_half = || {
+        let is_begun = matches!(run.root.is_in_a_table(&run.stored), Ok(true));
+        is_begun && matches!(run.root.switched_at(&run.stored), Ok(None))
+    };
+    match published {
+        Err(error) if is_half() => Err(Error::Refused {
+            doing: "publishing all tables of the load".to_owned(),
+            message: format!("some have their new rows already, and others do not yet: {error}"),
+            hint: Some(
+                "remove what stands in the way; the next command on this folder, such as the same one, publishes \
+                 the other tables"
+                    .to_owned(),
+            ),
+        }),
+        published => published,
+    }
+}
+
+fn publish_all(run: &Run, reached: &dyn Fn(PublishStep)) -> Result<Published> {
     let _locks = lock_tables(run)?;
     let mut steps = Vec::with_capacity(run.targets.len());
     for target in &run.targets {

@@ -27,9 +27,9 @@ pub enum MendingError {
         /// The file.
         path: PathBuf,
         /// The line, counted from 1.
-        line: usize,
+        line: u64,
         /// What is wrong with it.
-        source: serde_json::Error,
+        source: std::io::Error,
     },
     /// The package in the folder cannot be used.
     #[error(transparent)]

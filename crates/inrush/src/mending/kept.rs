@@ -6,22 +6,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::error::MendingError;
+use crate::pipeline::reject_files::line_count;
 use crate::plan::identity::KEY_DIGITS;
 use crate::reject::RejectCode;
-use crate::report::{REASONS_SUFFIX, RejectReport};
+use crate::report::{REASONS_SUFFIX, ReasonReader, RejectReport};
 
 /// Rejects that are shown of each cause.
 const EXAMPLES_MAX: usize = 3;
-
-/// A rejected row in a run's folder.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct KeptReject {
-    /// The flow.
-    pub flow: String,
-    /// Where it was, and why it was rejected.
-    #[serde(flatten)]
-    pub reject: RejectReport,
-}
 
 /// Rejects that have their cause in common.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -33,7 +24,7 @@ pub struct Cause {
     /// The column at fault, where it is one.
     pub column: Option<String>,
     /// How many.
-    pub rows: usize,
+    pub rows: u64,
     /// The first ones.
     pub examples: Vec<RejectReport>,
 }
@@ -62,65 +53,72 @@ pub fn find_folder(runs_folder: &Path, run: Option<&str>) -> Result<PathBuf, Men
         })
 }
 
-/// All rejects of a run, in the order of their files and lines.
-pub fn read(folder: &Path) -> Result<Vec<KeptReject>, MendingError> {
-    let mut found = Vec::new();
+/// How many rejects a run has kept.
+pub fn count(folder: &Path) -> Result<u64, MendingError> {
+    let mut rows = 0;
+    for path in files(folder, REASONS_SUFFIX)? {
+        let counted = line_count(&path);
+        rows += counted.map_err(|source| MendingError::Unreadable { path, source })?;
+    }
+    Ok(rows)
+}
+
+/// The causes of a run's rejects, those with the most rows first. No more of them is held than the examples.
+pub fn causes(folder: &Path) -> Result<Vec<Cause>, MendingError> {
+    let mut found: Vec<Cause> = Vec::new();
     for path in files(folder, REASONS_SUFFIX)? {
         let flow = flow_of(&path, REASONS_SUFFIX).unwrap_or_default();
-        let text = fs::read_to_string(&path).map_err(|source| MendingError::Unreadable {
+        let opened = ReasonReader::open(&path);
+        let mut lines = opened.map_err(|source| MendingError::Unreadable {
             path: path.clone(),
             source,
         })?;
-        for (index, line) in text.lines().enumerate() {
-            let reject = serde_json::from_str(line).map_err(|source| MendingError::Line {
+        while let Some(reject) = lines.next() {
+            let reject = reject.map_err(|source| MendingError::Line {
                 path: path.clone(),
-                line: index + 1,
+                line: lines.line(),
                 source,
             })?;
-            found.push(KeptReject {
-                flow: flow.clone(),
-                reject,
-            });
+            add(&mut found, &flow, reject);
         }
     }
+    // Those of equal size in the order of their first rows.
     found.sort_by(|one, other| {
-        let key = |kept: &KeptReject| {
-            let reject = &kept.reject;
-            (kept.flow.clone(), reject.file.clone(), reject.byte_offset)
-        };
-        key(one).cmp(&key(other))
+        let flows = one.flow.cmp(&other.flow);
+        let [first, other_first] = [one, other].map(|cause| cause.examples.first().map(place));
+        let firsts = first.cmp(&other_first);
+        other.rows.cmp(&one.rows).then(flows).then(firsts)
     });
     Ok(found)
 }
 
-/// Rejects by cause, those with the most rows first.
-pub fn causes(rejects: &[KeptReject]) -> Vec<Cause> {
-    let mut found: Vec<Cause> = Vec::new();
-    for kept in rejects {
-        let reject = &kept.reject;
-        let known = found.iter_mut().find(|cause| {
-            cause.flow == kept.flow && cause.code == reject.code && cause.column == reject.column
+fn add(causes: &mut Vec<Cause>, flow: &str, reject: RejectReport) {
+    let known = causes.iter().position(|cause| {
+        cause.flow == flow && cause.code == reject.code && cause.column == reject.column
+    });
+    let at = known.unwrap_or_else(|| {
+        causes.push(Cause {
+            flow: flow.to_owned(),
+            code: reject.code,
+            column: reject.column.clone(),
+            rows: 0,
+            examples: Vec::new(),
         });
-        let cause = match known {
-            Some(cause) => cause,
-            None => {
-                found.push(Cause {
-                    flow: kept.flow.clone(),
-                    code: reject.code,
-                    column: reject.column.clone(),
-                    rows: 0,
-                    examples: Vec::new(),
-                });
-                found.last_mut().expect("pushed just now")
-            }
-        };
-        cause.rows += 1;
-        if cause.examples.len() < EXAMPLES_MAX {
-            cause.examples.push(reject.clone());
-        }
+        causes.len() - 1
+    });
+    let cause = &mut causes[at];
+    cause.rows += 1;
+    // The first ones in the order of the loaded files, whichever of our files has them.
+    let examples = &mut cause.examples;
+    let before = examples.partition_point(|other| place(other) <= place(&reject));
+    if before < EXAMPLES_MAX {
+        examples.insert(before, reject);
+        examples.truncate(EXAMPLES_MAX);
     }
-    found.sort_by_key(|cause| std::cmp::Reverse(cause.rows));
-    found
+}
+
+fn place(reject: &RejectReport) -> (&str, u64) {
+    (&reject.file, reject.byte_offset)
 }
 
 /// The files of a run's rejects whose names end so, in their order.

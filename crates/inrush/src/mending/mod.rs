@@ -5,5 +5,5 @@ mod kept;
 mod replay;
 
 pub use error::MendingError;
-pub use kept::{Cause, KeptReject, causes, find_folder, read};
+pub use kept::{Cause, causes, count, find_folder};
 pub use replay::{Replay, replay, to_save};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::MendingError;
-use super::kept::{files, flow_of, read};
+use super::kept::{count, files, flow_of};
 use crate::package::{
     Bounds, Compression, Flow, Mode, OneOrMany, Origin, Package, Preset, Replace,
 };
@@ -24,7 +24,7 @@ pub struct Replay {
     /// The package: the rows of each flow, appended to its target.
     pub package: Package,
     /// How many rows the run had rejected.
-    pub rows_rejected: usize,
+    pub rows_rejected: u64,
 }
 
 /// A run's package as it stands in its folder, so that its rejects can be loaded once more: flows
@@ -119,7 +119,7 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, MendingError> {
     // Faults are not to be mended there.
     package.origin = Origin::default();
     Ok(Some(Replay {
-        rows_rejected: read(folder)?.len(),
+        rows_rejected: count(folder)?,
         package,
         run,
     }))

@@ -547,15 +547,26 @@ pub struct RejectLimit {
     #[schemars(range(min = 0.0, max = 1.0))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_max: Option<f64>,
+    /// The files that the rows and their reasons are kept in take at most this many bytes; 4 GiB unless set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_max: Option<u64>,
 }
 
 impl RejectLimit {
+    /// What the files of a flow's rejects may take where its package does not say: some 15 million rows.
+    pub const BYTES_MAX_DEFAULT: u64 = 4 << 30;
+
     /// At most so many rows.
     pub fn rows(rows_max: u64) -> RejectLimit {
         RejectLimit {
             rows_max: Some(rows_max),
-            share_max: None,
+            ..RejectLimit::default()
         }
+    }
+
+    /// How many bytes the files of rejects may take.
+    pub fn bytes_accepted(&self) -> u64 {
+        self.bytes_max.unwrap_or(RejectLimit::BYTES_MAX_DEFAULT)
     }
 
     /// How many rows are accepted, whatever their share is.

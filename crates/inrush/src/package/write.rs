@@ -286,7 +286,8 @@ fn reject_limit(limit: &RejectLimit) -> String {
     let share = limit
         .share_max
         .map(|share| format!("share_max = {share:?}"));
-    let settings: Vec<String> = rows.into_iter().chain(share).collect();
+    let bytes = limit.bytes_max.map(|bytes| format!("bytes_max = {bytes}"));
+    let settings: Vec<String> = rows.into_iter().chain(share).chain(bytes).collect();
     format!("{{ {} }}", settings.join(", "))
 }
 

@@ -270,6 +270,7 @@ fn flow() -> impl Strategy<Value = Flow> {
             (
                 option::of(0..=i64::MAX as u64),
                 option::of((1_u32..=1_000).prop_map(|share| f64::from(share) / 1_000.0)),
+                option::of(0..=i64::MAX as u64),
             ),
             option::of(verify()),
         ),
@@ -288,7 +289,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                     (replace, key, pre_sql, post_sql),
                     atomic,
                     (triggers, indexes),
-                    (rows_max, share_max),
+                    (rows_max, share_max, bytes_max),
                     verify,
                 ),
                 (trailer, control_file, expect),
@@ -313,6 +314,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 rejects: RejectLimit {
                     rows_max,
                     share_max,
+                    bytes_max,
                 },
                 verify,
                 trailer,
@@ -524,7 +526,10 @@ fn it_reads_well() {
             routing: Some(true),
             mode: Mode::Append,
             triggers: TriggerPolicy::Skip,
-            rejects: RejectLimit::rows(10),
+            rejects: RejectLimit {
+                bytes_max: Some(1_000_000),
+                ..RejectLimit::rows(10)
+            },
             verify: Some(Verify::Sums),
             trailer: Some(Trailer {
                 starts_with: "TRL".to_owned(),

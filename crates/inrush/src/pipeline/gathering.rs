@@ -181,11 +181,9 @@ impl Gathering {
             Some(Error::Interrupted) => Outcome::Interrupted,
             Some(_) => Outcome::Failed,
         };
-        let exit_status = match done.error {
-            None if account.rows_rejected > 0 => 3,
-            None => 0,
-            Some(error) => error.exit_status(),
-        };
+        let exit_status = done
+            .error
+            .map_or_else(|| status_of_loaded(&account), Error::exit_status);
         self.phases.total_s = self.started.elapsed().as_secs_f64();
         let prediction = prediction(&done, options);
         let measurements = self.measurements.take();
@@ -208,7 +206,7 @@ impl Gathering {
         }
     }
 
-    /// The report of a run that had nothing left to do.
+    /// The report of a run that had nothing left to do: it ends as the one did that had done it.
     pub fn already_loaded(
         &self,
         about: About<'_>,
@@ -216,10 +214,12 @@ impl Gathering {
         run: String,
         tables: Vec<TableReport>,
     ) -> RunReport {
+        let account = total(&tables);
         RunReport {
             run,
             outcome: Outcome::AlreadyLoaded,
-            account: total(&tables),
+            exit_status: status_of_loaded(&account),
+            account,
             tables,
             ..self.frame(about, options)
         }
@@ -289,6 +289,14 @@ fn prediction(done: &Done<'_>, options: &RunOptions<'_>) -> Option<Prediction> {
         done.streams,
         stored_bytes,
     )
+}
+
+/// The exit status of rows that are in their targets.
+fn status_of_loaded(account: &Account) -> u8 {
+    match account.rows_rejected {
+        0 => 0,
+        _ => 3,
+    }
 }
 
 fn total(tables: &[TableReport]) -> Account {

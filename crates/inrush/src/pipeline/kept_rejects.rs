@@ -50,7 +50,7 @@ impl<'a> KeptRejects<'a> {
 
     /// Keeps and counts rejects, and leaves the list empty.
     pub fn keep(&mut self, rejects: &mut Vec<Reject>) -> Result<(), Error> {
-        self.file.keep(rejects)?;
+        let kept_bytes = self.file.keep(rejects)?;
         for reject in rejects.iter() {
             if self.told.len() == REJECTS_TOLD {
                 break;
@@ -66,9 +66,14 @@ impl<'a> KeptRejects<'a> {
         }
         self.note(RowTally {
             rejects: rejects.len() as u64,
+            kept_bytes,
             ..RowTally::default()
         });
-        let counted = self.count.add(&self.flow.name, rejects);
+        let has_room = match self.count.note_kept(kept_bytes) {
+            true => self.teller.folder.require_reserve(),
+            false => Ok(()),
+        };
+        let counted = self.count.add(&self.flow.name, rejects).and(has_room);
         rejects.clear();
         counted.inspect_err(|_| {
             // The rows that led here stay readable for whoever mends the file.
@@ -80,9 +85,9 @@ impl<'a> KeptRejects<'a> {
     pub fn note_read(&mut self, rows: u64, bytes: u64) {
         self.count.note_read(rows, bytes);
         self.note(RowTally {
-            rejects: 0,
             rows,
             bytes,
+            ..RowTally::default()
         });
     }
 

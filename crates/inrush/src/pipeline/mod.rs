@@ -8,6 +8,7 @@
 
 pub(crate) mod coverage;
 pub(crate) mod damage;
+pub(crate) mod ending;
 pub(crate) mod expectations;
 pub(crate) mod feeding;
 pub(crate) mod file_header;
@@ -37,7 +38,7 @@ use crate::event::Observer;
 use crate::fault::Fault;
 use crate::package::Package;
 use crate::plan::{ContentChecks, PlanOptions};
-use crate::report::{EmbeddedReport, RunReport};
+use crate::report::{EmbeddedReport, Outcome, RunReport};
 use crate::source::Pipes;
 
 pub(crate) use self::threads::runtime;
@@ -88,8 +89,8 @@ impl RunOptions<'_> {
 pub struct Failure {
     /// Why.
     pub error: Error,
-    /// What happened until then, and where that is written.
-    pub report: Option<Box<(RunReport, PathBuf)>>,
+    /// What happened until then, and where that is written; nowhere where it could not be.
+    pub report: Option<Box<(RunReport, Option<PathBuf>)>>,
 }
 
 impl From<Error> for Failure {
@@ -106,8 +107,17 @@ impl From<Error> for Failure {
 pub struct Success {
     /// What happened.
     pub report: RunReport,
-    /// Where it is written; nowhere where nothing was to be done.
+    /// Where it is written; nowhere where nothing was to be done, or where it could not be written.
     pub report_path: Option<PathBuf>,
+}
+
+impl Success {
+    /// Why the report of rows that this run has loaded is not written, where it could not be.
+    pub fn lost_report(&self) -> Option<&str> {
+        let is_lost = self.report_path.is_none() && self.report.outcome == Outcome::Loaded;
+        let first = self.report.notes.first().filter(|_| is_lost);
+        first.map(String::as_str)
+    }
 }
 
 /// Plans a resolved package without running it.

@@ -11,6 +11,9 @@ use crate::plan::Reading;
 use crate::reject::Reject;
 use crate::source::Shard;
 
+/// How many bytes of rejects are written between two looks at the room of their disk.
+const LOOK_EVERY_BYTES: u64 = 1 << 20;
+
 /// What has been read, and how much of it was rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowTally {
@@ -20,6 +23,8 @@ pub struct RowTally {
     pub rows: u64,
     /// Bytes of text that they, and what was skipped between them, took.
     pub bytes: u64,
+    /// Bytes of the files that the rejected ones are kept in.
+    pub kept_bytes: u64,
 }
 
 impl RowTally {
@@ -28,6 +33,7 @@ impl RowTally {
         self.rejects += other.rejects;
         self.rows += other.rows;
         self.bytes += other.bytes;
+        self.kept_bytes += other.kept_bytes;
     }
 }
 
@@ -37,6 +43,7 @@ impl From<Account> for RowTally {
             rejects: account.rows_rejected,
             rows: account.rows_loaded + account.rows_rejected,
             bytes: account.bytes_read,
+            kept_bytes: 0,
         }
     }
 }
@@ -89,6 +96,16 @@ impl RejectCount {
         tally.rejects -= undone.rejects;
         tally.rows -= undone.rows;
         tally.bytes -= undone.bytes;
+        tally.kept_bytes -= undone.kept_bytes;
+    }
+
+    /// Counts the bytes of a file that rejects are kept in. Returns whether one more [`LOOK_EVERY_BYTES`] of them are
+    /// full, so that it is time to look at their disk.
+    pub fn note_kept(&self, bytes: u64) -> bool {
+        let mut tally = self.locked();
+        let before = tally.kept_bytes;
+        tally.kept_bytes += bytes;
+        before / LOOK_EVERY_BYTES != tally.kept_bytes / LOOK_EVERY_BYTES
     }
 
     /// Counts more rejects; an error where that goes past the limit. A share goes past it as soon
@@ -113,6 +130,15 @@ impl RejectCount {
                 limit: rows_max,
                 types: self.hint.clone().filter(|_| reject.column.is_some()),
                 reject: Box::new(reject.clone()),
+            });
+        }
+        let bytes_max = self.limit.bytes_accepted();
+        if tally.kept_bytes > bytes_max {
+            return Err(Error::RejectBytes {
+                flow: flow.to_owned(),
+                bytes_max,
+                rejected: tally.rejects,
+                reject: Box::new(last.clone()),
             });
         }
         match (self.limit.share_max, self.rows_at_most(&tally)) {
@@ -249,8 +275,10 @@ mod tests {
             rejects: 3,
             rows: 9,
             bytes: 90,
+            kept_bytes: 30,
         };
         assert!(count.add("f", &rejects(3)).is_ok());
+        assert!(!count.note_kept(30));
         count.note_read(9, 90);
         count.take_back(undone);
         assert!(count.add("f", &rejects(3)).is_ok());
@@ -258,10 +286,35 @@ mod tests {
     }
 
     #[test]
+    fn files_of_rejects_have_a_limit_of_their_own() {
+        let limit = RejectLimit {
+            bytes_max: Some(3 << 20),
+            ..RejectLimit::rows(100)
+        };
+        let count = count(limit, None);
+        assert!(!count.note_kept(1 << 19));
+        assert!(count.add("f", &rejects(1)).is_ok());
+        assert!(count.note_kept(5 << 19), "it is time to look at the disk");
+        assert!(count.add("f", &rejects(1)).is_ok(), "exactly the limit");
+        count.note_kept(1);
+        match count.add("f", &rejects(1)) {
+            Err(Error::RejectBytes { rejected: 3, .. }) => {}
+            other => panic!("{other:?}"),
+        }
+        // What is undone takes no room any more.
+        count.take_back(RowTally {
+            rejects: 1,
+            kept_bytes: 1,
+            ..RowTally::default()
+        });
+        assert!(count.add("f", &rejects(1)).is_ok());
+    }
+
+    #[test]
     fn a_share_stops_as_soon_as_it_cannot_be_met() {
         let share = RejectLimit {
-            rows_max: None,
             share_max: Some(0.1),
+            ..RejectLimit::default()
         };
         let count = count(share, Some(200));
         // 100 rows at most: ten may be bad.
@@ -287,6 +340,7 @@ mod tests {
         let share = RejectLimit {
             rows_max: Some(100),
             share_max: Some(0.1),
+            ..RejectLimit::default()
         };
         let count = count(share, None);
         assert!(count.add("f", &rejects(100)).is_ok());

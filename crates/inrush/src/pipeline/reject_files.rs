@@ -1,8 +1,9 @@
 //! Which files of the run's folder hold whose rejects: named after a flow and the key of a unit, which stays what it is
 //! when other files join the package between two attempts.
 
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
-use std::{fs, io};
 
 use crate::error::Error;
 use crate::plan::identity;
@@ -16,10 +17,7 @@ pub fn of_key(flow: &str, unit_key: &str) -> String {
 /// Removes all files but those of these names.
 pub fn remove_all_but(folder: &Path, names: &[String]) -> Result<(), Error> {
     remove(folder, |name| {
-        let stem = name
-            .strip_suffix(REASONS_SUFFIX)
-            .or_else(|| name.strip_suffix(ROWS_SUFFIX));
-        stem.is_some_and(|stem| !names.iter().any(|name| is_of(stem, name)))
+        stem_of(name).is_some_and(|stem| !names.iter().any(|name| is_of(stem, name)))
     })
 }
 
@@ -32,11 +30,46 @@ pub fn count(folder: &Path, names: &[String]) -> Result<u64, Error> {
         let own = path.file_name().and_then(|own| own.to_str());
         let stem = own.and_then(|own| own.strip_suffix(REASONS_SUFFIX));
         if stem.is_some_and(|stem| names.iter().any(|name| is_of(stem, name))) {
-            let text = fs::read(&path).map_err(&failed)?;
-            found += text.iter().filter(|byte| **byte == b'\n').count() as u64;
+            found += line_count(&path).map_err(&failed)?;
         }
     }
     Ok(found)
+}
+
+/// How many bytes the files of these names take.
+pub fn bytes(folder: &Path, names: &[String]) -> Result<u64, Error> {
+    let failed = failed_in(folder);
+    let mut found = 0;
+    for entry in fs::read_dir(folder).map_err(&failed)? {
+        let entry = entry.map_err(&failed)?;
+        if let Some(stem) = entry.file_name().to_str().and_then(stem_of)
+            && names.iter().any(|name| is_of(stem, name))
+        {
+            found += entry.metadata().map_err(&failed)?.len();
+        }
+    }
+    Ok(found)
+}
+
+/// The lines of a file, which may be larger than memory.
+pub fn line_count(path: &Path) -> io::Result<u64> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut count = 0;
+    loop {
+        let bytes = file.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(count);
+        }
+        count += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        let length = bytes.len();
+        file.consume(length);
+    }
+}
+
+/// What stands before the ending of a file of rejects; nothing of any other file.
+fn stem_of(name: &str) -> Option<&str> {
+    let reasons = name.strip_suffix(REASONS_SUFFIX);
+    reasons.or_else(|| name.strip_suffix(ROWS_SUFFIX))
 }
 
 /// Whether a file's stem is such a name. A unit's rows may stand in several files, whose names go

@@ -132,10 +132,17 @@ pub fn reject_limit(limit: &RejectLimit) -> String {
     let share = limit
         .share_max
         .map(|share| format!("{} % of the rows at most", share * 100.0));
-    match (limit.rows_max, share) {
+    let rows = match (limit.rows_max, share) {
         (None, Some(share)) => share,
         (Some(rows), Some(share)) => format!("{rows} at most, and {share}"),
         (_, None) => format!("{} at most", limit.rows_accepted()),
+    };
+    match limit.rows_accepted() {
+        0 => rows,
+        _ => format!(
+            "{rows}, in files of {} at most",
+            bytes(limit.bytes_accepted())
+        ),
     }
 }
 

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::types::RunReport;
 use crate::error::Error;
 use crate::event::{Event, Observer};
-use crate::free_space::free_bytes;
+use crate::free_space::{free_bytes, room};
+use crate::plan::words::bytes;
 use crate::secrets::mask_json;
 
 /// The package that was run, in a run's folder.
@@ -91,7 +92,37 @@ impl RunFolder {
         };
         let text = serde_json::to_vec_pretty(&shown(report).map_err(failed)?)
             .map_err(|source| failed(source.into()))?;
-        write_whole(&path, &[&text, b"\n"]).map_err(failed)
+        write_whole(&path, &[&text, b"\n"]).map_err(|source| {
+            // One of an earlier attempt would tell of that.
+            let _ = fs::remove_file(&path);
+            failed(source)
+        })
+    }
+
+    /// An error where the disk has no more room than is left free on it, for the report of the run and for others: asked
+    /// while rejects are written, of which there may be any number.
+    pub fn require_reserve(&self) -> Result<(), Error> {
+        let path = self.rejects();
+        let require = || {
+            let room = room(&path)?;
+            let reserve = (room.size / RESERVE_SHARE).min(RESERVE_BYTES_MAX);
+            if room.free >= reserve {
+                return Ok(());
+            }
+            Err(io::Error::new(
+                io::ErrorKind::StorageFull,
+                format!(
+                    "its disk has {} left, and a load leaves {} free; the rows rejected so far are there, and nothing was \
+                     switched",
+                    bytes(room.free),
+                    bytes(reserve)
+                ),
+            ))
+        };
+        require().map_err(|source| Error::Folder {
+            path: path.display().to_string(),
+            source,
+        })
     }
 
     fn page_path(&self) -> PathBuf {
@@ -159,6 +190,11 @@ fn refuse_link(folder: &Path) -> io::Result<()> {
         )),
     }
 }
+
+/// What rejects leave free of their disk: a tenth of a small one.
+const RESERVE_SHARE: u64 = 10;
+/// What they leave free of a large one.
+const RESERVE_BYTES_MAX: u64 = 64 << 20;
 
 /// Bytes that a folder must have for report, log and the first rejects.
 const ROOM_BYTES: u64 = 1 << 20;

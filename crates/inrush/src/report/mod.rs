@@ -13,5 +13,5 @@ pub use folder::{PACKAGE_FILE, PAGE_FILE, REPORT_FILE, RunFolder, write_whole};
 pub use kept::{KeptReport, KeptReportError};
 pub use machine::{MachineReport, loader_cpu_s, machine, memory_peak_bytes};
 pub use prediction::{Prediction, find_prediction, leave_prediction};
-pub use rejects::{REASONS_SUFFIX, ROWS_SUFFIX, RejectFile, reject_file_name};
+pub use rejects::{REASONS_SUFFIX, ROWS_SUFFIX, ReasonReader, RejectFile, reject_file_name};
 pub use types::*;

@@ -1,10 +1,12 @@
 //! Rejected rows, kept aside in the input's own dialect, with a `.jsonl` that says why.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Lines, Write};
 use std::path::{Path, PathBuf};
 
 use inrush_scan::{Dialect, FixedWidth, RecordEnd, Terminator};
+use serde::{Deserialize, Serialize};
 
 use super::folder::private_file;
 use super::types::RejectReport;
@@ -18,6 +20,122 @@ pub const ROWS_SUFFIX: &str = ".rejects";
 /// What the name of the file of their reasons ends with.
 pub const REASONS_SUFFIX: &str = ".rejects.jsonl";
 
+/// Rows of a file whose reasons are written out, whatever they are. Of a row behind them, a reason that stands among these
+/// is told by the number of its line: a file with one mistake in each row is not a hundred times as large as its rows.
+const REASONS_WRITTEN: u64 = 1000;
+
+/// A line of the file of reasons.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct ReasonLine {
+    file: String,
+    line: u64,
+    byte_offset: u64,
+    column: Option<String>,
+    value: Option<String>,
+    code: RejectCode,
+    /// The cause in words; nothing where another line has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// The line of this file that has the reason, counted from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason_line: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    encoding: Option<String>,
+}
+
+/// Reads a file of reasons, line by line.
+pub struct ReasonReader {
+    lines: Lines<BufReader<File>>,
+    count: u64,
+    /// Of the first lines, which others may mean.
+    written: BTreeMap<u64, String>,
+}
+
+impl ReasonReader {
+    /// Opens a file.
+    pub fn open(path: &Path) -> io::Result<ReasonReader> {
+        Ok(ReasonReader {
+            lines: BufReader::new(File::open(path)?).lines(),
+            count: 0,
+            written: BTreeMap::new(),
+        })
+    }
+
+    /// The number of the line that was read last, counted from 1.
+    pub fn line(&self) -> u64 {
+        self.count
+    }
+}
+
+impl Iterator for ReasonReader {
+    type Item = io::Result<RejectReport>;
+
+    fn next(&mut self) -> Option<io::Result<RejectReport>> {
+        let text = match self.lines.next()? {
+            Ok(text) => text,
+            Err(error) => return Some(Err(error)),
+        };
+        self.count += 1;
+        let line: ReasonLine = match serde_json::from_str(&text) {
+            Ok(line) => line,
+            Err(error) => return Some(Err(error.into())),
+        };
+        let reason = match (line.reason, line.reason_line) {
+            (Some(reason), _) => reason,
+            (None, Some(other)) => self.written.get(&other).cloned().unwrap_or_default(),
+            (None, None) => String::new(),
+        };
+        if self.count <= REASONS_WRITTEN {
+            self.written.insert(self.count, reason.clone());
+        }
+        Some(Ok(RejectReport {
+            file: line.file,
+            line: line.line,
+            byte_offset: line.byte_offset,
+            column: line.column,
+            value: line.value,
+            code: line.code,
+            reason,
+            encoding: line.encoding,
+        }))
+    }
+}
+
+/// Which lines of a file have which reasons, while it is written.
+#[derive(Default)]
+struct WrittenReasons {
+    count: u64,
+    lines: HashMap<String, u64>,
+}
+
+impl WrittenReasons {
+    /// The next line, of this reject.
+    fn line(&mut self, reject: RejectReport) -> ReasonLine {
+        self.count += 1;
+        let (reason, reason_line) = match self.lines.get(&reject.reason) {
+            Some(line) if self.count > REASONS_WRITTEN => (None, Some(*line)),
+            _ => {
+                if self.count <= REASONS_WRITTEN {
+                    let line = self.count;
+                    self.lines.entry(reject.reason.clone()).or_insert(line);
+                }
+                (Some(reject.reason), None)
+            }
+        };
+        ReasonLine {
+            file: reject.file,
+            line: reject.line,
+            byte_offset: reject.byte_offset,
+            column: reject.column,
+            value: reject.value,
+            code: reject.code,
+            reason,
+            reason_line,
+            encoding: reject.encoding,
+        }
+    }
+}
+
 /// A name without what no file's name may hold.
 pub fn reject_file_name(name: &str) -> String {
     name.chars()
@@ -28,7 +146,7 @@ pub fn reject_file_name(name: &str) -> String {
 /// The rejects of one piece of work. Its files come into being with the first reject of their kind.
 ///
 /// Each `NAME.rejects` is a file in the input's own dialect and encoding, with the header: the same
-/// package reads it. Its `.jsonl` has a line for each of its rows, in the same order. There are
+/// package reads it. Its `.jsonl` has a line for each of its rows, in the same order ([`ReasonReader`]). There are
 /// more files than one where
 ///
 /// - a row is only ended by the end of its file, such as one with an unclosed quote: it would
@@ -53,11 +171,20 @@ struct OpenFile {
     carriage_return: Vec<u8>,
     rows: Writer,
     reasons: Writer,
+    written: WrittenReasons,
 }
 
 struct Writer {
     path: PathBuf,
     file: BufWriter<File>,
+    bytes: u64,
+}
+
+impl OpenFile {
+    /// Bytes that were written of both.
+    fn bytes(&self) -> u64 {
+        self.rows.bytes + self.reasons.bytes
+    }
 }
 
 impl RejectFile {
@@ -80,8 +207,10 @@ impl RejectFile {
         })
     }
 
-    /// Keeps rejects.
-    pub fn keep(&mut self, rejects: &[Reject]) -> Result<(), Error> {
+    /// Keeps rejects, and returns how many bytes that took.
+    pub fn keep(&mut self, rejects: &[Reject]) -> Result<u64, Error> {
+        let before: u64 = self.open.iter().map(OpenFile::bytes).sum();
+        let mut bytes = 0;
         for reject in rejects {
             let encoding = reject.encoding.unwrap_or(TextEncoding::Utf8);
             if ends_with_its_file(reject, &self.dialect) {
@@ -93,6 +222,7 @@ impl RejectFile {
                 let mut file = self.open(&stem, encoding)?;
                 file.keep(reject, b"")?;
                 file.finish()?;
+                bytes += file.bytes();
                 continue;
             }
             let at = match self.open.iter().position(|file| file.encoding == encoding) {
@@ -118,7 +248,8 @@ impl RejectFile {
             }
             file.keep(reject, &terminator)?;
         }
-        Ok(())
+        let after: u64 = self.open.iter().map(OpenFile::bytes).sum();
+        Ok(bytes + after - before)
     }
 
     /// Makes sure that all of it is written: before the unit is committed.
@@ -138,6 +269,7 @@ impl RejectFile {
             Ok(file) => Ok(Writer {
                 path,
                 file: BufWriter::new(file),
+                bytes: 0,
             }),
             Err(source) => Err(failed(&path, source)),
         };
@@ -156,6 +288,7 @@ impl RejectFile {
             encoding,
             rows,
             reasons,
+            written: WrittenReasons::default(),
         })
     }
 }
@@ -164,8 +297,8 @@ impl OpenFile {
     fn keep(&mut self, reject: &Reject, terminator: &[u8]) -> Result<(), Error> {
         self.rows.write(&reject.raw)?;
         self.rows.write(terminator)?;
-        let reason = shown(&RejectReport::from(reject))
-            .map_err(|error| failed(&self.reasons.path, error.into()))?;
+        let line = self.written.line(RejectReport::from(reject));
+        let reason = shown(&line).map_err(|error| failed(&self.reasons.path, error.into()))?;
         self.reasons.write(&reason)?;
         self.reasons.write(b"\n")
     }
@@ -182,7 +315,7 @@ impl OpenFile {
 }
 
 /// A reject as it is written: without what variables of the environment and passwords hold.
-fn shown(reject: &RejectReport) -> serde_json::Result<Vec<u8>> {
+fn shown(reject: &ReasonLine) -> serde_json::Result<Vec<u8>> {
     if secrets::is_empty() {
         return serde_json::to_vec(reject);
     }
@@ -193,6 +326,7 @@ fn shown(reject: &RejectReport) -> serde_json::Result<Vec<u8>> {
 
 impl Writer {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.bytes += bytes.len() as u64;
         let written = self.file.write_all(bytes);
         written.map_err(|source| failed(&self.path, source))
     }
@@ -424,6 +558,48 @@ mod tests {
         records
             .map(|one| text[one.start as usize..one.end as usize].to_vec())
             .collect()
+    }
+
+    #[test]
+    fn a_reason_is_written_out_for_the_first_rows_alone() {
+        let folder = tempdir().expect("a folder");
+        let dialect = Dialect::csv();
+        let mut file = RejectFile::new(folder.path(), "f", &dialect, None).expect("made");
+        let rejects: Vec<Reject> = (1..=3000)
+            .map(|line| {
+                let mut one = reject(b"x", RejectCode::Syntax, None);
+                one.location.line = line;
+                one.reason = match line {
+                    2 => "another one, told early".to_owned(),
+                    2000 => "told late alone".to_owned(),
+                    2500 => "another one, told early".to_owned(),
+                    _ => "a long reason, which each row has once more".repeat(5),
+                };
+                one
+            })
+            .collect();
+        let mut bytes = 0;
+        for part in rejects.chunks(700) {
+            bytes += file.keep(part).expect("kept");
+        }
+        file.finish().expect("finished");
+        let path = folder.path().join("f.rejects.jsonl");
+        let sizes = [&path, &folder.path().join("f.rejects")]
+            .map(|path| fs::metadata(path).expect("there").len());
+        // The first rows have their file's beginning before them.
+        assert_eq!(bytes, sizes[0] + sizes[1]);
+        assert!(sizes[0] < 3000 * 120 + 1000 * 220, "{}", sizes[0]);
+        let text = fs::read_to_string(&path).expect("read");
+        let last: serde_json::Value =
+            serde_json::from_str(text.lines().last().expect("lines")).expect("JSON");
+        assert_eq!(last["reason_line"], 1);
+        assert!(last.get("reason").is_none());
+        let read: Vec<RejectReport> = ReasonReader::open(&path)
+            .expect("opened")
+            .map(|line| line.expect("a line"))
+            .collect();
+        let expected: Vec<RejectReport> = rejects.iter().map(RejectReport::from).collect();
+        assert_eq!(read, expected);
     }
 
     #[test]

@@ -79,8 +79,8 @@ pub enum SourceError {
         /// The path.
         path: PathBuf,
     },
-    /// A stop was asked for while a pipe was waited for.
-    #[error("{}: stopped while waiting for it", path.display())]
+    /// A stop was asked for while a file was read, or a pipe waited for.
+    #[error("{}: stopped as asked while it was read", path.display())]
     Stopped {
         /// The path.
         path: PathBuf,

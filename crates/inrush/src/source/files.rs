@@ -26,6 +26,7 @@ use super::pipe::{Pipe, Pipes, STANDARD_INPUT};
 use super::signature::{Beginning, SIGNATURE_BYTES, beginning};
 use super::stored::{Purpose, StoredFile};
 use super::table::{TableFile, TableKind};
+use crate::cancel::Stop;
 use crate::encoding::TextEncoding;
 use crate::package::Compression;
 
@@ -53,7 +54,28 @@ pub struct SourceFile {
     pub origin: Origin,
     /// The line ends that were counted in it.
     pub(super) lines: Arc<LineCounts>,
+    /// Ends every read of it.
+    pub(super) stop: ReadStop,
 }
+
+/// The stop of the run that reads a file. It is no part of what the file is: files do not differ by it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReadStop(Stop);
+
+impl ReadStop {
+    /// Whether the run was asked to stop, so that reading on is in vain.
+    pub(super) fn is_asked(&self) -> bool {
+        self.0.asked().is_some()
+    }
+}
+
+impl PartialEq for ReadStop {
+    fn eq(&self, _: &ReadStop) -> bool {
+        true
+    }
+}
+
+impl Eq for ReadStop {}
 
 /// What the system says of a file beside its size and its time of change: whoever writes to it, or
 /// puts another in its place, changes one of these, and nobody can put them back.
@@ -131,6 +153,7 @@ impl SourceFile {
             encoding,
             origin: Origin::File,
             lines: Arc::default(),
+            stop: ReadStop::default(),
         }
     }
 
@@ -149,6 +172,7 @@ impl SourceFile {
             encoding,
             origin: Origin::ZipMember(member),
             lines: Arc::default(),
+            stop: ReadStop::default(),
         }
     }
 
@@ -276,11 +300,15 @@ impl SourceFile {
             Some(encoding) => Ok(encoding == TextEncoding::Utf8),
             None => {
                 let mut file = StoredFile::open(self, Purpose::Look, 0)?;
-                let first = file
-                    .peek(SIGNATURE_BYTES)
-                    .map_err(|cause| SourceError::read(&self.path, 0, cause))?;
+                let first = file.peek(SIGNATURE_BYTES).map(<[u8]>::to_vec);
+                let first = first.map_err(|cause| match file.is_stopped() {
+                    true => SourceError::Stopped {
+                        path: self.path.to_path_buf(),
+                    },
+                    false => SourceError::read(&self.path, 0, cause),
+                })?;
                 // What is refused there is refused by whoever reads it, with its reason.
-                Ok(!matches!(beginning(first), Beginning::Marked(encoding, _)
+                Ok(!matches!(beginning(&first), Beginning::Marked(encoding, _)
                     if encoding != TextEncoding::Utf8))
             }
         }
@@ -330,7 +358,8 @@ pub fn resolve_as(
     for pattern in patterns {
         for found in paths_of(pattern, base, options.compression)? {
             for file in files_of(found, options)? {
-                let (identity, file) = file;
+                let (identity, mut file) = file;
+                file.stop = ReadStop(options.pipes.stop().clone());
                 let first: Option<&SourceFile> = names.get(&identity).map(|index| &files[*index]);
                 match first {
                     None => {}
@@ -384,6 +413,7 @@ fn files_of(
             encoding: options.encoding,
             origin: Origin::Pipe(pipe),
             lines: Arc::default(),
+            stop: ReadStop::default(),
         };
         // Two names of one pipe are one pipe, whatever the descriptors are.
         return Ok(vec![((0, 0, Some(name)), file)]);

@@ -120,6 +120,12 @@ impl Input {
 
     /// Reads some text; 0 bytes at the end only, where the file is held against the plan.
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> Result<usize, SourceError> {
+        // A record may be longer than memory, and a header be looked for in blank lines without an end.
+        if self.planned.stop.is_asked() {
+            return Err(SourceError::Stopped {
+                path: self.planned.path.to_path_buf(),
+            });
+        }
         let start = Instant::now();
         let result = self.decompressor.read(bytes);
         self.decompressor_ns += nanoseconds_since(start);

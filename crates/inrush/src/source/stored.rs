@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::advise::advise_sequential;
 use super::error::SourceError;
-use super::files::{Origin, SourceFile, modified_ns};
+use super::files::{Origin, ReadStop, SourceFile, modified_ns};
 use super::meter::nanoseconds_since;
 use super::pipe::PipeReader;
 
@@ -38,6 +38,7 @@ pub(super) struct StoredFile {
     peeked_at: usize,
     pub(super) bytes_read: u64,
     pub(super) read_ns: u64,
+    stop: ReadStop,
 }
 
 impl StoredFile {
@@ -88,6 +89,7 @@ impl StoredFile {
             peeked_at: 0,
             bytes_read: 0,
             read_ns: 0,
+            stop: planned.stop.clone(),
         })
     }
 
@@ -103,7 +105,7 @@ impl StoredFile {
     pub(super) fn is_stopped(&self) -> bool {
         match &self.bytes {
             Bytes::Pipe(reader) => reader.pipe().is_stopped(),
-            Bytes::File(_) | Bytes::Piece { .. } => false,
+            Bytes::File(_) | Bytes::Piece { .. } => self.stop.is_asked(),
         }
     }
 }
@@ -135,6 +137,10 @@ impl StoredFile {
     }
 
     fn read_stored(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        // A decompressor may take all of its file and give no text of it, and come back to nobody who would ask.
+        if self.stop.is_asked() {
+            return Err(io::Error::other("stopped as asked"));
+        }
         let start = Instant::now();
         let result = loop {
             let result = match &mut self.bytes {

@@ -42,6 +42,25 @@ impl From<DestinationError> for PlanError {
     }
 }
 
+/// The destination failed while it published, and does not say either whether that was committed.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}; whether the rows are in their targets is not known yet: {asking}")]
+struct UnknownSwitch {
+    error: String,
+    asking: String,
+}
+
+/// The error of a run that failed with `error` while it published, where the ledger could not be read after that.
+pub fn unknown_switch(error: &DestinationError, asking: &DestinationError) -> Error {
+    let unknown = UnknownSwitch {
+        error: error.to_string(),
+        asking: asking.to_string(),
+    };
+    let hint = "run the same command again when the destination can be read: its ledger knows, and what is in the \
+                targets is not loaded twice";
+    Error::Engine(EngineError::new(unknown, Some(hint.to_owned())))
+}
+
 /// Whether there is no such place to load into.
 pub fn is_of_address(error: &Error) -> bool {
     match error {

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use super::Context;
 use super::summary::ContractSummary;
 use crate::cancel::StopReason;
+use crate::destination::contract::failures::unknown_switch;
 use crate::destination::contract::plan::shard_of;
 use crate::error::Error;
 use crate::event::Event;
@@ -151,8 +152,17 @@ fn publish(runtime: &Runtime, context: &Context<'_>) -> Result<Published, Error>
         Ok(published) => return Ok(published),
         Err(error) => error,
     };
-    if open.is_switched()? {
-        return Ok(Published::default());
+    match open.is_switched() {
+        Ok(true) => {
+            return Ok(Published {
+                notes: vec![format!(
+                    "the rows are in their targets, and what follows that did not end well: {error}"
+                )],
+                ..Published::default()
+            });
+        }
+        Ok(false) => {}
+        Err(asking) => return Err(unknown_switch(&error, &asking)),
     }
     match context.stop.asked() {
         Some(StopReason::Interrupted) => Err(Error::Interrupted),

@@ -23,7 +23,7 @@ use crate::fault::{self, Fault, FaultPoint};
 use crate::package::Package;
 use crate::pipeline::gathering::finished;
 use crate::pipeline::metering::FlowCount;
-use crate::pipeline::{Failure, RunOptions, Success, runtime};
+use crate::pipeline::{Failure, RunOptions, Success, ending, runtime};
 
 /// What the parts of a run share.
 #[derive(Clone, Copy)]
@@ -105,25 +105,10 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
         summary.gathering.phases.switch_s = publishing.elapsed().as_secs_f64();
     }
     fault::reach(context.fault, FaultPoint::BeforeReport);
-    let mut report = summary.report(&run, options, error.as_ref());
-    let report_path = run.folder.report_path();
-    let written = run.folder.write_report(&mut report);
-    let told = finished(&report, Some(report_path.display().to_string()));
-    context.notice(&told);
+    let report = summary.report(&run, options, error.as_ref());
+    let ended = ending::end(context.teller(), report, error);
     // Lets go of the run's lock, and of the destination's files, before the caller is told.
     drop(run);
     drop(destination);
-    match error {
-        Some(error) => Err(Failure {
-            error,
-            report: Some(Box::new((report, report_path))),
-        }),
-        None => {
-            written?;
-            Ok(Success {
-                report,
-                report_path: Some(report_path),
-            })
-        }
-    }
+    ended
 }

@@ -141,19 +141,23 @@ pub async fn prepare(
         .filter(|unit| wanted.contains(&unit.key))
         .filter_map(|unit| Some((unit.key.clone(), (unit.clone(), shard_of(&unit.detail)?))))
         .collect();
-    let names = names(&plan, &kept);
-    reject_files::remove_all_but(&folder.rejects(), &names)?;
-    let rejects = plan
+    let names: Vec<String> = plan
         .flows
         .iter()
-        .map(|flow| {
-            let mut tally = RowTally::default();
-            for (_, shard) in flow.units.iter().filter_map(|unit| kept.get(&unit.key)) {
-                tally.add(RowTally::from(shard.account));
-            }
-            RejectCount::new(&flow.reading, flow.shards(), tally)
-        })
+        .flat_map(|flow| names(flow, &kept))
         .collect();
+    reject_files::remove_all_but(&folder.rejects(), &names)?;
+    let mut rejects = Vec::new();
+    for flow in &plan.flows {
+        let mut tally = RowTally {
+            kept_bytes: reject_files::bytes(&folder.rejects(), &self::names(flow, &kept))?,
+            ..RowTally::default()
+        };
+        for (_, shard) in flow.units.iter().filter_map(|unit| kept.get(&unit.key)) {
+            tally.add(RowTally::from(shard.account));
+        }
+        rejects.push(RejectCount::new(&flow.reading, flow.shards(), tally));
+    }
     let flows = plan.flows.iter().zip(&package.flows);
     let flows = flows.map(|(flow, package)| (&flow.reading, package.table.clone()));
     folder.write_package(&mending::to_save(package, flows, &options.folder))?;
@@ -252,17 +256,14 @@ fn lost_rejects(
     Ok(lost)
 }
 
-/// The names of the files of the rejects of units that are kept.
-fn names(plan: &ContractPlan, kept: &BTreeMap<String, (UnitRecord, ShardRecord)>) -> Vec<String> {
-    let of_flow = |flow: &ContractFlow| {
-        let units = flow
-            .units
-            .iter()
-            .filter(|unit| kept.contains_key(&unit.key));
-        let name = |key: &str| reject_file_name(&reject_files::of_key(&flow.reading.name, key));
-        units.map(|unit| name(&unit.key)).collect::<Vec<_>>()
-    };
-    plan.flows.iter().flat_map(of_flow).collect()
+/// The names of the files of a flow's rejects, of units that are kept.
+fn names(flow: &ContractFlow, kept: &BTreeMap<String, (UnitRecord, ShardRecord)>) -> Vec<String> {
+    let units = flow
+        .units
+        .iter()
+        .filter(|unit| kept.contains_key(&unit.key));
+    let name = |key: &str| reject_file_name(&reject_files::of_key(&flow.reading.name, key));
+    units.map(|unit| name(&unit.key)).collect()
 }
 
 /// Finds where the first records of file ranges begin that cannot be read without it.

@@ -139,9 +139,7 @@ impl Work<'_> {
         let mut stored_before = 0;
         let mut read = ReadingMeter::new(self.gauge);
         while let Some(mut chunk) = read.next_chunk(&mut reader, &mut records)? {
-            if self.context.stop.asked().is_some() {
-                return Err(Error::Interrupted);
-            }
+            self.refuse_stopped()?;
             account.rows_skipped += proof.see(&mut chunk, &mut records)?;
             let mut at = 0;
             while at < records.len() {
@@ -161,6 +159,7 @@ impl Work<'_> {
                     from = row + 1;
                 }
                 if !rejects.is_empty() {
+                    self.refuse_stopped()?;
                     account.rows_rejected += rejects.len() as u64;
                     self.rejects.keep(&mut rejects)?;
                 }
@@ -197,6 +196,14 @@ impl Work<'_> {
             .filter(|(_, changes)| changes.total() > 0)
             .map(|(column, changes)| (column.to_owned(), changes));
         Ok((account, changes.collect()))
+    }
+
+    /// An error where the run was asked to stop.
+    fn refuse_stopped(&self) -> Result<(), Error> {
+        match self.context.stop.asked() {
+            Some(_) => Err(Error::Interrupted),
+            None => Ok(()),
+        }
     }
 
     fn converter(&self, reading: &Reading) -> Result<Converter, Error> {

@@ -6,6 +6,7 @@
 
 mod error;
 mod holder;
+pub mod mark;
 mod record;
 mod run;
 mod schema;

@@ -231,41 +231,45 @@ async fn verify(
     Ok((targets, verified))
 }
 
-/// As [`interrupted`], of a server that may not answer any more.
+/// A stop in the middle of the switch. Where the connection breaks meanwhile, the ledger is asked over another one; a
+/// server that does not answer leaves open what came of a COMMIT that was on its way.
 async fn interrupted_in_time(
     context: &Context<'_>,
     control: &Session,
     targets: &[TargetTask],
 ) -> Result<Result<Vec<TargetTask>, SwitchError>, Error> {
-    let interrupted = interrupted(context, control, targets);
-    match tokio::time::timeout(INTERRUPT_TIMEOUT, interrupted).await {
-        Ok(settled) => settled,
-        Err(_) => Err(SwitchError::Unknown {
-            reason: "stopped as asked in the middle of the switch, and the server does not answer"
-                .to_owned(),
+    let undone = tokio::time::timeout(INTERRUPT_TIMEOUT, interrupted(context, control)).await;
+    let (is_switched, reason) = match undone {
+        Ok(Ok(is_switched)) => (Some(is_switched), None),
+        Ok(Err(error)) => {
+            let asked = tokio::time::timeout(INTERRUPT_TIMEOUT, was_switched(context)).await;
+            (asked.ok().and_then(Result::ok), Some(error.to_string()))
+        }
+        Err(_) => (None, None),
+    };
+    match is_switched {
+        Some(true) => Ok(Ok(targets.to_vec())),
+        Some(false) => Err(Error::Interrupted),
+        None => Err(SwitchError::Unknown {
+            reason: format!(
+                "stopped as asked in the middle of the switch, and {}",
+                reason.unwrap_or_else(|| "the server does not answer".to_owned())
+            ),
         }
         .into()),
     }
 }
 
-/// A stop in the middle of the switch: its transaction is rolled back, unless COMMIT was on its
-/// way already. The ledger tells which.
-async fn interrupted(
-    context: &Context<'_>,
-    control: &Session,
-    targets: &[TargetTask],
-) -> Result<Result<Vec<TargetTask>, SwitchError>, Error> {
+/// Rolls the switch's transaction back, unless its COMMIT was on its way already. The ledger tells
+/// which.
+async fn interrupted(context: &Context<'_>, control: &Session) -> Result<bool, Error> {
     // A statement that copies rows may have minutes to go.
     control.cancel(context.address).await?;
     control.execute("ROLLBACK", "undoing the switch").await?;
     let ledger = &context.run.ledger;
-    if ledger
+    Ok(ledger
         .is_switched(control, context.run.fence.run_id)
-        .await?
-    {
-        return Ok(Ok(targets.to_vec()));
-    }
-    Err(Error::Interrupted)
+        .await?)
 }
 
 /// A lost connection leaves open whether the COMMIT took place: the ledger knows, once the server

@@ -41,12 +41,11 @@ use super::Session;
 use super::plan::routing::KeyScans;
 use super::plan::{self, Earlier, Plan};
 use crate::error::Error;
-use crate::event::Observer;
 use crate::fault::{self, FaultPoint};
 use crate::ledger::Account;
 use crate::package::Package;
 use crate::pipeline::{
-    Failure, RunOptions, Success, gathering, plan_options, runtime, stream_threads,
+    Failure, RunOptions, Success, ending, gathering, plan_options, runtime, stream_threads,
 };
 use crate::plan::ContentChecks;
 use crate::source::Pipes;
@@ -117,26 +116,10 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
         error = error.map(one_transaction::told);
     }
     fault::reach(options.fault.as_ref(), FaultPoint::BeforeReport);
-    let mut report = runtime.block_on(summary.report(&prepared, options, error.as_ref()));
-    let report_path = prepared.folder.report_path();
-    let written = prepared.folder.write_report(&mut report);
-    let finished = gathering::finished(&report, Some(report_path.display().to_string()));
-    prepared.folder.notice(&finished);
-    options.observer.notice(&finished);
+    let report = runtime.block_on(summary.report(&prepared, options, error.as_ref()));
+    let ended = ending::end(prepared.context(&address, options).teller(), report, error);
     runtime.block_on(prepared.control.close());
-    match error {
-        Some(error) => Err(Failure {
-            error,
-            report: Some(Box::new((report, report_path))),
-        }),
-        None => {
-            written?;
-            Ok(Success {
-                report,
-                report_path: Some(report_path),
-            })
-        }
-    }
+    ended
 }
 
 fn already_loaded(

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::context::PreparedRun;
 use super::turns::Turns;
 use super::{is_loaded, reject_files, shared_unit};
+use crate::destination::postgres::ledger::mark::{self, Mark};
 use crate::destination::postgres::ledger::{Fence, Ledger, LedgerError, Replaced, UnitRecord};
 use crate::destination::postgres::plan::routing::KeyScans;
 use crate::destination::postgres::plan::{self, Earlier, Plan};
@@ -307,17 +308,19 @@ async fn finish_preparing(
         options.observer.notice(&Event::Note { text: note.clone() });
         plan.notes.push(note);
     }
-    let rejects = plan
-        .flows
-        .iter()
-        .map(|flow| {
-            let mut kept = RowTally::default();
-            for unit in &flow.units {
-                kept.add(tally(&entered.shards_kept, &unit.key));
-            }
-            RejectCount::new(flow, flow.units.iter().flat_map(|unit| &unit.shards), kept)
-        })
-        .collect();
+    let mut rejects = Vec::new();
+    for flow in &plan.flows {
+        let (units, shards) = (&entered.units_kept, &entered.shards_kept);
+        let mut kept = RowTally {
+            kept_bytes: reject_files::kept_bytes(&folder.rejects(), flow, units, shards)?,
+            ..RowTally::default()
+        };
+        for unit in &flow.units {
+            kept.add(tally(shards, &unit.key));
+        }
+        let shards = flow.units.iter().flat_map(|unit| &unit.shards);
+        rejects.push(RejectCount::new(flow, shards, kept));
+    }
     let mut sharing = BTreeMap::new();
     for (flow_index, flow) in plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow
@@ -375,8 +378,27 @@ async fn finish_preparing(
     run.folder.write_package(&saved)?;
     run.folder.notice(&started);
     options.observer.notice(&started);
+    leave_marks(&run).await?;
     shared_unit::create_missing(&run).await?;
     Ok(Prepared::Run(Box::new(run)))
+}
+
+/// Marks the targets whose rows are committed shard by shard before the first of them; those of others commit with the
+/// switch.
+async fn leave_marks(run: &PreparedRun) -> Result<(), Error> {
+    let flows = run.plan.flows.iter();
+    let marks: Vec<Mark> = flows
+        .filter(|flow| flow.commits_each_shard())
+        .filter_map(|flow| flow.mark(&run.fence.name, flow.facts.as_ref()?.oid))
+        .collect();
+    if marks.is_empty() {
+        return Ok(());
+    }
+    let doing = "marking the targets";
+    run.control.execute("BEGIN", doing).await?;
+    mark::leave(&run.control, &run.plan.run_key, &marks).await?;
+    run.control.execute("COMMIT", doing).await?;
+    Ok(())
 }
 
 /// Units whose rejects are not in the run's folder any more are loaded anew, so that each of them

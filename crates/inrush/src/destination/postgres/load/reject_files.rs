@@ -5,6 +5,7 @@
 //! their first byte where they are ranges of a file that is fed. A file is right if what it tells
 //! of is committed; all others are what attempts left that did not come so far.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::context::PreparedRun;
@@ -12,7 +13,7 @@ use crate::destination::postgres::ledger::UnitRecord;
 use crate::destination::postgres::plan::{FlowPlan, UnitPlan};
 use crate::error::Error;
 use crate::ledger::ShardRecord;
-use crate::pipeline::reject_files::{count, of_key, remove, remove_all_but};
+use crate::pipeline::reject_files::{bytes, count, of_key, remove, remove_all_but};
 use crate::plan::identity;
 use crate::report::reject_file_name;
 
@@ -42,7 +43,9 @@ pub fn forget_shards(folder: &Path, flow: &FlowPlan, unit: &UnitPlan) -> Result<
 
 /// Removes what attempts left that were not committed, so that no reject is told twice.
 pub fn tidy(run: &PreparedRun) -> Result<(), Error> {
-    remove_all_but(&run.rejects_folder(), &committed(run))
+    let flows = run.plan.flows.iter();
+    let names = flows.flat_map(|flow| committed(flow, &run.units_kept, &run.shards_kept));
+    remove_all_but(&run.rejects_folder(), &names.collect::<Vec<String>>())
 }
 
 /// How many rejects of a unit that an earlier attempt has committed are not in the folder: it was
@@ -61,21 +64,32 @@ pub fn missing(
     Ok(rejected.saturating_sub(count(folder, &names_of(flow, unit, kept, shards))?))
 }
 
-/// The names of the files of all that is committed.
-fn committed(run: &PreparedRun) -> Vec<String> {
+/// How many bytes the files take that a flow has of an earlier attempt.
+pub fn kept_bytes(
+    folder: &Path,
+    flow: &FlowPlan,
+    units: &BTreeMap<String, UnitRecord>,
+    shards: &BTreeMap<(String, String), ShardRecord>,
+) -> Result<u64, Error> {
+    bytes(folder, &committed(flow, units, shards))
+}
+
+/// The names of the files of all that is committed of a flow.
+fn committed(
+    flow: &FlowPlan,
+    units: &BTreeMap<String, UnitRecord>,
+    shards: &BTreeMap<(String, String), ShardRecord>,
+) -> Vec<String> {
     let mut names = Vec::new();
-    for flow in &run.plan.flows {
-        for unit in &flow.units {
-            let Some(kept) = run.units_kept.get(&unit.key) else {
-                continue;
-            };
-            let shards: Vec<&ShardRecord> = run
-                .shards_kept
-                .values()
-                .filter(|record| record.unit_key == unit.key)
-                .collect();
-            names.extend(names_of(flow, unit, kept, &shards));
-        }
+    for unit in &flow.units {
+        let Some(kept) = units.get(&unit.key) else {
+            continue;
+        };
+        let shards: Vec<&ShardRecord> = shards
+            .values()
+            .filter(|record| record.unit_key == unit.key)
+            .collect();
+        names.extend(names_of(flow, unit, kept, &shards));
     }
     names
 }

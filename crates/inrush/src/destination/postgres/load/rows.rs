@@ -90,6 +90,7 @@ impl<'a> Piece<'a> {
         let gauge = &self.session.gauge;
         let mut reading = ReadingMeter::new(gauge);
         while let Some(mut chunk) = reading.next_chunk(source, &mut records)? {
+            self.refuse_stopped()?;
             trailers += self.proof.see(&mut chunk, &mut records)?;
             let mut at = 0;
             while at < records.len() {
@@ -100,6 +101,7 @@ impl<'a> Piece<'a> {
                 copier = match copier {
                     Copier::Quick(copying) => {
                         if !rejects.is_empty() {
+                            self.refuse_stopped()?;
                             rows_rejected += rejects.len() as u64;
                             self.rejects.keep(&mut rejects)?;
                         }
@@ -151,6 +153,15 @@ impl<'a> Piece<'a> {
             });
         }
         Ok((account, copier))
+    }
+
+    /// An error where the run was asked to stop. Who sends rows is told so by the COPY; rows that are all rejected, or
+    /// skipped, send nothing.
+    fn refuse_stopped(&self) -> Result<(), Error> {
+        match self.context.stop.asked() {
+            Some(_) => Err(Error::Interrupted),
+            None => Ok(()),
+        }
     }
 
     /// Sends a batch so that the server may refuse rows of it; they go to those that were found

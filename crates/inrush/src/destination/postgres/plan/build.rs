@@ -136,6 +136,12 @@ pub async fn build(
     } else {
         Earlier::None
     };
+    // A replay is held to the run whose rejects it loads.
+    if matches!(earlier, Earlier::None) && readable && !options.again && !options.is_replay {
+        let schema = &package.run.ledger_schema;
+        let lost = earlier::refuse_lost_ledger(session, schema, &run_key, &flows);
+        options.or_note(lost.await)?;
+    }
     if !matches!(earlier, Earlier::Loaded(_)) {
         for flow in &flows {
             let filled = target::check_empty(&flow.target(), flow.mode, flow.facts.as_ref());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Earlier, FlowPlan, UnitPlan};
 use crate::destination::postgres::Session;
-use crate::destination::postgres::ledger::{self, Ledger, UnitRecord};
+use crate::destination::postgres::ledger::{self, Ledger, UnitRecord, mark};
 use crate::ledger::{Account, RunRecord, RunState, ShardRecord};
 use crate::package::Mode;
 use crate::plan::changed::{self, PlannedFiles};
@@ -99,6 +99,51 @@ pub async fn find(
     })
 }
 
+/// Refuses to append files once more that a run has appended which the ledger does not know: it was lost since, or is
+/// another one.
+pub async fn refuse_lost_ledger(
+    session: &Session,
+    ledger_schema: &str,
+    run_key: &str,
+    flows: &[FlowPlan],
+) -> Result<(), PlanError> {
+    let may_double = |flow: &&FlowPlan| {
+        flow.mode == Mode::Append && flow.facts.as_ref().is_some_and(|facts| facts.has_rows)
+    };
+    if !flows.iter().any(|flow| may_double(&flow)) {
+        return Ok(());
+    }
+    let book = Ledger::new(ledger_schema);
+    for left in mark::find(session, run_key).await? {
+        let mark = &left.mark;
+        for flow in flows.iter().filter(may_double) {
+            let oid = flow.facts.as_ref().map_or(0, |facts| facts.oid);
+            let Some(file) = mark.tells_of(oid, files(flow).map(Arc::as_ref)) else {
+                continue;
+            };
+            if book.run_by_name(session, &mark.run).await?.is_some() {
+                break;
+            }
+            return Err(PlanError::Target {
+                target: flow.target(),
+                what: format!(
+                    "has rows of {} by run {}, which the ledger in schema {ledger_schema} does not know: that schema was \
+                     dropped or restored since, or the run has another `ledger_schema`. This load would append the same \
+                     rows once more",
+                    file.path.display(),
+                    mark.run
+                ),
+                hint: format!(
+                    "restore the ledger, or name the run's own (`ledger_schema`); if the rows are not there any more, or \
+                     should be there twice, --again loads them, and SELECT lo_unlink({}) removes the mark that says so",
+                    left.oid
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// The keys of a plan's units whose files have the text of which an earlier attempt has loaded.
 pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<String>) -> BTreeSet<&'a str> {
     let is_as_it_was = |unit: &&UnitPlan| {
@@ -113,7 +158,7 @@ pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<String>) -> BTreeS
 }
 
 /// The files of a flow, each once.
-fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<SourceFile>> {
+pub fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<SourceFile>> {
     let shards = flow.units.iter().flat_map(|unit| &unit.shards);
     // The ranges of a file stand one after the other.
     let mut files: Vec<&Arc<SourceFile>> = shards.map(|shard| &shard.file).collect();

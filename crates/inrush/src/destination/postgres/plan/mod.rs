@@ -34,6 +34,7 @@ use crate::convert::{KeyBounds, KeySet};
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::default_grants::DefaultGrant;
 use crate::destination::postgres::guests::ServerFacts;
+use crate::destination::postgres::ledger::mark::Mark;
 use crate::destination::postgres::staging::{Model, NewColumn, UnitBounds};
 use crate::destination::postgres::verify::Comparison;
 use crate::ledger::{RunRecord, TouchedFile};
@@ -197,6 +198,13 @@ impl FlowPlan {
     /// Whether they do, and stay there with those of all flows.
     pub fn commits_at_switch(&self) -> bool {
         self.publish == Publish::Straight(Commit::AtSwitch)
+    }
+
+    /// What a mark at its target says of its files, where a second load of them would append their rows once more.
+    pub fn mark(&self, run: &str, target_oid: u32) -> Option<Mark> {
+        let files = earlier::files(self).map(Arc::as_ref);
+        let appends = self.mode == Mode::Append;
+        appends.then(|| Mark::new(run, &self.target(), target_oid, files))?
     }
 
     /// Whether a pipe is among its files.

@@ -7,6 +7,7 @@ use super::error::SwitchError;
 use super::take_out::{self, TakenOut};
 use super::tasks::TargetTask;
 use super::{deferred, order, routed, search_path};
+use crate::destination::postgres::ledger::mark::{self, Mark};
 use crate::destination::postgres::ledger::{Fence, Ledger, SwitchedTable, UnitRecord, What};
 use crate::destination::postgres::plan::switch_statements::{self, SwitchStep};
 use crate::destination::postgres::plan::units::PartitionNames;
@@ -115,6 +116,13 @@ async fn attempt(
     task.ledger
         .mark_switched(session, task.fence, &oids)
         .await?;
+    let flows = task.plan.flows.iter().zip(&oids);
+    let marks: Vec<Mark> = flows
+        // Those have theirs since before the first row.
+        .filter(|(flow, _)| !flow.commits_each_shard())
+        .filter_map(|(flow, oid)| flow.mark(&task.fence.name, *oid))
+        .collect();
+    mark::leave(session, &task.plan.run_key, &marks).await?;
     fault::reach(task.fault, FaultPoint::BeforeSwitchCommit);
     if fault::wished(task.fault, FaultPoint::SwitchCommitSent) {
         crate::destination::postgres::unit::send_commit_and(session, || {

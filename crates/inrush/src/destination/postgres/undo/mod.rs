@@ -11,7 +11,7 @@ mod target;
 pub use error::UndoError;
 
 use self::target::{TargetUndo, Way};
-use super::ledger::{self, Ledger};
+use super::ledger::{self, Ledger, mark};
 use super::switch::{PAUSE_BETWEEN_TRIES, TRIES};
 use crate::destination::postgres::{Address, DestinationError, Session};
 use crate::error::Error;
@@ -132,6 +132,7 @@ async fn attempt(
             state: RunState::Undone.word(),
         });
     }
+    mark::forget(session, &run.name).await?;
     fault::reach(options.fault.as_ref(), FaultPoint::BeforeSwitchCommit);
     session.execute("COMMIT", doing).await?;
     fault::reach(options.fault.as_ref(), FaultPoint::AfterSwitchCommit);

@@ -1,0 +1,52 @@
+//! The end of a run, wherever its rows went: the report is written, and the caller gets what came of it.
+//!
+//! Once the targets have their rows nothing that follows changes that: a report that cannot be written is a note of a
+//! run that ended well.
+
+use super::gathering::finished;
+use super::telling::Teller;
+use super::{Failure, Success};
+use crate::error::Error;
+use crate::event::Event;
+use crate::report::RunReport;
+
+/// Writes the report, tells, and hands back the run with `error`, where it did not end well.
+pub fn end(
+    teller: Teller<'_>,
+    mut report: RunReport,
+    error: Option<Error>,
+) -> Result<Success, Failure> {
+    let path = teller.folder.report_path();
+    let report_path = match teller.folder.write_report(&mut report) {
+        Ok(()) => Some(path),
+        Err(reason) => {
+            let text = lost_report(&reason, error.is_none());
+            teller.notice(&Event::Note { text: text.clone() });
+            // The first one: it is not to be left out where there are many.
+            report.notes.insert(0, text);
+            None
+        }
+    };
+    let shown = report_path.as_ref().map(|path| path.display().to_string());
+    teller.notice(&finished(&report, shown));
+    match error {
+        None => Ok(Success {
+            report,
+            report_path,
+        }),
+        Some(error) => Err(Failure {
+            error,
+            report: Some(Box::new((report, report_path))),
+        }),
+    }
+}
+
+fn lost_report(reason: &Error, is_loaded: bool) -> String {
+    match is_loaded {
+        true => format!(
+            "the rows are in their targets, and only the report is missing: {reason}; the ledger knows the run, and the \
+             same command says \"already loaded\""
+        ),
+        false => format!("the report is missing: {reason}"),
+    }
+}
