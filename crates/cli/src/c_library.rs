@@ -35,6 +35,16 @@ pub(crate) fn user_name(user: u32) -> Option<String> {
     }
 }
 
+/// Lets all threads allocate from one heap. By itself the C library reserves 64 MiB of address space for each thread,
+/// which a limited address space soon does not have.
+pub(crate) fn use_one_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it sets a number within the allocator; nothing of ours is passed.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
 /// Whether nobody has said what this process does at a signal.
 pub(crate) fn has_default_action(signal: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();

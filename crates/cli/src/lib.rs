@@ -14,6 +14,7 @@ mod demo;
 mod descriptors;
 mod embedded;
 mod errors;
+pub mod heap;
 mod json_events;
 mod load_package;
 mod names;
@@ -23,6 +24,7 @@ mod package_file;
 mod progress;
 mod running;
 mod signals;
+mod threads;
 mod tpch;
 
 use std::ffi::OsString;
@@ -39,12 +41,18 @@ pub struct Surroundings {
     pub site_packages: Option<PathBuf>,
 }
 
+/// A smaller address space (`ulimit -v`) is not for a heap of each thread.
+const ONE_HEAP_BELOW: u64 = 8 << 30;
+
 /// Runs the command with these arguments (without the program's name) and returns its exit
 /// status.
 pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> u8 {
     descriptors::hold_standard();
     output::tell_panics();
     signals::survive_file_limit();
+    if inrush::address_space().is_some_and(|space| space.limit < ONE_HEAP_BELOW) {
+        c_library::use_one_heap();
+    }
     let words = std::iter::once(OsString::from("inrush")).chain(arguments);
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,

@@ -45,6 +45,17 @@ pub trait Destination: Send + Sync {
     /// key, those of all packages.
     fn runs(&self, run_key: Option<&str>) -> Result<Vec<PastRun>>;
 
+    /// A run of the package that the ledger does not know, and that has put one of these units into a target that still
+    /// has it, as the target itself tells. Where targets tell nothing of runs, there is none.
+    fn unknown_run(
+        &self,
+        _run_key: &str,
+        _target: &TargetName,
+        _unit_keys: &[&str],
+    ) -> Result<Option<String>> {
+        Ok(None)
+    }
+
     /// Takes the lock of the run's key, enters the run into the ledger, or takes over the one that
     /// stopped (`NewRun::takes_over`), and makes the staging of all targets where it does not stand.
     /// What another process holds is refused with [`Error::Held`](crate::Error::Held).

@@ -8,6 +8,7 @@
 pub mod abilities;
 pub mod adbc;
 pub mod address;
+pub mod address_space;
 mod calendar;
 pub mod column_type;
 pub mod contract;
@@ -21,6 +22,7 @@ pub mod type_name;
 
 pub use abilities::{Abilities, PublishedTogether, Streams};
 pub use address::{Address, open};
+pub use address_space::{AddressSpace, address_space, lacks};
 pub use column_type::{ColumnType, interval_fields};
 pub use contract::{Destination, OpenRun, PublishStep, Published, UnitStream};
 pub use error::{Error, Result};

@@ -168,8 +168,20 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The limit of the address space does not leave what the streams take.
+    #[error(
+        "{streams} streams need {} MiB of address space, and {space}; nothing was switched", needed >> 20
+    )]
+    AddressSpace {
+        /// How many streams.
+        streams: usize,
+        /// What they need, in bytes.
+        needed: u64,
+        /// What there is.
+        space: inrush_destination::AddressSpace,
+    },
     /// A thread could not be started.
-    #[error("cannot start the streams: {source}")]
+    #[error("cannot start a thread: {source}; nothing was switched")]
     Threads {
         /// What the system said.
         source: std::io::Error,
@@ -271,7 +283,14 @@ impl Error {
                 Some("the same command goes on from what was committed, if anything was".to_owned())
             }
             Error::Folder { .. } => Some("choose another folder with --runs-folder".to_owned()),
-            Error::Threads { .. } => Some("use fewer --streams".to_owned()),
+            Error::AddressSpace { .. } => {
+                Some("raise the limit (ulimit -v unlimited), or use fewer --streams".to_owned())
+            }
+            Error::Threads { .. } => Some(
+                "use fewer --streams, or raise the limits of this user and its processes (ulimit -u, ulimit -v, a \
+                 container's pids)"
+                    .to_owned(),
+            ),
         }
     }
 }

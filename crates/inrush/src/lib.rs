@@ -45,4 +45,5 @@ pub mod verify;
 
 pub use destination::Checked;
 pub use error::Error;
+pub use inrush_destination::address_space;
 pub use pipeline::{Failure, Hint, RunOptions, Success, check, run};

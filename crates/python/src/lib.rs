@@ -8,7 +8,11 @@ use std::path::PathBuf;
 
 use inrush_cli::Surroundings;
 use inrush_cli::api::RunRequest;
+use inrush_cli::heap::Heap;
 use pyo3::prelude::*;
+
+#[global_allocator]
+static HEAP: Heap = Heap;
 
 /// Run the command with these arguments and return its exit status.
 #[pyfunction]

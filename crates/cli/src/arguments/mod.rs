@@ -108,8 +108,8 @@ Exit status:
     0  loaded (or loaded already by an earlier run)
     1  failed: a file, the server or the machine stood in the way
     2  a mistake in the arguments or the package
-    3  loaded, with rejected rows within the limit
-    4  more rows rejected than the limit allows; nothing was switched in
+    3  loaded (or loaded already), with rejected rows within the limit
+    4  more rejects than a limit allows; nothing was switched in
     5  the server counts other rows than were sent; nothing was switched in
     6  preflight: the run cannot succeed
   130  interrupted; the same command goes on where it stopped

@@ -15,6 +15,7 @@ use inrush::report::TableReport;
 use sha2::{Digest, Sha256};
 
 use crate::errors::CommandError;
+use crate::threads;
 use crate::tpch::{GeneratedTable, TABLES, Table};
 
 /// Bytes of each hash that are summed.
@@ -130,20 +131,16 @@ fn sums_of_files(made: &[GeneratedTable], threads: usize) -> Result<Vec<Sum>, Co
         .collect();
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Result<Sum, CommandError>)>> = Mutex::default();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, jobs.len().max(1)) {
-            scope.spawn(|| {
-                while let Some((index, file)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let sum = sum_of_file(file).map_err(|source| CommandError::File {
-                        doing: "cannot read",
-                        path: file.to_path_buf(),
-                        source,
-                    });
-                    done.lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push((*index, sum));
-                }
+    threads::share(threads.min(jobs.len()), || {
+        while let Some((index, file)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let sum = sum_of_file(file).map_err(|source| CommandError::File {
+                doing: "cannot read",
+                path: file.to_path_buf(),
+                source,
             });
+            done.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((*index, sum));
         }
     });
     let mut sums = vec![Sum::default(); made.len()];

@@ -18,6 +18,8 @@ use tpchgen::generators::{
 
 use super::one_file;
 
+use crate::threads;
+
 /// The tables, with the share of the bytes that each has, in thousandths: the largest are
 /// made first, so that no thread is left alone with a large one at the end.
 const TABLES: [(&str, u64); 8] = [
@@ -165,24 +167,19 @@ impl Generation<'_> {
         let next = AtomicUsize::new(0);
         let failed = AtomicBool::new(false);
         let done: Mutex<Vec<io::Result<Generated>>> = Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            for _ in 0..self.threads.clamp(1, jobs.len().max(1)) {
-                scope.spawn(|| {
-                    while let Some(&(table, part)) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
-                    {
-                        if failed.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        let made = self.one(table, part, told);
-                        failed.fetch_or(made.is_err(), Ordering::Relaxed);
-                        if let Ok(made) = &made {
-                            told(Told::File(made));
-                        }
-                        done.lock()
-                            .expect("no thread panics while it holds this")
-                            .push(made);
-                    }
-                });
+        threads::share(self.threads.min(jobs.len()), || {
+            while let Some(&(table, part)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if failed.load(Ordering::Relaxed) {
+                    return;
+                }
+                let made = self.one(table, part, told);
+                failed.fetch_or(made.is_err(), Ordering::Relaxed);
+                if let Ok(made) = &made {
+                    told(Told::File(made));
+                }
+                done.lock()
+                    .expect("no thread panics while it holds this")
+                    .push(made);
             }
         });
         let done = done

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tpchgen::dates::GenerateUtils;
 use tpchgen::generators::{CustomerGenerator, OrderGenerator, PartGenerator, SupplierGenerator};
 
+use crate::threads;
+
 /// Orders at scale 1.
 const ORDERS_AT_SCALE_1: i32 = 1_500_000;
 
@@ -35,18 +37,14 @@ pub fn rows_of_parts(table: &str, scale: f64, parts: u32, wanted: &[u32]) -> Vec
     let counts: Vec<AtomicU64> = wanted.iter().map(|_| AtomicU64::new(0)).collect();
     let next = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(wanted.len()) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let (Some(part), Some(count)) = (wanted.get(index), counts.get(index)) else {
-                        return;
-                    };
-                    let rows = rows_of_part(table, scale, parts, *part);
-                    count.store(rows, Ordering::Relaxed);
-                }
-            });
+    threads::share(threads.min(wanted.len()), || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(part), Some(count)) = (wanted.get(index), counts.get(index)) else {
+                return;
+            };
+            let rows = rows_of_part(table, scale, parts, *part);
+            count.store(rows, Ordering::Relaxed);
         }
     });
     counts.into_iter().map(AtomicU64::into_inner).collect()

@@ -6,13 +6,25 @@ use adbc_core::options::AdbcVersion;
 use adbc_core::{LOAD_FLAG_DEFAULT, error::Result as AdbcResult};
 use adbc_driver_manager::ManagedDriver;
 
+use crate::address_space::lacks;
 use crate::error::{Error, Result};
 
 /// The function by which the library of the `duckdb` wheel is a driver.
 pub const DUCKDB_ENTRYPOINT: &str = "duckdb_adbc_init";
 
+/// The address space that DuckDB's library, its buffers and its threads take at least.
+const DUCKDB_BYTES: u64 = 1 << 30;
+
 /// DuckDB's own library: that of its wheel, or the one that the option `driver` names.
 pub fn duckdb_library(option: Option<&str>, site_packages: Option<&Path>) -> Result<PathBuf> {
+    if let Some(space) = lacks(DUCKDB_BYTES) {
+        return Err(Error::Unsuitable {
+            what: format!("DuckDB needs {} MiB of address space, and {space}", DUCKDB_BYTES >> 20),
+            hint: "raise the limit (ulimit -v unlimited); to bound what DuckDB takes, set its memory_limit with the \
+                   connection's options"
+                .to_owned(),
+        });
+    }
     match option {
         Some(driver) => Ok(PathBuf::from(driver)),
         None => find_duckdb(site_packages).ok_or_else(|| Error::Address {

@@ -7,7 +7,7 @@ use super::lock::Lock;
 use super::options::Options;
 use super::run::{Run, remove_staging};
 use super::table::Table;
-use super::{names, recover, types};
+use super::{names, publish, recover, types};
 use crate::abilities::{Abilities, PublishedTogether, Streams};
 use crate::address::Address;
 use crate::contract::{Destination, OpenRun};
@@ -99,6 +99,36 @@ impl Destination for ParquetFolder {
             .filter(|run| run_key.is_none_or(|key| key == run.record.run_key))
             .map(|run| self.root.past_run(run))
             .collect()
+    }
+
+    fn unknown_run(
+        &self,
+        run_key: &str,
+        target: &TargetName,
+        unit_keys: &[&str],
+    ) -> Result<Option<String>> {
+        let path = names::path(target)?;
+        let Some(generation) = self.root.generation(&path)? else {
+            return Ok(None);
+        };
+        for run in generation.runs.iter().filter(|run| run.run_key == run_key) {
+            let stored = self.root.stored_run(run.run_id)?;
+            let is_known = stored.is_some_and(|stored| generation.run(&stored.record) == Some(run));
+            // Names of files mean their unit.
+            let has_unit = |key: &&&str| {
+                let first =
+                    publish::first_file(run_key, run.run_id, run.started_at_microseconds, key);
+                let is_first = |file: &String| {
+                    let file = Path::new(file);
+                    file.file_stem().is_some_and(|stem| stem == first.as_str())
+                };
+                run.files.iter().any(is_first)
+            };
+            if !is_known && unit_keys.iter().any(|key| has_unit(&key)) {
+                return Ok(Some(run.run_id.to_string()));
+            }
+        }
+        Ok(None)
     }
 
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {

@@ -350,16 +350,27 @@ impl Building {
 /// Names of files mean the run too: whoever has listed an older generation opens none of this one.
 fn file_name(run: &Run, key: &str, number: usize) -> String {
     let record = &run.stored.record;
-    let digest = digest(&[
+    let first = first_file(
         &record.run_key,
-        &record.run_id.to_string(),
-        &record.started_at_microseconds.to_string(),
+        record.run_id,
+        record.started_at_microseconds,
         key,
-    ]);
+    );
     match number {
-        0 => format!("part-{digest}.parquet"),
-        number => format!("part-{digest}-{number}.parquet"),
+        0 => format!("{first}.parquet"),
+        number => format!("{first}-{number}.parquet"),
     }
+}
+
+/// The name of a unit's first file, without its ending.
+pub(super) fn first_file(run_key: &str, run_id: i64, started_at: i64, unit_key: &str) -> String {
+    let texts = [
+        run_key,
+        &run_id.to_string(),
+        &started_at.to_string(),
+        unit_key,
+    ];
+    format!("part-{}", digest(&texts))
 }
 
 fn join(partition: &str, name: &str) -> String {

@@ -19,6 +19,9 @@ use crate::report::{
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,
 };
 
+/// A load that took less is judged by nobody: what is over so soon was hardly looked at, and nobody waits for it.
+const LOAD_S_MIN: f64 = 1.0;
+
 /// What is gathered.
 pub struct Gathering {
     started: Instant,
@@ -200,7 +203,10 @@ impl Gathering {
             units: done.units,
             streams: self.streams.clone(),
             rejects: self.rejects_shown(),
-            verdict: measurements.as_ref().map(inrush_verdict::verdict),
+            verdict: measurements
+                .as_ref()
+                .filter(|_| self.phases.load_s >= LOAD_S_MIN)
+                .map(inrush_verdict::verdict),
             measurements,
             ..self.frame(about, options)
         }

@@ -41,7 +41,7 @@ use crate::plan::{ContentChecks, PlanOptions};
 use crate::report::{EmbeddedReport, Outcome, RunReport};
 use crate::source::Pipes;
 
-pub(crate) use self::threads::runtime;
+pub(crate) use self::threads::{require_address_space, runtime};
 
 /// What a run is told beside its package. The caller reads the environment; the library does not.
 pub struct RunOptions<'a> {

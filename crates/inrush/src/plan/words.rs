@@ -127,6 +127,9 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
+/// What becomes of a target whose rows an earlier run has loaded.
+pub const TARGET_LOADED: &str = "the target has the rows of these files; nothing is done to it";
+
 /// How many rejects are accepted, in words.
 pub fn reject_limit(limit: &RejectLimit) -> String {
     let share = limit

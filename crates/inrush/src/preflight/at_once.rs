@@ -1,21 +1,23 @@
 //! The same on several threads at once, as the streams of a run have.
 
+use crate::error::Error;
 use crate::report::loader_cpu_s;
 
-/// Does the same with each of them, all at once, each on a thread of its own.
+/// Does the same with each of them, all at once, each on a thread of its own. An error where one cannot be had.
 pub fn on_a_thread_each<W: Send, T: Send>(
     works: impl Iterator<Item = W>,
     work: &(impl Fn(W) -> T + Sync),
-) -> Vec<T> {
+) -> Result<Vec<T>, Error> {
     std::thread::scope(|scope| {
-        let begin = |one| scope.spawn(move || work(one));
-        let threads: Vec<_> = works.map(begin).collect();
+        let begin = |one| std::thread::Builder::new().spawn_scoped(scope, move || work(one));
+        let threads: Result<Vec<_>, _> = works.map(begin).collect();
+        let threads = threads.map_err(|source| Error::Threads { source })?;
         let join = |thread: std::thread::ScopedJoinHandle<'_, T>| {
             thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        threads.into_iter().map(join).collect()
+        Ok(threads.into_iter().map(join).collect())
     })
 }
 

@@ -7,7 +7,9 @@ pub(crate) fn on_threads<T: Send, E: Send>(
 ) -> Result<Vec<T>, E> {
     let mut found = Vec::new();
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        // Where a thread cannot be had, the others do its part.
+        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (1..threads).map_while(spawn).collect();
         let mut result = work().map(|own| found.extend(own));
         for other in others {
             let theirs = other

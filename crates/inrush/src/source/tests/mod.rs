@@ -14,6 +14,7 @@ mod previews;
 mod ranges;
 mod reading;
 mod skip_lines;
+mod stops;
 
 use std::fs;
 use std::path::Path;

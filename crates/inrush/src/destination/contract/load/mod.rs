@@ -23,7 +23,7 @@ use crate::fault::{self, Fault, FaultPoint};
 use crate::package::Package;
 use crate::pipeline::gathering::finished;
 use crate::pipeline::metering::FlowCount;
-use crate::pipeline::{Failure, RunOptions, Success, ending, runtime};
+use crate::pipeline::{Failure, RunOptions, Success, ending, require_address_space, runtime};
 
 /// What the parts of a run share.
 #[derive(Clone, Copy)]
@@ -89,6 +89,7 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
         Prepared::Run(run) => *run,
     };
     summary.gathering.planned(&run.plan.notes);
+    require_address_space(run.plan.streams, run.plan.memory.total())?;
     let context = Context {
         run: &run,
         stop: &options.stop,

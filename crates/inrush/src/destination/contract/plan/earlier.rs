@@ -44,6 +44,9 @@ pub async fn find(
     }
     let is_stopped = |run: &PastRun| run.record.state == RunState::Loading;
     let Some(at) = runs.iter().rposition(is_stopped) else {
+        if !options.again && !options.is_replay {
+            options.or_note(refuse_lost_ledger(destination, run_key, flows))?;
+        }
         return Ok(Earlier::None);
     };
     let run = runs.swap_remove(at);
@@ -70,6 +73,30 @@ pub async fn find(
         run: Box::new(run),
         kept,
     })
+}
+
+/// Refuses to append files once more that a run has appended which the ledger does not know, where the destination's
+/// tables tell of it.
+fn refuse_lost_ledger(
+    destination: &dyn Destination,
+    run_key: &str,
+    flows: &[ContractFlow],
+) -> Result<(), PlanError> {
+    for flow in flows.iter().filter(|flow| flow.mode == Mode::Append) {
+        let keys: Vec<&str> = flow.units.iter().map(|unit| unit.key.as_str()).collect();
+        if let Some(run) = destination.unknown_run(run_key, &flow.target.name, &keys)? {
+            return Err(PlanError::Target {
+                target: flow.reading.target.clone(),
+                what: format!(
+                    "has rows of these files by run {run} of this package, which the ledger does not know: it was removed \
+                     or restored since. This load would append the same rows once more"
+                ),
+                hint: "restore the ledger; if the rows should be there twice, --again loads them"
+                    .to_owned(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The files that a run has switched in, all of them.

@@ -6,7 +6,9 @@ use inrush_destination::{PublishedTogether, Streams, WriteMode};
 
 use super::{ContractFlow, ContractPlan, Earlier};
 use crate::package::LoadOrder;
-use crate::plan::words::{bytes, dialect_words, reject_limit, shard_words, size_words};
+use crate::plan::words::{
+    TARGET_LOADED, bytes, dialect_words, reject_limit, shard_words, size_words,
+};
 use crate::plan::{column_words, typed_rows};
 use crate::plural::counted;
 use crate::printable::told;
@@ -101,7 +103,7 @@ impl fmt::Display for ContractPlan {
             )?,
         }
         for flow in &self.flows {
-            fmt_flow(f, flow)?;
+            fmt_flow(f, flow, matches!(self.earlier, Earlier::Loaded(_)))?;
         }
         told!(f, "\nPublish")?;
         told!(
@@ -131,7 +133,7 @@ impl fmt::Display for ContractPlan {
     }
 }
 
-fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow) -> fmt::Result {
+fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) -> fmt::Result {
     let reading = &flow.reading;
     let total: u64 = flow.shards().map(|shard| shard.size_bytes()).sum();
     let has_pipe = flow.shards().any(|shard| shard.file.is_pipe());
@@ -143,7 +145,10 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow) -> fmt::Result {
         size_words(total, has_pipe),
         dialect_words(reading)
     )?;
-    told!(f, "  {}", becomes(flow))?;
+    match is_loaded {
+        true => told!(f, "  {TARGET_LOADED}")?,
+        false => told!(f, "  {}", becomes(flow))?,
+    }
     if !flow.target.partition_by.is_empty() {
         told!(
             f,

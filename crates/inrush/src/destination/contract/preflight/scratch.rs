@@ -97,7 +97,7 @@ impl<'a> Scratch<'a> {
             let mut stream = open.open_stream()?;
             stream.begin_unit(0, &key(number))?;
             work(&target.name.sql, number, stream.as_mut())
-        });
+        })?;
         let found: Vec<T> = results.into_iter().collect::<Result<_, Error>>()?;
         let publishing = Instant::now();
         open.publish(&|_| {})?;

@@ -45,7 +45,8 @@ use crate::fault::{self, FaultPoint};
 use crate::ledger::Account;
 use crate::package::Package;
 use crate::pipeline::{
-    Failure, RunOptions, Success, ending, gathering, plan_options, runtime, stream_threads,
+    Failure, RunOptions, Success, ending, gathering, plan_options, require_address_space, runtime,
+    stream_threads,
 };
 use crate::plan::ContentChecks;
 use crate::source::Pipes;
@@ -85,6 +86,7 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
         prepare::Prepared::Run(prepared) => *prepared,
     };
     summary.planned(&prepared);
+    require_address_space(prepared.plan.streams, prepared.plan.memory.total())?;
 
     let loading = Instant::now();
     let mut error = splitting::resolve(&mut prepared, options).err();

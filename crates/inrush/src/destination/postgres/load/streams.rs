@@ -57,11 +57,16 @@ pub fn run(
         std::thread::scope(|scope| {
             let watching = replicas.map(|replicas| {
                 let loaded = &loaded;
-                scope.spawn(move || {
+                let watching = move || {
                     let _fall = Fall(context.stop);
                     runtime.block_on(replicas.go_on(context, loaded))
-                })
+                };
+                std::thread::Builder::new()
+                    .name("inrush-replicas".to_owned())
+                    .spawn_scoped(scope, watching)
             });
+            let watching = watching.transpose();
+            let watching = watching.map_err(|source| Error::Threads { source })?;
             let ended =
                 stream_threads::run(runtime, context.stop, subjects, |number, gauge, result| {
                     match run.plan.is_one_transaction() {
@@ -75,8 +80,8 @@ pub fn run(
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             });
-            (ended, watched)
-        });
+            Ok::<_, Error>((ended, watched))
+        })?;
     summary.paced(run.pace.waited());
     let error = summary.gathering.streams_ended(ended);
     match worse(watched.err(), error) {

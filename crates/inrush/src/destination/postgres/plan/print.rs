@@ -10,7 +10,9 @@ use super::{
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging;
 use crate::package::LoadOrder;
-use crate::plan::words::{bytes, dialect_words, reject_limit, shard_words, size_words};
+use crate::plan::words::{
+    TARGET_LOADED, bytes, dialect_words, reject_limit, shard_words, size_words,
+};
 use crate::plan::{column_words, typed_rows};
 use crate::plural::counted;
 use crate::printable::told;
@@ -244,6 +246,7 @@ impl Plan {
             dialect_words(flow)
         )?;
         let becomes = match &flow.publish {
+            _ if matches!(self.earlier, Earlier::Loaded(_)) => TARGET_LOADED,
             Publish::Attach if flow.replace.is_some() => {
                 "the target exists; partitions are attached in place of others"
             }

@@ -90,7 +90,7 @@ impl Server<'_> {
                 session.close().await;
             }
         });
-        results.into_iter().collect()
+        results?.into_iter().collect()
     }
 
     /// Whether its processes can be looked at: it is reached by a socket of this machine.

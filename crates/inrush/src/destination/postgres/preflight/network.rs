@@ -78,7 +78,7 @@ fn send_all(server: &Server<'_>, streams: usize) -> Result<(f64, u64), Error> {
         }
     });
     let (mut bytes_s, mut bytes) = (0.0, 0);
-    for one in sent {
+    for one in sent? {
         let (own_s, own) = one?;
         bytes_s += own_s;
         bytes += own;

@@ -1,0 +1,63 @@
+//! The heap: the system's, but that memory which cannot be had ends the command with a sentence.
+//!
+//! Without this, Rust ends the process by an abort that names a number of bytes, and a shell says "Aborted".
+//!
+//! # Why it is sound
+//!
+//! Each call is handed on to the system's allocator as it came, and its answer comes back. Where that is a null pointer,
+//! the process ends: nothing is allocated on the way.
+#![expect(unsafe_code, reason = "an allocator is unsafe by its trait")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::Write;
+
+/// The allocator of the command and of its Python module.
+pub struct Heap;
+
+// SAFETY: as said at the top.
+unsafe impl GlobalAlloc for Heap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are handed on.
+        told(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are handed on.
+        told(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's promises are handed on.
+        told(unsafe { System.realloc(pointer, layout, size) }, size)
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are handed on.
+        unsafe { System.dealloc(pointer, layout) };
+    }
+}
+
+#[inline]
+fn told(pointer: *mut u8, size: usize) -> *mut u8 {
+    if pointer.is_null() {
+        end(size);
+    }
+    pointer
+}
+
+#[cold]
+fn end(size: usize) -> ! {
+    let mut text = [0; 512];
+    let mut left = &mut text[..];
+    // Into memory that is there; what does not fit is left out.
+    let _ = write!(
+        left,
+        "error: out of memory: {size} bytes more cannot be had\n\
+         hint: raise the limit of memory (ulimit -v, a container's or a service's limit), or use fewer --streams; what is \
+         committed is kept, and the same command goes on with it\n"
+    );
+    let unused = left.len();
+    let length = text.len() - unused;
+    let _ = rustix::io::write(rustix::stdio::stderr(), &text[..length]);
+    signal_hook::low_level::exit(1)
+}

@@ -1,0 +1,64 @@
+//! The limit on the address space of this process (`ulimit -v`).
+//!
+//! Memory that the limit does not leave ends a process without a word, deep in a library or a thread's start. So whoever
+//! is about to take much of it asks first.
+
+use std::fmt;
+
+use rustix::param::page_size;
+use rustix::process::{Resource, getrlimit};
+
+/// A limited address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressSpace {
+    /// All of it, in bytes.
+    pub limit: u64,
+    /// What is not taken yet.
+    pub left: u64,
+}
+
+/// The address space of this process; nothing where it has no limit, or nobody knows how much of it is taken.
+pub fn address_space() -> Option<AddressSpace> {
+    let limit = getrlimit(Resource::As).current?;
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = pages.split_ascii_whitespace().next()?.parse().ok()?;
+    let taken = pages.saturating_mul(page_size() as u64);
+    Some(AddressSpace {
+        limit,
+        left: limit.saturating_sub(taken),
+    })
+}
+
+/// The address space where it does not have so many bytes left.
+pub fn lacks(bytes: u64) -> Option<AddressSpace> {
+    address_space().filter(|space| space.left < bytes)
+}
+
+impl fmt::Display for AddressSpace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "this process may have {} MiB of address space (ulimit -v {}), of which {} MiB are left",
+            self.limit >> 20,
+            self.limit >> 10,
+            self.left >> 20
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_told_in_the_words_of_the_shell() {
+        let space = AddressSpace {
+            limit: 300_000 << 10,
+            left: 100 << 20,
+        };
+        assert_eq!(
+            space.to_string(),
+            "this process may have 292 MiB of address space (ulimit -v 300000), of which 100 MiB are left"
+        );
+    }
+}
