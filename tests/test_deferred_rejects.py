@@ -142,8 +142,9 @@ class Job:
 def test_as_a_serial_load(database: Database, inrush: Inrush, streams: int) -> None:
     job = Job(database, inrush, streams)
     job.package(streams=streams)
-    job.assert_done(job.run())
-    job.run().expect(CLEAN, "already loaded")
+    outcome = job.run()
+    job.assert_done(outcome)
+    job.run().expect(outcome.status, "already loaded")
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,18 @@ def test_killed_it_leaves_no_process(inrush: Inrush, words: tuple[str, ...], poi
     wait_for_no_process(inrush.folder)
 
 
+def test_killed_again_and_again_the_next_command_waits_for_what_is_left(
+    inrush: Inrush, words: tuple[str, ...]
+) -> None:
+    points = ["before_unit_commit", "before_switch_commit", "in_switch", "before_switch"]
+    for point in points:
+        # The server of the one before may be anywhere: stopping, recovering, starting.
+        died = inrush(*words, environment={"INRUSH_FAULT": point})
+        assert died.status == -signal.SIGKILL, died.said
+    inrush(*words).expect(CLEAN)
+    wait_for_no_process(inrush.folder)
+
+
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
 def test_stopped_it_leaves_no_process(
     inrush: Inrush, words: tuple[str, ...], which: signal.Signals

@@ -256,3 +256,36 @@ def test_a_kill_after_row_groups_of_duckdb_were_flushed(inrush: Inrush, point: s
     for one, other in [(wanted, "SELECT * FROM t"), ("SELECT * FROM t", wanted)]:
         difference = f"SELECT count(*) FROM (({one}) EXCEPT ALL ({other}))"
         assert rows(inrush.folder / "x.duckdb", difference) == [(0,)]
+
+
+@pytest.mark.parametrize("url", ["x.duckdb", "parquet:lake"])
+def test_a_plan_of_what_is_loaded_does_not_call_its_target_empty(inrush: Inrush, url: str) -> None:
+    write(inrush, "a.csv", 1, 2)
+    path = inrush.write("p.toml", package({"url": url}, flow("t", "a.csv", columns=COLUMNS)))
+    inrush("run", path).expect(CLEAN)
+    checked = inrush("check", path).expect(CLEAN, "loaded already by run")
+    assert "empty" not in checked.said
+    assert "the target has the rows of these files; nothing is done to it" in checked.said
+
+
+def test_an_append_whose_ledger_was_lost_is_refused(inrush: Inrush) -> None:
+    """A Parquet table tells by itself which files of a package it has."""
+    write(inrush, "a.csv", 1, 2)
+    text = package(
+        {"url": "parquet:lake"}, flow("t", "*.csv", columns=COLUMNS, mode="append"), streams=1
+    )
+    path = inrush.write("p.toml", text)
+    first = text.replace('mode = "append"', 'mode = "create"').replace("*.csv", "z.csv")
+    write(inrush, "z.csv", 0)
+    inrush("run", inrush.write("first.toml", first.replace('"test"', '"first"'))).expect(CLEAN)
+    (inrush.folder / "z.csv").unlink()
+    inrush("run", path).expect(CLEAN)
+    shutil.rmtree(inrush.folder / "lake/_inrush")
+    inrush("run", path).expect(FAILED, "the ledger does not know", "--again")
+    numbers = "SELECT id FROM 'lake/t/*.parquet' ORDER BY id".replace("lake", f"{inrush.folder}/lake")
+    assert duckdb.sql(numbers).fetchall() == [(0,), (1,), (2,)]
+    # Other files of the package are no repetition.
+    (inrush.folder / "a.csv").unlink()
+    write(inrush, "b.csv", 3)
+    inrush("run", path).expect(CLEAN)
+    assert duckdb.sql(numbers).fetchall() == [(0,), (1,), (2,), (3,)]

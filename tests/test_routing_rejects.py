@@ -11,7 +11,7 @@ import signal
 
 import pytest
 
-from command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
+from command import LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
 from contents import contents, state
 from packages import flow, package
 from serial import PARENTS_AND_GUARD, assert_account, assert_rejects, insert, text_of
@@ -187,8 +187,9 @@ def test_rows_that_partitions_refuse(
 ) -> None:
     job = Job(database, inrush, streams, later)
     job.package(streams=streams)
-    job.assert_done(job.run())
-    job.run().expect(CLEAN, "already loaded")
+    outcome = job.run()
+    job.assert_done(outcome)
+    job.run().expect(outcome.status, "already loaded")
 
 
 @pytest.mark.parametrize(

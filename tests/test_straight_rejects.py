@@ -150,7 +150,7 @@ def test_as_a_serial_load(
     outcome = job.run()
     job.assert_done(outcome)
     assert all(unit["straight"] and unit["careful"] for unit in outcome.report["units"])
-    job.run().expect(0, "already loaded")
+    job.run().expect(outcome.status, "already loaded")
     assert job.contents("loaded") == job.contents("expected")
 
 

@@ -159,8 +159,9 @@ def test_as_a_serial_merge(
 ) -> None:
     job = Job(database, inrush, seed=streams, partitioning=partitioning)
     job.package(streams=streams)
-    job.assert_done(job.run())
-    job.run().expect(0, "already loaded")
+    outcome = job.run()
+    job.assert_done(outcome)
+    job.run().expect(outcome.status, "already loaded")
 
 
 def test_what_is_checked_at_commit(newest_database: Database, inrush: Inrush) -> None:
