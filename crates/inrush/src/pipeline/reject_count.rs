@@ -93,10 +93,11 @@ impl RejectCount {
     /// What was undone does not count.
     pub fn take_back(&self, undone: RowTally) {
         let mut tally = self.locked();
-        tally.rejects -= undone.rejects;
-        tally.rows -= undone.rows;
-        tally.bytes -= undone.bytes;
-        tally.kept_bytes -= undone.kept_bytes;
+        // What the ledger tells of a unit counts bytes before its first row, too, which nobody has counted here.
+        tally.rejects = tally.rejects.saturating_sub(undone.rejects);
+        tally.rows = tally.rows.saturating_sub(undone.rows);
+        tally.bytes = tally.bytes.saturating_sub(undone.bytes);
+        tally.kept_bytes = tally.kept_bytes.saturating_sub(undone.kept_bytes);
     }
 
     /// Counts the bytes of a file that rejects are kept in. Returns whether one more [`LOOK_EVERY_BYTES`] of them are
