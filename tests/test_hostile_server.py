@@ -31,7 +31,8 @@ def rows(inrush: Inrush) -> None:
 def peak_kib(inrush: Inrush, url: str, *parts: str) -> int:
     """Return the peak of the resident memory of a load that fails and says so."""
     result = inrush.folder / "measured"
-    command = [sys.executable, "-I", "-S", MEASURED, result, COMMAND, *words(url)]
+    command: list[str | Path] = [sys.executable, "-I", "-S", MEASURED, result, COMMAND]
+    command += words(url)
     done = subprocess.run(
         command, check=False, cwd=inrush.folder, capture_output=True, text=True, timeout=60
     )

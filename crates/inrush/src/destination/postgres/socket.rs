@@ -501,8 +501,12 @@ mod tests {
 
     /// What is wrong with a stream, in pieces of any length; nothing may be seen of what follows it.
     fn wrong(rules: &LoginRules, stream: &[u8]) -> Option<String> {
+        wrong_in_pieces(rules, stream, &[1, 2, 3, 5, 7, 4096])
+    }
+
+    fn wrong_in_pieces(rules: &LoginRules, stream: &[u8], steps: &[usize]) -> Option<String> {
         let mut told = Vec::new();
-        for step in [1, 2, 3, 5, 7, 4096] {
+        for &step in steps {
             let watch = Arc::new(SocketWatch::new(rules.clone()));
             let mut watched = Watched::new((), Arc::clone(&watch), false);
             let broken = stream
@@ -583,12 +587,16 @@ mod tests {
         // A setting that changes again and again is one.
         let same = message(b'S', b"search_path\0pg_catalog\0").repeat(5_000);
         assert_eq!(wrong(&rules(None), &[login.clone(), same].concat()), None);
-        let rows = message(b'D', &[0; 1 << 20]).repeat(257);
-        let told = wrong(&rules(None), &[login.clone(), rows.clone()].concat()).expect("refused");
+        // Rows without a column take memory too.
+        let question = |rows: usize| {
+            let answer = message(b'D', &[0, 0]).repeat(rows);
+            [answer, message(b'Z', b"I")].concat()
+        };
+        let endless = [login.clone(), question(2_100_000)].concat();
+        let told = wrong_in_pieces(&rules(None), &endless, &[8192]).expect("refused");
         assert!(told.contains("answer to one question"), "{told}");
-        let half = message(b'D', &[0; 1 << 20]).repeat(200);
-        let twice = [login, half.clone(), message(b'Z', b"I"), half].concat();
-        assert_eq!(wrong(&rules(None), &twice), None);
+        let twice = [login, question(1_900_000), question(1_900_000)].concat();
+        assert_eq!(wrong_in_pieces(&rules(None), &twice, &[8192]), None);
     }
 
     #[test]
