@@ -23,6 +23,7 @@ use inrush_wire::timestamp;
 
 use super::calendar_text;
 use super::carry::Way;
+use super::json_text;
 use crate::misfit::{Adapted, Misfit};
 use crate::target::ColumnPlan;
 
@@ -100,6 +101,14 @@ impl Adapter {
             Way::NumbersOnly => self.numbers_only(column, miss),
             Way::NarrowDecimal => narrow_decimal(column),
             Way::Text => text(column)?,
+            Way::Json => {
+                self.check_json(column, true, miss);
+                column.clone()
+            }
+            Way::JsonbText => {
+                self.check_json(column, false, miss);
+                text(column)?
+            }
         })
     }
 
@@ -207,6 +216,34 @@ impl Adapter {
         Arc::new(values.collect::<IntervalMonthDayNanoArray>())
     }
 
+    /// Escapes of characters that are none end a statement in the database, and it names no row.
+    fn check_json(&self, column: &ArrayRef, takes_nul: bool, miss: &mut dyn FnMut(usize, String)) {
+        let documents = column.as_string_view();
+        for (row, document) in documents.iter().enumerate() {
+            let Some(bad) =
+                document.and_then(|document| json_text::bad_escape(document, takes_nul))
+            else {
+                continue;
+            };
+            let (what, fix) = match bad.code {
+                0 => ("a NUL", "write it without, or load it as json or text"),
+                _ => (
+                    "half of a surrogate pair and no character",
+                    "likely the export cut a text in the middle of a character; write \\ufffd in its \
+                     place, or load it as text",
+                ),
+            };
+            let (code, at, product) = (bad.code, bad.at, self.product);
+            miss(
+                row,
+                format!(
+                    "has the escape \\u{code:04x} after {at} bytes of its JSON, which is {what}: {product} \
+                     does not take it; {fix}"
+                ),
+            );
+        }
+    }
+
     fn numbers_only(&self, column: &ArrayRef, miss: &mut dyn FnMut(usize, String)) -> ArrayRef {
         let product = self.product;
         let mut check = |row: usize, value: f64| {
@@ -254,9 +291,9 @@ fn field(name: &str, from: &DataType, way: Way) -> Field {
             "arrow.uuid".to_owned(),
         )])),
         Way::MonthDayNano => Field::new(name, DataType::Interval(IntervalUnit::MonthDayNano), true),
-        Way::Text => Field::new(name, DataType::Utf8, true),
+        Way::Text | Way::JsonbText => Field::new(name, DataType::Utf8, true),
         Way::NarrowDecimal => Field::new(name, narrow(from), true),
-        Way::AsIs | Way::Days { .. } | Way::Microseconds { .. } | Way::NumbersOnly => {
+        Way::AsIs | Way::Days { .. } | Way::Microseconds { .. } | Way::NumbersOnly | Way::Json => {
             Field::new(name, from.clone(), true)
         }
     }
@@ -361,23 +398,27 @@ fn text(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adbc::carry::carried;
+    use crate::adbc::carry::of_column;
     use crate::adbc::quirks::Vendor;
     use crate::column_type::{ColumnType, interval_fields};
     use arrow_array::{
         Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, StringArray,
-        TimestampMicrosecondArray,
+        StringViewArray, TimestampMicrosecondArray,
     };
     use inrush_wire::timestamp::{INFINITY, MAX, MIN, MINUS_INFINITY};
 
     fn adapted(vendor: Vendor, column_type: ColumnType, values: ArrayRef) -> Adapted {
-        let way = carried(vendor, &column_type).expect("a way").way;
+        adapted_as(vendor, column_type, "", values)
+    }
+
+    fn adapted_as(vendor: Vendor, column_type: ColumnType, sql: &str, values: ArrayRef) -> Adapted {
         let column = ColumnPlan {
             name: "a".to_owned(),
-            sql: String::new(),
+            sql: sql.to_owned(),
             column_type,
             nullable: true,
         };
+        let way = of_column(vendor, &column).expect("a way").way;
         let batch = RecordBatch::try_from_iter_with_nullable([("a", values, true)]).expect("one");
         let adapter = Adapter::new(&[column], vec![way], "X");
         adapter.adapt(&batch).expect("adapted")
@@ -451,6 +492,35 @@ mod tests {
         assert_eq!(places(&result), [1]);
         let kept = IntervalMonthDayNanoArray::from(vec![IntervalMonthDayNano::new(1, 3, 5_000)]);
         assert_eq!(result.batch.column(0).as_ref(), &kept as &dyn Array);
+    }
+
+    #[test]
+    fn json_that_a_database_refuses_is_a_misfit() {
+        let documents = [
+            Some(r#""\ud800""#),
+            None,
+            Some(r#"["\ud83d\ude00", "\\ud800"]"#),
+            Some(r#"{"a": "\u0000"}"#),
+            Some(r#"{"\udc00": 1}"#),
+        ];
+        for (vendor, sql, expected) in [
+            (Vendor::DuckDb, "JSON", &[0, 4][..]),
+            (Vendor::Postgres, "jsonb", &[0, 3, 4]),
+            (Vendor::Postgres, "json", &[]),
+            (Vendor::Sqlite, "JSON_TEXT", &[]),
+        ] {
+            let values = Arc::new(StringViewArray::from(documents.to_vec()));
+            let result = adapted_as(vendor, ColumnType::Json, sql, values);
+            assert_eq!(places(&result), expected, "{sql}");
+            assert_eq!(result.batch.num_rows(), 5 - expected.len(), "{sql}");
+        }
+        let values = Arc::new(StringViewArray::from(documents.to_vec()));
+        let result = adapted(Vendor::DuckDb, ColumnType::Json, values);
+        let reason = &result.misfits[0].reason;
+        assert!(
+            reason.contains("\\ud800 after 1 bytes") && reason.contains("\\ufffd"),
+            "{reason}"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::quirks::Vendor;
 use crate::column_type::ColumnType;
+use crate::target::ColumnPlan;
 
 /// How a column of a batch becomes one that a driver takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,10 @@ pub enum Way {
     NarrowDecimal,
     /// Its text.
     Text,
+    /// As it is: JSON without halves of surrogate pairs.
+    Json,
+    /// The text of such JSON that has no NUL in it either.
+    JsonbText,
 }
 
 /// How a column is carried.
@@ -56,6 +61,21 @@ impl Carried {
     }
 }
 
+/// The way of a column; none where there is none.
+pub fn of_column(vendor: Vendor, column: &ColumnPlan) -> Option<Carried> {
+    let carried = carried(vendor, &column.column_type)?;
+    let is_jsonb = vendor == Vendor::Postgres
+        && column.column_type == ColumnType::Json
+        && column.sql.eq_ignore_ascii_case("jsonb");
+    Some(match is_jsonb {
+        true => Carried {
+            way: Way::JsonbText,
+            ..carried
+        },
+        false => carried,
+    })
+}
+
 /// The way of a type; none where there is none.
 pub fn carried(vendor: Vendor, column_type: &ColumnType) -> Option<Carried> {
     match vendor {
@@ -79,6 +99,7 @@ fn duckdb(column_type: &ColumnType) -> Option<Carried> {
         ColumnType::Decimal { .. } => Carried::by(Way::NarrowDecimal),
         ColumnType::Interval { .. } => Carried::by(Way::MonthDayNano),
         ColumnType::Uuid => Carried::by(Way::TaggedUuid),
+        ColumnType::Json => Carried::by(Way::Json),
         ColumnType::DecimalText { .. } | ColumnType::Opaque => return None,
         _ => Carried::as_is(),
     })

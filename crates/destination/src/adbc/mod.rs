@@ -22,6 +22,7 @@ mod driver;
 mod duckdb;
 mod ingest;
 mod interrupt;
+mod json_text;
 mod ledger;
 mod lock;
 mod publish;

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::carry::{Carried, carried};
+use super::carry::{self, Carried};
 use super::catalog;
 use super::connection::IngestName;
 use super::quirks::Quirks;
@@ -53,7 +53,7 @@ impl Staging {
         let mut ways = Vec::with_capacity(plan.columns.len());
         for column in &plan.columns {
             check_name(quirks, product, "column", &column.name)?;
-            ways.push(carried(quirks.vendor, &column.column_type).ok_or_else(|| {
+            ways.push(carry::of_column(quirks.vendor, column).ok_or_else(|| {
                 unsuitable(
                     format!(
                         "{table}.{}: there is no way into the type {} through this driver",

@@ -71,6 +71,13 @@ pub fn cause(facts: &RefusalFacts, place: &Place<'_>) -> Cause {
                 None => format!("NULL stands where none is allowed ({})", said(facts, place)),
             },
         ),
+        "54001" => (
+            RejectCode::TooLarge,
+            format!(
+                "a value, such as JSON, is nested deeper than the server reads: {}",
+                said(facts, place)
+            ),
+        ),
         code if code.starts_with("54") => (
             RejectCode::TooLarge,
             format!(
