@@ -361,6 +361,15 @@ mod tests {
         }
 
         #[test]
+        fn paths_agree_on_numbers_that_touch(text in "[0-9]{3}[0-9 ]{3,5}[0-9]", other in "[0-3]?[0-9][01]?[0-9]20[0-9]{1,2}") {
+            for format in ["%Y%m%d", "%d%m%Y", "%Y %m%d"] {
+                for text in [&text, &other] {
+                    let _ = both_paths(&kernel(Some(format)), text);
+                }
+            }
+        }
+
+        #[test]
         fn nothing_panics(text in "\\PC{0,24}") {
             let _ = days(&text);
         }

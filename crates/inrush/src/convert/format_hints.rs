@@ -68,6 +68,13 @@ fn suggest_time_alone(text: &[u8]) -> Option<String> {
         let format = if text.len() == 4 { "%H%M" } else { "%H%M%S" };
         return Some(format!("declare format = \"{format}\" for the column"));
     }
+    if matches!(text.len(), 3 | 5) && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(
+            "likely a zero in front was lost, as spreadsheets and integer columns lose it: export \
+             four digits and declare format = \"%H%M\", or six and \"%H%M%S\""
+                .to_owned(),
+        );
+    }
     let format = suggest_time(&format!(" {text}"))?;
     Some(format!(
         "declare format = \"{}\" for the column",
@@ -89,6 +96,11 @@ fn suggest_digits(text: &str) -> Option<String> {
             &rest[..1]
         )),
         (14, "") => Some("declare format = \"%Y%m%d%H%M%S\" for the column".to_owned()),
+        (7, "") => Some(
+            "likely a zero was lost, as spreadsheets and integer columns lose it: a date in digits \
+             has eight (20240102)"
+                .to_owned(),
+        ),
         (10, "") => Some(
             "likely seconds since 1970: let the column be timestamptz with format = \"%s\""
                 .to_owned(),
@@ -213,9 +225,10 @@ fn suggest_time(time: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use jiff::fmt::strtime;
-
+    use super::super::formats::{Format, FormatUse};
+    use super::super::second_digits::SecondDigits;
     use super::*;
+    use crate::column::{Column, ColumnType};
 
     #[test]
     fn suggestions() {
@@ -256,6 +269,7 @@ mod tests {
         assert!(suggested("12:00 PM").contains("\"%I:%M %p\""));
         assert!(suggested("1200").contains("\"%H%M\""));
         assert!(suggested("120000").contains("\"%H%M%S\""));
+        assert!(suggested("12345").contains("zero in front was lost"));
         assert_eq!(suggested("noon"), "");
     }
 
@@ -266,10 +280,16 @@ mod tests {
             "12/31/2024 11:59 PM",
             "2024/01/05 10:00:00.5",
             "5-Jan-24",
+            "20240105T101112",
+            "20240105101112",
         ] {
             let hint = suggest(text.as_bytes()).expect("a suggestion");
             let format = hint.split('"').nth(1).expect("a format");
-            strtime::parse(format, text).expect("the text matches");
+            let mut column = Column::new("t", ColumnType::Date, 0);
+            column.policies.year_pivot = format.contains("%y").then_some(1970);
+            let format = Format::new(&column, format, FormatUse::Timestamp).expect("a format");
+            let value = format.timestamp(text.as_bytes(), &SecondDigits::exact(6));
+            value.expect("the text matches");
         }
     }
 }

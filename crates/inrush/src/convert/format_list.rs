@@ -59,17 +59,17 @@ impl Formats {
 
     /// A date.
     pub fn date(&self, text: &[u8]) -> Result<i32, ValueError> {
-        self.first(|format| format.date(text))
+        self.first(text, |format| format.date(text))
     }
 
     /// A time of day.
     pub fn time(&self, text: &[u8], seconds: &SecondDigits) -> Result<i64, ValueError> {
-        self.first(|format| format.time(text, seconds))
+        self.first(text, |format| format.time(text, seconds))
     }
 
     /// A timestamp without time zone.
     pub fn timestamp(&self, text: &[u8], seconds: &SecondDigits) -> Result<i64, ValueError> {
-        self.first(|format| format.timestamp(text, seconds))
+        self.first(text, |format| format.timestamp(text, seconds))
     }
 
     /// A local time and the seconds that its clocks are ahead of UTC, where it says so.
@@ -78,12 +78,16 @@ impl Formats {
         text: &[u8],
         seconds: &SecondDigits,
     ) -> Result<(i128, Option<i32>), ValueError> {
-        self.first(|format| format.timestamp_with_offset(text, seconds))
+        self.first(text, |format| format.timestamp_with_offset(text, seconds))
     }
 
     /// The value by the first format that reads it. Where none does, the error of the one that
     /// came furthest: its shape fits, its value does not.
-    fn first<T>(&self, read: impl Fn(&Format) -> Result<T, ValueError>) -> Result<T, ValueError> {
+    fn first<T>(
+        &self,
+        text: &[u8],
+        read: impl Fn(&Format) -> Result<T, ValueError>,
+    ) -> Result<T, ValueError> {
         let mut furthest: Option<ValueError> = None;
         for format in &self.list {
             match read(format) {
@@ -103,13 +107,20 @@ impl Formats {
         if self.list.len() == 1 || error.code != RejectCode::Syntax {
             return Err(error);
         }
+        if let Some(error) = self
+            .list
+            .iter()
+            .find_map(|format| format.digits_missing(text))
+        {
+            return Err(error);
+        }
         let formats: Vec<String> = self
             .list
             .iter()
             .map(|format| format!("{:?}", format.text))
             .collect();
         Err(ValueError::syntax(format!(
-            "does not match any of the column's formats, {}; mend the row, or add its format",
+            "does not match any of the column's formats, {}; fix the row, or add its format",
             formats.join(", ")
         )))
     }

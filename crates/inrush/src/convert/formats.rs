@@ -1,9 +1,10 @@
 //! Declared formats of dates and times, in strftime's letters.
 //!
-//! The library reads them. What it would silently change is looked for and refused: a 60th
-//! second, which it takes for the 59th; a clock of twelve hours without its half of the day; and
-//! parts that the column cannot keep. A format of fixed width in digits, which most are, has a
-//! quick path as well.
+//! The library reads them. What it would silently change is looked for and refused: numbers that
+//! touch and lack digits ([`format_pieces`](super::format_pieces) has the rule); a 60th second, which
+//! it takes for the 59th; parts that contradict each other; a clock of twelve hours without its half
+//! of the day; and parts that the column cannot keep. A format of fixed width in digits, which most
+//! are, has a quick path as well.
 
 use jiff::fmt::strtime::{self, BrokenDownTime};
 
@@ -11,6 +12,7 @@ use super::calendar::{self, DAY_MICROSECONDS};
 use super::date::time_lost;
 use super::error::{ConvertError, ValueError};
 use super::fixed_width::FixedWidth;
+use super::format_pieces::{Pieces, Walk};
 use super::second_digits::SecondDigits;
 use super::time::LEAP_SECOND;
 use super::timestamp::in_range;
@@ -32,6 +34,7 @@ pub(super) enum FormatUse {
 pub(super) struct Format {
     pub text: String,
     pub fixed: Option<FixedWidth>,
+    pieces: Pieces,
     /// A value is a count of seconds since 1970.
     is_epoch: bool,
     /// The first year that two digits stand for, where the format has them.
@@ -42,14 +45,16 @@ impl Format {
     /// A format that a column declares.
     pub fn new(column: &Column, text: &str, format_use: FormatUse) -> Result<Format, ConvertError> {
         let pivot = column.policies.year_pivot;
-        check(text, format_use, pivot).map_err(|reason| ConvertError::FormatInvalid {
-            column: column.name.clone(),
-            format: text.to_owned(),
-            reason,
-        })?;
+        let pieces =
+            check(text, format_use, pivot).map_err(|reason| ConvertError::FormatInvalid {
+                column: column.name.clone(),
+                format: text.to_owned(),
+                reason,
+            })?;
         let letters = directives(text);
         Ok(Format {
             fixed: FixedWidth::of(text, format_use),
+            pieces,
             is_epoch: letters.contains(&b's'),
             short_year_pivot: pivot.filter(|_| has_short_year(&letters)),
             text: text.to_owned(),
@@ -121,58 +126,40 @@ impl Format {
         Ok(whole_seconds * 1_000_000 + microseconds)
     }
 
+    /// Whether it is only for missing digits that a text cannot be read, and how that is said.
+    pub fn digits_missing(&self, text: &[u8]) -> Option<ValueError> {
+        self.pieces.walk(text).err()
+    }
+
     fn parse(&self, text: &[u8]) -> Result<BrokenDownTime, ValueError> {
+        let walk = self.pieces.walk(text)?;
         let mut parts = strtime::parse(&self.text, text).map_err(|error| self.no_match(&error))?;
-        if parts.second() == Some(59) && self.is_leap_second(text, &parts) {
-            return Err(ValueError::out_of_range(LEAP_SECOND));
+        match walk {
+            Walk::Fits {
+                is_leap_second: false,
+            } => {}
+            Walk::Fits {
+                is_leap_second: true,
+            } => return Err(ValueError::out_of_range(LEAP_SECOND)),
+            Walk::Differs => return Err(self.no_match("it has another shape")),
         }
-        match (self.short_year_pivot, parts.year()) {
-            (Some(pivot), Some(year)) => {
-                let pivot = i32::from(pivot);
-                let year = pivot + (i32::from(year) - pivot).rem_euclid(100);
-                // The pivot is far from the last year that there is.
-                parts
-                    .set_year(Some(year as i16))
-                    .map_err(|error| self.no_match(&error))?;
-            }
-            // The library takes fewer digits too, and 24 would be a year of the Romans.
-            (None, Some(year @ 0..=999)) => {
-                let digits = format!("{year:04}");
-                if !text.windows(4).any(|part| part == digits.as_bytes()) {
-                    return Err(ValueError::syntax(format!(
-                        "the year has fewer than the four digits of the column's format {:?}; \
-                         where years are written with two, declare %y and year_pivot",
-                        self.text
-                    )));
-                }
-            }
-            _ => {}
+        if let (Some(pivot), Some(year)) = (self.short_year_pivot, parts.year()) {
+            let pivot = i32::from(pivot);
+            let year = pivot + (i32::from(year) - pivot).rem_euclid(100);
+            // The pivot is far from the last year that there is.
+            parts
+                .set_year(Some(year as i16))
+                .map_err(|error| self.no_match(&error))?;
         }
-        Ok(parts)
+        match self.pieces.contradiction(text, &parts) {
+            Some(error) => Err(error),
+            None => Ok(parts),
+        }
     }
 
-    /// Whether the second is written as 60. The library takes it for 59, so writing 59 there
-    /// gives the same time; a 60 that is another part of the value would give another one.
-    fn is_leap_second(&self, text: &[u8], parts: &BrokenDownTime) -> bool {
-        let time = parts.to_datetime().ok().map(|time| time.to_string());
-        let clock = parts.to_time().ok();
-        (0..text.len().saturating_sub(1))
-            .filter(|at| &text[*at..*at + 2] == b"60")
-            .any(|at| {
-                let mut changed = text.to_vec();
-                changed[at..at + 2].copy_from_slice(b"59");
-                strtime::parse(&self.text, &changed).is_ok_and(|other| {
-                    other.second() == Some(59)
-                        && other.to_time().ok() == clock
-                        && other.to_datetime().ok().map(|time| time.to_string()) == time
-                        && other.offset() == parts.offset()
-                })
-            })
-    }
-
-    fn no_match(&self, error: &jiff::Error) -> ValueError {
+    fn no_match(&self, error: impl std::fmt::Display) -> ValueError {
         ValueError::syntax(format!(
-            "does not match the column's format {:?} ({error}); mend the row, or change the format",
+            "does not match the column's format {:?} ({error}); fix the row, or change the format",
             self.text
         ))
     }
@@ -216,8 +203,8 @@ fn has_short_year(letters: &[u8]) -> bool {
     letters.contains(&b'y') || letters.contains(&b'D')
 }
 
-/// What keeps a format from being used.
-fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result<(), String> {
+/// The pieces of a format, or what keeps it from being used.
+fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result<Pieces, String> {
     let letters = directives(format);
     let has = |letter: u8| letters.contains(&letter);
     if letters.is_empty() {
@@ -228,9 +215,10 @@ fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result
         .at(16, 24, 58, 0)
         .to_zoned(jiff::tz::TimeZone::UTC)
         .expect("UTC has every time");
-    let parts = strtime::format(format, &sample)
-        .and_then(|text| strtime::parse(format, text))
+    let (text, parts) = strtime::format(format, &sample)
+        .and_then(|text| strtime::parse(format, &text).map(|parts| (text, parts)))
         .map_err(|error| format!("{error}; its letters are those of strftime, such as %d/%m/%Y"))?;
+    let pieces = Pieces::of(format)?;
     if has(b'Q') {
         return Err(
             "names of zones in values (%Q) are not read; write offsets (%z), or declare \
@@ -313,7 +301,10 @@ fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result
                 .to_owned(),
         );
     }
-    Ok(())
+    pieces
+        .walk(text.as_bytes())
+        .map_err(|error| format!("{text:?}, which it writes itself, {}", error.reason))?;
+    Ok(pieces)
 }
 
 #[cfg(test)]

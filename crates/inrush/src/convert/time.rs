@@ -285,6 +285,9 @@ mod tests {
         let kernel = kernel(6, Some("%H%M%S"));
         let time = |text| both_paths(&kernel, text).map_err(|error| error.code);
         assert_eq!(time("040506"), Ok(14_706_000_000));
+        assert_eq!(time("012345"), Ok(5_025_000_000));
+        assert_eq!(time("12345"), Err(RejectCode::Syntax));
+        assert_eq!(time("1 2345"), Err(RejectCode::Syntax));
         assert_eq!(time("235960"), Err(RejectCode::OutOfRange));
         assert_eq!(time("246060"), Err(RejectCode::Syntax));
     }
@@ -296,6 +299,13 @@ mod tests {
             let text = format!("{:02}:{:02}:{:02}.{:06}",
                 seconds / 3600, seconds / 60 % 60, seconds % 60, expected % 1_000_000);
             prop_assert_eq!(microseconds(6, &text), Ok(expected));
+        }
+
+        #[test]
+        fn paths_agree_on_numbers_that_touch(text in "[0-2]?[0-9]{2,5}[ 0-9]?[0-9]") {
+            for format in ["%H%M%S", "%H%M", "%H %M%S"] {
+                let _ = both_paths(&kernel(6, Some(format)), &text);
+            }
         }
 
         #[test]

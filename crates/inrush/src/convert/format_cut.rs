@@ -1,0 +1,157 @@
+//! A declared format cut into its pieces, as the library that reads it understands them, and what can be
+//! told of them without a value. What the pieces are for says [`format_pieces`](super::format_pieces).
+
+use super::format_pieces::{FRACTION_DIGITS_MAX, Kind, Piece, digits};
+
+/// Cuts up a format that the library knows; the ones that stand for several are taken apart as it does.
+pub(super) fn cut(format: &str, pieces: &mut Vec<Piece>) {
+    let mut rest = format.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        if *first != b'%' {
+            pieces.push(Piece {
+                kind: match first.is_ascii_whitespace() {
+                    true => Kind::Blank,
+                    false => Kind::Literal(*first),
+                },
+                text: char::from(*first).to_string(),
+            });
+            rest = behind;
+            continue;
+        }
+        let (flag, behind) = match behind.split_first() {
+            Some((flag @ (b'_' | b'0' | b'-' | b'^' | b'#'), behind)) => (Some(*flag), behind),
+            _ => (None, behind),
+        };
+        let (mut width, mut behind) = number(behind);
+        let colons = behind.iter().take_while(|byte| **byte == b':').count();
+        behind = &behind[colons..];
+        let mut letter = behind.first().copied().unwrap_or_default();
+        let is_point = letter == b'.';
+        if is_point {
+            (width, behind) = number(&behind[1..]);
+            letter = b'.';
+        }
+        behind = behind.get(1..).unwrap_or_default();
+        let text = &rest[..rest.len() - behind.len()];
+        let text = String::from_utf8_lossy(text).into_owned();
+        match letter {
+            b'D' => cut("%m/%d/%y", pieces),
+            b'F' => cut("%Y-%m-%d", pieces),
+            b'R' => cut("%H:%M", pieces),
+            b'T' => cut("%H:%M:%S", pieces),
+            letter => pieces.push(Piece {
+                kind: kind(letter, flag, width),
+                text,
+            }),
+        }
+        rest = behind;
+    }
+}
+
+/// The number at the start of a text, and what stands behind it.
+fn number(text: &[u8]) -> (Option<usize>, &[u8]) {
+    let count = digits(text, text.len());
+    let number = std::str::from_utf8(&text[..count]).ok();
+    (
+        number.and_then(|number| number.parse().ok()),
+        &text[count..],
+    )
+}
+
+fn kind(letter: u8, flag: Option<u8>, width: Option<usize>) -> Kind {
+    let (usual, least) = match letter {
+        b'Y' | b'G' => (4, 4),
+        b'j' => (3, 1),
+        b'u' | b'w' => (1, 1),
+        b'd' | b'e' | b'H' | b'k' | b'I' | b'l' | b'M' | b'm' | b'S' | b'U' | b'V' | b'W'
+        | b'y' | b'g' | b'C' => (2, 1),
+        b's' => (19, 1),
+        b'f' => {
+            return Kind::Fraction {
+                width,
+                is_exact: false,
+            };
+        }
+        b'N' => {
+            return Kind::Fraction {
+                width: Some(width.unwrap_or(FRACTION_DIGITS_MAX)),
+                is_exact: false,
+            };
+        }
+        b'.' => return Kind::PointAndFraction,
+        b'z' => return Kind::Offset,
+        b'%' => return Kind::Literal(b'%'),
+        b'n' | b't' => return Kind::Blank,
+        _ => return Kind::Word,
+    };
+    let is_open = matches!(flag, Some(b'-' | b'_'));
+    // The library passes over the width of what is padded with blanks, or not at all.
+    let is_unpadded = flag.is_none() && matches!(letter, b'u' | b'w' | b'C' | b's');
+    let width = width
+        .filter(|_| !is_open && !is_unpadded)
+        .unwrap_or_default();
+    Kind::Number {
+        letter,
+        width: usual.max(width),
+        least,
+        is_open,
+    }
+}
+
+/// Whether a part of a date or time is said more than once.
+pub(super) fn says_twice(pieces: &[Piece]) -> bool {
+    let letters = pieces.iter().filter_map(|piece| match piece.kind {
+        Kind::Number { letter, .. } => Some(letter),
+        Kind::Word => piece.text.bytes().last(),
+        _ => None,
+    });
+    let letters: Vec<u8> = letters.collect();
+    let count = |of: &[u8]| letters.iter().filter(|letter| of.contains(letter)).count();
+    let same: [&[u8]; 10] = [
+        b"Yy", b"mbhB", b"de", b"jUWV", b"G", b"HkIl", b"M", b"S", b"pP", b"aAuw",
+    ];
+    let day_otherwise = count(b"jUWVG") > 0 && count(b"mbhBde") > 0;
+    let year_otherwise = count(b"G") > 0 && count(b"Yy") > 0;
+    same.iter().any(|of| count(of) > 1) || day_otherwise || year_otherwise
+}
+
+/// Refuses numbers that touch and of which nothing tells where they end.
+pub(super) fn refuse_open(left: &Piece, right: &Piece) -> Result<(), String> {
+    if !left.kind.ends_in_digits() || !right.kind.is_numeric() {
+        return Ok(());
+    }
+    let (left_text, right_text) = (&left.text, &right.text);
+    for piece in [left, right] {
+        match piece.kind {
+            Kind::Number { is_open: true, .. } => {
+                return Err(format!(
+                    "{left_text}{right_text}: nothing stands between these two numbers, and {} may \
+                     lack digits, so none could tell where the first one ends; write it without \
+                     `{}` where the files have leading zeros, or let something stand between them",
+                    piece.text,
+                    &piece.text[1..2]
+                ));
+            }
+            Kind::Fraction { width: None, .. } => {
+                return Err(format!(
+                    "{left_text}{right_text}: nothing stands between these two numbers, and {} has \
+                     any number of digits; write how many: %3f are milliseconds, %6f microseconds",
+                    piece.text
+                ));
+            }
+            _ => {}
+        }
+    }
+    let is_fixed = match left.kind {
+        Kind::Fraction { width, .. } => width == Some(FRACTION_DIGITS_MAX),
+        Kind::PointAndFraction | Kind::Offset => false,
+        _ => true,
+    };
+    match is_fixed {
+        true => Ok(()),
+        false => Err(format!(
+            "{left_text}{right_text}: the digits of {right_text} follow at once and could be those of \
+             {left_text}; let something stand between them"
+        )),
+    }
+}
