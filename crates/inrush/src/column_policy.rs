@@ -74,7 +74,10 @@ pub struct ColumnPolicies {
     pub round: Rounding,
     /// A number of which a part of what is written would be lost is a reject.
     pub lossless: bool,
-    /// A number that a float would change is a reject, since the file says exactly what it is.
+    /// A column of floats takes the nearest one of each number; else a number that a float would
+    /// change is a reject.
+    pub nearest_floats: bool,
+    /// The numbers of a column of floats are those of typed rows, which say exactly what they are.
     pub exact: bool,
 }
 

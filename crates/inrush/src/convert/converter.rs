@@ -50,7 +50,7 @@ pub(super) struct ColumnState {
     pub(super) converter: ColumnConverter,
     /// Whether numbers of which a part would be lost are rejects, and what is looked at.
     pub(super) lossless: Option<Lossless>,
-    /// The same for numbers that a float would change.
+    /// The same for numbers that a column of floats would change.
     pub(super) exact: Option<ExactFloat>,
     /// Values that became others in this batch, and in all batches before it.
     pub(super) changes_of_batch: ColumnChanges,
@@ -161,7 +161,7 @@ impl ColumnState {
             lossless.check(&fields, faults);
         }
         if let Some(exact) = &self.exact {
-            exact.check(&fields, faults);
+            exact.check(&fields, &output, faults);
         }
         self.changes_of_batch.rounded += self.converter.take_rounded_count();
         output

@@ -1,73 +1,263 @@
-//! Numbers that a float would change although it is told them exactly: of files of typed rows, whose
-//! integers, decimals and wider floats are what they say, and not texts that somebody rounded before.
+//! Numbers that a column of floats would change.
 //!
-//! A number is kept if the float, or the shortest text that means this float, is the same number.
+//! A float keeps 15 significant digits of every number, `real` 6. Of what is written with more:
+//!
+//! - A whole number is kept if the float equals it: `9007199254740992` is, `9007199254740993` is not.
+//! - Another number (with a fraction, or with an exponent) is kept if the float, printed with as many
+//!   digits as are written, or with as few as tell it from other floats, is this number. So what a
+//!   program printed from a float is kept: `0.30000000000000004`, and `0.10000000000000001` of `%.17g`.
+//!
+//! What is not kept is a reject, where the column does not declare `lossless = false`. In files of
+//! typed rows numbers are exactly what they say and not printed by somebody: there only the shortest
+//! text of a float counts, and few digits too (2e-45 has one, and no `real` is near it).
+//!
+//! The quick path compares integers, and takes only what the exact one takes.
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+
+use super::column_converter::Output;
 use super::error::ValueError;
 use super::fields::Fields;
-use super::kernel::Fault;
+use super::kernel::{Fault, trim};
 use crate::column::{Column, ColumnType};
 use crate::reject::RejectCode;
+
+/// More significant digits than the exact value of any float has.
+const EXACT_DIGITS_MAX: usize = 800;
 
 /// Looks for numbers that a column of floats would change.
 pub(super) struct ExactFloat {
     is_single: bool,
     /// Digits that it keeps of every number.
     digits_kept: usize,
+    /// The values are those of typed rows.
+    is_typed: bool,
 }
 
 impl ExactFloat {
-    /// What a column asks for, if it does.
+    /// For a column of floats, where it does not declare that the nearest one will do.
     pub fn of(column: &Column) -> Option<ExactFloat> {
         let (is_single, digits_kept) = match column.column_type {
             ColumnType::Float32 => (true, f32::DIGITS as usize),
             ColumnType::Float64 => (false, f64::DIGITS as usize),
             _ => return None,
         };
-        column.policies.exact.then_some(ExactFloat {
+        (!column.policies.nearest_floats).then_some(ExactFloat {
             is_single,
             digits_kept,
+            is_typed: column.policies.exact,
         })
     }
 
-    /// Notes the fields of a column that would become another number.
-    pub fn check(&self, fields: &Fields<'_>, faults: &mut Vec<Fault>) {
+    /// Whether it looks at the text of typed values, for which there is no quick way.
+    pub fn is_typed(&self) -> bool {
+        self.is_typed
+    }
+
+    /// Refuses a text of the package that the column would change.
+    pub fn check_text(column: &Column, text: &[u8]) -> Result<(), ValueError> {
+        match ExactFloat::of(column) {
+            Some(exact) if !exact.keeps(text) => Err(exact.lost(text)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes the fields of a column that become another number; `output` is what was made of them.
+    pub fn check(&self, fields: &Fields<'_>, output: &Output, faults: &mut Vec<Fault>) {
+        let Output::Array(array) = output else { return };
+        let singles = array.as_primitive_opt::<Float32Type>();
+        let doubles = array.as_primitive_opt::<Float64Type>();
+        let value = |row: usize| match (singles, doubles) {
+            (Some(singles), _) => f64::from(singles.value(row)),
+            (_, Some(doubles)) => doubles.value(row),
+            _ => f64::NAN,
+        };
         for row in 0..fields.spans.len() {
             let Some(field) = fields.field(row) else {
                 continue;
             };
-            let is_short = field.len() <= self.digits_kept && !field.contains(&b'e');
-            if !is_short && !self.keeps(field) {
-                let error = ValueError::new(
-                    RejectCode::FormLost,
-                    "a float of this width would make another number of it: make the column numeric, \
-                     or a wider float",
-                );
+            let is_kept = if self.is_typed {
+                field.len() <= self.digits_kept && !field.contains(&b'e')
+            } else {
+                field.len() <= self.digits_kept
+                    || Digits::of(field)
+                        .is_some_and(|digits| digits.is_kept_by(value(row), self.digits_kept))
+            };
+            if !is_kept && !self.keeps(field) {
+                let error = self.lost(field);
                 faults.push(Fault { row, error });
             }
         }
     }
 
     /// Whether the float is the same number. What is no number is told elsewhere.
+    #[cold]
     fn keeps(&self, field: &[u8]) -> bool {
-        let Ok(text) = std::str::from_utf8(field) else {
+        let Ok(text) = std::str::from_utf8(trim(field)) else {
             return true;
         };
-        let parsed = match self.is_single {
-            true => text
-                .parse()
-                .map(|value: f32| (f64::from(value), format!("{value:e}"))),
-            false => text.parse().map(|value: f64| (value, format!("{value:e}"))),
-        };
-        let Ok((value, shortest)) = parsed else {
+        let Some((value, shortest)) = self.parsed(text) else {
             return true;
         };
-        let is_same_whole = || {
-            text.parse::<i128>()
-                .is_ok_and(|whole| whole == value as i128)
-        };
-        !value.is_finite() || decimal(text) == decimal(&shortest) || is_same_whole()
+        let number = decimal(text);
+        let (digits, point) = (number.0.len(), number.1);
+        let has_few = digits <= self.digits_kept;
+        if !value.is_finite() || has_few && !self.is_typed {
+            return true;
+        }
+        let is_whole = point >= digits as i64 && !text.contains(['e', 'E']);
+        if is_whole && !has_few {
+            return number == decimal(&format!("{value:.0}"));
+        }
+        if number == decimal(&shortest) {
+            return true;
+        }
+        !self.is_typed
+            && digits <= EXACT_DIGITS_MAX
+            && number == decimal(&format!("{value:.*e}", digits - 1))
     }
+
+    /// The float of a text, and the shortest text that means it.
+    fn parsed(&self, text: &str) -> Option<(f64, String)> {
+        if self.is_single {
+            let value: f32 = text.parse().ok()?;
+            return Some((f64::from(value), format!("{value:e}")));
+        }
+        let value: f64 = text.parse().ok()?;
+        Some((value, format!("{value:e}")))
+    }
+
+    #[cold]
+    fn lost(&self, field: &[u8]) -> ValueError {
+        let name = match self.is_single {
+            true => "real",
+            false => "double precision",
+        };
+        let text = String::from_utf8_lossy(trim(field));
+        let nearest = match self.parsed(&text) {
+            Some((value, _)) if value.fract() == 0.0 && value.abs() < 1e38 => format!("{value:.0}"),
+            Some((_, shortest)) => shortest,
+            None => String::new(),
+        };
+        let wider = match self.is_single {
+            true => "double precision, or numeric",
+            false => "numeric, or bigint for whole numbers",
+        };
+        ValueError::new(
+            RejectCode::FormLost,
+            format!(
+                "{name} cannot hold this number: the nearest that it has is {nearest}. It keeps {} digits \
+                 of every number, and likely this is an identifier or an amount: make the column {wider}; \
+                 where the nearest will do, set lossless = false for it",
+                self.digits_kept
+            ),
+        )
+    }
+}
+
+/// A number as it is written, small enough to be looked at quickly: `digits` times a power of ten.
+#[derive(Clone, Copy, Debug)]
+struct Digits {
+    digits: u64,
+    /// Without zeros at both ends.
+    count: usize,
+    exponent: i32,
+    has_exponent: bool,
+}
+
+impl Digits {
+    /// Nothing for what has more than 19 digits, and for what is no plain number.
+    #[inline]
+    fn of(field: &[u8]) -> Option<Digits> {
+        let number = match field {
+            [b'-' | b'+', number @ ..] => number,
+            number => number,
+        };
+        let (mut digits, mut count, mut exponent) = (0_u64, 0, 0_i32);
+        let mut zeros = 0_usize;
+        let (mut has_point, mut any) = (false, false);
+        let mut bytes = number.iter();
+        let mut has_exponent = false;
+        for byte in bytes.by_ref() {
+            match byte {
+                b'0'..=b'9' => {
+                    any = true;
+                    exponent -= i32::from(has_point);
+                    if *byte == b'0' {
+                        // Zeros before the first digit say nothing, those behind it perhaps.
+                        zeros += usize::from(count > 0);
+                        continue;
+                    }
+                    count += zeros + 1;
+                    if count > 19 {
+                        return None;
+                    }
+                    // Below 10^19.
+                    digits = digits * 10_u64.pow(zeros as u32 + 1) + u64::from(byte - b'0');
+                    zeros = 0;
+                }
+                b'.' if !has_point => has_point = true,
+                b'e' | b'E' => {
+                    has_exponent = true;
+                    break;
+                }
+                _ => return None,
+            }
+        }
+        if has_exponent {
+            let written = std::str::from_utf8(bytes.as_slice()).ok()?;
+            let written: i32 = written.parse().ok()?;
+            exponent = exponent.checked_add(written)?;
+        }
+        // Zeros at the end are no digits, but they move the point.
+        let exponent = exponent.checked_add(i32::try_from(zeros).ok()?)?;
+        any.then_some(Digits {
+            digits,
+            count,
+            exponent,
+            has_exponent,
+        })
+    }
+
+    /// Whether a float certainly is this number, as [`ExactFloat::keeps`] has it.
+    #[inline]
+    fn is_kept_by(&self, value: f64, digits_kept: usize) -> bool {
+        if self.count <= digits_kept {
+            return true;
+        }
+        if !value.is_normal() {
+            return false;
+        }
+        let bits = value.to_bits();
+        let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
+        let power = (bits >> 52 & 0x7FF) as i32 - 1_075 + mantissa.trailing_zeros() as i32;
+        let mantissa = u128::from(mantissa >> mantissa.trailing_zeros());
+        if self.exponent >= 0 && !self.has_exponent {
+            let whole = u128::from(self.digits).checked_mul(power_of_ten(self.exponent));
+            let is_small = (0..64).contains(&power);
+            return is_small && whole == Some(mantissa << power);
+        }
+        // Both numbers in units of 2^power * 10^exponent; the distance is less than half of the
+        // last digit's place.
+        let shift = (-power) as u32;
+        if !(-22..=0).contains(&self.exponent)
+            || !(-100..=0).contains(&power)
+            || u128::from(self.digits).leading_zeros() <= shift
+        {
+            return false;
+        }
+        let written = u128::from(self.digits) << shift;
+        // Below 2^53 * 10^22, which is below 2^127.
+        let held = mantissa * power_of_ten(-self.exponent);
+        written.abs_diff(held) * 2 < 1 << shift
+    }
+}
+
+/// Of 0 to 38; more than any number has here is 0, which equals none.
+fn power_of_ten(exponent: i32) -> u128 {
+    let exponent = u32::try_from(exponent).unwrap_or(u32::MAX);
+    10_u128.checked_pow(exponent).unwrap_or(0)
 }
 
 /// The digits of a number without zeros at its ends, and the place of its point in them; its sign is the
@@ -94,22 +284,39 @@ mod tests {
 
     use super::*;
 
-    fn keeps(is_single: bool, text: &str) -> bool {
-        let digits_kept = if is_single { 6 } else { 15 };
+    fn exact(is_single: bool, is_typed: bool) -> ExactFloat {
         ExactFloat {
             is_single,
-            digits_kept,
+            digits_kept: if is_single { 6 } else { 15 },
+            is_typed,
         }
-        .keeps(text.as_bytes())
+    }
+
+    fn keeps(is_single: bool, text: &str) -> bool {
+        exact(is_single, true).keeps(text.as_bytes())
+    }
+
+    /// By the quick path, if that says yes, and by the exact one.
+    fn both(is_single: bool, text: &str) -> (bool, bool) {
+        let exact = exact(is_single, false);
+        let value = match is_single {
+            true => f64::from(text.parse::<f32>().expect(text)),
+            false => text.parse().expect(text),
+        };
+        let digits = Digits::of(text.as_bytes());
+        let quick = digits.is_some_and(|digits| digits.is_kept_by(value, exact.digits_kept));
+        (quick, exact.keeps(text.as_bytes()))
     }
 
     #[test]
-    fn numbers_are_kept_or_told() {
+    fn typed_numbers_are_kept_or_told() {
         for (is_single, text, expected) in [
             (false, "9007199254740992", true),
             (false, "9007199254740993", false),
             (false, "-9223372036854775808", true),
             (false, "9223372036854775807", false),
+            (false, "36028797018963968", true),
+            (false, "36028797018963970", false),
             (false, "123456789.123456789", false),
             (false, "0.30000000000000004", true),
             (false, "1000000000000000000000", true),
@@ -128,13 +335,137 @@ mod tests {
         }
     }
 
+    #[test]
+    fn written_numbers_are_kept_or_told() {
+        for (is_single, text, expected) in [
+            (false, "9007199254740992", true),
+            (false, "9007199254740993", false),
+            (false, "9007199254740993.0", false),
+            (false, "-9007199254740993", false),
+            (false, "12345678901234567", false),
+            (false, "12345678901234568", true),
+            (false, "36028797018963968", true),
+            // The shortest text of the float before it.
+            (false, "36028797018963970", false),
+            (false, "3.602879701896397e16", true),
+            (false, "123456789012345", true),
+            (false, "123456789012345000000000", true),
+            (false, "100000000000000000000000", true),
+            (false, "18446744073709551616", true),
+            (false, "18446744073709551617", false),
+            (false, "1e300", true),
+            (false, "1.7976931348623157e308", true),
+            (false, "4.9E-324", true),
+            (false, "2.2250738585072014E-308", true),
+            (false, "0.30000000000000004", true),
+            (false, "0.10000000000000001", true),
+            (false, "1.000000000000000056e-01", true),
+            (
+                false,
+                "0.1000000000000000055511151231257827021181583404541015625",
+                true,
+            ),
+            (
+                false,
+                "0.1000000000000000055511151231257827021181583404541015626",
+                false,
+            ),
+            (false, "0.1234567890123456789", false),
+            (false, "123456789.123456789", false),
+            (false, "900719925474099.3", true),
+            (false, "8007199254740991.5", false),
+            (false, "900719925474099.25", true),
+            (false, "5.684341886080802e-14", true),
+            (false, "1.2345678901234568e+25", true),
+            (false, "00000000000000000000000000007", true),
+            (false, "+1.50000000000000000000000000", true),
+            (false, ".50000000000000000000000001", false),
+            (true, "16777216", true),
+            (true, "16777217", false),
+            (true, "16777217.0", false),
+            (true, "250000000000", true),
+            (true, "33554434", false),
+            (true, "0.1234567", true),
+            (true, "0.12345678", true),
+            (true, "0.123456789", false),
+            (true, "1.4E-45", true),
+            (true, "2e-45", true),
+            (true, "3.4028235e38", true),
+        ] {
+            let (quick, exact) = both(is_single, text);
+            assert_eq!(exact, expected, "{text}");
+            assert!(exact || !quick, "{text}");
+        }
+        for text in [
+            "0.30000000000000004",
+            "12.345678901234567",
+            "-98.765432109876543",
+            "0.001234567890123456",
+        ] {
+            let exact = exact(false, false);
+            let value: f64 = text.parse().expect(text);
+            let digits = Digits::of(text.as_bytes()).expect(text);
+            assert_eq!(
+                digits.is_kept_by(value, 15),
+                exact.keeps(text.as_bytes()),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_error_names_the_nearest_number() {
+        let reason = exact(false, false).lost(b"9007199254740993").reason;
+        assert!(reason.contains("is 9007199254740992."), "{reason}");
+        assert!(reason.contains("lossless = false"), "{reason}");
+        let reason = exact(true, false).lost(b"0.123456789").reason;
+        assert!(reason.contains("is 1.2345679e-1."), "{reason}");
+    }
+
+    fn number() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[-+]?[0-9]{1,22}",
+            "[-+]?[0-9]{0,19}[.][0-9]{1,22}",
+            "[-+]?[0-9][.][0-9]{1,20}[eE][-+]?[0-9]{1,2}",
+            any::<f64>().prop_map(|value| format!("{value:e}")),
+            any::<f64>().prop_map(|value| format!("{value:.16e}")),
+            (-1e6..1e6).prop_map(|value: f64| value.to_string()),
+            (-1e6..1e6).prop_map(|value: f64| format!("{value:.18}")),
+            (-1e6_f32..1e6).prop_map(|value| value.to_string()),
+            any::<i64>().prop_map(|value| value.to_string()),
+            any::<i64>().prop_map(|value| (value as f64 as i128).to_string()),
+        ]
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+
         #[test]
-        fn integers_are_kept_where_their_text_comes_back(value: i64) {
-            let text = value.to_string();
-            let float = value as f64;
-            let is_kept = float as i128 == i128::from(value) || float.to_string() == text;
-            prop_assert_eq!(keeps(false, &text), is_kept);
+        fn the_quick_path_takes_only_what_is_kept(text in number()) {
+            for is_single in [false, true] {
+                let (quick, exact) = both(is_single, &text);
+                prop_assert!(exact || !quick, "{} {}", is_single, text);
+            }
+        }
+
+        #[test]
+        fn what_a_double_prints_is_kept(value in any::<f64>(), digits in 16_usize..25) {
+            let printed = [
+                format!("{value:?}"),
+                format!("{value:e}"),
+                format!("{value:.digits$e}"),
+            ];
+            for text in printed {
+                prop_assert!(both(false, &text).1, "{}", text);
+            }
+        }
+
+        #[test]
+        fn whole_numbers_are_kept_where_they_are_equal(value: i64) {
+            let has_few = decimal(&value.to_string()).0.len() <= 15;
+            let is_kept = value as f64 as i128 == i128::from(value) || has_few;
+            prop_assert_eq!(both(false, &value.to_string()).1, is_kept);
+            prop_assert_eq!(keeps(false, &value.to_string()), is_kept);
         }
 
         #[test]

@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, PrimitiveArray};
 
 use super::column_converter::{ColumnConverter, Output};
 use super::error::{ConvertError, ValueError};
+use super::exact_float::ExactFloat;
 use super::fields::{GatherInput, Gatherer};
 use super::kernel::Fault;
 use super::policies::FieldPolicy;
@@ -201,6 +202,7 @@ fn constant(
         None => text.as_bytes().to_vec(),
     };
     converter.check_text(&text).map_err(invalid)?;
+    ExactFloat::check_text(column, &text).map_err(invalid)?;
     Ok(Provenance::Constant(text))
 }
 

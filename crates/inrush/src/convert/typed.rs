@@ -11,6 +11,7 @@ use inrush_scan::{Dialect, Record, Records};
 
 use super::converter::{BadRow, ColumnState, Converter, StateSource, all_columns};
 use super::direct;
+use super::exact_float::ExactFloat;
 use super::fields::{GatherInput, Gatherer};
 use super::kernel::Fault;
 use super::provenance::Origin;
@@ -130,11 +131,12 @@ impl Converter {
 }
 
 impl ColumnState {
-    /// The column of values that are of its type; nothing where their text has to be looked at.
+    /// The column of values that are of its type; nothing where their text has to be looked at. Columns
+    /// of floats are so made of floats as wide, or narrower, which changes no number.
     fn direct(&mut self, column: &TypedColumn) -> Option<ArrayRef> {
         let is_usual = matches!(self.source, StateSource::Field { policy: None, .. })
             && self.lossless.is_none()
-            && self.exact.is_none();
+            && !self.exact.as_ref().is_some_and(ExactFloat::is_typed);
         let values = column.values.as_ref().filter(|_| is_usual)?;
         if !self.nullable && values.logical_null_count() > 0 {
             return None;

@@ -51,8 +51,8 @@ pub struct Format {
     /// Stands between groups of three digits in columns of numbers that say nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_separator: Option<String>,
-    /// In columns of numbers that say nothing else, a number of which a part would be lost is a
-    /// reject: zeros or a plus before it (`007`, `+43`), more digits than a float keeps.
+    /// In columns of numbers that say nothing else, a number with zeros or a plus before it (`007`,
+    /// `+43`) is a reject. Numbers that a float would change are rejects unless this is `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lossless: Option<bool>,
     /// A quoted field that is one of these texts is NULL too, as under COPY's FORCE_NULL.

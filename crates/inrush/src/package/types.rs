@@ -331,8 +331,8 @@ pub struct ColumnDetail {
     /// What becomes of digits after the point that the type does not keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<Rounding>,
-    /// Whether a number of which a part would be lost is a reject, in place of the format's:
-    /// zeros or a plus before it (`007`, `+43`), more digits than a float keeps.
+    /// Whether a number with zeros or a plus before it (`007`, `+43`) is a reject, in place of the
+    /// format's. Numbers that a float would change are rejects unless this is `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lossless: Option<bool>,
 }

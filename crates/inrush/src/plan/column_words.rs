@@ -136,6 +136,9 @@ fn words(column: &Column, place: usize) -> Vec<String> {
     if policies.lossless {
         words.push("lossless".to_owned());
     }
+    if policies.nearest_floats {
+        words.push("numbers become the NEAREST float".to_owned());
+    }
     words
 }
 

@@ -177,6 +177,7 @@ pub fn column(
         policies: ColumnPolicies {
             numbers: number_form(detail, known.format, &column_type),
             lossless: is_lossless(detail, known.format, &column_type),
+            nearest_floats: takes_nearest_floats(detail, known.format, &column_type),
             ..policies(detail)
         },
         column_type,
@@ -208,6 +209,14 @@ fn is_lossless(detail: &ColumnDetail, format: &Format, column_type: &ColumnType)
     detail.lossless.unwrap_or_else(of_format)
 }
 
+/// Whether a column of floats takes numbers that these change: only where `lossless = false` is said
+/// of it, or of all numbers.
+fn takes_nearest_floats(detail: &ColumnDetail, format: &Format, column_type: &ColumnType) -> bool {
+    let is_float = matches!(column_type, ColumnType::Float32 | ColumnType::Float64);
+    let declared = detail.lossless.or(format.lossless);
+    is_float && detail.reads_files() && declared == Some(false)
+}
+
 /// How a column is read, as its package says.
 fn policies(detail: &ColumnDetail) -> ColumnPolicies {
     ColumnPolicies {
@@ -235,6 +244,7 @@ fn policies(detail: &ColumnDetail) -> ColumnPolicies {
         on_truncate: detail.on_truncate.unwrap_or_default(),
         round: detail.round.unwrap_or_default(),
         lossless: false,
+        nearest_floats: false,
         exact: false,
     }
 }

@@ -14,6 +14,7 @@ use inrush_scan::{Dialect, Escape, MissingFields};
 use self::number_form::{NumberRewriter, Rewritten};
 use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
+use super::exact_float::ExactFloat;
 use crate::column::{Column, ColumnType};
 use crate::column_policy::{
     ColumnPolicies, DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding,
@@ -138,6 +139,7 @@ impl FieldPolicy {
         };
         converter
             .check_text(text)
+            .and_then(|()| ExactFloat::check_text(column, text))
             .map_err(|error| ConvertError::TextInvalid {
                 column: column.name.clone(),
                 setting: "default",
@@ -417,8 +419,8 @@ pub(super) fn refuse_unused(column: &Column) -> Result<(), ConvertError> {
             "round",
             policies.round != Rounding::Reject,
             (is_integer || is_decimal) && has_scale || has_seconds,
-            "only integers, numeric with digits, times and timestamps are rounded: floats always \
-             take the nearest value, and dates and intervals never lose a part",
+            "only integers, numeric with digits, times and timestamps are rounded: floats keep or \
+             refuse a number, and dates and intervals never lose a part",
         ),
         (
             "lossless",
