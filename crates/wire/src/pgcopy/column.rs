@@ -61,6 +61,9 @@ pub(super) enum Values<'a> {
         microseconds: &'a [i64],
     },
     Uuid(&'a [[u8; 16]]),
+    Char(Views<'a>),
+    Money(&'a [i128]),
+    TimeTz(&'a [[u8; 12]]),
 }
 
 impl<'a> Column<'a> {
@@ -118,6 +121,12 @@ impl<'a> Column<'a> {
                 let bytes = array.as_fixed_size_binary().value_data();
                 Values::Uuid(bytes.as_chunks().0)
             }
+            PgType::Char => Values::Char(Views::new(array.as_string_view())),
+            PgType::Money => Values::Money(array.as_primitive::<Decimal128Type>().values()),
+            PgType::TimeTz => {
+                let bytes = array.as_fixed_size_binary().value_data();
+                Values::TimeTz(bytes.as_chunks().0)
+            }
         };
         Some(Column {
             validity: array
@@ -149,7 +158,12 @@ impl<'a> Column<'a> {
             Values::Float4(values) => values.len(),
             Values::Float8(values) => values.len(),
             Values::Decimal(values, _) | Values::DecimalInSlots(values, ..) => values.len(),
-            Values::NumericText(views) | Values::Text(views) | Values::Jsonb(views) => views.len(),
+            Values::NumericText(views)
+            | Values::Text(views)
+            | Values::Jsonb(views)
+            | Values::Char(views) => views.len(),
+            Values::Money(values) => values.len(),
+            Values::TimeTz(values) => values.len(),
             Values::Interval {
                 months,
                 days,
@@ -173,10 +187,15 @@ impl<'a> Column<'a> {
     /// hold.
     pub(super) fn bytes_max(&self) -> Result<usize, (usize, ValueFault)> {
         let (field_bytes, text_bytes) = match &self.values {
-            Values::Bool(_) => (5, 0),
+            Values::Bool(_) | Values::Char(_) => (5, 0),
             Values::Int2(_) => (6, 0),
             Values::Int4(_) | Values::Float4(_) | Values::Date(_) => (8, 0),
-            Values::Int8(_) | Values::Float8(_) | Values::Time(_) | Values::Timestamp(_) => (12, 0),
+            Values::Int8(_)
+            | Values::Float8(_)
+            | Values::Time(_)
+            | Values::Timestamp(_)
+            | Values::Money(_) => (12, 0),
+            Values::TimeTz(_) => (16, 0),
             Values::Decimal(..) | Values::DecimalInSlots(..) => (DECIMAL_FIELD_BYTES_MAX, 0),
             // Each four decimal digits make two bytes, with one group begun on either side of
             // the point: half the text and 4 bytes. A short number goes the way of Decimal.

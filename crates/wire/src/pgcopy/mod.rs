@@ -30,8 +30,10 @@
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod binary;
+mod byte;
 mod column;
 mod kernel;
+pub(crate) mod money;
 mod numeric;
 mod numeric_slots;
 mod numeric_text;

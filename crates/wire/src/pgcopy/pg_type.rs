@@ -36,6 +36,12 @@ pub enum PgType {
     Uuid,
     /// `bytea`: the bytes as they are, from BinaryView.
     Bytea,
+    /// `"char"`: one byte, from Utf8View: an ASCII character, an empty text for the byte 0, or `\ooo` in octal.
+    Char,
+    /// `money`: the whole number that the server stores, as 64 bits, from Decimal128 of scale 2.
+    Money,
+    /// `timetz`: microseconds since midnight and seconds west of UTC, from FixedSizeBinary(12) of both.
+    TimeTz,
 }
 
 impl PgType {
@@ -48,7 +54,9 @@ impl PgType {
             | (PgType::Int8, DataType::Int64)
             | (PgType::Float4, DataType::Float32)
             | (PgType::Float8, DataType::Float64)
-            | (PgType::Numeric | PgType::Text | PgType::Jsonb, DataType::Utf8View)
+            | (PgType::Numeric | PgType::Text | PgType::Jsonb | PgType::Char, DataType::Utf8View)
+            | (PgType::Money, DataType::Decimal128(_, 2))
+            | (PgType::TimeTz, DataType::FixedSizeBinary(12))
             | (PgType::Date, DataType::Date32)
             | (PgType::Time, DataType::Time64(TimeUnit::Microsecond))
             | (PgType::Timestamp, DataType::Timestamp(TimeUnit::Microsecond, _))
@@ -70,7 +78,9 @@ impl PgType {
             PgType::Float4 => "Float32",
             PgType::Float8 => "Float64",
             PgType::Numeric => "Decimal128 with a scale of 0 to 38, or Utf8View",
-            PgType::Text | PgType::Jsonb => "Utf8View",
+            PgType::Text | PgType::Jsonb | PgType::Char => "Utf8View",
+            PgType::Money => "Decimal128 with a scale of 2",
+            PgType::TimeTz => "FixedSizeBinary(12)",
             PgType::Date => "Date32",
             PgType::Time => "Time64(Microsecond)",
             PgType::Timestamp => "Timestamp(Microsecond)",

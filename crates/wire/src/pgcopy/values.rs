@@ -12,7 +12,9 @@
     reason = "reads and writes that `rows` has checked for the whole batch"
 )]
 
+use super::byte::byte_of;
 use super::column::{Column, Scratch, Values};
+use super::money::postgres_money;
 use super::numeric::{Layout, quick_field, wide_field};
 use super::numeric_slots::TILE_ROWS;
 use super::numeric_text::{self, DecimalText, short_layout};
@@ -102,6 +104,11 @@ impl Column<'_> {
                     cursor.put_128(value.to_be_bytes())
                 }
                 Values::Uuid(values) => cursor.put_128(*values.get_unchecked(row)),
+                Values::Char(views) => cursor.put_8(byte_of(views.bytes(row))),
+                Values::Money(values) => {
+                    cursor.put_64(postgres_money(*values.get_unchecked(row))? as u64)
+                }
+                Values::TimeTz(values) => cursor.put_bytes(values.get_unchecked(row)),
             }
         })
     }

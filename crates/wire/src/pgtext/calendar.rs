@@ -30,6 +30,29 @@ pub(super) fn append_time(microseconds: i64, out: &mut Vec<u8>) -> Result<(), Va
     Ok(())
 }
 
+/// Appends a time of day with its offset, from microseconds since midnight (64 bits) and seconds west of UTC (32 bits).
+pub(super) fn append_time_tz(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), ValueFault> {
+    let (time, zone) = bytes
+        .split_first_chunk()
+        .expect("8 bytes of 12, as the type says");
+    let zone: &[u8; 4] = zone.first_chunk().expect("the other 4");
+    let seconds_west = i32::from_be_bytes(*zone);
+    append_time(i64::from_be_bytes(*time), out)?;
+    out.push(if seconds_west > 0 { b'-' } else { b'+' });
+    let seconds = u64::from(seconds_west.unsigned_abs());
+    for (part, colon) in [
+        (seconds / 3_600, false),
+        (seconds / 60 % 60, true),
+        (seconds % 60, true),
+    ] {
+        if colon {
+            out.push(b':');
+        }
+        append_unsigned(part, 2, out);
+    }
+    Ok(())
+}
+
 /// Appends a [timestamp](crate::timestamp) with the offset, `+00` or nothing.
 pub(super) fn append_timestamp(
     number: i64,
@@ -152,6 +175,14 @@ mod tests {
         }
     }
 
+    fn time_tz(microseconds: i64, seconds_west: i32) -> Vec<u8> {
+        [
+            microseconds.to_be_bytes().as_slice(),
+            &seconds_west.to_be_bytes(),
+        ]
+        .concat()
+    }
+
     macro_rules! table {
         ($($name:ident: $append:expr => $text:expr;)*) => {
             $(#[test]
@@ -182,6 +213,10 @@ mod tests {
         no_negative_time: |out| append_time(-1, out) =>
             "column \"c\", row 3 of the batch: -1 microseconds since midnight lie past the ends \
              of time (00:00:00 to 24:00:00)";
+
+        noon_in_vienna: |out| append_time_tz(&time_tz(43_200_000_000, -3_600), out) => "12:00:00+01:00:00";
+        end_of_day_west: |out| append_time_tz(&time_tz(86_400_000_000, 57_599), out) =>
+            "24:00:00-15:59:59";
 
         unix_epoch: |out| append_timestamp(0, "", out) => "1970-01-01 00:00:00";
         just_before_it: |out| append_timestamp(-1, "+00", out) =>

@@ -30,7 +30,7 @@ pub(super) fn has_text_form(data_type: &DataType) -> bool {
         | DataType::Date32
         | DataType::Time64(TimeUnit::Microsecond)
         | DataType::Timestamp(TimeUnit::Microsecond, _)
-        | DataType::FixedSizeBinary(16) => true,
+        | DataType::FixedSizeBinary(12 | 16) => true,
         DataType::Decimal128(_, scale) => (0..=38).contains(scale),
         data_type => is_interval(data_type),
     }
@@ -56,6 +56,7 @@ enum Values<'a> {
     Time(&'a PrimitiveArray<Time64MicrosecondType>),
     Timestamp(&'a PrimitiveArray<TimestampMicrosecondType>, &'static str),
     Uuid(&'a FixedSizeBinaryArray),
+    TimeTz(&'a FixedSizeBinaryArray),
     Interval {
         months: &'a PrimitiveArray<Int32Type>,
         days: &'a PrimitiveArray<Int32Type>,
@@ -87,6 +88,7 @@ impl<'a> Column<'a> {
                 let offset = if zone.is_some() { "+00" } else { "" };
                 Values::Timestamp(array.as_primitive(), offset)
             }
+            DataType::FixedSizeBinary(12) => Values::TimeTz(array.as_fixed_size_binary()),
             DataType::FixedSizeBinary(_) => Values::Uuid(array.as_fixed_size_binary()),
             DataType::Struct(_) => {
                 let fields = array.as_struct().columns();
@@ -137,6 +139,7 @@ impl<'a> Column<'a> {
                 calendar::append_timestamp(array.value(row), offset, out)?;
             }
             Values::Uuid(array) => format::append_uuid(array.value(row), out),
+            Values::TimeTz(array) => calendar::append_time_tz(array.value(row), out)?,
             Values::Interval {
                 months,
                 days,

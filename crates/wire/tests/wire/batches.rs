@@ -105,6 +105,29 @@ fn any_column(rows: usize) -> BoxedStrategy<(PgType, ArrayRef)> {
         ),
         (vec(any::<[u8; 16]>(), rows), nulls(rows))
             .prop_map(|(values, nulls)| (PgType::Uuid, uuids(&values, nulls))),
+        texts(
+            vec(
+                any::<u8>().prop_map(|byte| match byte {
+                    0 => String::new(),
+                    1..128 => char::from(byte).to_string(),
+                    128.. => format!("\\{byte:03o}"),
+                }),
+                rows,
+            ),
+            rows,
+        )
+        .prop_map(|array| (PgType::Char, array)),
+        (vec(any::<i64>(), rows), nulls(rows)).prop_map(|(values, nulls)| {
+            let values: Vec<i128> = values.into_iter().map(i128::from).collect();
+            let array = PrimitiveArray::<Decimal128Type>::new(values.into(), nulls)
+                .with_data_type(DataType::Decimal128(19, 2));
+            (PgType::Money, Arc::new(array) as ArrayRef)
+        }),
+        (vec(any::<[u8; 12]>(), rows), nulls(rows)).prop_map(|(values, nulls)| {
+            let bytes = Buffer::from_vec(values.into_flattened());
+            let array = FixedSizeBinaryArray::new(12, bytes, nulls);
+            (PgType::TimeTz, Arc::new(array) as ArrayRef)
+        }),
         (vec(any::<(i32, i32, i64)>(), rows), nulls(rows))
             .prop_map(|(values, nulls)| { (PgType::Interval, intervals(&values, nulls)) }),
     ]

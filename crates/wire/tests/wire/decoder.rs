@@ -91,10 +91,14 @@ fn field(pg_type: PgType, reader: &mut Reader<'_>) -> Value {
         },
         PgType::Int2 => Value::Integer(field.int16().into()),
         PgType::Int4 | PgType::Date => Value::Integer(field.int32().into()),
-        PgType::Int8 | PgType::Time | PgType::Timestamp => Value::Integer(field.int64()),
+        PgType::Int8 | PgType::Time | PgType::Timestamp | PgType::Money => {
+            Value::Integer(field.int64())
+        }
         PgType::Float4 => Value::Float4(field.int32() as u32),
         PgType::Float8 => Value::Float8(field.int64() as u64),
         PgType::Numeric => Value::Numeric(numeric(&mut field)),
+        PgType::Char => Value::Bytes(field.array::<1>().to_vec()),
+        PgType::TimeTz => Value::Bytes(field.array::<12>().to_vec()),
         PgType::Text | PgType::Bytea => Value::Bytes(field.take(field.0.len()).to_vec()),
         PgType::Jsonb => {
             assert_eq!(field.take(1), [1], "jsonb's version");

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array, Float32Array,
-    Float64Array, Int16Array, Int32Array, Int64Array, StringViewArray, Time64MicrosecondArray,
-    TimestampMicrosecondArray,
+    ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray,
+    Float32Array, Float64Array, Int16Array, Int32Array, Int64Array, StringViewArray,
+    Time64MicrosecondArray, TimestampMicrosecondArray,
 };
+use arrow_buffer::Buffer;
 use inrush_wire::{BinaryEncoder, PgType, timestamp};
 
 use crate::batches::{batch, intervals, uuids};
@@ -99,6 +100,25 @@ fn uuid() {
         tuples(PgType::Uuid, uuids(&[*b"0123456789abcdef"], None)),
         tuple_of_one(b"0123456789abcdef")
     );
+}
+
+/// charrecv: a byte. cash_recv: an int64. timetz_recv: an int64 and an int32.
+#[test]
+fn bytes_money_and_times_with_zone() {
+    let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["\\303"]));
+    assert_eq!(tuples(PgType::Char, texts), tuple_of_one(&[0xc3]));
+    let money: ArrayRef = Arc::new(decimal(-150, 2));
+    assert_eq!(
+        tuples(PgType::Money, money),
+        tuple_of_one(&(-150i64).to_be_bytes())
+    );
+    let time: [u8; 12] = *b"0123456789ab";
+    let times: ArrayRef = Arc::new(FixedSizeBinaryArray::new(
+        12,
+        Buffer::from_vec(time.to_vec()),
+        None,
+    ));
+    assert_eq!(tuples(PgType::TimeTz, times), tuple_of_one(&time));
 }
 
 #[test]

@@ -32,6 +32,19 @@ pub fn value(pg_type: PgType, array: &dyn Array, row: usize) -> Value {
             _ => trimmed(array.as_string_view().value(row)),
         }),
         PgType::Text => Value::Bytes(array.as_string_view().value(row).into()),
+        PgType::Char => Value::Bytes(vec![match array.as_string_view().value(row).as_bytes() {
+            [] => 0,
+            [one] => *one,
+            octal => {
+                let digits = str::from_utf8(&octal[1..]).expect("digits");
+                u8::from_str_radix(digits, 8).expect("a byte in octal")
+            }
+        }]),
+        PgType::Money => {
+            let number = array.as_primitive::<Decimal128Type>().value(row);
+            Value::Integer(number.try_into().expect("64 bits"))
+        }
+        PgType::TimeTz => Value::Bytes(array.as_fixed_size_binary().value(row).into()),
         PgType::Bytea => Value::Bytes(array.as_binary_view().value(row).into()),
         PgType::Jsonb => Value::Jsonb(array.as_string_view().value(row).into()),
         PgType::Date => Value::Integer(match array.as_primitive::<Date32Type>().value(row) {

@@ -14,7 +14,7 @@ use inrush_wire::{BinaryEncoder, EncodeError, PgType, TextEncoder, timestamp};
 
 use crate::batches::{batch, interval_fields};
 
-const ALL_TYPES: [PgType; 15] = [
+const ALL_TYPES: [PgType; 18] = [
     PgType::Bool,
     PgType::Int2,
     PgType::Int4,
@@ -30,6 +30,9 @@ const ALL_TYPES: [PgType; 15] = [
     PgType::Interval,
     PgType::Uuid,
     PgType::Bytea,
+    PgType::Char,
+    PgType::Money,
+    PgType::TimeTz,
 ];
 
 /// Every pair of a target's type and an Arrow type that goes together.
@@ -57,6 +60,9 @@ fn fits(pg_type: PgType, data_type: &DataType) -> bool {
         (PgType::Interval, D::Struct(interval_fields())),
         (PgType::Uuid, D::FixedSizeBinary(16)),
         (PgType::Bytea, D::BinaryView),
+        (PgType::Char, D::Utf8View),
+        (PgType::Money, D::Decimal128(15, 2)),
+        (PgType::TimeTz, D::FixedSizeBinary(12)),
     ];
     pairs.contains(&(pg_type, data_type.clone()))
 }
@@ -82,6 +88,7 @@ fn every_pair_of_types() {
         D::Utf8View,
         D::Binary,
         D::BinaryView,
+        D::FixedSizeBinary(12),
         D::FixedSizeBinary(15),
         D::FixedSizeBinary(16),
         D::Date32,
