@@ -4,7 +4,7 @@
 //! the statement: names, numbers in parentheses, and `[]`, no more. What the words mean the
 //! database says.
 
-use super::name::{NameFault, quoted_where_needed, take_name};
+use super::name::{NameFault, quoted, quoted_where_needed, take_name};
 
 /// Types whose names are several words; `(` stands where numbers in parentheses may.
 const SEVERAL_WORDS: [&str; 12] = [
@@ -20,6 +20,25 @@ const SEVERAL_WORDS: [&str; 12] = [
     "time ( without time zone",
     "timestamp ( with time zone",
     "timestamp ( without time zone",
+];
+
+/// Words that mean another type in quotes than without, where SQL's grammar has a type of its own for them: `"char"` is
+/// one byte, and `char` is `character(1)`.
+const OTHER_IN_QUOTES: [&str; 14] = [
+    "bigint",
+    "bit",
+    "boolean",
+    "char",
+    "character",
+    "dec",
+    "decimal",
+    "float",
+    "int",
+    "integer",
+    "national",
+    "nchar",
+    "real",
+    "smallint",
 ];
 
 /// The fields that an interval may be kept to.
@@ -184,6 +203,9 @@ fn take_dimensions(text: &str) -> Result<(String, &str), NameFault> {
 
 /// `schema.name` from its first part on.
 fn take_qualified(first: String, after: &str) -> Result<(String, &str), NameFault> {
+    if !after.starts_with('.') && OTHER_IN_QUOTES.contains(&first.as_str()) {
+        return Ok((quoted(&first), after));
+    }
     let first = quoted_where_needed(&first);
     match after.strip_prefix('.') {
         Some(rest) => {
@@ -246,6 +268,12 @@ mod tests {
         quoted: r#""My Types"."Colour; drop""# => r#""My Types"."Colour; drop""#;
         quoted_with_numbers: r#"geo."Point"(3)"# => r#"geo."Point"(3)"#;
         quoted_array: r#""Odd"[]"# => r#""Odd"[]"#;
+        one_byte: r#""char""# => r#""char""#;
+        one_byte_array: r#""char" [3]"# => r#""char"[]"#;
+        one_byte_of_catalog: r#"pg_catalog."char""# => "pg_catalog.char";
+        one_character: "CHAR" => "char";
+        bits_of_any_length: r#""bit""# => r#""bit""#;
+        quoted_needlessly: r#""text""# => "text";
     }
 
     macro_rules! refuses {
