@@ -3,6 +3,8 @@
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use serde::{Deserialize, Serialize};
 
+use crate::special_type::SpecialType;
+
 /// The type of a column, with the bounds that a value must keep. It says which values fit;
 /// how they are sent is the destination's own matter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +82,8 @@ pub enum ColumnType {
     },
     /// A type that has no encoder here: its text goes to the destination as it is.
     Opaque,
+    /// A type that few databases have.
+    Special(SpecialType),
 }
 
 impl ColumnType {
@@ -124,6 +128,7 @@ impl ColumnType {
             ColumnType::Interval { .. } => DataType::Struct(interval_fields()),
             ColumnType::Uuid => DataType::FixedSizeBinary(16),
             ColumnType::Binary => DataType::BinaryView,
+            ColumnType::Special(special) => special.arrow(),
         }
     }
 }

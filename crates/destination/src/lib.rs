@@ -17,6 +17,7 @@ mod lock_file;
 pub mod misfit;
 pub mod parquet;
 pub mod record;
+pub mod special_type;
 pub mod target;
 pub mod type_name;
 
@@ -28,6 +29,7 @@ pub use contract::{Destination, OpenRun, PublishStep, Published, UnitStream};
 pub use error::{Error, Result};
 pub use misfit::{Adapted, Misfit};
 pub use record::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
+pub use special_type::{IntervalFields, SpecialType};
 pub use target::{
     ColumnPlan, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan, WriteMode,
 };

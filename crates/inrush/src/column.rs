@@ -1,7 +1,8 @@
 //! Columns and their types: what `convert` makes, in the destination's own terms.
 
 use arrow_schema::{Field, Schema};
-pub use inrush_destination::{ColumnType, interval_fields};
+pub use inrush_destination::special_type::TIME_TZ_BYTES;
+pub use inrush_destination::{ColumnType, IntervalFields, SpecialType, interval_fields};
 
 use crate::column_policy::{ColumnPolicies, ValueSource};
 

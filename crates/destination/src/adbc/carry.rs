@@ -100,7 +100,9 @@ fn duckdb(column_type: &ColumnType) -> Option<Carried> {
         ColumnType::Interval { .. } => Carried::by(Way::MonthDayNano),
         ColumnType::Uuid => Carried::by(Way::TaggedUuid),
         ColumnType::Json => Carried::by(Way::Json),
-        ColumnType::DecimalText { .. } | ColumnType::Opaque => return None,
+        ColumnType::DecimalText { .. } | ColumnType::Opaque | ColumnType::Special(_) => {
+            return None;
+        }
         _ => Carried::as_is(),
     })
 }
@@ -116,7 +118,7 @@ fn sqlite(column_type: &ColumnType) -> Option<Carried> {
         | ColumnType::TimestampTz { .. }
         | ColumnType::Interval { .. }
         | ColumnType::Uuid => Carried::by(Way::Text),
-        ColumnType::Opaque => return None,
+        ColumnType::Opaque | ColumnType::Special(_) => return None,
         _ => Carried::as_is(),
     })
 }
@@ -134,7 +136,7 @@ fn postgres(column_type: &ColumnType) -> Option<Carried> {
         | ColumnType::Uuid
         | ColumnType::Json
         | ColumnType::Enum { .. } => Carried::cast(Way::Text),
-        ColumnType::Opaque => return None,
+        ColumnType::Opaque | ColumnType::Special(_) => return None,
         _ => Carried::as_is(),
     })
 }

@@ -87,9 +87,10 @@ fn duckdb(column_type: &ColumnType) -> Option<String> {
         ColumnType::Uuid => "UUID".to_owned(),
         ColumnType::Binary => "BLOB".to_owned(),
         ColumnType::Json => "JSON".to_owned(),
-        ColumnType::DecimalText { .. } | ColumnType::Enum { .. } | ColumnType::Opaque => {
-            return None;
-        }
+        ColumnType::DecimalText { .. }
+        | ColumnType::Enum { .. }
+        | ColumnType::Opaque
+        | ColumnType::Special(_) => return None,
     })
 }
 
@@ -123,7 +124,7 @@ fn sqlite(column_type: &ColumnType) -> Option<String> {
         ColumnType::Uuid => "UUID".to_owned(),
         ColumnType::Binary => "BLOB".to_owned(),
         ColumnType::Json => "JSON_TEXT".to_owned(),
-        ColumnType::Enum { .. } | ColumnType::Opaque => return None,
+        ColumnType::Enum { .. } | ColumnType::Opaque | ColumnType::Special(_) => return None,
     })
 }
 
@@ -163,7 +164,7 @@ fn postgres(column_type: &ColumnType, base: &str) -> Option<String> {
             "jsonb" => "jsonb".to_owned(),
             _ => "json".to_owned(),
         },
-        ColumnType::Enum { .. } | ColumnType::Opaque => return None,
+        ColumnType::Enum { .. } | ColumnType::Opaque | ColumnType::Special(_) => return None,
     })
 }
 

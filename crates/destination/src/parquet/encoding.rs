@@ -169,6 +169,7 @@ pub(super) fn fallback(column_type: &ColumnType, encodings: Encodings) -> Option
         | ColumnType::Json
         | ColumnType::Enum { .. }
         | ColumnType::Opaque
+        | ColumnType::Special(_)
         | ColumnType::Binary => Some(Encoding::DELTA_LENGTH_BYTE_ARRAY),
         ColumnType::Bool
         | ColumnType::Float32

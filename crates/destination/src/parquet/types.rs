@@ -79,9 +79,10 @@ pub(super) fn sql(column_type: &ColumnType) -> String {
             (Some(count), false) => format!("varchar({count})"),
             (Some(count), true) => format!("char({count})"),
         },
-        ColumnType::DecimalText { .. } | ColumnType::Enum { .. } | ColumnType::Opaque => {
-            "text".to_owned()
-        }
+        ColumnType::DecimalText { .. }
+        | ColumnType::Enum { .. }
+        | ColumnType::Opaque
+        | ColumnType::Special(_) => "text".to_owned(),
         ColumnType::Date => "date".to_owned(),
         ColumnType::Time { fraction_digits } => with_digits("time", *fraction_digits),
         ColumnType::Timestamp { fraction_digits } => with_digits("timestamp", *fraction_digits),
@@ -138,7 +139,8 @@ pub(super) fn parquet_type(
         ColumnType::DecimalText { .. }
         | ColumnType::Text { .. }
         | ColumnType::Enum { .. }
-        | ColumnType::Opaque => {
+        | ColumnType::Opaque
+        | ColumnType::Special(_) => {
             primitive(PhysicalType::BYTE_ARRAY, Some(LogicalType::String)).build()
         }
         ColumnType::Json => primitive(PhysicalType::BYTE_ARRAY, Some(LogicalType::Json)).build(),
@@ -317,6 +319,7 @@ pub(super) fn may_partition(column_type: &ColumnType) -> bool {
             | ColumnType::Interval { .. }
             | ColumnType::Json
             | ColumnType::Opaque
+            | ColumnType::Special(_)
             | ColumnType::Time { .. }
     )
 }

@@ -37,6 +37,11 @@ pub(super) fn array(
     Arc::new(BinaryViewArray::new(views, buffers, nulls))
 }
 
+/// What is wrong with the bytes of one field, if anything is.
+pub(super) fn check(field: &[u8]) -> Result<(), ValueError> {
+    decode(field, &mut Vec::new())
+}
+
 fn decode(field: &[u8], bytes: &mut Vec<u8>) -> Result<(), ValueError> {
     match field.strip_prefix(b"\\x") {
         Some(hex) => decode_hex(hex, bytes),

@@ -11,6 +11,7 @@ use arrow_array::{ArrayRef, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
+use super::array::Array;
 use super::boolean::Boolean;
 use super::boolean_words::DeclaredBoolean;
 use super::bytea;
@@ -26,14 +27,19 @@ use super::interval::Interval;
 use super::json::Json;
 use super::kernel::{Fault, Kernel, WINDOW_BYTES, trim};
 use super::key::KeyValue;
+use super::money::Money;
+use super::name::Name;
 use super::policies;
 use super::simd::{self, EightKernel, Instructions};
+use super::single_byte::SingleByte;
 use super::text::{Opaque, Text};
 use super::time::Time;
+use super::time_tz::TimeTz;
 use super::timestamp::{Timestamp, TimestampTz};
 use super::uuid::Uuid;
 use super::view_array::{self, Views};
-use crate::column::{Column, ColumnType, interval_fields};
+use super::views::{Built, TextCheck};
+use crate::column::{Column, ColumnType, SpecialType, TIME_TZ_BYTES, interval_fields};
 use crate::padded_text::PaddedText;
 
 /// What converts the fields of one column.
@@ -58,6 +64,11 @@ pub(super) enum ColumnConverter {
     Json(Json),
     Enum(Enumeration),
     Opaque(Opaque),
+    Name(Name),
+    SingleByte(SingleByte),
+    Money(Money),
+    TimeTz(TimeTz),
+    Array(Array),
 }
 
 /// The array of a column. Views become one only when the texts that they point into are
@@ -125,12 +136,36 @@ impl ColumnConverter {
             ColumnType::Interval {
                 fraction_digits,
                 has_infinity,
-            } => ColumnConverter::Interval(Interval::new(*fraction_digits, *has_infinity)),
+            } => ColumnConverter::Interval(Interval::new(None, *fraction_digits, *has_infinity)),
             ColumnType::Uuid => ColumnConverter::Uuid(Uuid),
             ColumnType::Binary => ColumnConverter::Binary,
             ColumnType::Json => ColumnConverter::Json(Json),
             ColumnType::Enum { labels } => ColumnConverter::Enum(Enumeration::new(labels)),
             ColumnType::Opaque => ColumnConverter::Opaque(Opaque),
+            ColumnType::Special(special) => ColumnConverter::of_special(column, special)?,
+        })
+    }
+
+    fn of_special(column: &Column, special: &SpecialType) -> Result<ColumnConverter, ConvertError> {
+        Ok(match special {
+            SpecialType::IntervalOf {
+                fields,
+                fraction_digits,
+                has_infinity,
+            } => ColumnConverter::Interval(Interval::new(
+                Some(*fields),
+                *fraction_digits,
+                *has_infinity,
+            )),
+            SpecialType::Name => ColumnConverter::Name(Name),
+            SpecialType::Byte { has_octal } => {
+                ColumnConverter::SingleByte(SingleByte::new(*has_octal))
+            }
+            SpecialType::Money { scale } => ColumnConverter::Money(Money::new(*scale)),
+            SpecialType::TimeTz { fraction_digits } => {
+                ColumnConverter::TimeTz(TimeTz::new(column, *fraction_digits)?)
+            }
+            SpecialType::Array { element } => ColumnConverter::Array(Array::new(column, element)?),
         })
     }
 
@@ -197,6 +232,29 @@ impl ColumnConverter {
             ColumnConverter::Opaque(kernel) => {
                 return Output::Text(view_array::build(kernel, fields, nulls(fields), faults));
             }
+            ColumnConverter::Name(kernel) => {
+                return Output::Text(view_array::build(kernel, fields, nulls(fields), faults));
+            }
+            ColumnConverter::SingleByte(kernel) => {
+                return Output::Text(view_array::build(kernel, fields, nulls(fields), faults));
+            }
+            ColumnConverter::Array(kernel) => {
+                return Output::Text(view_array::build(kernel, fields, nulls(fields), faults));
+            }
+            ColumnConverter::Money(kernel) => {
+                let values = simd::values(kernel, fields, faults);
+                let array = PrimitiveArray::<Decimal128Type>::new(values.into(), nulls(fields));
+                let data_type = SpecialType::Money { scale: 2 }.arrow();
+                Arc::new(array.with_data_type(data_type))
+            }
+            ColumnConverter::TimeTz(kernel) => {
+                let bytes = simd::values(kernel, fields, faults).into_flattened();
+                Arc::new(FixedSizeBinaryArray::new(
+                    TIME_TZ_BYTES,
+                    Buffer::from_vec(bytes),
+                    nulls(fields),
+                ))
+            }
         };
         Output::Array(array)
     }
@@ -207,6 +265,7 @@ impl ColumnConverter {
             ColumnConverter::Time(kernel) => kernel.take_rounded_count(),
             ColumnConverter::Timestamp(kernel) => kernel.take_rounded_count(),
             ColumnConverter::TimestampTz(kernel) => kernel.take_rounded_count(),
+            ColumnConverter::TimeTz(kernel) => kernel.take_rounded_count(),
             _ => 0,
         }
     }
@@ -241,6 +300,40 @@ impl ColumnConverter {
         }
     }
 
+    /// What is wrong with an element of an array, if anything is.
+    pub fn check_element(&self, text: &str) -> Result<(), ValueError> {
+        let field = text.as_bytes();
+        let mut scratch = String::new();
+        let built = &mut Built::at_end_of(&mut scratch);
+        match self {
+            ColumnConverter::Bool(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::DeclaredBool(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::Int16(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::Int32(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::Int64(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::Float32(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::Float64(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::Decimal(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::Date(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::Time(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::Timestamp(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::TimestampTz(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::TimeTz(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::Interval(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::Money(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::Uuid(kernel) => kernel.exact(field).map(drop),
+            ColumnConverter::Binary => bytea::check(field),
+            ColumnConverter::DecimalText(kernel) => kernel.check(text, built).map(drop),
+            ColumnConverter::Text(kernel) => kernel.check(text, built).map(drop),
+            ColumnConverter::Json(kernel) => kernel.check(text, built).map(drop),
+            ColumnConverter::Enum(kernel) => kernel.check(text, built).map(drop),
+            ColumnConverter::Opaque(kernel) => kernel.check(text, built).map(drop),
+            ColumnConverter::Name(kernel) => kernel.check(text, built).map(drop),
+            ColumnConverter::SingleByte(kernel) => kernel.check(text, built).map(drop),
+            ColumnConverter::Array(kernel) => kernel.check(text, built).map(drop),
+        }
+    }
+
     /// One value of a key column.
     pub fn key_value(&self, text: &str) -> Result<KeyValue, ValueError> {
         let field = text.as_bytes();
@@ -269,12 +362,17 @@ impl ColumnConverter {
 
 /// A format or a zone that nothing would look at is refused: its author expects something of it.
 fn refuse_unused(column: &Column) -> Result<(), ConvertError> {
-    let takes_zone = matches!(column.column_type, ColumnType::TimestampTz { .. });
-    let takes_format = takes_zone
-        || matches!(
-            column.column_type,
-            ColumnType::Date | ColumnType::Time { .. } | ColumnType::Timestamp { .. }
-        );
+    let takes_zone = matches!(
+        column.column_type,
+        ColumnType::TimestampTz { .. } | ColumnType::Special(SpecialType::TimeTz { .. })
+    );
+    let takes_format = matches!(
+        column.column_type,
+        ColumnType::Date
+            | ColumnType::Time { .. }
+            | ColumnType::Timestamp { .. }
+            | ColumnType::TimestampTz { .. }
+    );
     if let Some(format) = column.formats.first()
         && !takes_format
     {

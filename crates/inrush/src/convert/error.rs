@@ -54,10 +54,21 @@ pub enum ConvertError {
     },
     /// A zone for a type that has none.
     #[error(
-        "column {column:?} has the zone {zone:?}, but only a timestamp with time zone takes \
+        "column {column:?} has the zone {zone:?}, but only a timestamp or a time with time zone takes \
          one; remove it or change the type"
     )]
     ZoneNotUsed {
+        /// The column.
+        column: String,
+        /// The zone.
+        zone: String,
+    },
+    /// A zone whose clocks are set forward and back, for times that have no date.
+    #[error(
+        "column {column:?} has the zone {zone:?}, whose offset from UTC changes with the date, and its times have \
+         none; declare an offset such as \"+01:00\", or \"UTC\""
+    )]
+    ZoneNotFixed {
         /// The column.
         column: String,
         /// The zone.

@@ -3,6 +3,9 @@
 //! The two of which all parts are the largest, or the smallest, are the infinite ones from version
 //! 17 of PostgreSQL on (`inrush_wire::interval`). What is written in parts never becomes one of them.
 //!
+//! An interval of some fields only (`interval year to month`) is set to zero below its last one by PostgreSQL; here a
+//! value that has anything there is refused.
+//!
 //! Fractions of larger units become smaller ones as in PostgreSQL (half a month is 15 days, half
 //! a day 12 hours), but only where nothing has to be rounded; PostgreSQL rounds.
 
@@ -13,10 +16,14 @@ use super::error::ValueError;
 use super::interval_text::{self, Unit};
 use super::kernel::{Kernel, Window, trim};
 use super::time::fraction_lost;
+use crate::column::IntervalFields;
 
 /// Days of a month and microseconds of a day where a fraction is split up, as in PostgreSQL.
 const MONTH_DAYS: i128 = 30;
 const DAY_MICROSECONDS: i128 = 86_400_000_000;
+const YEAR_MONTHS: i32 = 12;
+const HOUR_MICROSECONDS: i64 = 3_600_000_000;
+const MINUTE_MICROSECONDS: i64 = 60_000_000;
 
 /// An interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,15 +52,50 @@ impl IntervalValue {
 pub(super) struct Interval {
     fraction_digits: u8,
     has_infinity: bool,
+    fields: Option<IntervalFields>,
 }
 
 impl Interval {
-    pub fn new(fraction_digits: u8, has_infinity: bool) -> Interval {
+    /// Of all fields, or of these.
+    pub fn new(
+        fields: Option<IntervalFields>,
+        fraction_digits: u8,
+        has_infinity: bool,
+    ) -> Interval {
         Interval {
             fraction_digits,
             has_infinity,
+            fields,
         }
     }
+}
+
+/// Refuses what an interval of these fields would not keep.
+fn refuse_finer(fields: IntervalFields, value: IntervalValue) -> Result<(), ValueError> {
+    let IntervalValue {
+        months,
+        days,
+        microseconds,
+    } = value;
+    let (is_kept, lost) = match fields.last() {
+        IntervalFields::Year => (
+            months % YEAR_MONTHS == 0 && days == 0 && microseconds == 0,
+            "months, days and times",
+        ),
+        IntervalFields::Month => (days == 0 && microseconds == 0, "days and times"),
+        IntervalFields::Day => (microseconds == 0, "times"),
+        IntervalFields::Hour => (microseconds % HOUR_MICROSECONDS == 0, "minutes and seconds"),
+        IntervalFields::Minute => (microseconds % MINUTE_MICROSECONDS == 0, "seconds"),
+        _ => (true, ""),
+    };
+    if is_kept {
+        return Ok(());
+    }
+    Err(ValueError::fraction_lost(format!(
+        "interval {} keeps no {lost}, which PostgreSQL would set to zero; correct the value, or let the column be \
+         interval",
+        fields.words()
+    )))
 }
 
 impl Kernel for Interval {
@@ -79,12 +121,15 @@ impl Kernel for Interval {
             };
             return Ok(IntervalValue::new(value));
         }
-        let value = interval_text::parse(text)?.value()?;
+        let value = interval_text::parse(text, self.fields)?.value()?;
         if self.has_infinity && value.is_infinite() {
             return Err(ValueError::out_of_range(
                 "past the ends of interval: from version 17 on, PostgreSQL keeps infinity as this \
                  very interval; where that is meant, write infinity or -infinity",
             ));
+        }
+        if let Some(fields) = self.fields {
+            refuse_finer(fields, value)?;
         }
         let digits = u32::from(self.fraction_digits.min(6));
         let lost = value.microseconds % 10i64.pow(6 - digits);
@@ -200,7 +245,7 @@ mod tests {
         fraction_digits: u8,
         text: &str,
     ) -> Result<(i32, i32, i64), RejectCode> {
-        both_paths(&Interval::new(fraction_digits, has_infinity), text)
+        both_paths(&Interval::new(None, fraction_digits, has_infinity), text)
             .map(|value| (value.months, value.days, value.microseconds))
             .map_err(|error| error.code)
     }
@@ -311,6 +356,79 @@ mod tests {
         year_month: "1-2" => Err(RejectCode::Syntax);
         ago_in_the_middle: "1 day ago 1 hour" => Err(RejectCode::Syntax);
         sign_alone: "- 1 day" => Err(RejectCode::Syntax);
+    }
+
+    fn of(fields: IntervalFields, text: &str) -> Result<(i32, i32, i64), RejectCode> {
+        both_paths(&Interval::new(Some(fields), 6, true), text)
+            .map(|value| (value.months, value.days, value.microseconds))
+            .map_err(|error| error.code)
+    }
+
+    macro_rules! of_fields {
+        ($($name:ident: $fields:ident, $text:expr => $expected:expr;)*) => {
+            $(#[test]
+            fn $name() {
+                assert_eq!(of(IntervalFields::$fields, $text), $expected);
+            })*
+        };
+    }
+
+    of_fields! {
+        years: Year, "2 years" => Ok((24, 0, 0));
+        years_alone: Year, "2" => Ok((24, 0, 0));
+        years_of_months: Year, "24 mons" => Ok((24, 0, 0));
+        years_lose_months: Year, "18 mons" => Err(RejectCode::FractionLost);
+        years_lose_half: Year, "1.5" => Err(RejectCode::FractionLost);
+        years_lose_a_day: Year, "1 year 1 day" => Err(RejectCode::FractionLost);
+        years_and_months: YearToMonth, "1-2" => Ok((14, 0, 0));
+        minus_years_and_months: YearToMonth, "-1-2" => Ok((-14, 0, 0));
+        plus_years_and_months: YearToMonth, " +10-11 " => Ok((131, 0, 0));
+        month_twelve: YearToMonth, "1-12" => Err(RejectCode::OutOfRange);
+        year_month_open: YearToMonth, "1-" => Err(RejectCode::Syntax);
+        year_month_behind: YearToMonth, "1-2x" => Err(RejectCode::Syntax);
+        months_alone: YearToMonth, "7" => Ok((7, 0, 0));
+        months_alone_minus: Month, "-7" => Ok((-7, 0, 0));
+        months_keep_years: Month, "1 year 1 mon" => Ok((13, 0, 0));
+        months_lose_a_day: YearToMonth, "1 day" => Err(RejectCode::FractionLost);
+        months_lose_a_second: Month, "1 mon 00:00:01" => Err(RejectCode::FractionLost);
+        months_lose_half: Month, "1.5" => Err(RejectCode::FractionLost);
+        days_alone: Day, "1" => Ok((0, 1, 0));
+        days_keep_months: Day, "1 mon 1 day" => Ok((1, 1, 0));
+        days_lose_hours: Day, "1 day 01:00" => Err(RejectCode::FractionLost);
+        days_lose_half: Day, "1.5" => Err(RejectCode::FractionLost);
+        days_of_zero_time: Day, "3 00:00:00" => Ok((0, 3, 0));
+        hours_alone: Hour, "36" => Ok((0, 0, 36 * HOUR));
+        hours_behind_days: DayToHour, "1 day 5" => Ok((0, 1, 5 * HOUR));
+        hours_lose_minutes: DayToHour, "1 01:30" => Err(RejectCode::FractionLost);
+        hours_lose_half: Hour, "1.5" => Err(RejectCode::FractionLost);
+        minutes_alone: Minute, "90" => Ok((0, 0, HOUR * 3 / 2));
+        minutes_of_clock: HourToMinute, "01:30" => Ok((0, 0, HOUR * 3 / 2));
+        minutes_lose_seconds: DayToMinute, "01:30:01" => Err(RejectCode::FractionLost);
+        seconds_alone: Second, "90" => Ok((0, 0, 90 * SECOND));
+        seconds_and_fraction: Second, "90.5" => Ok((0, 0, 90_500_000));
+        day_and_clock: DayToSecond, "1 02:03:04.5" => Ok((0, 1, 2 * HOUR + 184_500_000));
+        minus_day_and_clock: DayToSecond, "-1 -02:03" => Ok((0, -1, -2 * HOUR - 180 * SECOND));
+        two_days_and_clock: DayToSecond, "1 day 1 02:03" => Err(RejectCode::Syntax);
+        number_in_the_middle: DayToSecond, "5 1 day" => Err(RejectCode::Syntax);
+        hours_of_clock: HourToSecond, "01:30" => Ok((0, 0, HOUR * 3 / 2));
+        minutes_and_seconds: MinuteToSecond, "01:30" => Ok((0, 0, 90 * SECOND));
+        minutes_and_fraction: MinuteToSecond, "01:30.5" => Ok((0, 0, 90_500_000));
+        minutes_minus: MinuteToSecond, "-01:30" => Ok((0, 0, -90 * SECOND));
+        minutes_past: MinuteToSecond, "61:30" => Err(RejectCode::OutOfRange);
+        all_of_clock: MinuteToSecond, "01:30:05" => Ok((0, 0, 5_405 * SECOND));
+        hours_or_minutes: HourToSecond, "01:30.5" => Err(RejectCode::Syntax);
+        infinite_fields: Year, "infinity" => Ok(INFINITY);
+        ago: DayToHour, "1 day 5 ago" => Err(RejectCode::Syntax);
+    }
+
+    #[test]
+    fn fields_are_named() {
+        let kernel = Interval::new(Some(IntervalFields::YearToMonth), 6, true);
+        let reason = kernel.exact(b"1 day").expect_err("a day is lost").reason;
+        assert!(
+            reason.starts_with("interval year to month keeps no days and times"),
+            "{reason}"
+        );
     }
 
     #[test]

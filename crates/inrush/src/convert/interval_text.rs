@@ -4,6 +4,7 @@ use super::cursor::{Cursor, number};
 use super::error::ValueError;
 use super::interval::{Amount, Sum, too_fine};
 use super::kernel::trim;
+use crate::column::IntervalFields;
 
 /// What a unit is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,9 @@ const UNITS: [(Unit, &[&str]); 12] = [
 const SECOND_INDEX: usize = 2;
 const MINUTE_INDEX: usize = 3;
 const HOUR_INDEX: usize = 4;
+const DAY_INDEX: usize = 5;
+const MONTH_INDEX: usize = 7;
+const YEAR_INDEX: usize = 8;
 
 /// More digits than this are past the ends of every unit.
 const WHOLE_DIGITS_MAX: usize = 18;
@@ -70,15 +74,20 @@ const WHOLE_DIGITS_MAX: usize = 18;
 /// A finer fraction of any unit is no whole number of microseconds.
 const FRACTION_DIGITS_MAX: usize = 9;
 
-/// Reads an interval without blanks around it.
-pub(super) fn parse(text: &[u8]) -> Result<Sum, ValueError> {
+/// The most months behind the years of `1-11`.
+const MONTHS_BESIDE_YEARS_MAX: i128 = 11;
+
+/// Reads an interval without blanks around it. `fields` are those of the column, where they are some only: what they
+/// say of a number without a unit is what PostgreSQL goes by, and the standard's own forms (`1-2`, `1 02:03:04`) are
+/// read for them.
+pub(super) fn parse(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, ValueError> {
     match text {
         [] => Err(ValueError::syntax(
             "not an interval; the field is empty: where that means NULL, set null = \"\" in the \
              format",
         )),
         [b'P', rest @ ..] => parse_iso(rest),
-        _ => parse_words(text),
+        _ => parse_words(text, fields),
     }
 }
 
@@ -88,7 +97,19 @@ fn fault(what: &str) -> ValueError {
     ))
 }
 
-fn parse_words(text: &[u8]) -> Result<Sum, ValueError> {
+/// Which unit a number without one counts, by its place in [`UNITS`].
+fn unit_of(fields: IntervalFields) -> usize {
+    match fields.last() {
+        IntervalFields::Year => YEAR_INDEX,
+        IntervalFields::Month => MONTH_INDEX,
+        IntervalFields::Day => DAY_INDEX,
+        IntervalFields::Hour => HOUR_INDEX,
+        IntervalFields::Minute => MINUTE_INDEX,
+        _ => SECOND_INDEX,
+    }
+}
+
+fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, ValueError> {
     let mut cursor = Cursor::new(text);
     let has_sign_of_verbose = cursor.eat(b'@');
     let mut sum = Sum::default();
@@ -116,7 +137,13 @@ fn parse_words(text: &[u8]) -> Result<Sum, ValueError> {
             seen.note(HOUR_INDEX)?;
             seen.note(MINUTE_INDEX)?;
             seen.note(SECOND_INDEX)?;
-            add_clock(&mut cursor, digits, is_negative, &mut sum)?;
+            add_clock(&mut cursor, digits, is_negative, fields, &mut sum)?;
+            continue;
+        }
+        if fields.is_some() && !digits.is_empty() && cursor.eat(b'-') {
+            seen.note(YEAR_INDEX)?;
+            seen.note(MONTH_INDEX)?;
+            add_years_and_months(&mut cursor, digits, is_negative, &mut sum)?;
             continue;
         }
         let amount = amount(&mut cursor, digits, is_negative)?;
@@ -127,7 +154,15 @@ fn parse_words(text: &[u8]) -> Result<Sum, ValueError> {
             if has_sign_of_verbose && cursor.is_at_end() && !seen.any() && amount.is_zero() {
                 break;
             }
-            return Err(fault("a number has no unit"));
+            let index = match fields {
+                Some(fields) if cursor.is_at_end() => unit_of(fields),
+                // As SQL's standard writes days and a time.
+                Some(_) if is_clock_next(cursor) => DAY_INDEX,
+                _ => return Err(fault("a number has no unit")),
+            };
+            seen.note(index)?;
+            sum.add(amount, UNITS[index].0)?;
+            continue;
         }
         let index = UNITS
             .iter()
@@ -155,17 +190,48 @@ fn parse_words(text: &[u8]) -> Result<Sum, ValueError> {
     Ok(sum)
 }
 
-/// `H:MM[:SS[.fraction]]` behind its hours.
+/// Whether a time is what the cursor stands at.
+fn is_clock_next(mut cursor: Cursor<'_>) -> bool {
+    sign(&mut cursor);
+    !cursor.digits().is_empty() && cursor.peek() == Some(b':')
+}
+
+/// `Y-M` behind its years: one sign counts for both.
+fn add_years_and_months(
+    cursor: &mut Cursor<'_>,
+    years: &[u8],
+    is_negative: bool,
+    sum: &mut Sum,
+) -> Result<(), ValueError> {
+    let shape = || fault("years and months in it are not written YEARS-MONTHS");
+    let years = whole(years)?.ok_or_else(shape)?;
+    let months = whole(cursor.digits())?.ok_or_else(shape)?;
+    if cursor.peek().is_some_and(|byte| !is_blank(byte)) {
+        return Err(shape());
+    }
+    if months > MONTHS_BESIDE_YEARS_MAX {
+        return Err(ValueError::out_of_range(
+            "months behind years are 0 to 11 in an interval",
+        ));
+    }
+    let total = years * 12 + months;
+    sum.months += if is_negative { -total } else { total };
+    Ok(())
+}
+
+/// `H:MM[:SS[.fraction]]` behind its hours; `M:SS[.fraction]` where the fields are minutes and seconds.
 fn add_clock(
     cursor: &mut Cursor<'_>,
     hours: &[u8],
     is_negative: bool,
+    fields: Option<IntervalFields>,
     sum: &mut Sum,
 ) -> Result<(), ValueError> {
     let shape = || fault("a time in it is not written HH:MM:SS");
-    let hours = whole(hours)?.ok_or_else(shape)?;
+    let mut hours = whole(hours)?.ok_or_else(shape)?;
     cursor.eat(b':');
-    let minutes = cursor.number_of_one_or_two().ok_or_else(shape)?;
+    let second_digits = cursor.rest;
+    let mut minutes = i128::from(cursor.number_of_one_or_two().ok_or_else(shape)?);
     let mut seconds = Amount {
         whole: 0,
         numerator: 0,
@@ -176,6 +242,11 @@ fn add_clock(
         if digits.is_empty() || digits.len() > 2 {
             return Err(shape());
         }
+        seconds = amount(cursor, digits, false)?;
+    } else if fields == Some(IntervalFields::MinuteToSecond) {
+        (hours, minutes) = (0, hours);
+        cursor.rest = second_digits;
+        let digits = cursor.digits();
         seconds = amount(cursor, digits, false)?;
     } else if cursor.peek() == Some(b'.') {
         return Err(fault(
@@ -192,7 +263,7 @@ fn add_clock(
     }
     let mut clock = Sum::default();
     clock.add(Amount::whole(hours), HOUR)?;
-    clock.add(Amount::whole(i128::from(minutes)), MINUTE)?;
+    clock.add(Amount::whole(minutes), MINUTE)?;
     clock.add(seconds, SECOND)?;
     sum.microseconds += if is_negative {
         -clock.microseconds

@@ -22,6 +22,8 @@
 //! Rows are found bad while the arrays are made. That is rare, so the good rows are then simply
 //! converted once more without the bad ones.
 
+mod array;
+mod array_text;
 mod boolean;
 mod boolean_words;
 mod borders;
@@ -53,6 +55,8 @@ mod kernel;
 mod key;
 mod key_set;
 mod lossless;
+mod money;
+mod name;
 mod number;
 mod policies;
 mod present;
@@ -62,9 +66,11 @@ mod quoted;
 mod rows;
 mod second_digits;
 mod simd;
+mod single_byte;
 mod text;
 mod text_facts;
 mod time;
+mod time_tz;
 mod timestamp;
 mod typed;
 mod uuid;
@@ -83,6 +89,7 @@ pub use probe::{Probe, Values};
 pub use provenance::RunStamp;
 #[doc(hidden)]
 pub use simd::Instructions;
+pub(crate) use zone::time_zone;
 
 #[cfg(test)]
 mod tests;

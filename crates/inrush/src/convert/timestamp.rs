@@ -283,7 +283,7 @@ fn parse(text: &[u8], seconds: &SecondDigits) -> Result<Parsed, ValueError> {
 }
 
 /// `Z`, `UTC`, `GMT`, or `+H[H][[:]MM[[:]SS]]`, in seconds.
-fn offset_seconds(zone: &[u8], whole: &[u8]) -> Result<i32, ValueError> {
+pub(super) fn offset_seconds(zone: &[u8], whole: &[u8]) -> Result<i32, ValueError> {
     if is_any_word(zone, &["z", "utc", "gmt"]) {
         return Ok(0);
     }

@@ -1,10 +1,12 @@
 //! The declared zone of timestamps that are written without an offset.
 
+use jiff::Timestamp;
 use jiff::civil::DateTime;
-use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 
 use super::calendar::{self, CYCLE_DAYS, DAY_MICROSECONDS};
 use super::error::{ConvertError, ValueError};
+use super::timestamp::offset_seconds;
 use crate::column::Column;
 use crate::reject::RejectCode;
 
@@ -23,16 +25,27 @@ impl Zone {
         let Some(name) = &column.zone else {
             return Ok(None);
         };
-        match TimeZone::get(name) {
-            Ok(zone) => Ok(Some(Zone {
+        match time_zone(name) {
+            Some(zone) => Ok(Some(Zone {
                 name: name.clone(),
                 zone,
             })),
-            Err(_) => Err(ConvertError::ZoneUnknown {
+            None => Err(ConvertError::ZoneUnknown {
                 column: column.name.clone(),
                 zone: name.clone(),
             }),
         }
+    }
+
+    /// The one offset that it has at all times, in seconds ahead of UTC.
+    pub fn fixed_offset(&self, column: &Column) -> Result<i32, ConvertError> {
+        if self.zone.following(Timestamp::MIN).next().is_some() {
+            return Err(ConvertError::ZoneNotFixed {
+                column: column.name.clone(),
+                zone: self.name.clone(),
+            });
+        }
+        Ok(self.zone.to_offset(Timestamp::UNIX_EPOCH).seconds())
     }
 
     /// Seconds that the zone's clocks are ahead of UTC at a local time, in microseconds since
@@ -59,6 +72,15 @@ impl Zone {
             ),
         )
     }
+}
+
+/// A zone of the IANA database, or an offset from UTC such as `+05:30`.
+pub(crate) fn time_zone(name: &str) -> Option<TimeZone> {
+    if !name.starts_with(['+', '-']) {
+        return TimeZone::get(name).ok();
+    }
+    let seconds = offset_seconds(name.as_bytes(), name.as_bytes()).ok()?;
+    Some(TimeZone::fixed(Offset::from_seconds(seconds).ok()?))
 }
 
 /// The local time as the library's own type. It ends with the year 9999; the calendar and the

@@ -11,6 +11,7 @@ use super::local_path::not_local;
 use super::name::{TableName, quoted_where_needed};
 use super::suggest::suggestion;
 use super::{BoundValue, Bounds, ColumnDetail, Flow, OneOrMany, SourceWord};
+use crate::convert::time_zone;
 
 /// Checks one flow.
 pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
@@ -168,7 +169,7 @@ fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
         );
     }
     if let Some(zone) = &detail.zone
-        && jiff::tz::db().get(zone).is_err()
+        && time_zone(zone).is_none()
     {
         let mend = match near_zone(zone) {
             Some(near) => format!("did you mean `{near}`?"),

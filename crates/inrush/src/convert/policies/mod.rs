@@ -15,7 +15,7 @@ use self::number_form::{NumberRewriter, Rewritten};
 use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
 use super::exact_float::ExactFloat;
-use crate::column::{Column, ColumnType};
+use crate::column::{Column, ColumnType, SpecialType};
 use crate::column_policy::{
     ColumnPolicies, DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding,
 };
@@ -361,7 +361,10 @@ pub(super) fn refuse_unused(column: &Column) -> Result<(), ConvertError> {
     let is_number = is_integer || is_float || is_decimal;
     let has_seconds = matches!(
         column_type,
-        ColumnType::Time { .. } | ColumnType::Timestamp { .. } | ColumnType::TimestampTz { .. }
+        ColumnType::Time { .. }
+            | ColumnType::Timestamp { .. }
+            | ColumnType::TimestampTz { .. }
+            | ColumnType::Special(SpecialType::TimeTz { .. })
     );
     let has_scale = !is_float && *column_type != (ColumnType::DecimalText { limit: None });
     let has_length = matches!(

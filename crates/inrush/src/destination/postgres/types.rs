@@ -4,7 +4,7 @@ use inrush_wire::PgType;
 
 use super::error::DestinationError;
 use super::session::Session;
-use crate::column::ColumnType;
+use crate::column::{ColumnType, IntervalFields, SpecialType};
 
 /// A type of PostgreSQL, resolved down to what COPY takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,9 +17,43 @@ pub struct ResolvedType {
     pub wire: Option<PgType>,
     /// Whether the type itself refuses NULL (a domain may).
     pub not_null: bool,
+    /// Whether the server may store another value than the text says: it reads the text itself, and rounds, cuts or
+    /// rewrites it without a word.
+    pub may_change: bool,
+}
+
+/// Functions that read a type's text and store what it says, or refuse it. Of all others (shapes of floats, ranges,
+/// composites, text search, XML, types of extensions) the server may store something else.
+const EXACT_INPUTS: [&str; 7] = [
+    "bit_in",
+    "inet_in",
+    "macaddr_in",
+    "pg_lsn_in",
+    "textin",
+    "uuid_in",
+    "varbit_in",
+];
+
+/// The first version that reads a byte of a `"char"` in octal.
+const OCTAL_CHAR_VERSION: i32 = 160_000;
+
+/// What the server says of a type, resolved through its domains.
+struct Facts {
+    oid: u32,
+    modifier: i32,
+    server_version: i32,
+    /// The function of the server's own that reads its text.
+    input: Option<String>,
+    /// Digits after the point of money, by the locale that a session of this user begins with.
+    money_scale: u8,
 }
 
 const SECOND_FRACTION_DIGITS: u8 = 6;
+
+const MONEY_OID: u32 = 790;
+
+/// Digits after the point of money with the locale that our sessions set.
+const MONEY_SCALE: u8 = 2;
 
 /// The first version that has infinite intervals.
 const INFINITE_INTERVALS_VERSION: i32 = 170_000;
@@ -42,11 +76,14 @@ pub async fn resolve(
                       (SELECT typtypmod FROM pg_type WHERE oid = c.oid), c.depth + 1 \
                FROM chain c JOIN pg_type b ON b.oid = c.typbasetype WHERE c.typtype = 'd' \
              ) \
-             SELECT format_type($1, $2), oid, typtype::text, modifier, typnotnull, \
+             SELECT format_type($1, $2), chain.oid, chain.typtype::text, modifier, chain.typnotnull, \
                     ARRAY(SELECT enumlabel::text FROM pg_enum \
                           WHERE enumtypid = chain.oid ORDER BY enumsortorder), \
-                    current_setting('server_version_num')::int4 \
-             FROM chain ORDER BY depth DESC LIMIT 1",
+                    current_setting('server_version_num')::int4, \
+                    CASE WHEN own.typinput = 'array_in'::regproc THEN own.typelem END, \
+                    (SELECT prosrc FROM pg_proc JOIN pg_language AS l ON l.oid = prolang \
+                     WHERE pg_proc.oid = own.typinput AND l.lanname = 'internal') \
+             FROM chain JOIN pg_type AS own ON own.oid = chain.oid ORDER BY depth DESC LIMIT 1",
             &[&oid, &modifier],
             "resolving a type",
         )
@@ -58,17 +95,81 @@ pub async fn resolve(
     let base: u32 = row.get(1);
     let kind: String = row.get(2);
     let labels: Vec<String> = row.get(5);
-    let (column_type, wire) = if kind == "e" {
-        (ColumnType::Enum { labels }, Some(PgType::Text))
-    } else {
-        base_type(base, row.get(3), row.get(6))
+    let element: Option<u32> = row.get(7);
+    let money_scale = match base {
+        MONEY_OID => money_scale(session).await?,
+        _ => MONEY_SCALE,
+    };
+    let facts = Facts {
+        oid: base,
+        modifier: row.get(3),
+        server_version: row.get(6),
+        input: row.get(8),
+        money_scale,
+    };
+    let (column_type, wire, may_change) = match element {
+        _ if kind == "e" => (ColumnType::Enum { labels }, Some(PgType::Text), false),
+        Some(element) => {
+            let element = Box::pin(resolve(session, element, facts.modifier)).await?;
+            let column_type = array(element.column_type);
+            let is_unchecked = column_type == ColumnType::Opaque && element.wire.is_some();
+            (column_type, None, element.may_change || is_unchecked)
+        }
+        None => {
+            let (column_type, wire) = base_type(&facts);
+            let is_exact = facts
+                .input
+                .as_deref()
+                .is_some_and(|input| EXACT_INPUTS.contains(&input));
+            let may_change = column_type == ColumnType::Opaque && !is_exact;
+            (column_type, wire, may_change)
+        }
     };
     Ok(ResolvedType {
         sql: row.get(0),
         column_type,
         wire,
         not_null: row.get(4),
+        may_change,
     })
+}
+
+/// An array of what is checked here; one of other types is as they are.
+fn array(element: ColumnType) -> ColumnType {
+    let element = match element {
+        ColumnType::Opaque => return ColumnType::Opaque,
+        // Arrays go as text, in which our sessions read money with two digits.
+        ColumnType::Special(SpecialType::Money { scale }) if scale != MONEY_SCALE => {
+            return ColumnType::Opaque;
+        }
+        // It has values (NaN) that binary decimals do not carry, and arrays go as text.
+        ColumnType::Decimal { precision, scale } => ColumnType::DecimalText {
+            limit: Some((u16::from(precision), i16::from(scale))),
+        },
+        element => element,
+    };
+    ColumnType::Special(SpecialType::Array {
+        element: Box::new(element),
+    })
+}
+
+/// Digits after the point that money has with the locale that the role, the database or the server sets: what
+/// those who read the table see. Our own sessions set another one.
+async fn money_scale(session: &Session) -> Result<u8, DestinationError> {
+    let doing = "asking how many digits money has";
+    session.execute("SET lc_monetary = DEFAULT", doing).await?;
+    let one = session
+        .query("SELECT encode(cash_send('1'::money), 'hex')", &[], doing)
+        .await;
+    session.execute("SET lc_monetary = 'C'", doing).await?;
+    let hex: String = one?.first().map(|row| row.get(0)).unwrap_or_default();
+    let mut number = i64::from_str_radix(&hex, 16).unwrap_or_default();
+    let mut scale = 0;
+    while number >= 10 {
+        number /= 10;
+        scale += 1;
+    }
+    Ok(scale)
 }
 
 /// Resolves a type by its name in SQL. The package has made sure that it is a type's name and
@@ -108,7 +209,14 @@ pub async fn resolve_name(
 }
 
 /// The columns and encodings of the built-in types, by OID (they are fixed in `pg_type.dat`).
-fn base_type(oid: u32, modifier: i32, server_version: i32) -> (ColumnType, Option<PgType>) {
+fn base_type(facts: &Facts) -> (ColumnType, Option<PgType>) {
+    let Facts {
+        oid,
+        modifier,
+        server_version,
+        ..
+    } = *facts;
+    let special = |special, wire| (ColumnType::Special(special), Some(wire));
     let fraction_digits = if (0..=6).contains(&modifier) {
         modifier as u8
     } else {
@@ -119,6 +227,11 @@ fn base_type(oid: u32, modifier: i32, server_version: i32) -> (ColumnType, Optio
     match oid {
         16 => (ColumnType::Bool, Some(PgType::Bool)),
         17 => (ColumnType::Binary, Some(PgType::Bytea)),
+        18 => {
+            let has_octal = server_version >= OCTAL_CHAR_VERSION;
+            special(SpecialType::Byte { has_octal }, PgType::Char)
+        }
+        19 => special(SpecialType::Name, PgType::Text),
         20 => (ColumnType::Int64, Some(PgType::Int8)),
         21 => (ColumnType::Int16, Some(PgType::Int2)),
         23 => (ColumnType::Int32, Some(PgType::Int4)),
@@ -132,6 +245,10 @@ fn base_type(oid: u32, modifier: i32, server_version: i32) -> (ColumnType, Optio
         114 => (ColumnType::Json, Some(PgType::Text)),
         700 => (ColumnType::Float32, Some(PgType::Float4)),
         701 => (ColumnType::Float64, Some(PgType::Float8)),
+        MONEY_OID => {
+            let scale = facts.money_scale;
+            special(SpecialType::Money { scale }, PgType::Money)
+        }
         1042 => (
             ColumnType::Text {
                 characters_max,
@@ -157,6 +274,7 @@ fn base_type(oid: u32, modifier: i32, server_version: i32) -> (ColumnType, Optio
             Some(PgType::Timestamp),
         ),
         1186 => interval(modifier, server_version),
+        1266 => special(SpecialType::TimeTz { fraction_digits }, PgType::TimeTz),
         1700 => (decimal(modifier), Some(PgType::Numeric)),
         2950 => (ColumnType::Uuid, Some(PgType::Uuid)),
         3802 => (ColumnType::Json, Some(PgType::Jsonb)),
@@ -185,24 +303,60 @@ fn decimal(modifier: i32) -> ColumnType {
 }
 
 /// `interval`: the modifier holds the fields in its upper half and the precision in its lower,
-/// both all ones where they are not bounded. An interval of some fields only (`year to month`)
-/// drops the others without a word, so its text goes to the server as it is.
+/// both all ones where they are not bounded.
 fn interval(modifier: i32, server_version: i32) -> (ColumnType, Option<PgType>) {
     let fraction_digits = match modifier & 0xffff {
         digits @ 0..=6 if modifier >= 0 => digits as u8,
         _ => SECOND_FRACTION_DIGITS,
     };
-    let fields = (modifier >> 16) & 0x7fff;
-    if modifier >= 0 && fields != 0x7fff {
-        return (ColumnType::Opaque, None);
-    }
-    (
+    let has_infinity = server_version >= INFINITE_INTERVALS_VERSION;
+    let mask = (modifier >> 16) & ALL_INTERVAL_FIELDS;
+    let column_type = if modifier < 0 || mask == ALL_INTERVAL_FIELDS {
         ColumnType::Interval {
             fraction_digits,
-            has_infinity: server_version >= INFINITE_INTERVALS_VERSION,
-        },
-        Some(PgType::Interval),
-    )
+            has_infinity,
+        }
+    } else {
+        match interval_fields(mask) {
+            Some(fields) => ColumnType::Special(SpecialType::IntervalOf {
+                fields,
+                fraction_digits,
+                has_infinity,
+            }),
+            None => return (ColumnType::Opaque, None),
+        }
+    };
+    (column_type, Some(PgType::Interval))
+}
+
+const ALL_INTERVAL_FIELDS: i32 = 0x7fff;
+
+/// The fields of a modifier: a bit for each (`datetime.h`: MONTH 1, YEAR 2, DAY 3, HOUR 10, MINUTE 11, SECOND 12).
+fn interval_fields(mask: i32) -> Option<IntervalFields> {
+    const MONTH: i32 = 1 << 1;
+    const YEAR: i32 = 1 << 2;
+    const DAY: i32 = 1 << 3;
+    const HOUR: i32 = 1 << 10;
+    const MINUTE: i32 = 1 << 11;
+    const SECOND: i32 = 1 << 12;
+    let fields = [
+        (YEAR, IntervalFields::Year),
+        (MONTH, IntervalFields::Month),
+        (DAY, IntervalFields::Day),
+        (HOUR, IntervalFields::Hour),
+        (MINUTE, IntervalFields::Minute),
+        (SECOND, IntervalFields::Second),
+        (YEAR | MONTH, IntervalFields::YearToMonth),
+        (DAY | HOUR, IntervalFields::DayToHour),
+        (DAY | HOUR | MINUTE, IntervalFields::DayToMinute),
+        (DAY | HOUR | MINUTE | SECOND, IntervalFields::DayToSecond),
+        (HOUR | MINUTE, IntervalFields::HourToMinute),
+        (HOUR | MINUTE | SECOND, IntervalFields::HourToSecond),
+        (MINUTE | SECOND, IntervalFields::MinuteToSecond),
+    ];
+    fields
+        .into_iter()
+        .find_map(|(bits, fields)| (bits == mask).then_some(fields))
 }
 
 #[cfg(test)]

@@ -30,6 +30,8 @@ pub struct ResolvedColumns {
     pub new_columns: Vec<NewColumn>,
     /// How each column is verified.
     pub forms: Vec<ColumnForm>,
+    /// Columns whose values the server may change without a word, with their types.
+    pub unchecked: Vec<String>,
 }
 
 /// Resolves the columns of a flow against the catalog.
@@ -44,6 +46,7 @@ pub async fn resolve(
     let mut type_sql = Vec::with_capacity(count);
     let mut wire = Vec::with_capacity(count);
     let mut new_columns = Vec::with_capacity(count);
+    let mut unchecked = Vec::new();
     // Wide tables have few types.
     let mut named: BTreeMap<&str, ResolvedType> = BTreeMap::new();
     for Assigned { detail, source } in &assignment.columns {
@@ -73,6 +76,9 @@ pub async fn resolve(
             type_sql: resolved.sql.clone(),
             not_null: !nullable,
         });
+        if resolved.may_change {
+            unchecked.push(format!("`{}` ({})", detail.name, resolved.sql));
+        }
         wire.push(resolved.wire);
         columns.push(column(
             known,
@@ -106,6 +112,7 @@ pub async fn resolve(
         type_sql,
         wire,
         new_columns,
+        unchecked,
     })
 }
 
@@ -129,20 +136,20 @@ fn existing(
 }
 
 fn wire_form(columns: &[Column], type_sql: &[String], wire: Vec<Option<PgType>>) -> WireForm {
-    let opaque = columns
+    let without = columns
         .iter()
         .zip(type_sql)
-        .find(|(column, _)| column.column_type == ColumnType::Opaque);
-    match (wire.into_iter().collect::<Option<Vec<_>>>(), opaque) {
-        (Some(types), None) => WireForm::Binary(types),
-        (_, Some((column, type_sql))) => WireForm::Text {
+        .zip(&wire)
+        .find(|(_, wire)| wire.is_none());
+    if let Some(((column, type_sql), _)) = without {
+        return WireForm::Text {
             reason: format!(
                 "column `{}` has the type {type_sql}, for which there is no binary encoder",
                 column.name
             ),
-        },
-        (None, None) => unreachable!("only opaque columns have no encoding"),
+        };
     }
+    WireForm::Binary(wire.into_iter().flatten().collect())
 }
 
 /// The names of a target's columns.

@@ -1,6 +1,6 @@
 //! How a column is summed up and hashed, by its type in the database.
 
-use crate::column::ColumnType;
+use crate::column::{ColumnType, SpecialType};
 use crate::verify::NumberForm;
 
 /// How a column is summed up and hashed.
@@ -38,7 +38,11 @@ pub enum ColumnForm {
     Interval,
     /// `uuid`.
     Uuid,
-    /// A type that the server alone understands: whether there is a value is all that we know.
+    /// `money`, by the number that the server stores.
+    Money,
+    /// `timetz`.
+    TimeTz,
+    /// A type that the server alone understands, or whose text it reads itself: whether there is a value is all that we know.
     Opaque,
 }
 
@@ -70,6 +74,13 @@ impl ColumnForm {
             ColumnType::Json => ColumnForm::Json,
             ColumnType::Enum { .. } => ColumnForm::Enum,
             ColumnType::Opaque => ColumnForm::Opaque,
+            ColumnType::Special(special) => match special {
+                SpecialType::IntervalOf { .. } => ColumnForm::Interval,
+                SpecialType::Name | SpecialType::Byte { .. } => ColumnForm::Text,
+                SpecialType::Money { .. } => ColumnForm::Money,
+                SpecialType::TimeTz { .. } => ColumnForm::TimeTz,
+                SpecialType::Array { .. } => ColumnForm::Opaque,
+            },
         }
     }
 
@@ -90,6 +101,8 @@ impl ColumnForm {
             ColumnForm::Timestamp | ColumnForm::TimestampTz => &["sum of seconds since 1970"],
             ColumnForm::Interval => &["sum of microseconds", "sum of days", "sum of months"],
             ColumnForm::Uuid => &["sum of first halves", "sum of second halves"],
+            ColumnForm::Money => &["sum of its smallest coins"],
+            ColumnForm::TimeTz => &["sum of microseconds", "sum of seconds behind UTC"],
             ColumnForm::Jsonb | ColumnForm::Opaque => &[],
         }
     }

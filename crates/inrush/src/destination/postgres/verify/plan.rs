@@ -146,8 +146,8 @@ impl Comparison {
             .collect();
         if !counted.is_empty() {
             lines.push(format!(
-                "of these it is verified only which are NULL, since the server alone makes their \
-                 values: {}",
+                "of these columns only the NULLs are verified, since the server reads the text of their values \
+                 itself: {}",
                 counted.join(", ")
             ));
         }

@@ -147,6 +147,15 @@ fn sums_of(column: &ComparedColumn, is_utf8: bool) -> Vec<String> {
             };
             vec![half(1), half(9)]
         }
+        ColumnForm::Money => vec![sum(number_of(&format!("cash_send({name})"), 64))],
+        ColumnForm::TimeTz => {
+            // timetz_send: the time as an int64, then the zone.
+            let part = |from: u32, bytes: u32| {
+                let part = format!("substr(timetz_send({name}), {from}, {bytes})");
+                sum(number_of(&part, bytes * 8))
+            };
+            vec![part(1, 8), part(9, 4)]
+        }
         ColumnForm::Jsonb | ColumnForm::Opaque => Vec::new(),
     }
 }
@@ -190,6 +199,9 @@ fn hashed(column: &ComparedColumn, is_utf8: bool) -> String {
         ColumnForm::Timestamp => format!("timestamp_send({name})"),
         ColumnForm::TimestampTz => format!("timestamptz_send({name})"),
         ColumnForm::Interval => format!("interval_send({name})"),
+        ColumnForm::Money => format!("cash_send({name})"),
+        ColumnForm::TimeTz => format!("timetz_send({name})"),
+        // A UUID is hashed as its 16 bytes are.
         ColumnForm::Uuid => format!("{name}::uuid"),
         // Not `IS NOT NULL`: a composite value with a NULL in it is a value.
         ColumnForm::Opaque => format!("num_nonnulls({name})"),

@@ -123,7 +123,14 @@ pub(super) fn add(
                 of_bytes(&bytes)
             })
         }
-        ColumnForm::Uuid => {
+        ColumnForm::Money => {
+            let values = array.as_primitive::<Decimal128Type>().values();
+            // The converter lets no more than 64 bits through.
+            each(array, rows, |row| {
+                of_bytes(&(values[row] as i64).to_be_bytes())
+            })
+        }
+        ColumnForm::Uuid | ColumnForm::TimeTz => {
             let values = array.as_fixed_size_binary();
             each(array, rows, |row| of_bytes(values.value(row)))
         }

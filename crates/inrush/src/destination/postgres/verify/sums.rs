@@ -2,8 +2,8 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Float32Type, Float64Type, Int32Type, Int64Type, Time64MicrosecondType,
-    TimestampMicrosecondType,
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
+    Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef};
 use inrush_wire::timestamp;
@@ -86,6 +86,18 @@ pub(super) fn add(form: ColumnForm, array: &ArrayRef, sums: &mut [ExactSum]) {
             }
             sums[0].add(first);
             sums[1].add(second);
+        }
+        ColumnForm::Money => {
+            let values = array.as_primitive::<Decimal128Type>().iter().flatten();
+            sums[0].add(values.sum());
+        }
+        ColumnForm::TimeTz => {
+            let values = array.as_fixed_size_binary().iter().flatten();
+            for (time, zone) in values.filter_map(<[u8]>::split_first_chunk) {
+                let zone = zone.first_chunk().copied().unwrap_or_default();
+                sums[0].add(i128::from(i64::from_be_bytes(*time)));
+                sums[1].add(i128::from(i32::from_be_bytes(zone)));
+            }
         }
         ColumnForm::Jsonb | ColumnForm::Opaque => {}
     }

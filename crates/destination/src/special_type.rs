@@ -1,0 +1,151 @@
+//! Types of columns that few databases have: PostgreSQL's own, whose values it would cut or round without a word.
+
+use arrow_schema::DataType;
+use serde::{Deserialize, Serialize};
+
+use crate::column_type::{ColumnType, interval_fields};
+
+/// Bytes of a time of day with its offset: microseconds since midnight (64 bits), then the seconds that the
+/// zone is behind UTC (32 bits), both big-endian.
+pub const TIME_TZ_BYTES: i32 = 12;
+
+/// Digits of a sum of money: those of 64 bits.
+const MONEY_DIGITS: u8 = 19;
+
+/// Digits after the point of the Arrow type that carries money.
+const MONEY_ARROW_SCALE: i8 = 2;
+
+/// A type that few databases have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SpecialType {
+    /// An interval of some fields (`interval year to month`). The database sets finer ones to zero, so a value
+    /// that has any of them is a reject.
+    IntervalOf {
+        /// The fields.
+        fields: IntervalFields,
+        /// Digits of the second's fraction that are kept, 0 to 6.
+        fraction_digits: u8,
+        /// Whether the destination has infinite intervals.
+        has_infinity: bool,
+    },
+    /// An identifier of at most 63 bytes.
+    Name,
+    /// One byte (`"char"` in quotes), carried as text: an ASCII character, an empty text for the byte 0, or `\ooo` in
+    /// octal from 128 on.
+    Byte {
+        /// Whether the destination reads that octal form.
+        has_octal: bool,
+    },
+    /// A sum of money, carried as the whole number that the database stores: an Arrow decimal of scale 2, which is
+    /// how the database reads it with the locale that our sessions set.
+    Money {
+        /// Digits after the point by the locale of the database, 0 to 10.
+        scale: u8,
+    },
+    /// A time of day and the offset of its zone; see [`TIME_TZ_BYTES`].
+    TimeTz {
+        /// Digits of the second's fraction that are kept, 0 to 6.
+        fraction_digits: u8,
+    },
+    /// An array of any dimensions, carried as it is written: each element was checked.
+    Array {
+        /// The type of its elements.
+        element: Box<ColumnType>,
+    },
+}
+
+impl SpecialType {
+    /// The Arrow type that carries it between the steps.
+    pub fn arrow(&self) -> DataType {
+        match self {
+            SpecialType::IntervalOf { .. } => DataType::Struct(interval_fields()),
+            SpecialType::Name | SpecialType::Byte { .. } | SpecialType::Array { .. } => {
+                DataType::Utf8View
+            }
+            SpecialType::Money { .. } => DataType::Decimal128(MONEY_DIGITS, MONEY_ARROW_SCALE),
+            SpecialType::TimeTz { .. } => DataType::FixedSizeBinary(TIME_TZ_BYTES),
+        }
+    }
+}
+
+/// The fields of an interval, as SQL names them. Coarser ones than the first are kept as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IntervalFields {
+    /// `year`.
+    Year,
+    /// `month`.
+    Month,
+    /// `day`.
+    Day,
+    /// `hour`.
+    Hour,
+    /// `minute`.
+    Minute,
+    /// `second`.
+    Second,
+    /// `year to month`.
+    YearToMonth,
+    /// `day to hour`.
+    DayToHour,
+    /// `day to minute`.
+    DayToMinute,
+    /// `day to second`.
+    DayToSecond,
+    /// `hour to minute`.
+    HourToMinute,
+    /// `hour to second`.
+    HourToSecond,
+    /// `minute to second`.
+    MinuteToSecond,
+}
+
+impl IntervalFields {
+    /// All of them.
+    pub const ALL: [IntervalFields; 13] = [
+        IntervalFields::Year,
+        IntervalFields::Month,
+        IntervalFields::Day,
+        IntervalFields::Hour,
+        IntervalFields::Minute,
+        IntervalFields::Second,
+        IntervalFields::YearToMonth,
+        IntervalFields::DayToHour,
+        IntervalFields::DayToMinute,
+        IntervalFields::DayToSecond,
+        IntervalFields::HourToMinute,
+        IntervalFields::HourToSecond,
+        IntervalFields::MinuteToSecond,
+    ];
+
+    /// The finest field: what is finer is not kept, and a number without a unit counts it.
+    pub fn last(self) -> IntervalFields {
+        match self {
+            IntervalFields::YearToMonth => IntervalFields::Month,
+            IntervalFields::DayToHour => IntervalFields::Hour,
+            IntervalFields::DayToMinute | IntervalFields::HourToMinute => IntervalFields::Minute,
+            IntervalFields::DayToSecond
+            | IntervalFields::HourToSecond
+            | IntervalFields::MinuteToSecond => IntervalFields::Second,
+            one => one,
+        }
+    }
+
+    /// The fields as SQL writes them.
+    pub fn words(self) -> &'static str {
+        match self {
+            IntervalFields::Year => "year",
+            IntervalFields::Month => "month",
+            IntervalFields::Day => "day",
+            IntervalFields::Hour => "hour",
+            IntervalFields::Minute => "minute",
+            IntervalFields::Second => "second",
+            IntervalFields::YearToMonth => "year to month",
+            IntervalFields::DayToHour => "day to hour",
+            IntervalFields::DayToMinute => "day to minute",
+            IntervalFields::DayToSecond => "day to second",
+            IntervalFields::HourToMinute => "hour to minute",
+            IntervalFields::HourToSecond => "hour to second",
+            IntervalFields::MinuteToSecond => "minute to second",
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Arrays of a type that is converted here: each element is checked by the converter of its type, and the text goes on
+//! as it is written, for the destination reads it the same way.
+
+use super::array_text::each_element;
+use super::column_converter::ColumnConverter;
+use super::error::{ConvertError, ValueError};
+use super::views::{Built, Kept, TextCheck};
+use crate::column::{Column, ColumnType};
+
+/// Bytes of an element that a reason quotes.
+const QUOTED_BYTES_MAX: usize = 40;
+
+/// Checks arrays.
+pub(super) struct Array {
+    element: Box<ColumnConverter>,
+}
+
+impl Array {
+    pub fn new(column: &Column, element: &ColumnType) -> Result<Array, ConvertError> {
+        let element = Column::new(&column.name, element.clone(), 0);
+        Ok(Array {
+            element: Box::new(ColumnConverter::new(&element)?),
+        })
+    }
+}
+
+impl TextCheck for Array {
+    fn check(&self, field: &str, _built: &mut Built<'_>) -> Result<Kept, ValueError> {
+        each_element(field, &mut |subscripts, element| match element {
+            None => Ok(()),
+            Some(text) => self
+                .element
+                .check_element(text)
+                .map_err(|error| of_element(subscripts, text, error)),
+        })?;
+        Ok(Kept::Whole)
+    }
+}
+
+/// The error of an element, with its place as the server counts it: `[1]` is the first.
+#[cold]
+fn of_element(subscripts: &[i64], text: &str, error: ValueError) -> ValueError {
+    let place: String = subscripts.iter().map(|one| format!("[{one}]")).collect();
+    let end = text.floor_char_boundary(QUOTED_BYTES_MAX);
+    let more = if end < text.len() { "..." } else { "" };
+    ValueError {
+        code: error.code,
+        reason: format!(
+            "element {place}, {:?}{more}: {}",
+            &text[..end],
+            error.reason
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column::SpecialType;
+    use crate::reject::RejectCode;
+
+    fn checked(element: &ColumnType, text: &str) -> Result<(), ValueError> {
+        let array = Array::new(&Column::new("a", element.clone(), 0), element).expect("a type");
+        let checked = array.check(text, &mut Built::at_end_of(&mut String::new()));
+        checked.map(|_| ())
+    }
+
+    #[test]
+    fn elements_are_checked_by_their_type() {
+        let numeric = ColumnType::DecimalText {
+            limit: Some((5, 2)),
+        };
+        let varchar = ColumnType::Text {
+            characters_max: Some(3),
+            blank_padded: false,
+        };
+        let name = ColumnType::Special(SpecialType::Name);
+        for (element, text, expected) in [
+            (&numeric, "{1.23,NULL,NaN}", Ok(())),
+            (&numeric, "{1.239}", Err(RejectCode::FractionLost)),
+            (&numeric, "{{1},{1000}}", Err(RejectCode::OutOfRange)),
+            (&numeric, "{a}", Err(RejectCode::Syntax)),
+            (&numeric, "1.2", Err(RejectCode::Syntax)),
+            (&varchar, "{abc,\"a b\"}", Ok(())),
+            (&varchar, "{\"abc \"}", Err(RejectCode::TooLong)),
+            (&varchar, "{abcd}", Err(RejectCode::TooLong)),
+            (
+                &ColumnType::TimestampTz { fraction_digits: 6 },
+                "{2024-01-01 00:00:00}",
+                Err(RejectCode::ZoneMissing),
+            ),
+            (
+                &ColumnType::Timestamp { fraction_digits: 0 },
+                "{\"2024-01-01 00:00:00.5\"}",
+                Err(RejectCode::FractionLost),
+            ),
+            (&ColumnType::Int32, "{1, 2 ,-3}", Ok(())),
+            (&ColumnType::Int32, "{\"\"}", Err(RejectCode::Syntax)),
+            (&ColumnType::Binary, "{\"\\\\x00ff\"}", Ok(())),
+            (&ColumnType::Binary, "{\"\\\\x0\"}", Err(RejectCode::Syntax)),
+            (&ColumnType::Bool, "{t,f,yes}", Ok(())),
+            (&ColumnType::Json, "{\"{\\\"a\\\": 1}\"}", Ok(())),
+            (&ColumnType::Json, "{\"{\"}", Err(RejectCode::Syntax)),
+            (
+                &ColumnType::Uuid,
+                "{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}",
+                Ok(()),
+            ),
+            (&name, "{abc}", Ok(())),
+        ] {
+            let code = checked(element, text).map_err(|error| error.code);
+            assert_eq!(code, expected, "{element:?} {text}");
+        }
+    }
+
+    #[test]
+    fn the_element_at_fault_is_named() {
+        let error =
+            checked(&ColumnType::Int32, "[0:1][2:2]={{1},{x}}").expect_err("x is no number");
+        assert!(
+            error.reason.starts_with("element [1][2], \"x\": "),
+            "{}",
+            error.reason
+        );
+        let long = format!("{{{}}}", "ä".repeat(100));
+        let error = checked(&ColumnType::Int32, &long).expect_err("no number");
+        assert!(
+            error
+                .reason
+                .starts_with(&format!("element [1], \"{}\"...: ", "ä".repeat(20)))
+        );
+    }
+}
