@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use inrush::package::{
     BoundValue, Bounds, BoundsEvery, BoundsParts, BoundsWord, ColumnSpec, Connection, Flow, Mode,
-    OneOrMany, Origin, Package, RejectLimit, RunSettings, Verify, escape_braces, split_columns,
+    OneOrMany, Origin, Package, RejectLimit, RunSettings, UncheckedTypes, Verify, escape_braces,
+    split_columns,
 };
 
-use crate::arguments::{LoadArguments, LoadMode, VerifyLevel, parse_format};
+use crate::arguments::{LoadArguments, LoadMode, UncheckedTypesAnswer, VerifyLevel, parse_format};
 use crate::errors::CommandError;
 
 /// The name of the only connection.
@@ -70,6 +71,10 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
                 VerifyLevel::Rows => Verify::Rows,
             },
             rate_bytes_max: arguments.run.max_rate,
+            unchecked_types: match arguments.unchecked_types {
+                UncheckedTypesAnswer::Warn => UncheckedTypes::Warn,
+                UncheckedTypesAnswer::Refuse => UncheckedTypes::Refuse,
+            },
             ..RunSettings::default()
         },
         flows: vec![flow],
@@ -78,6 +83,7 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
             ("connections.target.url", "--to"),
             ("run.streams", "--streams"),
             ("run.verify", "--verify"),
+            ("run.unchecked_types", "--unchecked-types"),
             ("flow[0].files", "FILES"),
             ("flow[0].format", "--format"),
             ("flow[0].columns", "--columns"),

@@ -113,6 +113,13 @@ pub struct LoadArguments {
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = VerifyLevel::Count)]
     pub verify: VerifyLevel,
 
+    /// What becomes of a load into columns whose values the server may change without a word
+    ///
+    /// Those are columns whose text only the server reads: ranges, composites, shapes of floats,
+    /// text search, XML, types of extensions. All others are checked before they are sent.
+    #[arg(long, value_name = "ANSWER", value_enum, default_value_t = UncheckedTypesAnswer::Warn)]
+    pub unchecked_types: UncheckedTypesAnswer,
+
     /// Write the package that says the same as these arguments, for `inrush run`
     #[arg(long, value_name = "FILE", value_parser = super::common::local_path())]
     pub save_package: Option<PathBuf>,
@@ -131,6 +138,15 @@ pub enum VerifyLevel {
     Sums,
     /// Every value of every row, by a sum of hashes
     Rows,
+}
+
+/// What becomes of a load into columns that are not checked here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UncheckedTypesAnswer {
+    /// It loads them; plan and report name them
+    Warn,
+    /// It is refused before it begins
+    Refuse,
 }
 
 /// What becomes of the table.

@@ -28,7 +28,7 @@ pub use common::{LedgerArguments, OverrideArguments, RunArguments};
 pub use demo::DemoArguments;
 pub use format::parse_format;
 pub use init::InitArguments;
-pub use load::{LoadArguments, LoadMode, VerifyLevel};
+pub use load::{LoadArguments, LoadMode, UncheckedTypesAnswer, VerifyLevel};
 pub use preflight::PreflightArguments;
 pub use rejects::{RejectsArguments, RejectsCommand, ReplayArguments, ShowArguments};
 pub use report::ReportArguments;

@@ -83,6 +83,10 @@ pub struct RunSettings {
     /// Refuse a load that cannot fit on the server's disk, where that disk can be seen.
     #[serde(skip_serializing_if = "is_true")]
     pub disk_check: bool,
+    /// What becomes of a load into columns whose values the server may round, cut or rewrite without a word, because
+    /// only it reads their text: ranges, composites, shapes of floats, text search, XML, types of extensions.
+    #[serde(skip_serializing_if = "UncheckedTypes::is_default")]
+    pub unchecked_types: UncheckedTypes,
     /// The schema of the ledger's tables.
     pub ledger_schema: String,
     /// The schema where staging tables stand until they are switched in.
@@ -110,6 +114,7 @@ impl Default for RunSettings {
             replica_lag_bytes_max: None,
             slot_bytes_max: None,
             disk_check: true,
+            unchecked_types: UncheckedTypes::Warn,
             ledger_schema: "inrush".to_owned(),
             staging_schema: "inrush_staging".to_owned(),
         }
@@ -232,6 +237,23 @@ pub enum Verify {
     Rows,
 }
 
+/// What becomes of a load into columns whose values the server may change without a word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum UncheckedTypes {
+    /// They are loaded; plan and report name them.
+    #[default]
+    Warn,
+    /// The load is refused before it begins.
+    Refuse,
+}
+
+impl UncheckedTypes {
+    fn is_default(&self) -> bool {
+        *self == UncheckedTypes::default()
+    }
+}
+
 /// A text or a list of texts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -283,7 +305,8 @@ pub struct ColumnDetail {
     /// of formats that are tried in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<OneOrMany>,
-    /// The IANA zone (`Europe/Vienna`) of timestamps that are written without an offset.
+    /// The IANA zone (`Europe/Vienna`) or the offset (`+01:00`) of timestamps that are written without an offset; of a
+    /// `timetz` only one whose offset never changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// The first year that two digits (`%y`) can mean: 1970 for the years 1970 to 2069.

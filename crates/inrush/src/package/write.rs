@@ -139,6 +139,9 @@ fn run(out: &mut String, run: &RunSettings) {
     if run.disk_check != usual.disk_check {
         setting(out, "disk_check", &run.disk_check.to_string());
     }
+    if run.unchecked_types != usual.unchecked_types {
+        setting(out, "unchecked_types", &text("refuse"));
+    }
     if run.freeze != usual.freeze {
         setting(out, "freeze", &run.freeze.to_string());
     }

@@ -18,7 +18,7 @@ use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::staging::{Model, Storage};
 use crate::destination::postgres::verify::{ComparedColumn, Comparison};
 use crate::destination::postgres::{Session, catalog, default_grants, swap, verify};
-use crate::package::{Bounds, Flow, Mode, Package, Verify};
+use crate::package::{Bounds, Flow, Mode, Package, UncheckedTypes, Verify};
 use crate::plan::columns::Known;
 use crate::plan::error::PlanError;
 use crate::plan::flow_files::FlowFiles;
@@ -57,6 +57,32 @@ impl FlowPlanner<'_> {
             (false, _) => Some(Commit::EachShard),
             (true, false) => Some(Commit::AtSwitch),
             (true, true) => None,
+        }
+    }
+
+    /// What a user should know of columns whose values the server may change without a word.
+    fn unchecked(&self, name: &str, columns: &[String]) -> Result<Option<String>, PlanError> {
+        if columns.is_empty() {
+            return Ok(None);
+        }
+        let what = format!(
+            "the server may round, cut or rewrite values of {} without a word, because it alone reads {} text",
+            columns.join(", "),
+            if columns.len() == 1 { "its" } else { "their" }
+        );
+        match self.package.run.unchecked_types {
+            UncheckedTypes::Warn => Ok(Some(format!(
+                "{}: {what}; unchecked_types = \"refuse\" in [run] refuses such columns",
+                qualified(self.schema, self.table)
+            ))),
+            UncheckedTypes::Refuse => Err(PlanError::Mismatch {
+                flow: name.to_owned(),
+                what,
+                hint:
+                    "make them text and convert them with post_sql, or load them as they are with \
+                       unchecked_types = \"warn\" in [run]"
+                        .to_owned(),
+            }),
         }
     }
 
@@ -139,6 +165,7 @@ impl FlowPlanner<'_> {
         };
         let mut resolved = columns::resolve(self.session, &known, facts.as_ref()).await?;
         read.settle(&name, &mut resolved.columns, resolved.field_count)?;
+        notes.extend(self.unchecked(&name, &resolved.unchecked)?);
         let asks_bounds = matches!(self.flow.bounds, Bounds::List(_) | Bounds::Every(_));
         let key = match &key_name {
             // Rows are routed into partitions that exist by any key.
