@@ -23,6 +23,8 @@ _ZEROS_OF_A_FRACTION = re.compile(r"\.(\d*?)0*(?!\d)")
 
 def base(type_name: str) -> str:
     """Return a type's name without its modifiers."""
+    if type_name.endswith("[]"):
+        return "array"
     return type_name.split("(")[0].strip().lower()
 
 
@@ -210,4 +212,10 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     "uuid": _uuid,
     "bytea": _bytes,
     "json": _text,
+    "interval year to month": _interval,
+    "timetz": _text,
+    "money": _text,
+    "name": _text,
+    '"char"': _text,
+    "array": _text,
 }
