@@ -123,11 +123,18 @@ fn any_column(rows: usize) -> BoxedStrategy<(PgType, ArrayRef)> {
                 .with_data_type(DataType::Decimal128(19, 2));
             (PgType::Money, Arc::new(array) as ArrayRef)
         }),
-        (vec(any::<[u8; 12]>(), rows), nulls(rows)).prop_map(|(values, nulls)| {
-            let bytes = Buffer::from_vec(values.into_flattened());
-            let array = FixedSizeBinaryArray::new(12, bytes, nulls);
-            (PgType::TimeTz, Arc::new(array) as ArrayRef)
-        }),
+        (
+            vec((0..=TIME_MICROSECONDS_MAX, -57_599..=57_599i32), rows),
+            nulls(rows),
+        )
+            .prop_map(|(values, nulls)| {
+                let bytes = values.iter().flat_map(|(time, zone)| {
+                    [&time.to_be_bytes()[..], &zone.to_be_bytes()].concat()
+                });
+                let bytes = Buffer::from_vec(bytes.collect::<Vec<u8>>());
+                let array = FixedSizeBinaryArray::new(12, bytes, nulls);
+                (PgType::TimeTz, Arc::new(array) as ArrayRef)
+            }),
         (vec(any::<(i32, i32, i64)>(), rows), nulls(rows))
             .prop_map(|(values, nulls)| { (PgType::Interval, intervals(&values, nulls)) }),
     ]
