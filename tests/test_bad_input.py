@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import shutil
+import tarfile
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,28 @@ from servers import Database
 TABLE = "CREATE TABLE people (id int NOT NULL, name varchar(5), born date)"
 GOOD = "id,name,born\n1,Ann,2000-01-01\n2,Bob,2000-01-02\n"
 CUT_GZIP = gzip.compress(GOOD.encode())[:-12]
+
+
+def zipped(name: str, text: str) -> bytes:
+    """Return an archive of one member."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as writer:
+        writer.writestr(name, text)
+    return archive.getvalue()
+
+
+def tarred(name: str, text: str, mode: str) -> bytes:
+    """Return a tar archive of one member, compressed as the mode says."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode=mode) as writer:  # type: ignore[call-overload]
+        member = tarfile.TarInfo(name)
+        member.size = len(text)
+        writer.addfile(member, io.BytesIO(text.encode()))
+    return archive.getvalue()
+
+
+JOINED_ZIPS = zipped("a.csv", GOOD) + zipped("b.csv", GOOD.replace("1,", "3,"))
+TAR_SAID = ("a tar archive", "tar -xf")
 URL_THAT_TELLS = "postgresql://u:secret@x/y"
 
 
@@ -64,6 +89,13 @@ FAULTS = [
     Fault("empty_file", "", CLEAN, ("rows.csv", "empty")),
     Fault("truncated_gzip", CUT_GZIP, FAILED, ("rows.csv.gz",), "rows.csv.gz"),
     Fault("not_gzip", GOOD, FAILED, ("rows.csv.gz",), "rows.csv.gz"),
+    Fault("joined_zips", JOINED_ZIPS, FAILED, ("`a.csv`", "joined", "one by one"), "rows.zip"),
+    Fault("behind_a_zip", zipped("a", GOOD) + b"9,Z,\n", FAILED, ("5 bytes stand",), "a.zip"),
+    Fault("tar", tarred("a.csv", GOOD, "w"), FAILED, TAR_SAID, "rows.tar"),
+    Fault("tar_gz", tarred("a.csv", GOOD, "w:gz"), FAILED, TAR_SAID, "rows.tar.gz"),
+    Fault("tgz", tarred("a.csv", GOOD, "w:gz"), FAILED, TAR_SAID, "rows.tgz"),
+    Fault("tar_xz", tarred("a.csv", GOOD, "w:xz"), FAILED, TAR_SAID, "rows.tar.xz"),
+    Fault("sqlite", b"SQLite format 3\0" + bytes(84), FAILED, ("an SQLite database",)),
     Fault("not_zstandard", GOOD, FAILED, ("rows.csv.zst",), "rows.csv.zst"),
     Fault("unknown_header", GOOD.replace("born", "birth"), USAGE, ("rows.csv: ", "birth")),
     Fault("header_twice", GOOD.replace("born", "name"), USAGE, ("name",)),

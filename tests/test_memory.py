@@ -1,10 +1,13 @@
-"""Memory is set by streams and buffers: it does not grow with the files."""
+"""Memory: streams, buffers, and what is kept of each file; the figure of the plan has it all."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from command import COMMAND, Inrush
 from packages import flow, package
@@ -36,3 +39,33 @@ def test_ten_times_the_rows_take_the_same_memory(newest_database: Database, inru
         assert newest_database.value(f"SELECT count(*) FROM loaded_{rows}") == 2 * rows
     small, large = peaks
     assert large < small * 1.1, peaks
+
+
+# What `inrush --version` takes of an optimised build; one without optimisation has larger code.
+VERSION_KIB = 16 << 10
+
+
+def promised_kib(said: str) -> float:
+    """Return the figure of a printed plan."""
+    found = re.search(r"^Memory +at most ([0-9.]+) (MiB|GiB) ", said, re.MULTILINE)
+    assert found, said
+    return float(found[1]) * {"MiB": 1 << 10, "GiB": 1 << 20}[found[2]]
+
+
+# A hundred thousand files by one stream are one transaction, which keeps most in memory.
+@pytest.mark.parametrize(("count", "streams"), [(1, 2), (1_000, 2), (1_000, 1), (100_000, 1)])
+def test_memory_stays_within_the_figure_of_the_plan(
+    newest_database: Database, inrush: Inrush, count: int, streams: int
+) -> None:
+    folder = inrush.folder / "many"
+    folder.mkdir()
+    for number in range(count):
+        (folder / f"part-{number}.csv").write_text(f"id,note\n{number},x\n")
+    target = flow("many", "many/*.csv", columns=["id int", "note text"])
+    path = inrush.write("many.toml", package(newest_database.url, target, streams=streams))
+    promised = promised_kib(inrush("check", path).expect(0).said)
+    peak = peak_kib(inrush, "run", path)
+    larger_code = max(0, peak_kib(inrush, "--version") - VERSION_KIB)
+    assert peak <= promised + 3 * larger_code, (count, peak, promised, larger_code)
+    found = newest_database.rows("SELECT count(*), sum(id)::int8, count(DISTINCT id) FROM many")
+    assert found == [(count, count * (count - 1) // 2, count)]

@@ -5,6 +5,7 @@ What must be in the tables is put there by INSERT, from the values that pyarrow 
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import os
 import uuid
@@ -16,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
+import pyarrow.parquet.encryption as pe
 import pytest
 
 from command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, USAGE, Inrush
@@ -555,6 +557,67 @@ def test_kinds_that_are_not_read_are_named(
 ) -> None:
     inrush.write(name, first + bytes(100))
     inrush("init", name, "--to", "postgresql://etl@dw/x", "--save", "-").expect(FAILED, says)
+
+
+class NoKeys(pe.KmsClient):  # type: ignore[misc]
+    """Wraps keys without any secret."""
+
+    def __init__(self, _config: object) -> None:
+        """Need nothing."""
+        super().__init__()
+
+    def wrap_key(self, key: bytes, _master: str) -> bytes:
+        """Return the key as text."""
+        return base64.b64encode(key)
+
+    def unwrap_key(self, wrapped: bytes, _master: str) -> bytes:
+        """Return the key again."""
+        return base64.b64decode(wrapped)
+
+
+@pytest.mark.parametrize("plaintext_footer", [True, False])
+def test_encrypted_columns_are_told(
+    newest_database: Database, inrush: Inrush, plaintext_footer: bool
+) -> None:
+    table = pa.table({"id": [1, 2], "secret": ["x", "y"]})
+    config = pe.EncryptionConfiguration(
+        footer_key="f", column_keys={"c": ["secret"]}, plaintext_footer=plaintext_footer
+    )
+    properties = pe.CryptoFactory(NoKeys).file_encryption_properties(
+        pe.KmsConnectionConfig(), config
+    )
+    path = inrush.folder / "t.parquet"
+    with pq.ParquetWriter(path, table.schema, encryption_properties=properties) as writer:
+        writer.write_table(table)
+    outcome = inrush("load", path, "--to", newest_database.url, "--table", "t")
+    outcome.expect(FAILED, "t.parquet", "encrypted", "no key", "without encryption")
+    assert "not written or copied to its end" not in outcome.said
+
+
+def test_a_dictionary_at_byte_0_is_none(newest_database: Database, inrush: Inrush) -> None:
+    path = write_parquet(inrush.folder / "t.parquet", pa.table({"id": [1, 2, 3, 1]}))
+    column = pq.read_metadata(path).row_group(0).column(0)
+    assert (column.dictionary_page_offset, column.data_page_offset) == (4, 41)
+    # Thrift's fields 9 and 11 of the column, numbers of one byte. Some writers say where the first
+    # page begins, and that the dictionary is at 0; pyarrow begins with the first page.
+    fields = bytes([0x26, 2 * 41, 0x26, 2 * 4])
+    content = path.read_bytes()
+    assert content.count(fields) == 1
+    path.write_bytes(content.replace(fields, bytes([0x26, 2 * 4, 0x26, 0])))
+    expected = pq.read_table(path).to_pydict()["id"]
+    inrush("load", path, "--to", newest_database.url, "--table", "t").expect(CLEAN)
+    assert newest_database.rows("SELECT id FROM t ORDER BY id") == [(n,) for n in sorted(expected)]
+
+
+def test_row_groups_without_rows_are_passed_over(newest_database: Database, inrush: Inrush) -> None:
+    table = pa.table({"id": [1, 2], "note": ["x", "y"]})
+    path = inrush.folder / "t.parquet"
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for part in (table.slice(0, 0), table, table.slice(0, 0), table, table.slice(0, 0)):
+            writer.write_table(part)
+    inrush("load", path, "--to", newest_database.url, "--table", "t").expect(CLEAN)
+    expected = [(1, "x"), (1, "x"), (2, "y"), (2, "y")]
+    assert newest_database.rows("SELECT id, note FROM t ORDER BY id") == expected
 
 
 def test_a_string_that_is_none_is_told(newest_database: Database, inrush: Inrush) -> None:

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
-/// The field of a footer that names how its columns are encrypted.
-const ENCRYPTION_ALGORITHM: i64 = 8;
+/// Where a footer says how a column is encrypted: in its row groups, their columns, the field `crypto_metadata`.
+const COLUMN_ENCRYPTION: &[i64] = &[4, 1, 8];
 /// Bytes behind the footer: its length and the magic number.
 const TAIL_BYTES: u64 = 8;
 /// How deep structures of a footer are.
@@ -46,7 +46,8 @@ pub(super) fn with_real_dictionaries(metadata: &Arc<ParquetMetaData>) -> Option<
     Some(builder.set_row_groups(groups).build())
 }
 
-/// Whether the footer of a file, itself not encrypted, says that its columns are.
+/// Whether the footer of a file, itself not encrypted, says that columns are. The reader passes over that, and takes
+/// their pages for damaged ones.
 pub(super) fn says_encrypted(file: &File) -> bool {
     let footer = || -> Option<Vec<u8>> {
         let size = file.metadata().ok()?.len();
@@ -59,24 +60,32 @@ pub(super) fn says_encrypted(file: &File) -> bool {
         file.read_exact_at(&mut footer, start).ok()?;
         Some(footer)
     };
-    footer().is_some_and(|footer| has_field(&footer, ENCRYPTION_ALGORITHM))
+    footer().is_some_and(|footer| has_field(&footer, COLUMN_ENCRYPTION))
 }
 
-/// Whether a structure of Thrift's compact protocol has a field.
-fn has_field(bytes: &[u8], wanted: i64) -> bool {
-    let mut thrift = Thrift { bytes };
-    let mut found = false;
-    let read = thrift.fields(0, &mut |field| found |= field == wanted);
-    found && read.is_some()
+/// Whether a structure of Thrift's compact protocol has a field, named by the fields that lead to it. Elements of a
+/// list are in the place of the list.
+fn has_field(bytes: &[u8], wanted: &[i64]) -> bool {
+    let mut thrift = Thrift {
+        bytes,
+        path: Vec::new(),
+        wanted,
+        is_found: false,
+    };
+    let read = thrift.fields();
+    thrift.is_found && read.is_some()
 }
 
 /// Passes over what Thrift's compact protocol writes; nothing comes back where it is cut or none.
 struct Thrift<'a> {
     bytes: &'a [u8],
+    path: Vec<i64>,
+    wanted: &'a [i64],
+    is_found: bool,
 }
 
 impl Thrift<'_> {
-    fn fields(&mut self, depth: usize, see: &mut dyn FnMut(i64)) -> Option<()> {
+    fn fields(&mut self) -> Option<()> {
         let mut field = 0_i64;
         loop {
             let head = self.byte()?;
@@ -90,11 +99,13 @@ impl Thrift<'_> {
                 }
                 more => field.checked_add(i64::from(more))?,
             };
-            see(field);
+            self.path.push(field);
+            self.is_found |= self.path == self.wanted;
             // A truth value is part of the head.
             if !matches!(head & 15, 1 | 2) {
-                self.value(head & 15, depth)?;
+                self.value(head & 15, self.path.len())?;
             }
+            self.path.pop();
         }
     }
 
@@ -129,7 +140,7 @@ impl Thrift<'_> {
                     self.value(kinds & 15, depth + 1)
                 })
             }
-            12 => self.fields(depth + 1, &mut |_| {}),
+            12 => self.fields(),
             _ => None,
         }
     }
@@ -169,12 +180,20 @@ mod tests {
             0x15, 0x04, 0x19, 0x2c, 0x15, 0x02, 0x00, 0x15, 0x04, 0x00, 0x11, 0x18, 0x02, b'a',
             b'b', 0x4c, 0x00, 0x00,
         ];
-        assert!(has_field(&bytes, 8));
-        assert!(has_field(&bytes, 3));
-        assert!(!has_field(&bytes, 5));
-        for cut in 0..bytes.len() {
-            assert!(!has_field(&bytes[..cut], 8), "{cut}");
+        for there in [&[8][..], &[3], &[2, 1]] {
+            assert!(has_field(&bytes, there), "{there:?}");
         }
-        assert!(!has_field(&[0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x7f], 8));
+        for absent in [&[5][..], &[1, 1], &[2, 2]] {
+            assert!(!has_field(&bytes, absent), "{absent:?}");
+        }
+        for cut in 0..bytes.len() {
+            assert!(!has_field(&bytes[..cut], &[8]), "{cut}");
+        }
+        assert!(!has_field(
+            &[0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x7f],
+            &[8]
+        ));
+        // As deep as there are bytes.
+        assert!(!has_field(&[0x1c; 100_000], &[8]));
     }
 }

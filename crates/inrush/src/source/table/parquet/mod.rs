@@ -47,12 +47,10 @@ enum Reading {
 /// Reads the footer.
 pub(super) fn open(file: &File) -> Result<Opened, String> {
     let size = file.metadata().map_err(|error| error.to_string())?.len();
-    let told = ArrowReaderMetadata::load(file, ArrowReaderOptions::new()).map_err(|error| {
-        match footer::says_encrypted(file) {
-            true => ENCRYPTED.to_owned(),
-            false => error.to_string(),
-        }
-    })?;
+    if footer::says_encrypted(file) {
+        return Err(ENCRYPTED.to_owned());
+    }
+    let told = ArrowReaderMetadata::load(file, ArrowReaderOptions::new()).map_err(text)?;
     let told = match footer::with_real_dictionaries(told.metadata()) {
         None => told,
         Some(metadata) => {
