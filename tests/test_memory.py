@@ -53,6 +53,7 @@ def promised_kib(said: str) -> float:
 
 
 # A hundred thousand files by one stream are one transaction, which keeps most in memory.
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("count", "streams"), [(1, 2), (1_000, 2), (1_000, 1), (100_000, 1)])
 def test_memory_stays_within_the_figure_of_the_plan(
     newest_database: Database, inrush: Inrush, count: int, streams: int
