@@ -154,7 +154,7 @@ pub(super) fn unpacking(kind: &str) -> Option<&'static str> {
         "an old Excel or Word file (.xls, .doc)" => "save the sheet as CSV (UTF-8)",
         "Avro" | "HDF5" => "write it again as Parquet or CSV",
         "an SQLite database" => {
-            "write the table as CSV: sqlite3 -header -csv FILE 'SELECT * FROM t' > t.csv"
+            "write its table as CSV with the sqlite3 command (.mode csv, .headers on, .output)"
         }
         "a DuckDB database" => "write the table as Parquet: COPY t TO 't.parquet'",
         "encrypted Parquet" => "there is no key for it: write it again without encryption",
