@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::error::PlanError;
 use super::fields::{self, Assigned, Assignment};
+use super::name_index::NameIndex;
 use crate::column::{Column, ColumnType};
 use crate::column_policy::{BooleanWords, ColumnPolicies, FieldDefault, NumberForm, ValueSource};
 use crate::package::{ColumnDetail, ColumnNull, Format};
@@ -77,15 +78,17 @@ impl Known<'_> {
                 .collect(),
         };
         match (self.details, self.header, self.target_columns) {
-            ([], Some(header), Some(target)) => header
-                .iter()
-                .map(|field| {
-                    find(target.all.iter().map(String::as_str), field)
-                        .map(ColumnDetail::named)
-                        .ok_or_else(|| self.no_column(field, target))
-                })
-                .collect::<Result<_, _>>()
-                .map(in_order),
+            ([], Some(header), Some(target)) => {
+                let index = NameIndex::new(target.all.iter().map(String::as_str));
+                header
+                    .iter()
+                    .map(|field| match index.places(field.trim()) {
+                        [place] => Ok(ColumnDetail::named(&target.all[*place])),
+                        _ => Err(self.no_column(field, target)),
+                    })
+                    .collect::<Result<_, _>>()
+                    .map(in_order)
+            }
             ([], None, Some(target)) => {
                 let details = target.filled.iter().map(|name| ColumnDetail::named(name));
                 Ok(in_order(details.collect()))
@@ -141,19 +144,6 @@ impl Known<'_> {
                 None => "name the columns that exist, in the order of the file".to_owned(),
             },
         )
-    }
-}
-
-/// The name that a field of a header means: the same one, or the only one but for its case.
-fn find<'a>(names: impl Iterator<Item = &'a str> + Clone, field: &str) -> Option<&'a str> {
-    let field = field.trim();
-    if let Some(name) = names.clone().find(|name| *name == field) {
-        return Some(name);
-    }
-    let mut alike = names.filter(|name| name.to_lowercase() == field.to_lowercase());
-    match (alike.next(), alike.next()) {
-        (Some(name), None) => Some(name),
-        _ => None,
     }
 }
 

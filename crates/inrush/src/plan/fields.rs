@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use super::error::PlanError;
+use super::name_index::NameIndex;
 use crate::column_policy::ValueSource;
 use crate::package::{
     ALL_OTHERS, ColumnDetail, FieldChoice, SourceWord, quoted_where_needed, suggestion,
@@ -69,6 +70,7 @@ pub fn place(file: Option<&Path>) -> String {
 
 /// Matches listed columns with the names of a header.
 pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignment, Mismatch> {
+    let index = NameIndex::new(header.iter().map(|field| field.trim()));
     let mut fields = Fields::new(header.len());
     let mut columns = Vec::new();
     for (at, detail) in details.iter().enumerate() {
@@ -80,8 +82,8 @@ pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignme
                     Some(FieldChoice::Number(number)) => {
                         numbered(detail, *number, header.len(), "the header has")?
                     }
-                    Some(FieldChoice::Name(name)) => named(detail, name, header)?,
-                    None => named(detail, &detail.name, header)?,
+                    Some(FieldChoice::Name(name)) => named(detail, name, header, &index)?,
+                    None => named(detail, &detail.name, header, &index)?,
                 };
                 // One field may fill a second column that asks for it.
                 fields.take(index, at, details, |one, other| {
@@ -304,19 +306,14 @@ fn numbered(
 }
 
 /// The place of a name in the header: the same one, or the only one but for its case.
-fn named(detail: &ColumnDetail, name: &str, header: &[String]) -> Result<usize, Mismatch> {
-    let places = |is_meant: &dyn Fn(&str) -> bool| -> Vec<usize> {
-        (0..header.len())
-            .filter(|index| is_meant(header[*index].trim()))
-            .collect()
-    };
+fn named(
+    detail: &ColumnDetail,
+    name: &str,
+    header: &[String],
+    index: &NameIndex<'_>,
+) -> Result<usize, Mismatch> {
     let name = name.trim();
-    let mut found = places(&|field| field == name);
-    if found.is_empty() {
-        let folded = name.to_lowercase();
-        found = places(&|field| field.to_lowercase() == folded);
-    }
-    match found.as_slice() {
+    match index.places(name) {
         [index] => Ok(*index),
         [] => {
             let near = suggestion(name, header.iter().map(|field| field.trim()));

@@ -18,6 +18,7 @@ mod headers;
 pub mod identity;
 pub mod loaded;
 pub mod memory;
+mod name_index;
 pub mod options;
 mod reading;
 mod sniffed;

@@ -1,6 +1,8 @@
 //! The only place where guesses become the terms of the other steps: a scanner's dialect, a
 //! package's format and columns. What those cannot say yet is decided here too.
 
+use std::collections::BTreeMap;
+
 use inrush_scan::{Dialect, Escape, ShortText};
 
 use super::form::{Form, FormEscape};
@@ -135,21 +137,30 @@ fn nearest_preset(form: &Form) -> Preset {
 /// The columns of a package. Where they shall lose nothing, booleans take the words that were seen
 /// and no others; numbers say so by the format's `lossless`.
 pub(super) fn column_specs(columns: &[ColumnGuess], is_lossless: bool) -> Vec<ColumnSpec> {
+    let folded = folded_fields(columns);
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in folded.iter().flatten() {
+        *counts.entry(name).or_default() += 1;
+    }
     columns
         .iter()
+        .zip(&folded)
         .enumerate()
-        .map(|(index, column)| {
+        .map(|(index, (column, folded))| {
             let words = column
                 .column_type
                 .boolean_words()
                 .filter(|_| is_lossless)
                 .map(|words| (words.true_words, words.false_words))
                 .unzip();
+            let is_unique = |name: &str| counts.get(name) == Some(&1);
             let detail = ColumnDetail {
                 true_words: words.0,
                 false_words: words.1,
                 type_name: Some(column.column_type.sql()),
-                field: field_choice(columns, index),
+                field: folded
+                    .as_deref()
+                    .and_then(|name| field_choice(column, index, name, is_unique(name))),
                 format: column
                     .column_type
                     .format()
@@ -158,6 +169,14 @@ pub(super) fn column_specs(columns: &[ColumnGuess], is_lossless: bool) -> Vec<Co
             };
             ColumnSpec::short(&detail).unwrap_or_else(|| ColumnSpec::Long(Box::new(detail)))
         })
+        .collect()
+}
+
+/// What the header calls each column, as names are compared.
+fn folded_fields(columns: &[ColumnGuess]) -> Vec<Option<String>> {
+    columns
+        .iter()
+        .map(|column| Some(column.field.as_deref()?.trim().to_lowercase()))
         .collect()
 }
 
@@ -172,19 +191,13 @@ pub(super) fn skipped(field: &str) -> ColumnSpec {
 
 /// The field of a column, where its name does not tell it: by the header's name, or by its place
 /// where that name is not there once only, or cannot be written as it is.
-fn field_choice(columns: &[ColumnGuess], index: usize) -> Option<FieldChoice> {
-    let name = |column: &ColumnGuess| {
-        let field = column.field.as_deref()?;
-        Some(field.trim().to_lowercase())
-    };
-    let column = &columns[index];
-    let wanted = name(column)?;
-    let is_unique = columns
-        .iter()
-        .filter(|other| name(other).as_ref() == Some(&wanted))
-        .nth(1)
-        .is_none();
-    if is_unique && wanted == column.name {
+fn field_choice(
+    column: &ColumnGuess,
+    index: usize,
+    folded: &str,
+    is_unique: bool,
+) -> Option<FieldChoice> {
+    if is_unique && folded == column.name {
         return None;
     }
     let text = column.field.as_deref().unwrap_or_default().trim();

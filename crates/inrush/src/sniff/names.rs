@@ -6,7 +6,7 @@
 //! was there before, or that every table has for itself (`ctid`), gets `_2`, `_3` and so on; what is
 //! longer than PostgreSQL's names is cut.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::package::NAME_BYTES_MAX;
 
@@ -16,7 +16,9 @@ const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "
 /// The names for a header's fields, and what was changed beyond their spelling.
 pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
     let mut taken = BTreeSet::new();
+    let mut next_numbers = BTreeMap::new();
     let mut changes = Vec::new();
+    let mut unnamed = Vec::new();
     let names = fields
         .iter()
         .enumerate()
@@ -24,7 +26,7 @@ pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
             let mut name = identifier(field);
             if name.is_empty() {
                 name = format!("column_{}", index + 1);
-                changes.push(format!("field {} has no name: it is called {name}", index + 1));
+                unnamed.push(index + 1);
             }
             if name.len() > NAME_BYTES_MAX {
                 name = cut(&name, NAME_BYTES_MAX).to_owned();
@@ -35,7 +37,7 @@ pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
             }
             let is_system = SYSTEM_COLUMNS.contains(&name.as_str());
             if is_system || !taken.insert(name.clone()) {
-                let unique = unique(&name, &taken);
+                let unique = unique(&name, &taken, &mut next_numbers);
                 let why = match is_system {
                     true => "is that of a column that PostgreSQL gives every table",
                     false => "stands there more than once",
@@ -51,7 +53,33 @@ pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
             name
         })
         .collect();
+    changes.extend(unnamed_told(&unnamed));
     (names, changes)
+}
+
+/// What is told of fields without a name; many are told together.
+fn unnamed_told(numbers: &[usize]) -> Option<String> {
+    const SHOWN_MAX: usize = 5;
+    let shown: Vec<String> = numbers
+        .iter()
+        .take(SHOWN_MAX)
+        .map(usize::to_string)
+        .collect();
+    let more = match numbers.len().saturating_sub(SHOWN_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match numbers {
+        [] => None,
+        [only] => Some(format!(
+            "field {only} has no name: it is called column_{only}"
+        )),
+        _ => Some(format!(
+            "fields {}{more} have no name: they are called by their numbers, column_{} and so on",
+            shown.join(", "),
+            shown[0]
+        )),
+    }
 }
 
 /// The names for files without a header.
@@ -82,15 +110,24 @@ pub(super) fn identifier(field: &str) -> String {
     name
 }
 
-fn unique(name: &str, taken: &BTreeSet<String>) -> String {
-    let mut number = 2_u64;
+/// The name with the least number that makes it unique. `next_numbers` has, by name, the least one that was not tried:
+/// a header of nothing but one name does not try all of them for each field.
+fn unique(
+    name: &str,
+    taken: &BTreeSet<String>,
+    next_numbers: &mut BTreeMap<String, u64>,
+) -> String {
+    // Names that are only told apart where they are cut share their numbers.
+    const ENDING_BYTES: usize = 6;
+    let beginning = cut(name, NAME_BYTES_MAX - ENDING_BYTES).to_owned();
+    let number = next_numbers.entry(beginning).or_insert(2);
     loop {
         let ending = format!("_{number}");
         let name = format!("{}{ending}", cut(name, NAME_BYTES_MAX - ending.len()));
+        *number += 1;
         if !taken.contains(&name) {
             return name;
         }
-        number += 1;
     }
 }
 

@@ -1,6 +1,6 @@
 //! The columns of a flow, resolved by the catalog and the server's types.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_wire::PgType;
 
@@ -11,7 +11,6 @@ use crate::destination::postgres::catalog::{CatalogColumn, TargetFacts};
 use crate::destination::postgres::staging::NewColumn;
 use crate::destination::postgres::types::{self, ResolvedType};
 use crate::destination::postgres::verify::ColumnForm;
-use crate::package::ColumnDetail;
 use crate::plan::columns::{Known, TargetColumns, column};
 use crate::plan::error::PlanError;
 use crate::plan::fields::Assigned;
@@ -47,10 +46,16 @@ pub async fn resolve(
     let mut wire = Vec::with_capacity(count);
     let mut new_columns = Vec::with_capacity(count);
     let mut unchecked = Vec::new();
+    let mut filled: BTreeSet<&str> = BTreeSet::new();
+    let existing_columns: BTreeMap<&str, &CatalogColumn> = facts
+        .iter()
+        .flat_map(|facts| &facts.columns)
+        .map(|column| (column.name.as_str(), column))
+        .collect();
     // Wide tables have few types.
     let mut named: BTreeMap<&str, ResolvedType> = BTreeMap::new();
     for Assigned { detail, source } in &assignment.columns {
-        if columns.iter().any(|other| other.name == detail.name) {
+        if !filled.insert(&detail.name) {
             return Err(known.mismatch(
                 format!("the files have the column `{}` twice", detail.name),
                 "each column of the target can be filled once",
@@ -58,7 +63,12 @@ pub async fn resolve(
         }
         let is_key = known.key == Some(detail.name.as_str());
         let (resolved, nullable) = match facts {
-            Some(facts) => existing(known, facts, detail)?,
+            Some(facts) => {
+                let column = existing_columns
+                    .get(detail.name.as_str())
+                    .ok_or_else(|| known.no_column(&detail.name, &names(facts)))?;
+                existing(known, column)?
+            }
             None => {
                 let type_name = known.type_name(detail)?;
                 let resolved = match named.get(type_name) {
@@ -93,7 +103,6 @@ pub async fn resolve(
         let required = facts.columns.iter().filter(|column| {
             column.not_null && !column.has_default && !column.generated && !column.identity
         });
-        let filled = columns.iter().map(|column| column.name.as_str()).collect();
         known.require(required.map(|column| column.name.as_str()), &filled)?;
     }
     let forms = columns
@@ -116,16 +125,7 @@ pub async fn resolve(
     })
 }
 
-fn existing(
-    known: &Known<'_>,
-    facts: &TargetFacts,
-    detail: &ColumnDetail,
-) -> Result<(ResolvedType, bool), PlanError> {
-    let column = facts
-        .columns
-        .iter()
-        .find(|column| column.name == detail.name)
-        .ok_or_else(|| known.no_column(&detail.name, &names(facts)))?;
+fn existing(known: &Known<'_>, column: &CatalogColumn) -> Result<(ResolvedType, bool), PlanError> {
     if column.generated {
         return Err(known.mismatch(
             format!("the server computes column `{}` itself", column.name),

@@ -1,0 +1,53 @@
+//! Names looked up as columns and fields of a header are matched: the same one, else without regard to case. Built once
+//! for all look-ups, so that wide tables take no time that grows with the square of their columns.
+
+use std::collections::BTreeMap;
+
+/// Names and the places where they stand in a list.
+pub struct NameIndex<'a> {
+    exact: BTreeMap<&'a str, Vec<usize>>,
+    folded: BTreeMap<String, Vec<usize>>,
+}
+
+impl<'a> NameIndex<'a> {
+    /// An index of names in the order of their list.
+    pub fn new(names: impl Iterator<Item = &'a str>) -> NameIndex<'a> {
+        let mut index = NameIndex {
+            exact: BTreeMap::new(),
+            folded: BTreeMap::new(),
+        };
+        for (place, name) in names.enumerate() {
+            index.exact.entry(name).or_default().push(place);
+            let folded = index.folded.entry(name.to_lowercase()).or_default();
+            folded.push(place);
+        }
+        index
+    }
+
+    /// The places of a name: of the same one, else of those that differ in case alone.
+    pub fn places(&self, name: &str) -> &[usize] {
+        let exact = self.exact.get(name);
+        exact
+            .or_else(|| self.folded.get(&name.to_lowercase()))
+            .map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_name_goes_before_others_in_case() {
+        let index = NameIndex::new(["A", "a", "b", "\u{c4}", "a"].into_iter());
+        for (name, expected) in [
+            ("a", vec![1, 4]),
+            ("A", vec![0]),
+            ("B", vec![2]),
+            ("\u{e4}", vec![3]),
+            ("c", vec![]),
+        ] {
+            assert_eq!(index.places(name), expected, "{name}");
+        }
+    }
+}
