@@ -165,3 +165,15 @@ def test_a_reader_that_goes_away_is_no_fault(newest_database: Database, inrush: 
         outcome = running.wait()
     assert "panicked" not in outcome.errors
     assert people(newest_database) == [(1, "Ann"), (2, "Bob")]
+
+
+def test_an_argument_that_is_not_utf8_is_named(inrush: Inrush) -> None:
+    # As the operating system hands it over: one byte of Latin-1.
+    odd = "caf\udce9.csv"
+    for words, place in (
+        (("init", odd), 2),
+        (("load", "a.csv", odd, "--to", "embedded", "--table", "t"), 3),
+        (("load", "a.csv", "--to", "embedded", "--table", odd), 6),
+    ):
+        said = f"argument {place} ($'caf\\xe9.csv') is not UTF-8 at its byte 4 (0xe9)"
+        inrush(*words).expect(USAGE, said, "hint: ", "rename it")

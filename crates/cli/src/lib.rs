@@ -18,6 +18,7 @@ pub mod heap;
 mod json_events;
 mod load_package;
 mod names;
+mod not_utf8;
 mod numbers;
 mod output;
 mod package_file;
@@ -31,8 +32,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use crate::arguments::Arguments;
+
+/// The exit status of a mistake in the arguments.
+const USAGE: u8 = 2;
 
 /// What the process that runs the command knows beside its arguments.
 #[derive(Clone, Debug, Default)]
@@ -54,10 +59,15 @@ pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> u8 {
         c_library::use_one_heap();
     }
     let words = std::iter::once(OsString::from("inrush")).chain(arguments);
-    let arguments = match Arguments::try_parse_from(words) {
+    let words: Vec<OsString> = words.collect();
+    let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
+        Err(error) if error.kind() == ErrorKind::InvalidUtf8 => {
+            output::errors(&not_utf8::refused(&words).to_string());
+            return USAGE;
+        }
         Err(error) => {
-            let status = u8::try_from(error.exit_code()).unwrap_or(2);
+            let status = u8::try_from(error.exit_code()).unwrap_or(USAGE);
             output::arguments(error);
             return status;
         }

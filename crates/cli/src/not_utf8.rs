@@ -1,0 +1,84 @@
+//! Arguments that are not UTF-8: which they are, where they stand, and what to do.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use crate::errors::CommandError;
+
+/// Why the command was not run. `words` are all of its words, the program's name first; one of them at least is not UTF-8.
+pub fn refused(words: &[OsString]) -> CommandError {
+    let odd: Vec<String> = words
+        .iter()
+        .enumerate()
+        .filter_map(|(index, word)| {
+            Some((index, word, std::str::from_utf8(word.as_bytes()).err()?))
+        })
+        .map(|(index, word, error)| {
+            let at = error.valid_up_to();
+            format!(
+                "argument {index} ({}) is not UTF-8 at its byte {} (0x{:02x})",
+                shown(word),
+                at + 1,
+                word.as_bytes()[at]
+            )
+        })
+        .collect();
+    CommandError::Usage {
+        what: odd.join("; "),
+        hint: "names of files are written into the ledger and into reports as text, so a file must have a name in UTF-8: \
+               rename it, give it a second name (ln OLD NEW), or send it to the standard input (inrush load - < FILE)"
+            .to_owned(),
+    }
+}
+
+/// An argument as a shell takes it, on one line: bytes that are no characters, and control characters, are escaped.
+fn shown(word: &OsStr) -> String {
+    let mut shown = String::from("$'");
+    for chunk in word.as_bytes().utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '\'' | '\\' => shown.extend(['\\', character]),
+                character if character.is_control() => {
+                    let mut bytes = [0; 4];
+                    for byte in character.encode_utf8(&mut bytes).bytes() {
+                        shown.push_str(&format!("\\x{byte:02x}"));
+                    }
+                }
+                character => shown.push(character),
+            }
+        }
+        for byte in chunk.invalid() {
+            shown.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    shown.push('\'');
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+
+    #[test]
+    fn the_argument_its_place_and_its_bytes_are_told() {
+        let words: Vec<OsString> = [
+            b"inrush".to_vec(),
+            b"load".to_vec(),
+            b"caf\xe9's.csv".to_vec(),
+            b"--to".to_vec(),
+            b"\x1b[31m\xff".to_vec(),
+        ]
+        .map(OsString::from_vec)
+        .into();
+        let text = refused(&words).to_string();
+        for part in [
+            "argument 2 ($'caf\\xe9\\'s.csv') is not UTF-8 at its byte 4 (0xe9)",
+            "argument 4 ($'\\x1b[31m\\xff') is not UTF-8 at its byte 6 (0xff)",
+            "hint: ",
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+    }
+}
