@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 
-from command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, USAGE, Inrush
+from command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, USAGE, Inrush
 from servers import Database
 
 SEMICOLONS = "id;name;born\n1;Ann;31.01.2024\n2;Bob;\n3;Cy;01.02.2024\n"
@@ -188,3 +188,152 @@ def test_a_header_with_names_of_the_server(newest_database: Database, inrush: In
         (4, 5, 6),
         (7, 8, 9),
     ]
+
+
+UNCLEAR = [
+    ("amount", ["1.500", "12.750", "999.000"], "a dot stands before exactly three digits"),
+    ("code", ["12E45", "12345", "3E1"], "may be a code with an E in it"),
+    ("word", ["101", "INF", "102"], "NaN or an infinity stands among whole numbers"),
+    ("grouped", ["1 500", "2 750", "7"], "separators between their digits"),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "said"), UNCLEAR, ids=lambda value: str(value)[:12])
+def test_numbers_that_read_in_two_ways_are_text_and_told(
+    newest_database: Database, inrush: Inrush, name: str, values: list[str], said: str
+) -> None:
+    file = inrush.write("a.csv", "".join([f"id,{name}\n"] + [f"1,{value}\n" for value in values]))
+    url = newest_database.url
+    inrush("load", file, "--to", url, "--table", "direct").expect(CLEAN, said)
+    inrush("init", file, "--to", url, "--table", "packed").expect(CLEAN, said)
+    assert said in (inrush.folder / "packed.toml").read_text()
+    inrush("check", "packed.toml").expect(CLEAN)
+    inrush("run", "packed.toml").expect(CLEAN)
+    for table in ("direct", "packed"):
+        assert types(newest_database, table) == ["integer", "text"]
+        rows = newest_database.rows(f"SELECT {name} FROM {table} ORDER BY 1")
+        assert sorted(str(value) for (value,) in rows) == sorted(values)
+
+
+def test_a_dot_that_no_sample_shows_is_a_reject(newest_database: Database, inrush: Inrush) -> None:
+    pad = "x" * 990
+    lines = [f"{number},{number % 900},{pad}\n" for number in range(40_000)]
+    # Between the last two places that are looked at.
+    lines[39_600:39_602] = [f"39600,1.500,{pad}\n", f"39601,12E4,{pad}\n"]
+    file = inrush.write("amounts.csv", "id,amount,note\n" + "".join(lines))
+    load = ("load", file, "--to", newest_database.url, "--table", "t", "--max-rejects", "2")
+    rejects = inrush(*load).expect(LOADED_WITH_REJECTS).rejects()
+    assert [reject["value"] for reject in rejects] == ["1.500", "12E4"]
+
+
+def test_a_header_with_empty_names_at_its_end(newest_database: Database, inrush: Inrush) -> None:
+    text = "Minister,Date,Name,Purpose,,,,,\nAnn,Jan,Bob,Lunch,,,,,\nCy,Feb,Di,Tea,,,,,\n"
+    file = inrush.write("meetings.csv", text)
+    url = newest_database.url
+    said = "was taken for a header by its look alone"
+    inrush("load", file, "--to", url, "--table", "direct").expect(CLEAN, said, "2 loaded")
+    inrush("init", file, "--to", url, "--table", "packed").expect(CLEAN, said)
+    inrush("run", "packed.toml").expect(CLEAN, "2 loaded")
+    for table in ("direct", "packed"):
+        rows = newest_database.rows(f"SELECT minister, date, name, purpose FROM {table} ORDER BY 1")
+        assert rows == [("Ann", "Jan", "Bob", "Lunch"), ("Cy", "Feb", "Di", "Tea")]
+
+
+R_TABLE = (
+    '"mpg"{0}"cyl"{0}"name"\n"1"{0}21{0}6{0}"a b"\n"2"{0}22.8{0}4{0}"c"\n"x"{0}21.4{0}6{0}"d"\n'
+)
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", " ", ";"])
+def test_row_names_of_r_are_a_column(
+    newest_database: Database, inrush: Inrush, delimiter: str
+) -> None:
+    file = inrush.write("cars.txt", R_TABLE.format(delimiter))
+    url = newest_database.url
+    read = "4 read = 3 loaded + 0 rejected + 1 skipped"
+    inrush("load", file, "--to", url, "--table", "direct").expect(CLEAN, "R's write.table", read)
+    inrush("init", file, "--to", url, "--table", "packed").expect(CLEAN, "R's write.table")
+    inrush("run", "packed.toml").expect(CLEAN, read)
+    for table in ("direct", "packed"):
+        rows = newest_database.rows(
+            f"SELECT row_name, mpg::text, cyl, name FROM {table} ORDER BY 1"
+        )
+        assert rows == [("1", "21.0", 6, "a b"), ("2", "22.8", 4, "c"), ("x", "21.4", 6, "d")]
+    # The same command finds nothing left to do.
+    inrush("load", file, "--to", url, "--table", "direct").expect(CLEAN, "already loaded by run")
+    # A table with other columns, or in another order, is not filled by place.
+    for number, columns in enumerate(
+        ("mpg numeric, cyl int, name text", "a int, b int, c int, d text")
+    ):
+        newest_database.execute(f"CREATE TABLE known{number} ({columns})")
+        load = ("load", file, "--to", url, "--table", f"known{number}")
+        inrush(*load).expect(USAGE, "the header has 3 names and the rows have 4 fields")
+        assert newest_database.rows(f"SELECT * FROM known{number}") == []
+
+
+def test_a_declared_header_without_a_name_for_row_names_is_refused(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    file = inrush.write("cars.csv", R_TABLE.format(","))
+    newest_database.execute("CREATE TABLE known (mpg numeric, cyl int, name text)")
+    to = ("--to", newest_database.url, "--format", "csv,header", "--max-rejects", "100")
+    said = "the header has 3 names and the rows have 4 fields, as R's write.table writes them"
+    inrush("load", file, *to, "--table", "t").expect(FAILED, said, "skip_lines=1")
+    inrush("load", file, *to, "--table", "known").expect(USAGE, said, "skip_lines=1")
+    columns = ("--columns", "mpg numeric, cyl int, name text")
+    inrush("load", file, *to, "--table", "t", *columns).expect(USAGE, said, "skip_lines=1")
+    assert newest_database.rows("SELECT * FROM known") == []
+    # What the hint says works.
+    form = ("--format", "csv,skip_lines=1,no_header", "--to", newest_database.url, "--table", "t")
+    columns = ("--columns", "row_name text, mpg numeric, cyl int, name text")
+    inrush("load", file, *form, *columns).expect(CLEAN, "3 loaded")
+    # One row with a field too many is a reject, as before.
+    file = inrush.write("ragged.csv", "mpg,cyl,name\n1,2,a\n3,4,b,c\n")
+    inrush("load", file, *to, "--table", "known").expect(LOADED_WITH_REJECTS)
+
+
+ENCODED = [
+    ("windows-1252", "id,Größe\n1,5\n2,6\n3,7\n"),
+    ("windows-1252", "Größe,Straße\nÄpfel,Öl\nBücher,Fußball\nTür,Käse\n"),
+    ("Shift_JIS", "番号,名前\n1,山田太郎\n2,鈴木花子\n3,田中一\n"),
+    ("GBK", "编号,姓名\n1,王小明\n2,李雷\n3,韩梅梅\n"),
+    ("UTF-16LE", "番号,名前\n1,山田太郎\n2,鈴木花子\n"),
+    ("UTF-16BE", "番号,名前\n1,山田太郎\n2,鈴木花子\n"),
+]
+
+
+@pytest.mark.parametrize(("encoding", "text"), ENCODED, ids=lambda value: str(value)[:12])
+def test_text_that_is_not_utf8_is_told_with_its_encoding(
+    newest_database: Database, inrush: Inrush, encoding: str, text: str
+) -> None:
+    file = inrush.write("a.csv", text.encode(encoding))
+    load = ("load", file, "--to", newest_database.url, "--table", "t")
+    said = ("a.csv", f"likely {encoding}", f"--format encoding={encoding}")
+    inrush("init", file).expect(FAILED, *said)
+    inrush(*load).expect(FAILED, *said)
+    if not encoding.startswith("UTF-16"):
+        inrush("init", file).expect(FAILED, "a.csv:1 (byte ", f"`{text.splitlines()[0]}`")
+        # A declared header is told with the same words.
+        inrush(*load, "--format", "csv,header", "--columns", "a text, b text").expect(FAILED, *said)
+    # What the message proposes works.
+    inrush(*load, "--format", f"encoding={encoding}").expect(CLEAN)
+    expected = sorted(tuple(line.split(",")) for line in text.splitlines()[1:])
+    rows = newest_database.rows("SELECT * FROM t")
+    assert sorted(tuple(str(value) for value in row) for row in rows) == expected
+
+
+@pytest.mark.parametrize("order", ["utf-16-be", "utf-16-le"])
+def test_utf16_without_a_mark_shows_its_byte_order(
+    newest_database: Database, inrush: Inrush, order: str
+) -> None:
+    file = inrush.write("a.csv", "id,name\n1,Ann\n2,Bob\n".encode(order))
+    columns = ("--columns", "id int, name text", "--table", "t", "--to", newest_database.url)
+    load = ("load", file, *columns, "--format")
+    name = order.upper().replace("16-", "16")
+    inrush(*load, "csv,header,encoding=utf-16").expect(CLEAN, f"is read as {name}", "2 loaded")
+    assert newest_database.rows("SELECT id, name FROM t ORDER BY id") == [(1, "Ann"), (2, "Bob")]
+    other = {"UTF-16BE": "utf-16le", "UTF-16LE": "utf-16be"}[name]
+    inrush(*load, f"csv,header,encoding={other}").expect(FAILED, f"set it to {name}")
+    file = inrush.write("b.csv", "番号".encode(order))
+    short = ("load", file, *columns, "--format", "csv,no_header,encoding=utf-16")
+    inrush(*short).expect(FAILED, "no byte order mark", '"UTF-16LE" or "UTF-16BE"')

@@ -21,7 +21,7 @@ pub enum TextEncoding {
     Utf8,
     /// ISO-8859-1: each byte is the character of its number.
     Latin1,
-    /// UTF-16 in the byte order of its mark; little-endian without one.
+    /// UTF-16 in the byte order of its mark; without one in the order that the text shows, or it is refused.
     Utf16,
     /// One of the others.
     Table(&'static Encoding),

@@ -13,6 +13,7 @@ pub mod column_policy;
 pub mod convert;
 pub mod destination;
 pub mod encoding;
+mod encoding_guess;
 pub mod error;
 pub mod event;
 pub mod fault;

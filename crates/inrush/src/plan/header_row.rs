@@ -3,6 +3,7 @@
 //! `.tsv` and `.tbl` have no header by themselves. A file of theirs whose first record is the
 //! names of the columns has one all the same; loaded as a row it would be a reject at best.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use inrush_scan::Dialect;
@@ -88,9 +89,13 @@ enum Found {
 
 impl Found {
     fn of(fields: &[String], names: &[String]) -> Found {
-        let is_name = |field: &&String| names.contains(field);
-        let count = fields.iter().filter(is_name).count();
-        let mut distinct: Vec<&String> = fields.iter().collect();
+        let names: BTreeSet<&String> = names.iter().collect();
+        // Columns without a name say nothing; with one of them the header cannot be matched as it is.
+        let named: Vec<&String> = fields.iter().filter(|field| !field.is_empty()).collect();
+        let has_unnamed = named.len() < fields.len();
+        let fields = named;
+        let count = fields.iter().filter(|field| names.contains(*field)).count();
+        let mut distinct = fields.clone();
         distinct.sort();
         distinct.dedup();
         if count == 0 || distinct.len() < fields.len() {
@@ -100,6 +105,7 @@ impl Found {
             // One text that is its column's name may be a value.
             return match count {
                 1 => Found::Unclear,
+                _ if has_unnamed => Found::Unclear,
                 _ => Found::Header,
             };
         }
@@ -174,6 +180,10 @@ mod tests {
             ("id name x y", Found::Unclear),
             ("id", Found::Unclear),
             ("id 5", Found::Unclear),
+            ("id name note  ", Found::Unclear),
+            ("id  note", Found::Unclear),
+            ("  5", Found::Row),
+            ("", Found::Row),
             ("id 5 x", Found::Row),
             ("id x y", Found::Row),
             ("id id", Found::Row),

@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use inrush_scan::Dialect;
+use inrush_scan::{Dialect, ExtraFields};
 
 use super::error::PlanError;
-use crate::source::{Preview, SourceFile};
+use crate::sniff::row_names;
+use crate::source::{Preview, PreviewRecord, SourceFile};
+
+/// Rows of the first file that are held against its header.
+const ROWS_LOOKED_AT: usize = 32;
 
 /// The names in a header, and the file that it stands in.
 pub type FirstHeader = (Vec<String>, Arc<PathBuf>);
@@ -31,12 +35,23 @@ pub fn first(
         if file.is_pipe() && (!dialect.header || first.is_some()) {
             continue;
         }
-        let preview = Preview::read(file, dialect, 0)?;
+        // Of a pipe no more is waited for than it needs.
+        let rows_wanted = match first.is_none() && dialect.header && !file.is_pipe() {
+            true => ROWS_LOOKED_AT,
+            false => 0,
+        };
+        let preview = Preview::read(file, dialect, rows_wanted)?;
         if first.is_none()
             && let Some(encoding) = preview.encoding_found
         {
+            let why = match file.encoding {
+                None => "its byte order mark says so",
+                Some(_) => {
+                    "UTF-16 is declared without a byte order, and its line ends and separators show this one"
+                }
+            };
             notes.push(format!(
-                "{} is read as {encoding}: its byte order mark says so",
+                "{} is read as {encoding}: {why}",
                 file.path.display()
             ));
         }
@@ -45,7 +60,10 @@ pub fn first(
         }
         match (&first, preview.header) {
             (_, None) => {}
-            (None, Some(header)) => first = Some((header, Arc::clone(&file.path))),
+            (None, Some(header)) => {
+                refuse_row_names(flow, file, dialect, &header, &preview.records)?;
+                first = Some((header, Arc::clone(&file.path)));
+            }
             (Some((expected, first_file)), Some(found)) if found != *expected => {
                 return Err(PlanError::Mismatch {
                     flow: flow.to_owned(),
@@ -63,4 +81,36 @@ pub fn first(
         }
     }
     Ok(first)
+}
+
+/// Refuses a header that lacks the name of the first field: matched by it, every value would go one column to the left.
+fn refuse_row_names(
+    flow: &str,
+    file: &SourceFile,
+    dialect: &Dialect,
+    header: &[String],
+    rows: &[PreviewRecord],
+) -> Result<(), PlanError> {
+    let has_one_more =
+        |row: &PreviewRecord| row.fault.is_none() && row.fields.len() == header.len() + 1;
+    // One row with a field too many is for the rejects; and rows that end with a delimiter have nothing behind it.
+    let ends_empty = |row: &PreviewRecord| matches!(row.fields.last(), Some(None));
+    let lacks_a_name = rows.len() > 1
+        && !dialect.trailing_delimiter
+        // Somebody said that the last fields are of no use.
+        && dialect.extra_fields == ExtraFields::Reject
+        && rows.iter().all(has_one_more)
+        && !rows.iter().all(ends_empty);
+    if !lacks_a_name {
+        return Ok(());
+    }
+    Err(PlanError::Mismatch {
+        flow: flow.to_owned(),
+        what: format!(
+            "{}: {}",
+            file.path.display(),
+            row_names::header_lacks_a_name(header.len())
+        ),
+        hint: row_names::LACKS_A_NAME_HINT.to_owned(),
+    })
 }

@@ -1,6 +1,7 @@
 //! What a flow takes from a sniff: all of it, where neither package nor target says what the
 //! files hold; and the form of its files, where the target's columns cannot be found in them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use inrush_scan::Dialect;
@@ -8,7 +9,7 @@ use inrush_scan::Dialect;
 use super::error::PlanError;
 use crate::package::{ColumnDetail, Flow, Format, PackageFaultKind, Preset};
 use crate::plural::counted;
-use crate::sniff::{self, Guess, SniffOptions, is_declared, sniff};
+use crate::sniff::{self, Guess, SniffOptions, is_declared, row_names, sniff};
 use crate::source::{Preview, SourceFile};
 
 /// Points that are told before a run; `inrush init` tells all of them.
@@ -62,7 +63,11 @@ pub fn of(
         return guessed(&guess);
     };
     let told = told()?;
-    if is_declared(&flow.format) || is_understood(files, &told.dialect, target_columns) {
+    if is_declared(&flow.format) {
+        return Ok(told);
+    }
+    let may_have_row_names = may_have_row_names(files, &told.dialect);
+    if !may_have_row_names && is_understood(files, &told.dialect, target_columns) {
         return Ok(told);
     }
     // Read as the names tell, the load would fail for certain. What cannot be guessed fails so.
@@ -70,6 +75,38 @@ pub fn of(
         return Ok(told);
     };
     let dialect = guess.dialect();
+    if guess.has_row_names {
+        // The header is passed over, so fields are matched by place: only columns with these names, in this order, are meant.
+        let names = guess.columns.iter().map(|column| &column.name);
+        if !names.eq(target_columns) {
+            return Err(PlanError::Mismatch {
+                flow: flow.table.clone(),
+                what: format!(
+                    "{first_name}: {}, and the target has not the columns {}",
+                    row_names::header_lacks_a_name(guess.columns.len() - 1),
+                    guess
+                        .columns
+                        .iter()
+                        .map(|column| column.name.as_str())
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ),
+                hint: row_names::LACKS_A_NAME_HINT.to_owned(),
+            });
+        }
+        return Ok(Sniffed {
+            notes: vec![format!(
+                "the files are written so: {}",
+                guess.seen.join("; ")
+            )],
+            dialect,
+            format: guess.format(),
+            ..told
+        });
+    }
+    if may_have_row_names && is_understood(files, &told.dialect, target_columns) {
+        return Ok(told);
+    }
     if dialect == told.dialect || !is_understood(files, &dialect, target_columns) {
         return Ok(told);
     }
@@ -168,6 +205,29 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
     })
 }
 
+/// Whether the first record of the first file has one field less than the next ones, as the header of R's `write.table`.
+fn may_have_row_names(files: &[Arc<SourceFile>], dialect: &Dialect) -> bool {
+    let as_rows = Dialect {
+        header: false,
+        ..dialect.clone()
+    };
+    let Some(file) = files.iter().find(|file| !file.is_pipe()) else {
+        return false;
+    };
+    let Ok(preview) = Preview::read(file, &as_rows, 3) else {
+        return false;
+    };
+    let counts: Vec<usize> = preview
+        .records
+        .iter()
+        .map(|record| record.fields.len())
+        .collect();
+    match counts.as_slice() {
+        [header, rows @ ..] => !rows.is_empty() && rows.iter().all(|row| *row == header + 1),
+        [] => false,
+    }
+}
+
 /// Whether the first record of the files, read so, goes with the columns of the target: a header
 /// that names one of them at least, or as many fields as there are columns. Files without a
 /// record, and those that cannot be read, are left to the load.
@@ -184,12 +244,10 @@ fn is_understood(files: &[Arc<SourceFile>], dialect: &Dialect, target_columns: &
     if !dialect.header {
         return first.fields.len() == target_columns.len();
     }
-    let mut columns = target_columns.iter().map(|name| name.to_lowercase());
-    columns.any(|name| {
-        first
-            .fields
-            .iter()
-            .flatten()
-            .any(|field| field.trim().to_lowercase() == name)
-    })
+    let columns: BTreeSet<String> = target_columns
+        .iter()
+        .map(|name| name.to_lowercase())
+        .collect();
+    let mut names = first.fields.iter().flatten();
+    names.any(|field| columns.contains(&field.trim().to_lowercase()))
 }

@@ -10,6 +10,7 @@ use super::clean::{self, RIVALS};
 use super::cut::cut;
 use super::form::{Form, FormEscape, Quoting, shown};
 use super::mapping;
+use super::row_names;
 use super::sample::{Sample, Samples};
 use super::tally::{Tally, tally};
 use super::words::counted;
@@ -49,7 +50,7 @@ const TOLD_SHARE: f64 = 0.7;
 const USUAL_WEIGHT_MIN: f64 = 0.9;
 
 /// Delimiters that are tried, and how much their look is trusted.
-const DELIMITERS: [(u8, f64); 16] = [
+const DELIMITERS: [(u8, f64); 17] = [
     (b',', 1.0),
     (b'\t', 1.0),
     (b'|', 1.0),
@@ -66,6 +67,8 @@ const DELIMITERS: [(u8, f64); 16] = [
     (b'#', 0.6),
     (b':', 0.7),
     (b'=', 0.5),
+    // Where the first line is nothing but texts in quotes; see `row_names`.
+    (b' ', 0.9),
 ];
 
 /// How a form was found.
@@ -108,6 +111,7 @@ pub(super) fn choose(samples: &Samples, preset: Option<Preset>, said: Option<u8>
     let candidates: Vec<Candidate> = DELIMITERS
         .iter()
         .filter(|(delimiter, _)| looks.iter().any(|look| look.bytes.contains(delimiter)))
+        .filter(|(delimiter, _)| *delimiter != b' ' || row_names::may_be_blank_delimited(&looks))
         .filter_map(|(delimiter, weight)| {
             candidate(&looks, *delimiter, *weight, preset_form.as_ref())
         })
@@ -173,6 +177,7 @@ pub(super) fn looks(samples: &Samples) -> Vec<Sample> {
                 line_offset: sample.line_offset,
                 starts_file: sample.starts_file,
                 ends_file: sample.ends_file && length == sample.bytes.len(),
+                translated_from: sample.translated_from,
             }
         })
         .collect()

@@ -15,6 +15,7 @@ use super::form::{Form, FormEscape};
 use super::mapping;
 use super::sample::Sample;
 use crate::chunk::Chunk;
+use crate::encoding::TextEncoding;
 use crate::padded_text::PaddedText;
 
 /// Of the records under the right assumption this many in a hundred have the right form at least.
@@ -32,6 +33,8 @@ pub(super) struct Cut {
     pub starts_file: bool,
     /// Lines are counted from the file's first one.
     pub is_line_known: bool,
+    /// The encoding that the text was translated from; nothing where it is read as UTF-8.
+    pub translated_from: Option<TextEncoding>,
 }
 
 /// Cuts a sample; nothing where it cannot be told where its records begin, or where it holds no
@@ -66,6 +69,7 @@ pub(super) fn cut(sample: &Sample, form: &Form, field_count: usize) -> Option<Cu
         records,
         starts_file: sample.starts_file,
         is_line_known: sample.starts_file,
+        translated_from: sample.translated_from,
     })
 }
 

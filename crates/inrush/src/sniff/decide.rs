@@ -29,6 +29,8 @@ pub(super) struct Decision {
     pub seen: String,
     pub why: String,
     pub unsure: Vec<String>,
+    /// What all values of a text would read as, words for no value not counted. A header is told from them by it.
+    pub reads_as: Option<TypeGuess>,
 }
 
 /// Decides the type of a column.
@@ -45,6 +47,7 @@ fn reasons(facts: &ColumnFacts, is_everything: bool) -> Decision {
         seen: String::new(),
         why: String::new(),
         unsure: Vec::new(),
+        reads_as: None,
     };
     if facts.values == 0 {
         nothing_seen(facts, is_everything, &mut decision);
@@ -55,6 +58,12 @@ fn reasons(facts: &ColumnFacts, is_everything: bool) -> Decision {
         .iter()
         .filter(|candidate| candidate.is_alive())
         .collect();
+    // Words such as NaN alone are no numbers.
+    let is_sure = |guess: &TypeGuess| *guess != TypeGuess::Double || facts.numbers.number_like > 0;
+    decision.reads_as = alive
+        .first()
+        .map(|first| first.guess.clone())
+        .filter(is_sure);
     let found = choose(facts, &alive, is_everything, &mut decision);
     match found {
         None => explain_text(facts, &mut decision),
@@ -112,6 +121,9 @@ fn choose(
                 );
                 return None;
             }
+            if first.guess == TypeGuess::Double && is_unclear(facts, decision) {
+                return None;
+            }
             number(facts, &first.guess, is_everything, decision)
         }
         TypeGuess::Date { format: Some(_) }
@@ -122,6 +134,51 @@ fn choose(
         }),
         guess => Some(guess.clone()),
     }
+}
+
+/// Whether the values read as numbers and as something else, by the rule at the head of [`super::numbers`]: they are
+/// text then, and that is told.
+fn is_unclear(facts: &ColumnFacts, decision: &mut Decision) -> bool {
+    let numbers = &facts.numbers;
+    if numbers.are_clear_decimals() {
+        return false;
+    }
+    if let Some((value, place)) = &numbers.exponent {
+        decision.why = format!(
+            "Text since `{value}` ({place}) may be a code with an E in it, or a number with an exponent, and no value \
+             has a decimal point or an exponent with a sign."
+        );
+        decision.unsure.push(format!(
+            "text, since `{value}` ({place}) may be a code with an E in it, or a number with an exponent: where it is \
+             a number, change the type to double precision"
+        ));
+        return true;
+    }
+    if numbers.number_like < facts.values {
+        decision.why =
+            "Text since NaN or an infinity stands among whole numbers, where it may be a word."
+                .into();
+        decision.unsure.push(
+            "text, since NaN or an infinity stands among whole numbers, where it may be a word: where it is a number, \
+             change the type to double precision"
+                .to_owned(),
+        );
+        return true;
+    }
+    if let Some((value, place)) = &numbers.unclear_dot {
+        let precision = (numbers.integer_digits_max + 3 + PRECISION_SPARE).max(PRECISION_USUAL);
+        decision.why = format!(
+            "Text since the dot of `{value}` ({place}) may be a decimal point or separate thousands, and no other \
+             value tells."
+        );
+        decision.unsure.push(format!(
+            "text, since a dot stands before exactly three digits wherever there is one (`{value}`, {place}): where it \
+             is a decimal point, change the type to numeric({precision},3); where it separates thousands, set \
+             group_separator = \".\" for the column and change the type to bigint"
+        ));
+        return true;
+    }
+    false
 }
 
 /// Digits that every double keeps.
@@ -351,6 +408,9 @@ fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
         ));
         return;
     }
+    if explain_groups(facts, decision) {
+        return;
+    }
     if let Some((day_first, month_first)) = mixed_orders(facts) {
         decision.why = format!(
             "Text since `{}` ({}) has the day first and `{}` ({}) the month.",
@@ -388,6 +448,24 @@ fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
             if refused.nth == 1 { "is" } else { "are" }
         ));
     }
+}
+
+/// Tells of numbers whose thousands are separated by something else than a comma.
+fn explain_groups(facts: &ColumnFacts, decision: &mut Decision) -> bool {
+    let numbers = &facts.numbers;
+    let seen = match (&numbers.other_groups, &numbers.dot_groups) {
+        (Some(seen), _) if numbers.number_like + numbers.other_grouped == facts.values => seen,
+        (None, Some(seen)) if numbers.dot_grouped == facts.values => seen,
+        _ => return false,
+    };
+    let (value, place) = seen;
+    decision.why =
+        format!("Text since `{value}` ({place}) is a number with separators between its digits.");
+    decision.unsure.push(format!(
+        "text, since its numbers have separators between their digits (`{value}`, {place}): where they separate \
+         thousands, set group_separator for the column and make it numeric"
+    ));
+    true
 }
 
 /// The values that refuse the one order of day and month, and the other.

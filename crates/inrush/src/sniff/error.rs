@@ -33,6 +33,18 @@ pub enum SniffError {
         /// What to do.
         mend: &'static str,
     },
+    /// The text is not UTF-8, and no encoding is declared.
+    #[error("{}:{line} (byte {byte_offset}): {what}", path.display())]
+    Encoding {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: u64,
+        /// Bytes of the (uncompressed) file before the one at fault.
+        byte_offset: u64,
+        /// The byte, the likely encoding, and the setting.
+        what: String,
+    },
     /// The bytes are not those of text.
     #[error(
         "{}: not text: {what}; name the files that hold delimited text, or let the export write \

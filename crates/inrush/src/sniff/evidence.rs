@@ -45,6 +45,8 @@ pub(super) struct Evidence {
     pub title_lines: Option<u64>,
     /// The first record of each file, where it is a good one, as text.
     pub first_records: Vec<FirstRecord>,
+    /// Rows of files that are read as UTF-8 have bytes that are none.
+    pub not_utf8: bool,
     /// Places of which it could not be told where their records begin.
     pub places_unused: u64,
     /// Places that were read.
@@ -81,6 +83,7 @@ impl Evidence {
             titles: Vec::new(),
             title_lines: None,
             first_records: Vec::new(),
+            not_utf8: false,
             places_unused: 0,
             places: 0,
             values: Values::default(),
@@ -130,6 +133,7 @@ impl Evidence {
             let shard = Shard::whole(Arc::clone(file));
             let mut reader = ShardReader::open(shard, &dialect, CHUNK_BYTES, pool)?;
             let mut is_first = true;
+            let translated_from = reader.translated_from();
             evidence.places += 1;
             while let Some(chunk) = reader.next_chunk(&mut records)? {
                 let cut = Cut {
@@ -137,6 +141,7 @@ impl Evidence {
                     records: std::mem::take(&mut records),
                     starts_file: is_first,
                     is_line_known: true,
+                    translated_from,
                 };
                 evidence.take_cut(&cut, &dialect, form, file, form.header);
                 is_first &= cut.records.is_empty();
@@ -193,7 +198,11 @@ impl Evidence {
                     counted(fields as u64, "field")
                 ))
             } else if is_invalid {
-                Some("bytes that are not UTF-8".to_owned())
+                self.not_utf8 |= cut.translated_from.is_none();
+                Some(match cut.translated_from {
+                    None => "bytes that are not UTF-8".to_owned(),
+                    Some(encoding) => format!("bytes that are nothing in {encoding}"),
+                })
             } else if written.contains(&0) {
                 Some("a NUL byte".to_owned())
             } else {

@@ -34,6 +34,8 @@ pub struct Guess {
     pub left_out: Vec<String>,
     /// The files say themselves what their columns are.
     pub is_told: bool,
+    /// The header has no name for the first field: its line is passed over, and the columns are named here.
+    pub has_row_names: bool,
     /// What was seen of the form.
     pub seen: Vec<String>,
     /// What is unsure, most important first, columns left out.

@@ -1,4 +1,10 @@
 //! Whether the first record names the fields.
+//!
+//! Columns that are no text decide where they can: names do not fit their types. Where all are text, the look decides:
+//! texts as names are, no two alike. Fields without a name are no obstacle where no row can have them empty: at the end
+//! of the record, as spreadsheets write columns that were used once (`Name,Date,,,`), and over a column without a NULL,
+//! as pandas writes its index (`,name,town`). What only may be a header is told: names beside empty fields, numbers, or
+//! the same name twice.
 
 use super::decide::Decision;
 use super::evidence::{Evidence, FirstRecord};
@@ -23,9 +29,10 @@ pub(super) fn guess(
     let Some(first) = evidence.first_records.first() else {
         return answer(false, "there is no record", None);
     };
-    let are_names = are_names(&first.fields);
+    let look = Look::of(&first.fields, &evidence.columns, evidence.rows);
+    let are_names = look == Look::Names;
     if evidence.rows == 0 {
-        return alone(evidence, first, are_names, usual);
+        return alone(evidence, first, look, usual);
     }
     let signs = Signs::of(first, &evidence.columns, decisions);
     if let Some(answer) = by_types(&signs, first) {
@@ -49,7 +56,7 @@ pub(super) fn guess(
         .fields
         .iter()
         .zip(&evidence.columns)
-        .any(|(field, facts)| facts.distinct.contains(field));
+        .any(|(field, facts)| !field.is_empty() && facts.distinct.contains(field));
     let may_be = are_names && !differ && !is_repeated;
     let has_header = may_be && (usual == Some(true) || are_identifiers(&first.fields));
     let shown: Vec<String> = first
@@ -68,7 +75,7 @@ pub(super) fn guess(
                  look alone; header = false if it is a row"
             )),
         ),
-        false if are_names && usual != Some(false) => answer(
+        false if look != Look::Row && usual != Some(false) => answer(
             false,
             "the first record looks like a row",
             Some(format!(
@@ -101,13 +108,13 @@ impl Signs {
         let mut numbers: Vec<i128> = Vec::new();
         for ((field, facts), decision) in first.fields.iter().zip(columns).zip(decisions) {
             // Words for no value are rows' own, whatever stands below.
-            if decision.column_type == TypeGuess::Text
-                || field.is_empty()
-                || is_null_word(field.as_bytes())
-            {
+            if field.is_empty() || is_null_word(field.as_bytes()) {
                 continue;
             }
-            if !takes(facts, decision, field) {
+            let Some(column_type) = told_type(decision) else {
+                continue;
+            };
+            if !takes(facts, column_type, field) {
                 match is_name(field) {
                     true => signs.named += 1,
                     false => signs.odd += 1,
@@ -212,12 +219,8 @@ fn holds_years(facts: &ColumnFacts) -> bool {
 }
 
 /// One record is all there is.
-fn alone(
-    evidence: &Evidence,
-    first: &FirstRecord,
-    are_names: bool,
-    usual: Option<bool>,
-) -> HeaderGuess {
+fn alone(evidence: &Evidence, first: &FirstRecord, look: Look, usual: Option<bool>) -> HeaderGuess {
+    let are_names = look == Look::Names;
     let are_alike = evidence
         .first_records
         .iter()
@@ -240,27 +243,87 @@ fn answer(has_header: bool, seen: &str, unsure: Option<String>) -> HeaderGuess {
     }
 }
 
-fn takes(facts: &ColumnFacts, decision: &Decision, field: &str) -> bool {
+/// Whether names do not fit the types of their columns, and none of them does.
+pub(super) fn misfits(names: &[String], columns: &[ColumnFacts], decisions: &[Decision]) -> bool {
+    let fits: Vec<bool> = names
+        .iter()
+        .zip(columns)
+        .zip(decisions)
+        .filter_map(|((name, facts), decision)| Some(takes(facts, told_type(decision)?, name)))
+        .collect();
+    !fits.is_empty() && !fits.contains(&true)
+}
+
+/// The type that tells a column's values from a name: its own, or of a text what all of its values read as.
+fn told_type(decision: &Decision) -> Option<&TypeGuess> {
+    match &decision.column_type {
+        TypeGuess::Text => decision.reads_as.as_ref(),
+        own => Some(own),
+    }
+}
+
+fn takes(facts: &ColumnFacts, column_type: &TypeGuess, field: &str) -> bool {
     // The candidates that took all other values stand for the type that was made of them.
     let wants_number = matches!(
-        decision.column_type,
+        column_type,
         TypeGuess::Integer | TypeGuess::BigInt | TypeGuess::Numeric { .. }
     );
     facts.candidates.iter().any(|candidate| {
         candidate.is_alive()
-            && (candidate.guess.is_kind_of(&decision.column_type)
+            && (candidate.guess.is_kind_of(column_type)
                 || wants_number && candidate.guess == TypeGuess::Double)
             && candidate.takes(field.as_bytes())
     })
 }
 
-/// Whether all fields can be names, and no two are the same.
-fn are_names(fields: &[String]) -> bool {
-    are_distinct(fields) && fields.iter().all(|field| is_name(field))
+/// How the first record looks over columns of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// As names: no two the same, and none missing but where no row can lack a value.
+    Names,
+    /// As names in part: some are missing, numbers, or the same.
+    Mixed,
+    /// As a row.
+    Row,
+}
+
+impl Look {
+    fn of(fields: &[String], columns: &[ColumnFacts], rows: u64) -> Look {
+        let named = fields.iter().filter(|field| !field.trim().is_empty());
+        let named: Vec<&String> = named.collect();
+        let is_heading = |field: &&&String| is_name(field) || is_number(field);
+        let names = named.iter().filter(|field| is_name(field)).count();
+        if names == 0 || !named.iter().all(|field| is_heading(&field)) {
+            return Look::Row;
+        }
+        let end = fields
+            .iter()
+            .rposition(|field| !field.trim().is_empty())
+            .map_or(0, |at| at + 1);
+        let has_all_values = |facts: &ColumnFacts| rows > 1 && facts.values == rows;
+        let may_lack = |(field, facts): (&String, &ColumnFacts)| {
+            !field.trim().is_empty() || has_all_values(facts)
+        };
+        let are_clear = fields[..end].iter().zip(columns).all(may_lack)
+            && names == named.len()
+            && are_distinct(&named)
+            // One text beside empty fields is a row's, or a title's.
+            && (names > 1 || fields.len() <= 2);
+        match are_clear {
+            true => Look::Names,
+            false => Look::Mixed,
+        }
+    }
+}
+
+/// Whether a field is a number as years and months are: digits alone.
+fn is_number(field: &str) -> bool {
+    let text = field.trim();
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether a field can be a name: short, with a letter first.
-fn is_name(field: &str) -> bool {
+pub(super) fn is_name(field: &str) -> bool {
     const CHARACTERS_MAX: usize = 63;
     let text = field.trim().trim_start_matches('#');
     text.starts_with(|c: char| c.is_alphabetic() || c == '_')
@@ -269,8 +332,8 @@ fn is_name(field: &str) -> bool {
         && !text.contains("://")
 }
 
-fn are_distinct(fields: &[String]) -> bool {
-    let mut sorted: Vec<&String> = fields.iter().collect();
+pub(super) fn are_distinct<T: Ord>(fields: &[T]) -> bool {
+    let mut sorted: Vec<&T> = fields.iter().collect();
     sorted.sort();
     sorted.dedup();
     sorted.len() == fields.len()

@@ -28,6 +28,7 @@ mod mapping;
 mod names;
 mod numbers;
 mod place;
+pub mod row_names;
 mod sample;
 pub mod tables;
 mod tally;
@@ -56,6 +57,7 @@ pub use place::Place;
 use contest::Verdict;
 use decide::Decision;
 use evidence::Evidence;
+use row_names::RowNames;
 use sample::{Extent, Samples};
 use titles::Title;
 
@@ -84,6 +86,9 @@ fn sniff_within(
     }
     let mut samples = sample::take(files, extent)?;
     text::check(files, &samples, options.format.terminator.is_some())?;
+    if !is_declared(&options.format) {
+        text::check_first_lines(&samples)?;
+    }
     let name = files
         .first()
         .map(|file| file.path.to_string_lossy().into_owned())
@@ -117,6 +122,7 @@ fn sniff_within(
         true => looking.without_title(&samples, &mut verdict),
         false => None,
     };
+    let mut names = None;
     let (mut evidence, mut decisions) = match title {
         Some(found) => {
             seen.push(found.title.seen());
@@ -126,8 +132,35 @@ fn sniff_within(
             (found.evidence, found.decisions)
         }
         None => {
-            let (evidence, decisions) = looking.look(&samples, &mut verdict)?;
-            if may_skip {
+            let whole = verdict.clone();
+            let (mut evidence, mut decisions) = looking.look(&samples, &mut verdict)?;
+            let row_names = RowNames::find(&samples, &verdict.form, verdict.field_count);
+            if let Some(found) = row_names {
+                if is_declared && verdict.form.header {
+                    return Err(SniffError::Records {
+                        path: Path::new(&name).to_path_buf(),
+                        what: row_names::header_lacks_a_name(found.names.len()),
+                        mend: row_names::LACKS_A_NAME_HINT.to_owned(),
+                    });
+                }
+                let below = samples.without_lines(found.lines, &mapping::lines_dialect());
+                let rows = Evidence::of_samples(&below, &whole.form, whole.field_count, false);
+                let of_rows = decide_all(&rows, below.is_everything);
+                if may_skip
+                    && samples.files_sampled == files.len()
+                    && found.is_believed(&rows, &of_rows)
+                {
+                    verdict = whole;
+                    seen.push(found.seen());
+                    skip_lines += found.lines;
+                    samples = below;
+                    (evidence, decisions) = (rows, of_rows);
+                    names = Some(found.all_names());
+                } else if !is_declared {
+                    verdict.unsure.push(found.unsure());
+                }
+            }
+            if may_skip && names.is_none() {
                 let later = looking.later_header(&samples, &verdict, &decisions);
                 verdict.unsure.extend(later);
             }
@@ -143,7 +176,7 @@ fn sniff_within(
         is_everything = true;
         decisions = decide_all(&evidence, is_everything);
     }
-    let (mut columns, name_changes) = columns(&verdict, &evidence, decisions);
+    let (mut columns, name_changes) = columns(&verdict, &evidence, decisions, names.as_deref());
     verify::verify(&samples, &verdict, &mut columns);
     let mut unsure = verdict.unsure.clone();
     if let Some(delimiter) = separator.filter(|_| is_declared) {
@@ -153,7 +186,7 @@ fn sniff_within(
             form::shown(&[delimiter])
         ));
     }
-    unsure.extend(unsure::of_rows(&verdict.form, &evidence));
+    unsure.extend(unsure::of_rows(&verdict.form, &evidence, &samples));
     unsure.extend(name_changes);
     unsure.extend(unsure::of_extent(files.len(), &samples, options.everything));
     Ok(Guess {
@@ -168,6 +201,7 @@ fn sniff_within(
         is_everything,
         left_out: Vec::new(),
         is_told: false,
+        has_row_names: names.is_some(),
         seen: verdict.seen,
         unsure,
     })
@@ -211,6 +245,7 @@ impl Looking<'_> {
         let field_count = verdict.field_count;
         let without_first = Evidence::of_samples(samples, &verdict.form, field_count, true);
         if without_first.first_records.is_empty() {
+            text::refuse(samples)?;
             return Err(SniffError::Records {
                 path: Path::new(self.name).to_path_buf(),
                 what: "no record could be told in it: its lines are blank, or no two are alike"
@@ -328,19 +363,20 @@ fn decide_all(evidence: &Evidence, is_everything: bool) -> Vec<Decision> {
         .collect()
 }
 
-/// The columns with their names, and what was changed of those.
+/// The columns with their names, and what was changed of those. `named` are names that no header of the load has.
 fn columns(
     verdict: &Verdict,
     evidence: &Evidence,
     decisions: Vec<Decision>,
+    named: Option<&[String]>,
 ) -> (Vec<ColumnGuess>, Vec<String>) {
     let header = evidence
         .first_records
         .first()
         .filter(|_| verdict.form.header)
         .map(|first| first.fields.clone());
-    let (names, changes) = match &header {
-        Some(header) => names::of_header(header),
+    let (names, changes) = match header.as_deref().or(named) {
+        Some(names) => names::of_header(names),
         None => (names::of_numbers(decisions.len()), Vec::new()),
     };
     let columns = names

@@ -1,24 +1,60 @@
-//! The shape of a column's numbers: digits before and after the point, leading zeros, exponents.
-//! Whether they are numbers at all the converters say.
+//! The shape of a column's numbers: digits before and after the point, leading zeros, exponents, and
+//! which of them read in two ways. Whether they are numbers at all the converters say.
+//!
+//! **A dot before exactly three digits** (`1.500`, `12.750`) is a decimal point to one writer and separates
+//! thousands to another, and the two differ by a factor of a thousand. Only values of the same column settle it,
+//! where one of them has
+//!
+//! - a dot before one, two, four or more digits, or before none: `1.5`, `2.25`, `0.1234`;
+//! - more than three digits before the dot, or none, or a zero: `1234.500`, `.500`, `0.500`;
+//! - a dot and an exponent: `1.234e5`, or an exponent with a sign: `1e-05`.
+//!
+//! Then the dot is a decimal point in all of them. Without such a value the column is text, and the reason is told.
+//! Numbers without a dot beside them settle nothing (`1500` beside `1.500` is odd both ways), nor do other columns: one
+//! file may have coordinates of one program beside amounts of another.
+//!
+//! **An exponent without a point or a sign** (`12E45`, `1e5`) is a number to one reader and a code to another. It is a
+//! number where the column has a clear decimal point or a clear exponent; else the column is text, and that is told.
+//! The words `NaN`, `inf` and `infinity` are numbers under the same condition.
+//!
+//! What no sample shows: a column that is guessed to be integer rejects every dot and exponent; one that is guessed to
+//! be numeric or double precision has a value that settles how its dots are read.
 
 use super::place::Place;
 use super::words::shortened;
+
+/// A value, and where it was seen first.
+pub(super) type Seen = Option<(String, Place)>;
 
 /// The shape of the numbers of a column.
 #[derive(Default)]
 pub(super) struct NumberFacts {
     /// A value with a zero before its first digit.
-    pub leading_zero: Option<(String, Place)>,
+    pub leading_zero: Seen,
     /// A value with a plus before it.
-    pub plus: Option<(String, Place)>,
+    pub plus: Seen,
     /// A value with an exponent.
-    pub exponent: Option<(String, Place)>,
+    pub exponent: Seen,
     /// A value with a comma where others have a point.
-    pub comma: Option<(String, Place)>,
+    pub comma: Seen,
+    /// A value whose dot may be a decimal point or separate thousands.
+    pub unclear_dot: Seen,
+    /// A value with several dots that separate thousands.
+    pub dot_groups: Seen,
+    /// A value with other separators of thousands: blanks, apostrophes, underscores.
+    pub other_groups: Seen,
+    /// A value shows that the dot is a decimal point.
+    pub is_point_clear: bool,
+    /// A value shows that exponents are exponents, and no part of a code.
+    pub is_exponent_clear: bool,
     /// Any value has a point.
     pub has_point: bool,
     /// Values that are digits with signs, points, commas or an exponent at most.
     pub number_like: u64,
+    /// Of those, values that have no dot, or one before each three digits.
+    pub dot_grouped: u64,
+    /// Values with other separators of thousands; they are not among `number_like`.
+    pub other_grouped: u64,
     /// Digits before the point at most.
     pub integer_digits_max: usize,
     /// Digits after the point at most and at least.
@@ -30,6 +66,11 @@ pub(super) struct NumberFacts {
 }
 
 impl NumberFacts {
+    /// Whether the values show that they are numbers with a fraction, as programs print them.
+    pub fn are_clear_decimals(&self) -> bool {
+        self.is_point_clear || self.is_exponent_clear
+    }
+
     /// Takes a value in.
     pub fn add(&mut self, value: &[u8], place: impl Fn() -> Place) {
         let text = value.trim_ascii();
@@ -41,26 +82,32 @@ impl NumberFacts {
         if !first.is_ascii_digit() && !matches!(first, b'.' | b',') {
             return;
         }
+        let note = |slot: &mut Seen| {
+            if slot.is_none() {
+                *slot = Some((shortened(value), place()));
+            }
+        };
         let (mantissa, exponent) = match digits.iter().position(|byte| matches!(byte, b'e' | b'E'))
         {
-            Some(at) => (&digits[..at], true),
-            None => (digits, false),
+            Some(at) => (&digits[..at], Some(&digits[at + 1..])),
+            None => (digits, None),
         };
         let is_number = mantissa
             .iter()
             .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b','))
             && mantissa.iter().any(u8::is_ascii_digit);
         if !is_number {
+            if is_grouped_otherwise(digits) {
+                self.other_grouped += 1;
+                note(&mut self.other_groups);
+            }
             return;
         }
         self.number_like += 1;
-        let note = |slot: &mut Option<(String, Place)>| {
-            if slot.is_none() {
-                *slot = Some((shortened(value), place()));
-            }
-        };
-        if exponent {
+        if let Some(exponent) = exponent {
             note(&mut self.exponent);
+            let has_sign = matches!(exponent.first(), Some(b'-' | b'+'));
+            self.is_exponent_clear |= has_sign || mantissa.contains(&b'.');
         }
         if mantissa.contains(&b',') {
             note(&mut self.comma);
@@ -72,10 +119,20 @@ impl NumberFacts {
             }
             None => (mantissa, &mantissa[..0]),
         };
+        let has_dot = integer.len() < mantissa.len();
+        let is_dot_grouped = exponent.is_none() && has_dot && is_grouped(mantissa, b".");
+        self.dot_grouped += u64::from(is_dot_grouped || !has_dot);
+        if is_dot_grouped {
+            note(match fraction.contains(&b'.') {
+                true => &mut self.dot_groups,
+                false => &mut self.unclear_dot,
+            });
+        }
+        self.is_point_clear |= has_dot && !is_dot_grouped;
         if integer.len() > 1 && integer[0] == b'0' && integer[1].is_ascii_digit() {
             note(&mut self.leading_zero);
         }
-        if text.starts_with(b"+") && !exponent {
+        if text.starts_with(b"+") && exponent.is_none() {
             note(&mut self.plus);
         }
         self.integer_digits_max = self.integer_digits_max.max(integer.len());
@@ -89,5 +146,134 @@ impl NumberFacts {
             self.smallest = Some(self.smallest.map_or(whole, |known| known.min(whole)));
             self.largest = Some(self.largest.map_or(whole, |known| known.max(whole)));
         }
+    }
+}
+
+/// Whether a separator stands before each three digits: one to three digits, the first no zero, then groups.
+fn is_grouped(mut digits: &[u8], separator: &[u8]) -> bool {
+    let lead = digits
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    if !(1..=3).contains(&lead) || digits[0] == b'0' {
+        return false;
+    }
+    digits = &digits[lead..];
+    if digits.is_empty() {
+        return false;
+    }
+    while let Some(rest) = digits.strip_prefix(separator) {
+        match rest {
+            [a, b, c, after @ ..] if [a, b, c].iter().all(|byte| byte.is_ascii_digit()) => {
+                digits = after;
+            }
+            _ => return false,
+        }
+    }
+    digits.is_empty()
+}
+
+/// Separators of thousands that are neither dots nor commas: blanks (those that do not break too), apostrophes,
+/// underscores.
+const OTHER_SEPARATORS: [&str; 7] = [" ", "'", "_", "\u{a0}", "\u{202f}", "\u{2009}", "\u{2019}"];
+
+/// Whether thousands are separated by one of [`OTHER_SEPARATORS`]; a fraction may follow.
+fn is_grouped_otherwise(digits: &[u8]) -> bool {
+    let lead = digits
+        .iter()
+        .take(4)
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    let rest = &digits[lead..];
+    OTHER_SEPARATORS
+        .iter()
+        .map(|separator| separator.as_bytes())
+        .filter(|separator| rest.starts_with(separator))
+        .any(|separator| {
+            let end = digits.iter().rposition(|byte| matches!(byte, b'.' | b','));
+            let (whole, fraction) = digits.split_at(end.unwrap_or(digits.len()));
+            is_grouped(whole, separator) && fraction.iter().skip(1).all(u8::is_ascii_digit)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn facts(values: &[&str]) -> NumberFacts {
+        let mut facts = NumberFacts::default();
+        for value in values {
+            facts.add(value.as_bytes(), || Place {
+                file: Arc::default(),
+                line: None,
+                byte_offset: 0,
+            });
+        }
+        facts
+    }
+
+    #[test]
+    fn a_dot_is_a_decimal_point_where_no_thousands_are_written_so() {
+        for clear in [
+            "1.5",
+            "1.25",
+            "1.2345",
+            "1.",
+            "0.500",
+            "-0.500",
+            ".500",
+            "1234.500",
+            "-1234.500",
+            "1.234e5",
+            "1.5E3",
+        ] {
+            assert!(facts(&["1.500", clear]).are_clear_decimals(), "{clear}");
+        }
+        for unclear in [
+            "1.500",
+            "-1.500",
+            "12.750",
+            "999.000",
+            "1.234.567",
+            "1500",
+            "5",
+            "-7",
+            "1e5",
+            "12E45",
+            "1 500",
+            "x",
+            "2024-01-31",
+        ] {
+            assert!(
+                !facts(&["1.500", unclear]).are_clear_decimals(),
+                "{unclear}"
+            );
+        }
+    }
+
+    #[test]
+    fn separators_of_thousands_are_seen() {
+        for (value, is_grouped) in [
+            ("1 500", true),
+            ("1'500'000.25", true),
+            ("1\u{a0}500,5", true),
+            ("12\u{202f}345", true),
+            ("-1\u{2019}500", true),
+            ("1_000", true),
+            ("1 50", false),
+            ("1234 567", false),
+            ("0 500", false),
+            ("1 500x", false),
+            ("1 500 kg", false),
+            ("2024-01-31", false),
+            ("1 ", false),
+        ] {
+            let seen = facts(&[value]);
+            assert_eq!(seen.other_grouped == 1, is_grouped, "{value}");
+        }
+        assert!(facts(&["1.234.567"]).dot_groups.is_some());
+        assert!(facts(&["10.0.0.1"]).dot_groups.is_none());
     }
 }

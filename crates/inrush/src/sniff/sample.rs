@@ -10,6 +10,7 @@ use inrush_scan::{Dialect, Records};
 
 use super::error::SniffError;
 use super::mapping;
+use crate::encoding::TextEncoding;
 use crate::package::Compression;
 use crate::source::{BufferPool, Origin, Shard, ShardReader, SourceError, SourceFile};
 
@@ -53,6 +54,8 @@ pub(super) struct Sample {
     pub starts_file: bool,
     /// It ends where the file ends.
     pub ends_file: bool,
+    /// The encoding that it was translated from; nothing where it is read as UTF-8.
+    pub translated_from: Option<TextEncoding>,
 }
 
 impl Sample {
@@ -205,6 +208,7 @@ fn take_of(
             line_offset: 0,
             starts_file: false,
             ends_file: place == places,
+            translated_from: None,
         });
     }
     Ok(())
@@ -249,6 +253,7 @@ fn beginning(
         line_offset: 0,
         starts_file: true,
         ends_file: false,
+        translated_from: reader.translated_from(),
     };
     while (sample.bytes.len() as u64) < bytes_wanted {
         let Some(chunk) = reader.next_chunk(&mut records)? else {

@@ -64,6 +64,7 @@ pub fn told(files: &[Arc<SourceFile>], declared: &Format) -> Result<Option<Guess
         is_everything: true,
         left_out,
         is_told: true,
+        has_row_names: false,
         seen: vec![format!(
             "{} with {} columns",
             table.kind.name(),

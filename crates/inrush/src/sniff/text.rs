@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::error::SniffError;
 use super::sample::Samples;
+use crate::encoding_guess::{self, NotUtf8, utf16_order};
 use crate::source::SourceFile;
 
 /// More control characters than this in a thousand bytes are no text.
@@ -35,9 +36,14 @@ pub(super) fn check(
         if controls * 1000 > bytes.len() * CONTROLS_PER_THOUSAND_MAX {
             return Err(SniffError::NotText {
                 path: path(),
-                what: match nuls {
-                    0 => format!("{controls} of {} bytes are control characters", bytes.len()),
-                    nuls => format!("{nuls} of {} bytes are NUL", bytes.len()),
+                what: match (nuls, utf16_order(bytes).filter(|_| nuls > 0)) {
+                    (_, Some(order)) if sample.translated_from.is_none() => format!(
+                        "{nuls} of {} bytes are NUL; the text is likely {order} without a byte order mark, and if it is, \
+                         declare it: encoding = \"{order}\" in the format (--format encoding={order})",
+                        bytes.len()
+                    ),
+                    (0, _) => format!("{controls} of {} bytes are control characters", bytes.len()),
+                    (nuls, _) => format!("{nuls} of {} bytes are NUL", bytes.len()),
                 },
             });
         }
@@ -54,4 +60,71 @@ pub(super) fn check(
         }
     }
     Ok(())
+}
+
+/// Refuses files whose first line is not UTF-8 where no encoding is declared: it may name the columns, and its names would
+/// be lost.
+pub(super) fn check_first_lines(samples: &Samples) -> Result<(), SniffError> {
+    for sample in samples.beginnings() {
+        let is_blank = |line: &&[u8]| line.trim_ascii().is_empty();
+        let mut lines = sample.bytes.split_inclusive(|byte| *byte == b'\n');
+        let blank: usize = lines.by_ref().take_while(is_blank).map(<[u8]>::len).sum();
+        let rest = &sample.bytes[blank..];
+        let line_bytes = rest.iter().position(|byte| *byte == b'\n');
+        let first = &rest[..line_bytes.unwrap_or(rest.len())];
+        if std::str::from_utf8(first).is_err() {
+            return refuse(samples);
+        }
+    }
+    Ok(())
+}
+
+/// Refuses the first file that is not UTF-8 and has no declared encoding, where there is one.
+pub(super) fn refuse(samples: &Samples) -> Result<(), SniffError> {
+    for sample in samples.beginnings() {
+        if sample.translated_from.is_some() {
+            continue;
+        }
+        let Some(found) = NotUtf8::find(&sample.bytes) else {
+            continue;
+        };
+        let before = &sample.bytes[..found.at];
+        let lines = before.iter().filter(|byte| **byte == b'\n').count() as u64;
+        return Err(SniffError::Encoding {
+            path: sample.file.path.to_path_buf(),
+            line: sample.line_offset + lines + 1,
+            byte_offset: sample.byte_offset + found.at as u64,
+            what: found.explain(),
+        });
+    }
+    Ok(())
+}
+
+/// What to tell of rows that are not UTF-8: the encoding that they are likely written in.
+pub(super) fn of_rows(samples: &Samples) -> String {
+    const BYTES_MAX: usize = 64 << 10;
+    let mut odd = Vec::new();
+    let mut are_mixed = false;
+    let texts = samples
+        .samples
+        .iter()
+        .filter(|sample| sample.translated_from.is_none());
+    for line in texts.flat_map(|sample| sample.bytes.split_inclusive(|byte| *byte == b'\n')) {
+        match std::str::from_utf8(line) {
+            Ok(line) => are_mixed |= !line.is_ascii(),
+            Err(_) if odd.len() < BYTES_MAX => odd.extend_from_slice(line),
+            Err(_) => {}
+        }
+    }
+    let likely = encoding_guess::likely(&odd);
+    match are_mixed {
+        true => format!(
+            "rows that are not UTF-8 were not looked at; other rows are UTF-8 past ASCII, so the files mix encodings: the \
+             odd rows are likely {likely}, and must be written again as UTF-8"
+        ),
+        false => format!(
+            "rows that are not UTF-8 were not looked at; they are likely {likely}: if they are, declare it with encoding = \
+             \"{likely}\" in `format` (--format encoding={likely})"
+        ),
+    }
 }

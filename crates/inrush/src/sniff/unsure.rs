@@ -3,10 +3,11 @@
 use super::evidence::Evidence;
 use super::form::{Form, shown};
 use super::sample::Samples;
+use super::text;
 use super::words::counted;
 
 /// What of the rows a person should know before a load.
-pub(super) fn of_rows(form: &Form, evidence: &Evidence) -> Vec<String> {
+pub(super) fn of_rows(form: &Form, evidence: &Evidence, samples: &Samples) -> Vec<String> {
     let mut unsure = Vec::new();
     for bad in &evidence.bad_rows {
         unsure.push(format!(
@@ -16,15 +17,8 @@ pub(super) fn of_rows(form: &Form, evidence: &Evidence) -> Vec<String> {
             bad.first
         ));
     }
-    if evidence
-        .bad_rows
-        .iter()
-        .any(|bad| bad.what.contains("UTF-8"))
-    {
-        unsure.push(
-            "rows that are not UTF-8 are likely Latin-1 or Windows-1252, and were not looked at"
-                .to_owned(),
-        );
+    if evidence.not_utf8 {
+        unsure.push(text::of_rows(samples));
     }
     if evidence.title_records > 0 {
         let lines = match evidence.title_lines {

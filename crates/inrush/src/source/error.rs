@@ -283,6 +283,22 @@ pub enum SourceError {
         /// What the mark says.
         found: &'static str,
     },
+    /// UTF-16 is declared, and neither a mark nor the text tells its byte order.
+    #[error("{}: format.encoding is UTF-16, the file has no byte order mark, and no line end or separator in its beginning shows the byte order; declare it: encoding = \"UTF-16LE\" or \"UTF-16BE\"", path.display())]
+    ByteOrderUnknown {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The text has the other byte order than the declared one.
+    #[error("{}: format.encoding is {declared}, but the line ends and separators of the file are those of {found}; set it to {found}", path.display())]
+    ByteOrderContradicted {
+        /// The path.
+        path: PathBuf,
+        /// What the format declares.
+        declared: &'static str,
+        /// What the text shows.
+        found: &'static str,
+    },
     /// The text is in an encoding that is not read.
     #[error("{}: the text is {encoding}, which is not read; write it again with: iconv -f {encoding} -t UTF-8", path.display())]
     EncodingUnread {
@@ -300,6 +316,14 @@ pub enum SourceError {
         location: Location,
         /// What is wrong with it.
         what: &'static str,
+    },
+    /// The header is not UTF-8.
+    #[error("{location}: the header cannot be read: {what}")]
+    HeaderEncoding {
+        /// Where it begins.
+        location: Location,
+        /// The byte, the likely encoding, and the setting.
+        what: String,
     },
     /// A scan stopped.
     #[error("{location}: {cause}")]

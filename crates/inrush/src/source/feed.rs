@@ -184,7 +184,7 @@ impl Feed {
         self.header.as_deref()
     }
 
-    /// The encoding that a byte order mark told, where none was declared and it is not UTF-8.
+    /// The encoding that only the text told, where it is not UTF-8.
     pub fn encoding_found(&self) -> Option<TextEncoding> {
         self.encoding_found
     }

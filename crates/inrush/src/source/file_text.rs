@@ -14,7 +14,11 @@ use super::stored::Purpose;
 use super::transcode::Transcoder;
 use crate::chunk::Places;
 use crate::encoding::TextEncoding;
+use crate::encoding_guess::utf16_order;
 use crate::package::Compression;
+
+/// First bytes of UTF-16 that are looked at for its byte order.
+const UTF16_LOOK_BYTES: usize = 16 << 10;
 
 /// The text of a file of text, in UTF-8.
 pub(super) struct FileText {
@@ -23,7 +27,8 @@ pub(super) struct FileText {
     first: Vec<u8>,
     first_at: usize,
     transcoder: Option<Transcoder>,
-    /// The encoding that a byte order mark told where none was declared.
+    /// The encoding that a byte order mark told where none was declared, or the byte order that the text shows where
+    /// UTF-16 was declared without one.
     found: Option<TextEncoding>,
     /// Bytes of the file before the text: its byte order mark.
     start: u64,
@@ -34,14 +39,16 @@ impl FileText {
     /// Opens a file from its beginning.
     pub(super) fn open(file: &Arc<SourceFile>, purpose: Purpose) -> Result<FileText, SourceError> {
         let mut input = Input::open(file, purpose, 0)?;
-        let mut first = vec![0; KIND_BYTES];
-        let mut filled = 0;
-        // A pipe's next bytes may be long in coming.
-        let wanted = match file.is_pipe() {
-            true => SIGNATURE_BYTES,
-            false => first.len(),
+        let look_bytes = match file.encoding {
+            // The byte order of UTF-16 without a mark shows in its separators, which may come late.
+            Some(declared) if declared.is_utf16() => UTF16_LOOK_BYTES,
+            // A pipe's next bytes may be long in coming.
+            _ if file.is_pipe() => SIGNATURE_BYTES,
+            _ => KIND_BYTES,
         };
-        while filled < wanted {
+        let mut first = vec![0; look_bytes];
+        let mut filled = 0;
+        while filled < first.len() {
             match input.read(&mut first[filled..])? {
                 0 => break,
                 count => filled += count,
@@ -87,9 +94,15 @@ impl FileText {
         self.start
     }
 
-    /// The encoding that a byte order mark told, where none was declared and it is not UTF-8.
+    /// The encoding that only the text told: by a byte order mark, where none was declared and it is not UTF-8; or the byte
+    /// order of UTF-16 that was declared without one.
     pub(super) fn encoding_found(&self) -> Option<TextEncoding> {
         self.found
+    }
+
+    /// The encoding that the text is translated from; nothing where it is read as UTF-8.
+    pub(super) fn translated_from(&self) -> Option<TextEncoding> {
+        self.transcoder.as_ref().map(Transcoder::encoding)
     }
 
     /// Reads some text; 0 bytes at the end only.
@@ -161,7 +174,7 @@ fn share_of(number: u64, part: u64, whole: u64) -> u64 {
     u64::try_from(u128::from(number) * u128::from(part) / whole).unwrap_or(u64::MAX)
 }
 
-/// The encoding of a text, the bytes of its mark, and whether only the mark told it.
+/// The encoding of a text, the bytes of its mark, and the encoding again where only the text told it.
 fn encoding_of(
     first: &[u8],
     file: &SourceFile,
@@ -169,6 +182,7 @@ fn encoding_of(
     let path = || file.path.to_path_buf();
     let declared = file.encoding;
     let little = TextEncoding::Table(UTF_16LE);
+    let big = TextEncoding::Table(UTF_16BE);
     match beginning(first) {
         Beginning::Utf32(encoding) => Err(SourceError::EncodingUnread {
             path: path(),
@@ -182,11 +196,26 @@ fn encoding_of(
         }
         Beginning::Unmarked | Beginning::LikeUtf16(_) => Ok(match declared {
             None => (TextEncoding::Utf8, 0, None),
-            Some(TextEncoding::Utf16) => (little, 0, None),
+            Some(TextEncoding::Utf16) => match utf16_order(first) {
+                Some(order) => (order, 0, Some(order)),
+                // A byte alone is told as what it is: no character.
+                None if first.len() < 2 => (little, 0, None),
+                None => return Err(SourceError::ByteOrderUnknown { path: path() }),
+            },
+            Some(declared) if declared == little || declared == big => match utf16_order(first) {
+                Some(order) if order != declared => {
+                    return Err(SourceError::ByteOrderContradicted {
+                        path: path(),
+                        declared: declared.name(),
+                        found: order.name(),
+                    });
+                }
+                _ => (declared, 0, None),
+            },
             Some(declared) => (declared, 0, None),
         }),
         Beginning::Marked(mark, bytes) => {
-            let is_utf16 = mark == little || mark == TextEncoding::Table(UTF_16BE);
+            let is_utf16 = mark == little || mark == big;
             match declared {
                 None if mark == TextEncoding::Utf8 => Ok((mark, bytes, None)),
                 None => Ok((mark, bytes, Some(mark))),

@@ -3,14 +3,17 @@
 use inrush_scan::{Dialect, FaultKind, Records, decode_field};
 
 use super::error::SourceError;
+use crate::encoding::TextEncoding;
+use crate::encoding_guess::NotUtf8;
 use crate::location::Location;
 
-/// The names in the first record of `records`.
+/// The names in the first record of `records`. `encoding` is the one that the text was translated from.
 pub(super) fn parse(
     text: &[u8],
     records: &Records,
     dialect: &Dialect,
     location: Location,
+    encoding: Option<TextEncoding>,
 ) -> Result<Vec<String>, SourceError> {
     let fault = records
         .faults
@@ -41,10 +44,26 @@ pub(super) fn parse(
         match str::from_utf8(decoded.text().unwrap_or(written)) {
             Ok(name) => names.push(name.to_owned()),
             Err(_) => {
-                let what = "is not valid UTF-8";
-                return Err(SourceError::Header { location, what });
+                return Err(SourceError::HeaderEncoding {
+                    location,
+                    what: not_utf8(text, encoding),
+                });
             }
         }
     }
     Ok(names)
+}
+
+/// Why a header is no text.
+fn not_utf8(text: &[u8], encoding: Option<TextEncoding>) -> String {
+    match (encoding, NotUtf8::find(text)) {
+        (Some(encoding), _) => format!(
+            "it has bytes that are nothing in {encoding}, the encoding of the file; declare the encoding that the file was \
+             written in, or fix the header"
+        ),
+        (None, Some(found)) => found.explain(),
+        (None, None) => "its escapes make bytes that are not UTF-8; fix them, or set header = false if the first \
+                         record is a row"
+            .to_owned(),
+    }
 }

@@ -23,7 +23,7 @@ pub struct Preview {
     pub header: Option<Vec<String>>,
     /// Its first records, headers not counted; none where the file has no rows.
     pub records: Vec<PreviewRecord>,
-    /// The encoding that only its byte order mark tells, if that is not UTF-8.
+    /// The encoding that only its text tells, by a byte order mark or the byte order of UTF-16, if that is not UTF-8.
     pub encoding_found: Option<TextEncoding>,
 }
 

@@ -236,9 +236,14 @@ impl ShardReader {
         }
     }
 
-    /// The encoding that a byte order mark told, where none was declared and it is not UTF-8.
+    /// The encoding that only the text told, where it is not UTF-8.
     pub fn encoding_found(&self) -> Option<TextEncoding> {
         self.window.text.encoding_found()
+    }
+
+    /// The encoding that the text is translated from; nothing where it is read as UTF-8.
+    pub fn translated_from(&self) -> Option<TextEncoding> {
+        self.window.text.translated_from()
     }
 
     /// What has been read so far, and what it cost. Of a range only its own text is counted.

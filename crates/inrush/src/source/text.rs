@@ -56,10 +56,18 @@ impl Text {
         matches!(self, Text::Table(_))
     }
 
-    /// The encoding that a byte order mark told, where none was declared and it is not UTF-8.
+    /// The encoding that only the text told, where it is not UTF-8.
     pub(super) fn encoding_found(&self) -> Option<TextEncoding> {
         match self {
             Text::File(text) => text.encoding_found(),
+            Text::Table(_) => None,
+        }
+    }
+
+    /// The encoding that the text is translated from; nothing where it is read as UTF-8.
+    pub(super) fn translated_from(&self) -> Option<TextEncoding> {
+        match self {
+            Text::File(text) => text.translated_from(),
             Text::Table(_) => None,
         }
     }

@@ -142,6 +142,11 @@ impl Transcoder {
         transcoder
     }
 
+    /// The encoding that is translated.
+    pub(super) fn encoding(&self) -> TextEncoding {
+        self.encoding
+    }
+
     /// Reads translated text; 0 bytes at the end only.
     pub(super) fn read(
         &mut self,

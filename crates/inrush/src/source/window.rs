@@ -185,7 +185,13 @@ impl Window {
         }
         let record = records.records[0];
         let location = self.location(record.start, record.line);
-        let names = header::parse(self.bytes(), &records, dialect, location)?;
+        let names = header::parse(
+            self.bytes(),
+            &records,
+            dialect,
+            location,
+            self.text.translated_from(),
+        )?;
         let (start, end) = (record.start as usize, record.end as usize);
         let end = end + dialect.terminator_bytes_at(&self.bytes()[end..]);
         let header_lines = dialect.line_count(&self.bytes()[start..end]);

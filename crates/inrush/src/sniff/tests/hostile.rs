@@ -73,7 +73,7 @@ fn bytes_that_are_not_utf8_are_told() {
         &guess,
         &[
             "1 row would be rejected: bytes that are not UTF-8",
-            "Latin-1",
+            "they are likely windows-1252: if they are, declare it with encoding = \"windows-1252\"",
         ],
     );
 }

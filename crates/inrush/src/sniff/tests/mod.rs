@@ -1,11 +1,13 @@
 //! Small files, and what is guessed of each.
 
 mod booleans;
+mod encodings;
 mod forms;
 mod headers;
 mod hostile;
 mod large;
 mod packages;
+mod row_names;
 mod types;
 
 use std::sync::Arc;

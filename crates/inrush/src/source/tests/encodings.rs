@@ -114,6 +114,63 @@ fn a_byte_order_mark_is_honoured() {
 }
 
 #[test]
+fn utf16_without_a_mark_is_read_in_the_order_that_its_text_shows() {
+    let folder = tempdir().expect("a folder");
+    for text in [
+        "id,name\n1,\u{e9}\u{1f600}\n",
+        "\u{756a}\u{53f7},\u{540d}\u{524d}\n\u{4e00},\u{4e00}\u{4e00}\n",
+        // The first separator comes late.
+        &format!("{}\n\u{4e00}\n", "\u{756a}".repeat(5000)),
+    ] {
+        for order in ["utf-16le", "utf-16be"] {
+            let plain = write(folder.path(), "plain", text.as_bytes());
+            let expected = rows(&read(&plain, &Dialect::csv(), 100_000).expect("readable"));
+            let bytes = encoded(order, text);
+            for name in ["utf-16", order] {
+                let file = declared(&write(folder.path(), "file", &bytes), name);
+                let found = read(&file, &Dialect::csv(), 7).expect("readable");
+                assert_eq!(rows(&found), expected, "{name} of {order}");
+                let preview = Preview::read(&file, &Dialect::csv(), 1).expect("readable");
+                let told = preview
+                    .encoding_found
+                    .map(|found| found.name().to_lowercase());
+                assert_eq!(told.as_deref(), (name != order).then_some(order));
+            }
+            let other = match order {
+                "utf-16le" => "utf-16be",
+                _ => "utf-16le",
+            };
+            let file = declared(&write(folder.path(), "file", &bytes), other);
+            let error = read(&file, &Dialect::csv(), 7).expect_err("refused");
+            let error = message(error, folder.path());
+            let upper = order.to_uppercase();
+            assert!(
+                error.contains(&format!("are those of {upper}; set it to {upper}")),
+                "{error}"
+            );
+        }
+    }
+    // Nothing shows the order: it is refused, and never read as nothing.
+    for order in ["utf-16le", "utf-16be"] {
+        let bytes = encoded(order, "\u{756a}\u{53f7}");
+        let file = declared(&write(folder.path(), "file", &bytes), "utf-16");
+        let error = read(&file, &Dialect::csv(), 7).expect_err("refused");
+        let error = message(error, folder.path());
+        assert!(
+            error.contains("encoding = \"UTF-16LE\" or \"UTF-16BE\""),
+            "{error}"
+        );
+    }
+    let file = declared(&write(folder.path(), "file", b"".as_slice()), "utf-16");
+    assert!(
+        read(&file, &Dialect::csv(), 7)
+            .expect("empty")
+            .records
+            .is_empty()
+    );
+}
+
+#[test]
 fn a_contradicting_mark_is_refused() {
     let folder = tempdir().expect("a folder");
     for (bytes, name, expected) in [
