@@ -193,5 +193,6 @@ fn pg_type(column: &Column) -> PgType {
         ColumnType::Uuid => PgType::Uuid,
         ColumnType::Binary => PgType::Bytea,
         ColumnType::Json => PgType::Jsonb,
+        ColumnType::Special(_) => unreachable!("no case has a type of PostgreSQL alone"),
     }
 }
