@@ -4,6 +4,7 @@
 use super::array_text::each_element;
 use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
+use super::exact_float::ExactFloat;
 use super::views::{Built, Kept, TextCheck};
 use crate::column::{Column, ColumnType};
 
@@ -12,14 +13,18 @@ const QUOTED_BYTES_MAX: usize = 40;
 
 /// Checks arrays.
 pub(super) struct Array {
+    /// An element, as a column of its own.
+    column: Box<Column>,
     element: Box<ColumnConverter>,
 }
 
 impl Array {
     pub fn new(column: &Column, element: &ColumnType) -> Result<Array, ConvertError> {
-        let element = Column::new(&column.name, element.clone(), 0);
+        let mut of_element = Column::new(&column.name, element.clone(), 0);
+        of_element.policies.nearest_floats = column.policies.nearest_floats;
         Ok(Array {
-            element: Box::new(ColumnConverter::new(&element)?),
+            element: Box::new(ColumnConverter::new(&of_element)?),
+            column: Box::new(of_element),
         })
     }
 }
@@ -31,6 +36,7 @@ impl TextCheck for Array {
             Some(text) => self
                 .element
                 .check_element(text)
+                .and_then(|()| ExactFloat::check_text(&self.column, text.as_bytes()))
                 .map_err(|error| of_element(subscripts, text, error)),
         })?;
         Ok(Kept::Whole)
@@ -95,6 +101,17 @@ mod tests {
                 Err(RejectCode::FractionLost),
             ),
             (&ColumnType::Int32, "{1, 2 ,-3}", Ok(())),
+            (&ColumnType::Float64, "{9007199254740992, 0.1}", Ok(())),
+            (
+                &ColumnType::Float64,
+                "{9007199254740993}",
+                Err(RejectCode::FormLost),
+            ),
+            (
+                &ColumnType::Float32,
+                "{{1},{16777217}}",
+                Err(RejectCode::FormLost),
+            ),
             (&ColumnType::Int32, "{\"\"}", Err(RejectCode::Syntax)),
             (&ColumnType::Binary, "{\"\\\\x00ff\"}", Ok(())),
             (&ColumnType::Binary, "{\"\\\\x0\"}", Err(RejectCode::Syntax)),
@@ -111,6 +128,16 @@ mod tests {
             let code = checked(element, text).map_err(|error| error.code);
             assert_eq!(code, expected, "{element:?} {text}");
         }
+    }
+
+    #[test]
+    fn the_nearest_float_is_taken_where_that_is_declared() {
+        let mut column = Column::new("a", ColumnType::Opaque, 0);
+        column.policies.nearest_floats = true;
+        let array = Array::new(&column, &ColumnType::Float64).expect("a type");
+        let mut text = String::new();
+        let checked = array.check("{9007199254740993}", &mut Built::at_end_of(&mut text));
+        assert!(checked.is_ok());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Numbers of which a part of what is written would be lost: zeros and a plus before them, which
-//! codes have and numbers do not keep.
+//! codes have and numbers do not keep; and in columns of whole numbers a point or an exponent, for
+//! `1.000` may be a thousand.
 //!
 //! What is lost by value (fractions, overflow) the kernels refuse themselves, and numbers that a float
 //! changes [`ExactFloat`](super::exact_float::ExactFloat) does; this is about texts that are equal as
@@ -9,16 +10,26 @@
 use super::error::ValueError;
 use super::fields::Fields;
 use super::kernel::{Fault, trim};
-use crate::column::Column;
+use crate::column::{Column, ColumnType};
 use crate::reject::RejectCode;
 
 /// Looks for numbers of which a part would be lost.
-pub(super) struct Lossless;
+pub(super) struct Lossless {
+    /// The column has whole numbers only, and a type that reads others where they equal one.
+    is_whole: bool,
+}
 
 impl Lossless {
     /// What a column asks for, if it does.
     pub fn of(column: &Column) -> Option<Lossless> {
-        column.policies.lossless.then_some(Lossless)
+        let is_whole = matches!(
+            column.column_type,
+            ColumnType::Decimal { scale: 0, .. }
+                | ColumnType::DecimalText {
+                    limit: Some((_, 0))
+                }
+        );
+        column.policies.lossless.then_some(Lossless { is_whole })
     }
 
     /// Notes the fields of a column that lose a part.
@@ -32,45 +43,55 @@ impl Lossless {
                 field,
                 [b'1'..=b'9', ..] | [b'-', b'1'..=b'9', ..] | [b'0'] | [b'0', b'.', ..]
             );
-            if is_clear {
+            if is_clear && !(self.is_whole && (field.contains(&b'.') || has_exponent(field))) {
                 continue;
             }
-            if let Some(error) = loss(field) {
+            if let Some(error) = self.loss(field) {
                 faults.push(Fault { row, error });
             }
         }
     }
+
+    /// What a number would lose, if anything.
+    #[cold]
+    fn loss(&self, field: &[u8]) -> Option<ValueError> {
+        let text = trim(field);
+        let (sign, number) = match text {
+            [sign @ (b'-' | b'+'), rest @ ..] => (Some(*sign), rest),
+            text => (None, text),
+        };
+        let exponent = number.iter().position(|byte| matches!(byte, b'e' | b'E'));
+        let mantissa = &number[..exponent.unwrap_or(number.len())];
+        if matches!(mantissa, [b'0', b'0'..=b'9', ..]) {
+            return Some(lost(
+                "it begins with a zero, which a number does not keep; likely a code (of a place, \
+                 an article, an account): make the column text",
+            ));
+        }
+        if self.is_whole && (exponent.is_some() || mantissa.contains(&b'.')) {
+            return Some(lost(
+                "it has a point or an exponent, and the column holds whole numbers; likely the point stands \
+                 between thousands: declare group_separator = \".\", or it is a code: make the column text",
+            ));
+        }
+        // Programs that print exponents may print every sign.
+        if sign == Some(b'+')
+            && exponent.is_none()
+            && mantissa
+                .first()
+                .is_some_and(|first| matches!(first, b'0'..=b'9' | b'.'))
+        {
+            return Some(lost(
+                "it begins with a plus, which a number does not keep; likely a code (a telephone \
+                 number): make the column text",
+            ));
+        }
+        None
+    }
 }
 
-/// What a number would lose, if anything.
-#[cold]
-fn loss(field: &[u8]) -> Option<ValueError> {
-    let text = trim(field);
-    let (sign, number) = match text {
-        [sign @ (b'-' | b'+'), rest @ ..] => (Some(*sign), rest),
-        text => (None, text),
-    };
-    let exponent = number.iter().position(|byte| matches!(byte, b'e' | b'E'));
-    let mantissa = &number[..exponent.unwrap_or(number.len())];
-    if matches!(mantissa, [b'0', b'0'..=b'9', ..]) {
-        return Some(lost(
-            "it begins with a zero, which a number does not keep; likely a code (of a place, \
-             an article, an account): make the column text",
-        ));
-    }
-    // Programs that print exponents may print every sign.
-    if sign == Some(b'+')
-        && exponent.is_none()
-        && mantissa
-            .first()
-            .is_some_and(|first| matches!(first, b'0'..=b'9' | b'.'))
-    {
-        return Some(lost(
-            "it begins with a plus, which a number does not keep; likely a code (a telephone \
-             number): make the column text",
-        ));
-    }
-    None
+fn has_exponent(field: &[u8]) -> bool {
+    field.iter().any(|byte| matches!(byte, b'e' | b'E'))
 }
 
 fn lost(what: &str) -> ValueError {
@@ -85,10 +106,24 @@ fn lost(what: &str) -> ValueError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::column::ColumnType;
 
     fn is_lost(text: &str) -> bool {
-        loss(text.as_bytes()).is_some()
+        let lossless = Lossless { is_whole: false };
+        lossless.loss(text.as_bytes()).is_some()
+    }
+
+    #[test]
+    fn whole_numbers_have_no_point() {
+        let lossless = Lossless { is_whole: true };
+        for (text, expected) in [
+            ("1.000", true),
+            ("12E30", true),
+            ("-1.", true),
+            ("1000", false),
+            ("-1000", false),
+        ] {
+            assert_eq!(lossless.loss(text.as_bytes()).is_some(), expected, "{text}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::error::PlanError;
 use super::fields::{self, Assigned, Assignment};
 use super::name_index::NameIndex;
-use crate::column::{Column, ColumnType};
+use crate::column::{Column, ColumnType, SpecialType};
 use crate::column_policy::{BooleanWords, ColumnPolicies, FieldDefault, NumberForm, ValueSource};
 use crate::package::{ColumnDetail, ColumnNull, Format};
 
@@ -199,12 +199,19 @@ fn is_lossless(detail: &ColumnDetail, format: &Format, column_type: &ColumnType)
     detail.lossless.unwrap_or_else(of_format)
 }
 
-/// Whether a column of floats takes numbers that these change: only where `lossless = false` is said
-/// of it, or of all numbers.
+/// Whether a column of floats, or of arrays of them, takes numbers that these change: only where
+/// `lossless = false` is said of it, or of all numbers.
 fn takes_nearest_floats(detail: &ColumnDetail, format: &Format, column_type: &ColumnType) -> bool {
-    let is_float = matches!(column_type, ColumnType::Float32 | ColumnType::Float64);
     let declared = detail.lossless.or(format.lossless);
-    is_float && detail.reads_files() && declared == Some(false)
+    has_floats(column_type) && detail.reads_files() && declared == Some(false)
+}
+
+fn has_floats(column_type: &ColumnType) -> bool {
+    match column_type {
+        ColumnType::Float32 | ColumnType::Float64 => true,
+        ColumnType::Special(SpecialType::Array { element, .. }) => has_floats(element),
+        _ => false,
+    }
 }
 
 /// How a column is read, as its package says.

@@ -111,18 +111,16 @@ impl NumberRewriter {
     /// Appends a number without surrounding blanks with a point, without groups and with its
     /// sign in front.
     fn plain(&self, text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueError> {
-        let (is_negative, body) = match (self.negative, text) {
-            (NegativeForm::Parentheses, [b'(', inner @ .., b')']) => (true, trim(inner)),
+        let (sign, body) = match (self.negative, text) {
+            (NegativeForm::Parentheses, [b'(', inner @ .., b')']) => (Some(b'-'), trim(inner)),
             (NegativeForm::Trailing, [inner @ .., b'-']) if !inner.is_empty() => {
-                (true, trim(inner))
+                (Some(b'-'), trim(inner))
             }
-            (_, [b'-', inner @ ..]) => (true, inner),
-            (_, [b'+', inner @ ..]) => (false, inner),
-            _ => (false, text),
+            // A plus stays where it is: `lossless` columns refuse it.
+            (_, [sign @ (b'-' | b'+'), inner @ ..]) => (Some(*sign), inner),
+            _ => (None, text),
         };
-        if is_negative {
-            out.push(b'-');
-        }
+        out.extend(sign);
         let after_integer = self.integer(body, out)?;
         let mut rest = &body[after_integer..];
         let mut has_digits = after_integer > 0;
@@ -147,7 +145,7 @@ impl NumberRewriter {
         if has_digits && rest.is_empty() {
             return Ok(());
         }
-        Err(self.refused(text, rest, is_negative))
+        Err(self.refused(text, rest, sign == Some(b'-')))
     }
 
     /// Appends the digits before the decimal separator; gives where they end.
@@ -353,7 +351,7 @@ mod tests {
         blank_is_not_a_hard_blank: ',', Some('\u{a0}'), Leading, "1 234,5" => Err("a blank");
         swiss_groups: '.', Some('\''), Leading, "1'234.5" => Ok("1234.5");
         underscores: '.', Some('_'), Leading, "1_234" => Ok("1234");
-        plus: ',', Some('.'), Leading, "+1.234" => Ok("1234");
+        plus: ',', Some('.'), Leading, "+1.234" => Ok("+1234");
         minus: ',', Some('.'), Leading, "-1.234,5" => Ok("-1234.5");
         exponent: ',', None, Leading, "1,5e-3" => Ok("1.5e-3");
         exponent_alone: ',', None, Leading, "1,5e" => Err("'e' stands in it");
