@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import Enum
 from fractions import Fraction
 from typing import Any
 
@@ -15,8 +16,15 @@ from values.moments import day_number, offset_at
 from values.reader import Field, read, value
 
 DAY = 86_400_000_000
-# A text that means nothing, as `None` is NULL.
-NOTHING = object()
+
+
+class Nothing(Enum):
+    """The meaning of a text that means nothing; `None` is NULL."""
+
+    NOTHING = "nothing"
+
+
+NOTHING = Nothing.NOTHING
 
 
 def column(kind: str, *sizes: int, **settings: Setting) -> Column:

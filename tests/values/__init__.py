@@ -1,0 +1,1 @@
+"""Values of every type, format and setting, held against an independent reader."""
