@@ -60,7 +60,9 @@ def destination(kind: str, inrush: Inrush, database: Database) -> tuple[str, Fin
 
     def find_files() -> object:
         files = f"'{inrush.folder}/lake/people/*.parquet'"
-        return duckdb.sql(f"SELECT id, name FROM {files} ORDER BY id").fetchall()
+        query = f"SELECT id, name FROM {files} ORDER BY id"
+        with duckdb.connect() as connection:
+            return connection.execute(query).fetchall()
 
     return ("x.duckdb", find) if kind == "duckdb" else ("parquet:lake", find_files)
 
@@ -73,8 +75,8 @@ def test_a_report_that_cannot_be_written(
 ) -> None:
     url, found = destination(kind, inrush, newest_database)
     inrush.write("people.csv", TEXT + bad)
-    words = ("load", "people.csv", "--to", url, "--table", "people", *COLUMNS)
-    words += ("--max-rejects", "5")
+    words = ["load", "people.csv", "--to", url, "--table", "people", *COLUMNS]
+    words += ["--max-rejects", "5"]
     status = LOADED_WITH_REJECTS if bad else CLEAN
     runs = inrush.folder / "runs"
     runs.mkdir()

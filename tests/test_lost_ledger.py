@@ -27,9 +27,9 @@ def write(inrush: Inrush, url: str, way: str = "straight", **more: Value) -> Non
     for part in range(3):
         own = ROWS[part * 3 : part * 3 + 3]
         inrush.write(f"rows.tbl.{part}", "".join(f"{number}|{note}|\n" for number, note in own))
-    run: dict[str, Value] = {"staging": False} if way == "one_transaction" else {}
     settings: dict[str, Value] = {"mode": "append", **WAYS[way], **more}
-    inrush.write("package.toml", package(url, flow("events", "rows.tbl.*", **settings), **run))
+    of = flow("events", "rows.tbl.*", **settings)
+    inrush.write("package.toml", package(url, of, staging=way != "one_transaction"))
 
 
 def found(database: Database) -> list[tuple[int, str]]:

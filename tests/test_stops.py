@@ -48,8 +48,7 @@ def test_a_signal_ends_a_load_that_sends_nothing(
         format={"header": False, "comment": "#"},
         rejects={"rows_max": ROWS},
     )
-    run = {"streams": 1, "chunk_bytes": CHUNK_BYTES}
-    path = inrush.write("package.toml", package(urls[to], of, **run))
+    path = inrush.write("package.toml", package(urls[to], of, streams=1, chunk_bytes=CHUNK_BYTES))
     environment = {"INRUSH_FAULT": "stop_until_asked:in_copy"}
     with inrush.start("run", path, "--json", environment=environment) as running:
         os.waitpid(running.process.pid, os.WUNTRACED)
