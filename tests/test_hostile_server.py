@@ -54,11 +54,11 @@ GIGABYTE = 2_000_000_000
 LIES: dict[str, tuple[Script, str]] = {
     "error": (
         hostile.without_end(hostile.zeros, message(b"E", b"SFATAL\0", GIGABYTE)),
-        "ErrorResponse of 2000000000 bytes before the login, and at most 30000",
+        "ErrorResponse of 2000000000 bytes before the login; the limit is 30000",
     ),
     "notice": (
         hostile.without_end(hostile.zeros, message(b"N", b"", GIGABYTE)),
-        "NoticeResponse of 2000000000 bytes before the login, and at most 30000",
+        "NoticeResponse of 2000000000 bytes before the login; the limit is 30000",
     ),
     "notices": (
         hostile.without_end(
@@ -84,7 +84,7 @@ LIES: dict[str, tuple[Script, str]] = {
         hostile.without_end(
             lambda _: b"SCRAM\0" * 10_000, message(b"R", b"\0\0\0\x0a", 10_000_000 * 6)
         ),
-        "Authentication of 60000000 bytes before the login, and at most 2000",
+        "Authentication of 60000000 bytes before the login; the limit is 2000",
     ),
     "long key": (
         hostile.saying(hostile.AUTHENTICATION_OK, message(b"K", b"\0\0\0\1" + bytes(256))),
@@ -101,11 +101,11 @@ LIES: dict[str, tuple[Script, str]] = {
     "length of nothing": (hostile.saying(b"E\0\0\0\x03"), "ErrorResponse of 3 bytes"),
     "error after the login": (
         hostile.after_login(hostile.lying(b"E", GIGABYTE)),
-        "ErrorResponse of 2000000000 bytes after the login, and at most 16777216",
+        "ErrorResponse of 2000000000 bytes after the login; the limit is 16777216",
     ),
     "row after the login": (
         hostile.after_login(hostile.lying(b"D", GIGABYTE)),
-        "DataRow of 2000000000 bytes after the login, and at most 67108864",
+        "DataRow of 2000000000 bytes after the login; the limit is 67108864",
     ),
     "settings after the login": (
         hostile.after_login(lambda client: client.send_without_end(setting)),

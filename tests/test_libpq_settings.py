@@ -353,7 +353,7 @@ def test_the_peer_of_a_socket(shared_server: SharedServer, inrush: Inrush) -> No
         assert not assert_alike(inrush, server.url() + f"&requirepeer={other}")
         assert not assert_alike(inrush, server.url(), {"PGREQUIREPEER": other})
     said = inrush_connects(inrush, server.url(), {"PGREQUIREPEER": "daemon"})
-    assert said is not None and f"user {runs} runs what listens there" in said
+    assert said is not None and f"user {runs} runs the server there" in said
 
 
 def test_password_files(start_server: StartServer, inrush: Inrush) -> None:

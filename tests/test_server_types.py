@@ -136,7 +136,7 @@ KINDS = [
             ("1.239", "fraction_lost", "money keeps 2 digits"),
             ("0.001", "fraction_lost", "money keeps 2 digits"),
             ("92233720368547758.08", "out_of_range", "64 bits"),
-            ("1,234", "syntax", "comma can be a decimal one"),
+            ("1,234", "syntax", "comma may be a decimal comma"),
             ("1.234,56", "syntax", "not a sum of money"),
             ("12,34", "syntax", "not a sum of money"),
             ("5 €", "syntax", "no other currencies"),

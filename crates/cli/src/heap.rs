@@ -1,4 +1,4 @@
-//! The heap: the system's, but that memory which cannot be had ends the command with a sentence.
+//! The system's allocator, which ends the command with an error message when memory runs out.
 //!
 //! Without this, Rust ends the process by an abort that names a number of bytes, and a shell says "Aborted".
 //!
@@ -52,9 +52,9 @@ fn end(size: usize) -> ! {
     // Into memory that is there; what does not fit is left out.
     let _ = write!(
         left,
-        "error: out of memory: {size} bytes more cannot be had\n\
-         hint: raise the limit of memory (ulimit -v, a container's or a service's limit), or use fewer --streams; what is \
-         committed is kept, and the same command goes on with it\n"
+        "error: out of memory: cannot allocate {size} more bytes\n\
+         hint: raise the limit of memory (ulimit -v, a container's or a service's limit), or use fewer --streams; committed \
+         work is kept, and the same command resumes it\n"
     );
     let unused = left.len();
     let length = text.len() - unused;

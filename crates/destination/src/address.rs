@@ -86,14 +86,14 @@ impl Kind {
             let text = path.to_string_lossy();
             let scheme = scheme(&text)?;
             let cause =
-                format!("`{scheme}:` names another place, and {kind} must be on this machine");
+                format!("`{scheme}:` is not a local path, and {kind} must be on this machine");
             let mend = match scheme.len() {
                 1 => format!(
                     "drive letters are no paths here; a path that begins with `{scheme}:` is written ./{scheme}:/..."
                 ),
                 _ => format!(
-                    "load into a path of this machine, then copy that there; a path that begins with `{scheme}:` is \
-                     written ./{scheme}:/..."
+                    "load into a local path, then copy the result there; a path that begins with `{scheme}:` is written \
+                     ./{scheme}:/..."
                 ),
             };
             Some((cause, mend))
@@ -103,7 +103,7 @@ impl Kind {
             Kind::Parquet(folder) => elsewhere("a folder of Parquet files", folder),
             Kind::Adbc(driver) => scheme(driver).map(|scheme| {
                 (
-                    format!("behind `adbc:` stands the name of a driver, and no URL (`{scheme}:`)"),
+                    format!("`adbc:` takes the name of a driver, not a URL (`{scheme}:`)"),
                     "write adbc:DRIVER, as in adbc:postgresql, and its URL as an option: options = { uri = \
                      \"${env:NAME}\" }"
                         .to_owned(),

@@ -94,8 +94,8 @@ pub enum Error {
     },
     /// The files of rejected rows are larger than accepted.
     #[error(
-        "flow `{flow}`: the files of its first {rejected} rejected rows take more than {}, which is the limit; nothing was \
-         switched\n  {}",
+        "flow `{flow}`: the files of its first {rejected} rejected rows are larger than {}, which is the limit; nothing \
+         was switched\n  {}",
         crate::plan::words::bytes(*bytes_max), reject.summary()
     )]
     RejectBytes {

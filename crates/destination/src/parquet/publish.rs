@@ -53,8 +53,8 @@ pub(super) fn publish(run: &Run, reached: &dyn Fn(PublishStep)) -> Result<Publis
             doing: "publishing all tables of the load".to_owned(),
             message: format!("some have their new rows already, and others do not yet: {error}"),
             hint: Some(
-                "remove what stands in the way; the next command on this folder, such as the same one, publishes \
-                 the other tables"
+                "fix the cause and give the same command again: the next command on this folder publishes the \
+                 other tables"
                     .to_owned(),
             ),
         }),

@@ -147,9 +147,9 @@ impl ExactFloat {
         ValueError::new(
             RejectCode::FormLost,
             format!(
-                "{name} cannot hold this number: the nearest that it has is {nearest}. It keeps {} digits \
-                 of every number, and likely this is an identifier or an amount: make the column {wider}; \
-                 where the nearest will do, set lossless = false for it",
+                "{name} cannot hold this number exactly: its nearest value is {nearest}. It keeps {} digits \
+                 of every number, and this is likely an identifier or an amount: make the column {wider}; \
+                 where the nearest value will do, set lossless = false for it",
                 self.digits_kept
             ),
         )

@@ -68,14 +68,14 @@ impl Kernel for Money {
 
 fn not_money() -> ValueError {
     ValueError::syntax(
-        "not a sum of money; write a number with a point and no separators, such as -1234.56. Read are -$1,234.56 and \
-         ($1,234.56) as well, and no other currencies",
+        "not a sum of money; write a number with a point and no separators, such as -1234.56. -$1,234.56 and \
+         ($1,234.56) are read too, but no other currency",
     )
 }
 
 fn past_the_ends() -> ValueError {
     ValueError::out_of_range(
-        "past the ends of money, which are those of 64 bits; correct the value, or let the column be numeric",
+        "out of the range of money (64 bits); correct the value, or let the column be numeric",
     )
 }
 
@@ -131,7 +131,7 @@ fn plain(text: &[u8]) -> Result<Cow<'_, [u8]>, ValueError> {
         }
         if groups.len() == 2 && whole_bytes.is_none() && !has_currency {
             return Err(ValueError::syntax(
-                "the comma can be a decimal one, or stand before a group of three digits; write 1234.00 or $1,234, or \
+                "the comma may be a decimal comma or separate thousands; write 1234.00 or $1,234, or \
                  the decimal point",
             ));
         }

@@ -204,7 +204,7 @@ pub enum PackageFaultKind {
         mend: String,
     },
     /// The package would load code that nobody installed here.
-    #[error("the package loads code of its own choice into this process: {what}")]
+    #[error("the package loads code into this process: {what}")]
     Untrusted {
         /// Which.
         what: String,
@@ -288,8 +288,8 @@ impl PackageFaultKind {
                 ..
             } => one_of(&format!("{what}s"), suggestion, known),
             PackageFaultKind::Untrusted { .. } => {
-                "if you trust whoever wrote the package, say so: --trust (in Python: trust=True); \
-                 else name an installed driver, as in adbc:sqlite"
+                "if you trust the author of the package, add --trust (in Python: trust=True); \
+                 if not, name an installed driver, as in adbc:sqlite"
                     .to_owned()
             }
             PackageFaultKind::NoFlow => "add a [[flow]] with `files` and `table`".to_owned(),

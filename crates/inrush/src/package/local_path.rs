@@ -49,7 +49,7 @@ pub fn not_local(path: &str) -> Option<(String, String)> {
         return None;
     }
     let cause = format!(
-        "`{scheme}:` names another place, and only files of this machine are read and written"
+        "`{scheme}:` is not a local path, and only files of this machine are read and written"
     );
     let mend = match scheme.eq_ignore_ascii_case("file") {
         true => "write the path alone, as in /data/orders.csv".to_owned(),

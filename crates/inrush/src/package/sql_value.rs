@@ -13,7 +13,7 @@ pub(super) fn quoted(parameter: &str, form: &str, value: &str) -> Result<String,
         return Err(fault(
             parameter,
             value,
-            "SQL has no texts with a NUL in them",
+            "a text in SQL cannot hold a NUL",
             "give it another value",
         ));
     }
@@ -64,7 +64,7 @@ pub(super) fn check_bare(
     Err(fault(
         parameter,
         value,
-        "it may be more than a value in the statement that `{...}` puts it into as it is",
+        "`{...}` inserts it as it is, where it could change the statement",
         &format!(
             "write {{{parameter}:literal}} in the statement for a text in quotes, or {{{parameter}:identifier}} for a name; \
              as it is, a value has letters, digits, _, -, ., : and blanks between numbers"

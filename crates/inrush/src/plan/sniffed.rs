@@ -82,7 +82,7 @@ pub fn of(
             return Err(PlanError::Mismatch {
                 flow: flow.table.clone(),
                 what: format!(
-                    "{first_name}: {}, and the target has not the columns {}",
+                    "{first_name}: {}, and the target has no columns {}",
                     row_names::header_lacks_a_name(guess.columns.len() - 1),
                     guess
                         .columns

@@ -128,7 +128,8 @@ pub fn bytes(count: u64) -> String {
 }
 
 /// What becomes of a target whose rows an earlier run has loaded.
-pub const TARGET_LOADED: &str = "the target has the rows of these files; nothing is done to it";
+pub const TARGET_LOADED: &str =
+    "the target has the rows of these files already, and stays as it is";
 
 /// How many rejects are accepted, in words.
 pub fn reject_limit(limit: &RejectLimit) -> String {

@@ -162,8 +162,8 @@ impl RowNames {
     /// What to tell where it is not believed.
     pub fn unsure(&self) -> String {
         format!(
-            "the first record has {} and the rows have {}; where it is a header of R's write.table, which gives the names \
-             of rows no name, set skip_lines = {} and header = false in `format` and name the columns: {}",
+            "the first record has {} and the rows have {}; if it is a header of R's write.table, which leaves out \
+             the name of the row names, set skip_lines = {} and header = false in `format` and name the columns: {}",
             super::words::counted(self.names.len() as u64, "field"),
             super::words::counted(self.names.len() as u64 + 1, "field"),
             self.lines,
@@ -175,7 +175,7 @@ impl RowNames {
 /// What is wrong with files that are declared to have a header, where it has one name less than their rows have fields.
 pub fn header_lacks_a_name(names: usize) -> String {
     format!(
-        "the header has {} and the rows have {}, as R's write.table writes them: it gives the names of rows no name",
+        "the header has {} and the rows have {}, as R's write.table writes them: the column of row names has no name",
         super::words::counted(names as u64, "name"),
         super::words::counted(names as u64 + 1, "field")
     )

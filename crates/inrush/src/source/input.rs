@@ -319,7 +319,7 @@ fn window_too_long(planned: &SourceFile, window_bytes: Option<u64>) -> SourceErr
     };
     SourceError::Undecodable {
         path: planned.path.to_path_buf(),
-        what: format!("needs {needed}, and a load takes no more memory for it than {most_mib} MiB"),
+        what: format!("needs {needed}, and Inrush allows at most {most_mib} MiB"),
         fix: format!(
             "compress it again with a shorter window: zstd -dc --long=31 FILE | zstd --long={ZSTD_WINDOW_LOG_MAX} -o NEW.zst"
         ),

@@ -44,7 +44,7 @@ impl From<DestinationError> for PlanError {
 
 /// The destination failed while it published, and does not say either whether that was committed.
 #[derive(Debug, thiserror::Error)]
-#[error("{error}; whether the rows are in their targets is not known yet: {asking}")]
+#[error("{error}; it is not known yet whether the rows are in their targets: {asking}")]
 struct UnknownSwitch {
     error: String,
     asking: String,
@@ -56,8 +56,8 @@ pub fn unknown_switch(error: &DestinationError, asking: &DestinationError) -> Er
         error: error.to_string(),
         asking: asking.to_string(),
     };
-    let hint = "run the same command again when the destination can be read: its ledger knows, and what is in the \
-                targets is not loaded twice";
+    let hint = "run the same command again when the destination can be read: its ledger knows, and no rows \
+                are loaded twice";
     Error::Engine(EngineError::new(unknown, Some(hint.to_owned())))
 }
 

@@ -85,7 +85,7 @@ impl RequiredPeer {
             return Ok(());
         }
         Err(format!(
-            "user {} runs what listens there, and requirepeer={} wants another",
+            "user {} runs the server there, but requirepeer={}",
             found.unwrap_or_else(|| user.to_string()),
             self.name
         ))

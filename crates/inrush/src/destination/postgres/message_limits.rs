@@ -92,7 +92,7 @@ pub fn check(byte: u8, length: u32, logged_in: bool) -> Result<(), String> {
     }
     let Some(kind) = KINDS.iter().find(|kind| kind.byte == byte) else {
         return Err(format!(
-            "sent a message of the unknown kind 0x{byte:02x} {when}: PostgreSQL sends none such"
+            "sent a message of the unknown kind 0x{byte:02x} {when}: PostgreSQL has no such message"
         ));
     };
     let most = match logged_in {
@@ -109,7 +109,7 @@ pub fn check(byte: u8, length: u32, logged_in: bool) -> Result<(), String> {
         ))
     } else if length > most {
         Err(format!(
-            "sent {name} of {length} bytes {when}, and at most {most} are taken"
+            "sent {name} of {length} bytes {when}; the limit is {most}"
         ))
     } else {
         Ok(())
@@ -126,7 +126,7 @@ mod tests {
         let error = check(b'E', 2_000_000_000, false).expect_err("too long");
         assert_eq!(
             error,
-            "sent ErrorResponse of 2000000000 bytes before the login, and at most 30000 are taken"
+            "sent ErrorResponse of 2000000000 bytes before the login; the limit is 30000"
         );
         assert!(check(b'E', 1_000_000, true).is_ok());
         assert!(check(b'R', 2_001, false).is_err());

@@ -59,7 +59,7 @@ const KNOWN: &[&str] = &[
 
 const NO_OAUTH: &str = "Inrush does not log in by OAuth";
 const NO_SCRAM_KEYS: &str =
-    "Inrush logs in by a password, and not by keys that were made of one: give the password";
+    "Inrush logs in with a password, not with keys made from one: give the password";
 
 /// Settings of libpq that a load cannot honour, with the reason; to pass them over would be to lie.
 const REFUSED: &[(&str, &str)] = &[
@@ -70,7 +70,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "sslkeylogfile",
-        "whoever has that file can read all that is sent",
+        "anybody with that file can read everything that is sent",
     ),
     ("replication", "a load needs an ordinary session"),
     ("servicefile", "name the file of services in PGSERVICEFILE"),

@@ -237,7 +237,7 @@ impl Headers {
     /// Looks at what has come; an error ends the connection.
     fn see(&mut self, mut bytes: &[u8], watch: &SocketWatch) -> io::Result<()> {
         if watch.violation.get().is_some() {
-            return Err(watch.violated("is not listened to any more"));
+            return Err(watch.violated("broke the protocol before, and is not read any more"));
         }
         if self.answer_expected && !bytes.is_empty() {
             self.answer_expected = false;
@@ -352,7 +352,7 @@ impl Headers {
         let rules = &watch.rules;
         if rules.requires_certificate && !watch.certificate_sent.load(Ordering::Acquire) {
             return Err(
-                "did not ask for our certificate, and sslcertmode=require wants that it does: no password was sent"
+                "did not ask for our certificate, but sslcertmode=require demands that it does: no password was sent"
                     .to_owned(),
             );
         }

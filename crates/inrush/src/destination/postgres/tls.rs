@@ -213,7 +213,7 @@ fn own_key(own: &OwnCertificate, provider: &CryptoProvider) -> Result<Arc<Certif
     let certified = CertifiedKey::new(certificates, key);
     match certified.keys_match() {
         Err(rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
-            Err(format!("the key {key_file} is not that of {file}"))
+            Err(format!("the key {key_file} does not belong to {file}"))
         }
         // Of a certificate of version 1 it is not known here: the server finds out.
         _ => Ok(Arc::new(certified)),

@@ -245,7 +245,7 @@ impl Account<'_> {
                     "its member `{}` has other {what} by its own header ({own}) than by the directory ({listed})",
                     member.name
                 ),
-                fix: "make the archive again: one of both is wrong (unzip -t tells more)",
+                fix: "make the archive again: one of the two is wrong (unzip -t tells more)",
             }),
         })
     }

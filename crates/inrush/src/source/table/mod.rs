@@ -321,7 +321,7 @@ fn damaged(path: &Path, kind: TableKind, reason: String) -> SourceError {
     if reason == parquet::ENCRYPTED {
         return SourceError::TableKind {
             path: path.to_path_buf(),
-            what: "a Parquet file whose columns are encrypted, and there is no key",
+            what: "a Parquet file with encrypted columns, for which there is no key",
             mend: "write it again without encryption",
         };
     }

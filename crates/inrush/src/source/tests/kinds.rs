@@ -167,8 +167,8 @@ fn long_windows_are_read_up_to_a_bound() {
         assert_eq!(
             refusal("a.csv.zst", &long),
             format!(
-                "FOLDER/a.csv.zst: the file needs a zstd window of {} MiB, and a load takes no more memory for it \
-                 than 512 MiB; compress it again with a shorter window: zstd -dc --long=31 FILE | zstd --long=29 \
+                "FOLDER/a.csv.zst: the file needs a zstd window of {} MiB, and Inrush allows at most 512 MiB; \
+                 compress it again with a shorter window: zstd -dc --long=31 FILE | zstd --long=29 \
                  -o NEW.zst",
                 1_u64 << (window_log - 20)
             )

@@ -156,7 +156,7 @@ fn publish(runtime: &Runtime, context: &Context<'_>) -> Result<Published, Error>
         Ok(true) => {
             return Ok(Published {
                 notes: vec![format!(
-                    "the rows are in their targets, and what follows that did not end well: {error}"
+                    "the rows are in their targets, but a later step failed: {error}"
                 )],
                 ..Published::default()
             });

@@ -127,15 +127,15 @@ pub async fn refuse_lost_ledger(
             return Err(PlanError::Target {
                 target: flow.target(),
                 what: format!(
-                    "has rows of {} by run {}, which the ledger in schema {ledger_schema} does not know: that schema was \
-                     dropped or restored since, or the run has another `ledger_schema`. This load would append the same \
-                     rows once more",
+                    "has rows of {} from run {}, but the ledger in schema {ledger_schema} does not know that run: the schema \
+                     was dropped or restored since, or the run used another `ledger_schema`. This load would append the \
+                     same rows again",
                     file.path.display(),
                     mark.run
                 ),
                 hint: format!(
-                    "restore the ledger, or name the run's own (`ledger_schema`); if the rows are not there any more, or \
-                     should be there twice, --again loads them, and SELECT lo_unlink({}) removes the mark that says so",
+                    "restore the ledger, or set `ledger_schema` to the one that the run used; if the rows are gone, or should \
+                     be there twice, --again loads them, and SELECT lo_unlink({}) removes the mark of that run",
                     left.oid
                 ),
             });

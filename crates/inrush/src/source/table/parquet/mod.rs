@@ -20,7 +20,7 @@ use parquet::schema::types::ColumnDescriptor;
 use super::{Batches, Opened, RowGroup, TableField, field_of, is_in_order, with_first_rows};
 
 /// Why a file with encrypted columns is not read.
-pub(super) const ENCRYPTED: &str = "columns of it are encrypted";
+pub(super) const ENCRYPTED: &str = "some of its columns are encrypted";
 
 /// A Parquet file's footer.
 #[derive(Debug)]
