@@ -1,4 +1,4 @@
-"""What goes wrong once the rows are in their targets changes no exit status."""
+"""Failures after the rows are in their targets change no exit status."""
 
 from __future__ import annotations
 

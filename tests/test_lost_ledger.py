@@ -1,4 +1,4 @@
-"""A ledger that was lost: what was appended is not appended once more without a word."""
+"""If the ledger is lost, appended files are not silently appended once more."""
 
 from __future__ import annotations
 

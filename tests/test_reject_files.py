@@ -1,4 +1,4 @@
-"""Files of rejected rows are bounded: by their limit, and by the reserve of their disk."""
+"""Files of rejected rows are limited by `bytes_max` and by the reserve of their disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a site has set for a role, values are those of a plain role.
+"""Settings of a role, a database or a session change no value that is loaded.
 
 `docs/connections.md` decides about every setting that a role can have. Here all of them are played,
 in every way in which a site can set them, and a setting that the page lacks makes a test fail.

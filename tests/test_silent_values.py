@@ -1,4 +1,4 @@
-"""Values that would become others without a word: they are rejects."""
+"""Values that would silently become others are rejects."""
 
 from __future__ import annotations
 

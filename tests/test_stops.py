@@ -1,4 +1,4 @@
-"""A signal is heeded wherever a load is: also where no row is sent."""
+"""A signal ends a load at every step, also where no row is sent."""
 
 from __future__ import annotations
 

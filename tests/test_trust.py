@@ -1,4 +1,4 @@
-"""What a package of somebody else may do: code needs trust, and values in its SQL stay values."""
+"""Packages of somebody else: code needs trust, and values in their SQL stay values."""
 
 from __future__ import annotations
 

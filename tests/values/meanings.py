@@ -1,4 +1,4 @@
-"""What a text means in a column: one value, NULL, or nothing that a column may hold."""
+"""The meaning of a text in a column: one value, NULL, or nothing that the column may hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns whose type is to be guessed: values of one kind, in samples and behind them.
+"""Columns whose type is to be guessed: values of one kind, in the samples and after them.
 
 What a column truly holds is known here. Where its samples do not tell it, because their numbers or
 dates can be read in two ways, the only right guess is text.

@@ -1,4 +1,4 @@
-"""What stands around the reader: rounds, decoding, and that a fault is told."""
+"""Tests of the parts around the reader: rounds, decoding, and reports of faults."""
 
 from __future__ import annotations
 

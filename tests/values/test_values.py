@@ -1,4 +1,4 @@
-"""Whatever the type, format and setting: a value is what its text says, or its row is a reject.
+"""For every type, format and setting, a value is what its text says, or its row is a reject.
 
 Rounds of cases are made from seeds, loaded by the command, and read back in binary form. An
 independent reader (`reader.py`) says what each text means. A fault names its case and how to play

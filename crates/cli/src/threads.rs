@@ -1,6 +1,6 @@
-//! Work that several threads share.
+//! Work shared by several threads.
 
-/// Does the work on so many threads, the caller's own among them; where one cannot be had, the others do its part.
+/// Does the work on `count` threads, the caller's own among them. If one cannot be started, the others do its part.
 pub fn share(count: usize, work: impl Fn() + Sync) {
     std::thread::scope(|scope| {
         for _ in 1..count {

@@ -1,7 +1,7 @@
 //! The limit on the address space of this process (`ulimit -v`).
 //!
-//! Memory that the limit does not leave ends a process without a word, deep in a library or a thread's start. So whoever
-//! is about to take much of it asks first.
+//! A process that runs into the limit dies without a message, deep in a library or at the start of a thread. So code that
+//! is about to take much memory asks first.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Types of columns that few databases have: PostgreSQL's own, whose values it would cut or round without a word.
+//! Column types that few databases have: PostgreSQL's own, whose values it cuts or rounds silently.
 
 use arrow_schema::DataType;
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,8 @@
-//! Waiting until nobody serves a data folder any more.
+//! Waiting until no server uses a data folder any more.
 //!
 //! Every process of a server has inherited the lock that its loader took on the folder, so the lock is free when the last
-//! of them is gone. That is the event that is waited for. How long, depends on the loader: one that lives keeps its
-//! server, and the folder is refused soon; one that was killed has left a server that stops by itself, wherever it is in
-//! its start or its recovery.
+//! of them is gone. We wait for that event. How long depends on the loader: a live one keeps its server,
+//! so the folder is refused soon; a killed one has left a server that stops by itself, even in its start or recovery.
 
 use std::fs::{File, TryLockError};
 use std::io;

@@ -1,5 +1,5 @@
-//! Which encoding a text is likely written in: evidence for messages, and the byte order of UTF-16 that is declared
-//! without it. No text is decoded by a guess that nobody confirmed.
+//! Guesses of the encoding of a text: evidence for messages, and the byte order of UTF-16 that is declared without it.
+//! No text is decoded by a guess that nobody confirmed.
 //!
 //! Legacy encodings are guessed by `chardetng`, which browsers use. It knows no UTF-16; a NUL byte stands in none of the
 //! others, so it tells UTF-16 from them.

@@ -1,8 +1,8 @@
-//! What this process must not show: values that `${env:NAME}` brought in, and passwords.
+//! Secrets that this process must not show: values that `${env:NAME}` brought in, and passwords.
 //!
-//! Whoever puts such a value into a setting notes it here; the command's printer and the writers of a run's folder hide
-//! it in all that they write, whoever quotes it: a driver, a server, a name of a file. What came from a variable is shown
-//! as `${env:NAME}`, a password as `***`.
+//! Code that puts such a value into a setting notes it here; the command's printer and the writers of a run's folder hide
+//! it in all that they write, also where a driver, a server or a file name quotes it. A variable's value is shown as
+//! `${env:NAME}`, a password as `***`.
 //!
 //! A value is hidden wherever it stands if it has at least [`MIXED_BYTES_MIN`] bytes, or [`WORD_BYTES_MIN`] where it is
 //! made of letters alone or of digits alone; one of letters alone only where it stands as a word. Shorter ones (`5432`,

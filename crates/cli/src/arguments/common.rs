@@ -58,10 +58,10 @@ pub struct OverrideArguments {
     #[arg(long, value_name = "NAME=URL", value_parser = pair)]
     pub connection: Vec<(String, String)>,
 
-    /// Let the package load code of its own choice
+    /// Let the package load drivers that it names by a path or an option
     ///
-    /// A driver that the package names by its path, or by an option, is loaded into this process, where it can do all that
-    /// you can. Without this, only installed drivers are, and those that an argument names.
+    /// Such a driver is code that runs in this process, with all your rights. Without this flag, only installed drivers and
+    /// those that an argument names are loaded.
     #[arg(long)]
     pub trust: bool,
 }

@@ -113,7 +113,7 @@ pub struct LoadArguments {
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = VerifyLevel::Count)]
     pub verify: VerifyLevel,
 
-    /// What becomes of a load into columns whose values the server may change without a word
+    /// Warn about columns whose values the server may change silently, or refuse them
     ///
     /// Those are columns whose text only the server reads: ranges, composites, shapes of floats,
     /// text search, XML, types of extensions. All others are checked before they are sent.
@@ -140,12 +140,12 @@ pub enum VerifyLevel {
     Rows,
 }
 
-/// What becomes of a load into columns that are not checked here.
+/// The answer to a load into columns that are not checked here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UncheckedTypesAnswer {
-    /// It loads them; plan and report name them
+    /// Load them; the plan and the report name them
     Warn,
-    /// It is refused before it begins
+    /// Refuse the load before it begins
     Refuse,
 }
 

@@ -1,8 +1,8 @@
-//! What a database refuses of JSON that is well formed: escapes of characters that it cannot hold.
+//! Escapes in well-formed JSON that a database refuses, because it cannot hold their characters.
 //!
 //! `"\ud800"` is the half of a pair that stands for one character. PostgreSQL's `json` and SQLite keep
-//! it as text; DuckDB and `jsonb` refuse it, and `jsonb` has no `\u0000` either. Inside of a database
-//! one such value ends the statement, and no row is named: so they are found before. All else that
+//! it as text; DuckDB and `jsonb` refuse it, and `jsonb` has no `\u0000` either. In the database one such
+//! value fails the whole statement without naming a row, so they are found before it is sent. All else that
 //! the converter takes for JSON is taken by DuckDB, and as it is written (tried with 2.0: numbers such
 //! as `1e999`, equal keys, 100,000 levels).
 

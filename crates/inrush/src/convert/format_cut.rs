@@ -1,5 +1,5 @@
 //! A declared format cut into its pieces, as the library that reads it understands them, and what can be
-//! told of them without a value. What the pieces are for says [`format_pieces`](super::format_pieces).
+//! told of them without a value. [`format_pieces`](super::format_pieces) says what they are for.
 
 use super::format_pieces::{FRACTION_DIGITS_MAX, Kind, Piece, digits};
 

@@ -1,6 +1,6 @@
-//! `money`: whole numbers of the smallest coin in 64 bits. What is finer PostgreSQL rounds; here it is refused.
+//! `money`: whole numbers of the smallest coin in 64 bits. PostgreSQL rounds finer amounts; here they are refused.
 //!
-//! Read are plain numbers and what PostgreSQL's own programs write: a dollar sign, commas between groups of three digits,
+//! Accepted are plain numbers and what PostgreSQL's own programs write: a dollar sign, commas between groups of three digits,
 //! and round brackets or a minus for what is below zero. A lone comma that could as well be a decimal one is refused.
 
 use std::borrow::Cow;

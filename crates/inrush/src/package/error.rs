@@ -206,7 +206,7 @@ pub enum PackageFaultKind {
     /// The package would load code that nobody installed here.
     #[error("the package loads code into this process: {what}")]
     Untrusted {
-        /// Which.
+        /// The driver, or the option that names one.
         what: String,
     },
     /// A setting of a format that a scanner could not tell apart from the others.

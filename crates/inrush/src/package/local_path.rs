@@ -1,4 +1,4 @@
-//! Paths of this machine, told from addresses of other places, which would be taken for odd names of files.
+//! Tells local paths from remote addresses (`s3://...`), which would otherwise be taken for odd file names.
 
 use inrush_destination::address::scheme;
 

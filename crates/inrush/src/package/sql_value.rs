@@ -1,8 +1,8 @@
 //! Values of parameters in `pre_sql` and `post_sql`.
 //!
 //! `{day:literal}` is the value as a text in quotes, `{region:identifier}` as a name in quotes; whatever the value holds,
-//! it stays in them. `{day}` puts it in as it is: what the package itself says may be any SQL, for whoever wrote it wrote the
-//! statement too, but a value that a command gives must be one that cannot end the text or the name that it stands in.
+//! it stays in them. `{day}` inserts it as it is: a value of the package itself may be any SQL, because its author wrote
+//! the statement too, but a value that a command gives must not be able to end the text or name that it stands in.
 
 use super::error::PackageFaultKind;
 use super::name::quoted as identifier;

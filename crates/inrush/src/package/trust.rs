@@ -1,4 +1,4 @@
-//! What a package would load into this process that nobody installed here.
+//! Code that a package would load into this process although nobody installed it here.
 //!
 //! A package is a file that somebody may have sent. A driver by its name is one that was installed on this machine; one by
 //! its path, or by an option, is chosen by the package and may lie beside it. Its code runs as soon as it is loaded, and a

@@ -83,8 +83,8 @@ pub struct RunSettings {
     /// Refuse a load that cannot fit on the server's disk, where that disk can be seen.
     #[serde(skip_serializing_if = "is_true")]
     pub disk_check: bool,
-    /// What becomes of a load into columns whose values the server may round, cut or rewrite without a word, because
-    /// only it reads their text: ranges, composites, shapes of floats, text search, XML, types of extensions.
+    /// Warn about columns whose values the server may round, cut or rewrite silently, because only it reads their text
+    /// (ranges, composites, shapes of floats, text search, XML, types of extensions), or refuse them.
     #[serde(skip_serializing_if = "UncheckedTypes::is_default")]
     pub unchecked_types: UncheckedTypes,
     /// The schema of the ledger's tables.
@@ -237,11 +237,11 @@ pub enum Verify {
     Rows,
 }
 
-/// What becomes of a load into columns whose values the server may change without a word.
+/// The answer to a load into columns whose values the server may change silently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UncheckedTypes {
-    /// They are loaded; plan and report name them.
+    /// They are loaded; the plan and the report name them.
     #[default]
     Warn,
     /// The load is refused before it begins.

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::report::loader_cpu_s;
 
-/// Does the same with each of them, all at once, each on a thread of its own. An error where one cannot be had.
+/// Does the same with each of them at once, each on a thread of its own. Fails if a thread cannot be started.
 pub fn on_a_thread_each<W: Send, T: Send>(
     works: impl Iterator<Item = W>,
     work: &(impl Fn(W) -> T + Sync),

@@ -1,5 +1,5 @@
-//! Files whose header has one name less than their rows have fields: R's `write.table` writes the names of rows first,
-//! and gives them no name in the header.
+//! Files whose header has one name fewer than the rows have fields: R's `write.table` writes the row names as a first
+//! column that has no name in the header.
 //!
 //! ```text
 //! "mpg" "cyl"
@@ -12,7 +12,7 @@
 //! first fields stand in quotes, as R writes them, or names are plain words; and names do not fit the types of their
 //! columns, or the rows are numbered in quotes (`"1"`, `"2"`, ...). A first row of texts that lacks a field would be lost
 //! otherwise. The load then passes over the header's lines, and the columns are named here: the first one is [`NAME`].
-//! Where it only may be so, it is told.
+//! Where the evidence is not enough, the user is told.
 
 use std::collections::BTreeSet;
 

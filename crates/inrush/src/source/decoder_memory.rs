@@ -1,8 +1,8 @@
-//! What a decompressor takes of memory, as the first bytes of its file tell.
+//! The memory that a decompressor needs, read from the first bytes of its file.
 //!
-//! Zstandard and xz look back into the text that they have made, as far as whoever compressed it has chosen:
-//! `zstd --long=31` needs 2 GiB. How far is told by the first frame or block, so the plan can say it, and a file
-//! that needs more than is allowed is refused before anything is loaded.
+//! Zstandard and xz look back into the text that they have made, as far as the compressor was told to:
+//! `zstd --long=31` needs 2 GiB. The first frame or block says how far, so the plan can count it, and a file that
+//! needs more than is allowed is refused before anything is loaded.
 
 use crate::package::Compression;
 

@@ -1,4 +1,4 @@
-//! How long each message of the server may be, known from its first five bytes.
+//! Limits on the length of each message of the server, checked on its first five bytes.
 //!
 //! The driver keeps a message until it has all of it, and a message says itself how long it is: up to 2 GB. Until the
 //! login is done anybody may be at the other end, so the limits there are libpq's. After it they leave room for all that

@@ -1,4 +1,4 @@
-//! `require_auth`: by which methods a server may ask who we are, as libpq means it.
+//! `require_auth`: the methods by which a server may authenticate us, with libpq's meaning.
 
 /// A way in which a server finds out who connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

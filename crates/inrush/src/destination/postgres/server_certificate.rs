@@ -1,7 +1,7 @@
-//! Whether a server's certificate is good, where libpq (by OpenSSL) takes more than webpki does.
+//! Checks of server certificates that libpq (by OpenSSL) accepts and webpki does not.
 //!
-//! webpki is asked first, and what it takes is taken. Three kinds of certificates that are usual with PostgreSQL it refuses
-//! for what they are, and they are looked at here: one that is its own authority (the example of PostgreSQL's manual), one
+//! webpki is asked first, and its yes is enough. It refuses three kinds of certificates that are usual with PostgreSQL,
+//! and those are checked here: one that is its own authority (the example of PostgreSQL's manual), one
 //! of X.509 version 1 (what `openssl x509 -req` made for decades), and one that names its host only as the common name.
 
 use std::net::IpAddr;

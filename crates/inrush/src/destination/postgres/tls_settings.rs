@@ -1,4 +1,4 @@
-//! What a connection's settings say of TLS, with libpq's meanings.
+//! The TLS settings of a connection, with libpq's meanings.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Footers that say what is not so, as some writers make them.
+//! Tests of Parquet footers that some writers fill in wrongly.
 
 use std::fs;
 use std::path::Path;

@@ -1,13 +1,12 @@
-//! Marks: what a database knows of appended files without its ledger.
+//! Marks of appended files, which a database keeps outside of the ledger.
 //!
-//! Rows that join those of a target come in twice where the ledger is lost (its schema dropped, another one named) and
-//! the same command is given again. So such a run leaves a mark for each target: an empty large object whose comment
+//! If the ledger is lost (its schema dropped, another one named) and the same command is given again, appended rows would
+//! be loaded twice. So a run that appends leaves a mark for each target: an empty large object whose comment
 //! names the run, the target's OID and the files. A large object is no part of any schema, and every role may make one,
 //! also a role that may only INSERT. It commits with the rows that it tells of, or before the first of them where they
 //! go straight into the target.
 //!
-//! A mark refuses nothing by itself: only one of a run that the ledger does not know does, for the same package, files
-//! and table.
+//! A plan is refused only for the mark of a run that the ledger does not know, with the same package, files and table.
 
 use std::collections::BTreeSet;
 

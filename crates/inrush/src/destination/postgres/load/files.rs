@@ -1,4 +1,4 @@
-//! Before the switch: every file of the plan against what the ledger has of it.
+//! The check of every file of the plan against the ledger, before the switch.
 //!
 //! A file may be one of a hundred thousand, so the ledger's rows are read for some of the files at a time: those
 //! whose keys begin alike.

@@ -1,4 +1,4 @@
-//! What footers say that is not so, and what they say of encryption.
+//! Repairs of Parquet footers that some writers fill in wrongly, and a check for encrypted columns.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
