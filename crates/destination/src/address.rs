@@ -89,7 +89,7 @@ impl Kind {
                 format!("`{scheme}:` is not a local path, and {kind} must be on this machine");
             let mend = match scheme.len() {
                 1 => format!(
-                    "drive letters are no paths here; a path that begins with `{scheme}:` is written ./{scheme}:/..."
+                    "Inrush has no drive letters; a path that begins with `{scheme}:` is written ./{scheme}:/..."
                 ),
                 _ => format!(
                     "load into a local path, then copy the result there; a path that begins with `{scheme}:` is written \

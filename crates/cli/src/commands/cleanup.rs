@@ -37,7 +37,7 @@ pub fn cleanup(
         }
         for run in removed.iter().filter(|run| run.rows_straight > 0) {
             output::say(&line(&format!(
-                "what run {} put straight into its targets stays there: {} (atomic = false)",
+                "rows that run {} wrote directly to its targets stay there: {} (atomic = false)",
                 run.run.name,
                 counted(run.rows_straight, "row")
             )));

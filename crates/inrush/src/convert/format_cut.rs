@@ -125,16 +125,16 @@ pub(super) fn refuse_open(left: &Piece, right: &Piece) -> Result<(), String> {
         match piece.kind {
             Kind::Number { is_open: true, .. } => {
                 return Err(format!(
-                    "{left_text}{right_text}: nothing stands between these two numbers, and {} may \
-                     lack digits, so none could tell where the first one ends; write it without \
-                     `{}` where the files have leading zeros, or let something stand between them",
+                    "{left_text}{right_text}: nothing separates these two numbers, and {} may \
+                     have fewer digits, so the end of the first one is unclear; write it without \
+                     `{}` if the files have leading zeros, or put a separator between them",
                     piece.text,
                     &piece.text[1..2]
                 ));
             }
             Kind::Fraction { width: None, .. } => {
                 return Err(format!(
-                    "{left_text}{right_text}: nothing stands between these two numbers, and {} has \
+                    "{left_text}{right_text}: nothing separates these two numbers, and {} has \
                      any number of digits; write how many: %3f are milliseconds, %6f microseconds",
                     piece.text
                 ));
@@ -150,8 +150,8 @@ pub(super) fn refuse_open(left: &Piece, right: &Piece) -> Result<(), String> {
     match is_fixed {
         true => Ok(()),
         false => Err(format!(
-            "{left_text}{right_text}: the digits of {right_text} follow at once and could be those of \
-             {left_text}; let something stand between them"
+            "{left_text}{right_text}: the digits of {right_text} follow directly and could belong to \
+             {left_text}; put a separator between them"
         )),
     }
 }

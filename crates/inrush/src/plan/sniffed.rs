@@ -95,10 +95,7 @@ pub fn of(
             });
         }
         return Ok(Sniffed {
-            notes: vec![format!(
-                "the files are written so: {}",
-                guess.seen.join("; ")
-            )],
+            notes: vec![format!("form of the files: {}", guess.seen.join("; "))],
             dialect,
             format: guess.format(),
             ..told
@@ -180,7 +177,7 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
     }
     let mut notes = vec![
         format!("the columns were guessed: {}", guess.extent()),
-        format!("the files are written so: {}", guess.seen.join("; ")),
+        format!("form of the files: {}", guess.seen.join("; ")),
     ];
     let unsure = guess.all_unsure();
     let more = unsure.len().saturating_sub(UNSURE_TOLD_MAX);

@@ -33,7 +33,6 @@ mod binary;
 mod byte;
 mod column;
 mod kernel;
-pub(crate) mod money;
 mod numeric;
 mod numeric_slots;
 mod numeric_text;

@@ -14,7 +14,6 @@
 
 use super::byte::byte_of;
 use super::column::{Column, Scratch, Values};
-use super::money::postgres_money;
 use super::numeric::{Layout, quick_field, wide_field};
 use super::numeric_slots::TILE_ROWS;
 use super::numeric_text::{self, DecimalText, short_layout};
@@ -155,4 +154,14 @@ unsafe fn put_numeric_text(
     }
     // SAFETY: the caller's contract: 8 bytes and two for each digit are not more.
     Ok(unsafe { cursor.put_bytes(scratch) })
+}
+
+/// The whole number that PostgreSQL stores for `money`.
+fn postgres_money(number: i128) -> Result<i64, ValueFault> {
+    i64::try_from(number).map_err(|_| ValueFault::OutOfRange {
+        value: if number < 0 { i64::MIN } else { i64::MAX },
+        unit: "of the smallest coin",
+        type_name: "money",
+        range: "64 bits",
+    })
 }

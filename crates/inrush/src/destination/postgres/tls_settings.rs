@@ -152,7 +152,7 @@ fn own_certificate(
     let key = given.or_else(|| defaults.ssl_key.clone());
     let key = key.ok_or_else(|| {
         format!(
-            "{} names a certificate, and sslkey names no key for it",
+            "{} names a certificate, but sslkey names no key for it",
             settings.called("sslcert")
         )
     })?;

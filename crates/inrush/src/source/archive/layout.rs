@@ -159,7 +159,7 @@ impl Account<'_> {
                 _ => {
                     return Ok(Err(Unlisted {
                         what: format!(
-                            "its directory ends at byte {place}, and what follows is not its end record"
+                            "its directory ends at byte {place}, but no end record follows"
                         ),
                         fix: REPAIR,
                     }));
@@ -174,14 +174,14 @@ impl Account<'_> {
             Content::Zeros => Ok(()),
             Content::Member(name, at) => Err(Unlisted {
                 what: format!(
-                    "behind its end, at byte {at}, begins another member, `{name}`: archives were joined \
+                    "another member, `{name}`, begins after its end, at byte {at}: archives were joined \
                      here, or one was written over a longer one"
                 ),
                 fix: SEPARATE,
             }),
             Content::Other(_) => Err(Unlisted {
                 what: format!(
-                    "{} behind its end, at byte {place}, and no archive's",
+                    "{} after its end, at byte {place}, outside of any archive",
                     counted_do(self.size - place, "byte", "stand")
                 ),
                 fix: UNZIP,

@@ -67,7 +67,10 @@ fn joined_archives_are_refused() {
     }
     // The last one is cut, so the directory found is that of the first.
     let text = refusal(&[&one[..], &two[..two.len() - 30]].concat());
-    assert!(text.contains("begins another member, `two.tbl`"), "{text}");
+    assert!(
+        text.contains("another member, `two.tbl`, begins after its end"),
+        "{text}"
+    );
     // An archive without members in front loses no row.
     assert_eq!(
         all_rows(&[b"MZ".to_vec(), archive(&[], false), two].concat()),
@@ -142,7 +145,7 @@ fn what_belongs_to_nothing_is_refused_but_padding_and_programs() {
     let text = refusal(&[&whole[..], b"2|\n"].concat());
     assert!(
         text.contains(&format!(
-            "3 bytes stand behind its end, at byte {end}, and no archive's"
+            "3 bytes stand after its end, at byte {end}, outside of any archive"
         )),
         "{text}"
     );

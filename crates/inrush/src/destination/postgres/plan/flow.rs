@@ -60,13 +60,13 @@ impl FlowPlanner<'_> {
         }
     }
 
-    /// What a user should know of columns whose values the server may change without a word.
+    /// The note, or the refusal, about columns whose values the server may change silently.
     fn unchecked(&self, name: &str, columns: &[String]) -> Result<Option<String>, PlanError> {
         if columns.is_empty() {
             return Ok(None);
         }
         let what = format!(
-            "the server may round, cut or rewrite values of {} without a word, because it alone reads {} text",
+            "the server may silently round, cut or rewrite values of {}, because only it reads {} text",
             columns.join(", "),
             if columns.len() == 1 { "its" } else { "their" }
         );
