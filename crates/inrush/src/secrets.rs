@@ -27,14 +27,14 @@ pub const HIDDEN: &str = "***";
 
 /// One way in which a value may be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Form {
+struct WrittenForm {
     text: String,
     shown: String,
     /// Only between other characters than letters and digits.
     is_word: bool,
 }
 
-static FORMS: RwLock<Vec<Form>> = RwLock::new(Vec::new());
+static FORMS: RwLock<Vec<WrittenForm>> = RwLock::new(Vec::new());
 
 /// Whether anything is to be hidden: usually nothing is, and nobody takes the lock.
 static HAS_ANY: AtomicBool = AtomicBool::new(false);
@@ -84,7 +84,7 @@ pub fn mask_json(value: &mut Value) {
     mask_each(&forms, value);
 }
 
-fn mask_each(forms: &[Form], value: &mut Value) {
+fn mask_each(forms: &[WrittenForm], value: &mut Value) {
     match value {
         Value::String(text) => {
             if let Cow::Owned(masked) = masked_by(forms, text) {
@@ -100,7 +100,7 @@ fn mask_each(forms: &[Form], value: &mut Value) {
 }
 
 /// A value as it is, as a URL has it, and as the strings of JSON, of TOML and of SQL have it.
-fn forms_of(value: &str, shown: &str) -> Vec<Form> {
+fn forms_of(value: &str, shown: &str) -> Vec<WrittenForm> {
     let value = value.trim();
     let is_letters = value.chars().all(char::is_alphabetic);
     let is_word = is_letters || value.chars().all(|c| c.is_ascii_digit());
@@ -129,7 +129,7 @@ fn forms_of(value: &str, shown: &str) -> Vec<Form> {
     texts
         .into_iter()
         .filter(|text| text.len() >= bytes_min)
-        .map(|text| Form {
+        .map(|text| WrittenForm {
             text,
             shown: shown.to_owned(),
             is_word: is_letters,
@@ -137,8 +137,8 @@ fn forms_of(value: &str, shown: &str) -> Vec<Form> {
         .collect()
 }
 
-fn masked_by<'a>(forms: &[Form], text: &'a str) -> Cow<'a, str> {
-    let there: Vec<&Form> = forms
+fn masked_by<'a>(forms: &[WrittenForm], text: &'a str) -> Cow<'a, str> {
+    let there: Vec<&WrittenForm> = forms
         .iter()
         .filter(|form| text.contains(&form.text))
         .collect();
@@ -179,8 +179,8 @@ mod tests {
 
     use super::*;
 
-    fn forms(values: &[(&str, &str)]) -> Vec<Form> {
-        let mut forms: Vec<Form> = values
+    fn forms(values: &[(&str, &str)]) -> Vec<WrittenForm> {
+        let mut forms: Vec<WrittenForm> = values
             .iter()
             .flat_map(|(value, shown)| forms_of(value, shown))
             .collect();

@@ -26,7 +26,7 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// What may stand in a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TextKind {
     /// A connection's URL: `${env:NAME}` may be a secret, and must not end a part of the URL.
     Url,
     /// Paths, and options of a connection: `${env:NAME}` is taken as it is.
@@ -38,7 +38,7 @@ enum Kind {
 }
 
 /// What stands for names in braces.
-struct Values<'a> {
+struct BraceValues<'a> {
     parameters: &'a BTreeMap<String, String>,
     /// Those that a command gave in place of the package's own.
     given: &'a [(String, String)],
@@ -59,7 +59,7 @@ impl Package {
         let overridden: Vec<&String> = overrides.connections.iter().map(|(name, _)| name).collect();
 
         let parameters = package.parameters.clone();
-        let values = Values {
+        let values = BraceValues {
             parameters: &parameters,
             given: &overrides.parameters,
             environment,
@@ -71,7 +71,7 @@ impl Package {
             &mut package,
             &mut |path, kind, text| match expand(text, kind, &values, path) {
                 Ok(expanded) => {
-                    if kind == Kind::Sql {
+                    if kind == TextKind::Sql {
                         note_secrets_of_sql(&expanded);
                     }
                     *text = expanded;
@@ -112,12 +112,12 @@ impl Package {
         override_connections(self, &overrides, &mut faults);
         if let Some(connection) = self.connections.get_mut(name) {
             let path = format!("connections.{name}.url");
-            let values = Values {
+            let values = BraceValues {
                 parameters: &self.parameters,
                 given: &[],
                 environment,
             };
-            match expand(url, Kind::Url, &values, &path) {
+            match expand(url, TextKind::Url, &values, &path) {
                 Ok(expanded) => {
                     connection.url_written = written(url, &self.parameters);
                     connection.url = expanded;
@@ -138,7 +138,7 @@ impl Package {
     /// run writes of its package has their names in place of their values.
     pub fn fill_connections(&mut self, environment: Environment<'_>) -> Result<(), PackageError> {
         let mut faults = Vec::new();
-        let values = Values {
+        let values = BraceValues {
             parameters: &self.parameters,
             given: &[],
             environment,
@@ -146,7 +146,7 @@ impl Package {
         for (name, connection) in &mut self.connections {
             if connection.url.contains("${env:") {
                 let path = format!("connections.{name}.url");
-                match expand(&connection.url, Kind::Url, &values, &path) {
+                match expand(&connection.url, TextKind::Url, &values, &path) {
                     Ok(expanded) => {
                         let url = std::mem::replace(&mut connection.url, expanded);
                         connection.url_written = Some(url);
@@ -162,7 +162,7 @@ impl Package {
                     continue;
                 }
                 let path = format!("connections.{name}.options.{option}");
-                match expand(value, Kind::Files, &values, &path) {
+                match expand(value, TextKind::Files, &values, &path) {
                     Ok(expanded) => {
                         let written = &mut connection.options_written;
                         written.insert(option.clone(), std::mem::replace(value, expanded));
@@ -239,12 +239,12 @@ fn unknown_override<'a>(
 }
 
 /// Every text of a package in which parameters may stand, and its place.
-fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut String)) {
-    visit("name", Kind::Other, &mut package.name);
+fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, TextKind, &mut String)) {
+    visit("name", TextKind::Other, &mut package.name);
     for (name, connection) in &mut package.connections {
         visit(
             &format!("connections.{name}.url"),
-            Kind::Url,
+            TextKind::Url,
             &mut connection.url,
         );
         for (option, value) in &mut connection.options {
@@ -253,41 +253,41 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
                 written.insert(option.clone(), value.clone());
             }
             let path = format!("connections.{name}.options.{option}");
-            visit(&path, Kind::Files, value);
+            visit(&path, TextKind::Files, value);
         }
     }
     visit(
         "run.ledger_schema",
-        Kind::Other,
+        TextKind::Other,
         &mut package.run.ledger_schema,
     );
     visit(
         "run.staging_schema",
-        Kind::Other,
+        TextKind::Other,
         &mut package.run.staging_schema,
     );
     for (index, flow) in package.flows.iter_mut().enumerate() {
         let at = |setting: &str| format!("flow[{index}].{setting}");
         if let Some(name) = &mut flow.name {
-            visit(&at("name"), Kind::Other, name);
+            visit(&at("name"), TextKind::Other, name);
         }
         if let Some(connection) = &mut flow.connection {
-            visit(&at("connection"), Kind::Other, connection);
+            visit(&at("connection"), TextKind::Other, connection);
         }
         match &mut flow.files {
-            OneOrMany::One(file) => visit(&at("files"), Kind::Files, file),
+            OneOrMany::One(file) => visit(&at("files"), TextKind::Files, file),
             OneOrMany::Many(files) => {
                 for (item, file) in files.iter_mut().enumerate() {
-                    visit(&at(&format!("files[{item}]")), Kind::Files, file);
+                    visit(&at(&format!("files[{item}]")), TextKind::Files, file);
                 }
             }
         }
         for (item, column) in flow.columns.iter_mut().enumerate() {
             let at = |setting: &str| at(&format!("columns[{item}]{setting}"));
             match column {
-                ColumnSpec::Short(text) => visit(&at(""), Kind::Other, text),
+                ColumnSpec::Short(text) => visit(&at(""), TextKind::Other, text),
                 ColumnSpec::Long(detail) => {
-                    visit(&at(".name"), Kind::Other, &mut detail.name);
+                    visit(&at(".name"), TextKind::Other, &mut detail.name);
                     for (setting, text) in [
                         (".type", &mut detail.type_name),
                         (".zone", &mut detail.zone),
@@ -295,34 +295,34 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
                         (".default", &mut detail.default),
                     ] {
                         if let Some(text) = text {
-                            visit(&at(setting), Kind::Other, text);
+                            visit(&at(setting), TextKind::Other, text);
                         }
                     }
                     if let Some(FieldChoice::Name(name)) = &mut detail.field {
-                        visit(&at(".field"), Kind::Other, name);
+                        visit(&at(".field"), TextKind::Other, name);
                     }
                     match &mut detail.format {
                         None => {}
                         Some(OneOrMany::One(format)) => {
-                            visit(&at(".format"), Kind::Other, format);
+                            visit(&at(".format"), TextKind::Other, format);
                         }
                         Some(OneOrMany::Many(formats)) => {
                             for (item, format) in formats.iter_mut().enumerate() {
-                                visit(&at(&format!(".format[{item}]")), Kind::Other, format);
+                                visit(&at(&format!(".format[{item}]")), TextKind::Other, format);
                             }
                         }
                     }
                 }
             }
         }
-        visit(&at("table"), Kind::Other, &mut flow.table);
+        visit(&at("table"), TextKind::Other, &mut flow.table);
         if let Some(column) = &mut flow.partition_by {
-            visit(&at("partition_by"), Kind::Other, column);
+            visit(&at("partition_by"), TextKind::Other, column);
         }
         if let Some(trailer) = &mut flow.trailer {
             visit(
                 &at("trailer.starts_with"),
-                Kind::Other,
+                TextKind::Other,
                 &mut trailer.starts_with,
             );
         }
@@ -333,24 +333,28 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
                 ("path", &mut control.path),
             ] {
                 if let Some(text) = text {
-                    visit(&at(&format!("control_file.{setting}")), Kind::Other, text);
+                    visit(
+                        &at(&format!("control_file.{setting}")),
+                        TextKind::Other,
+                        text,
+                    );
                 }
             }
         }
         if let Some(expect) = &mut flow.expect {
             if let Some(BoundValue::Text(text)) = &mut expect.rows {
-                visit(&at("expect.rows"), Kind::Other, text);
+                visit(&at("expect.rows"), TextKind::Other, text);
             }
             for (column, value) in &mut expect.sums {
                 if let BoundValue::Text(text) = value {
-                    visit(&at(&format!("expect.sums.{column}")), Kind::Other, text);
+                    visit(&at(&format!("expect.sums.{column}")), TextKind::Other, text);
                 }
             }
         }
         for (name, kind, texts) in [
-            ("key", Kind::Other, &mut flow.key),
-            ("pre_sql", Kind::Sql, &mut flow.pre_sql),
-            ("post_sql", Kind::Sql, &mut flow.post_sql),
+            ("key", TextKind::Other, &mut flow.key),
+            ("pre_sql", TextKind::Sql, &mut flow.pre_sql),
+            ("post_sql", TextKind::Sql, &mut flow.post_sql),
         ] {
             match texts {
                 None => {}
@@ -363,19 +367,19 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
             }
         }
         if let Keep::Name(name) = &mut flow.replace.keep {
-            visit(&at("replace.keep"), Kind::Other, name);
+            visit(&at("replace.keep"), TextKind::Other, name);
         }
         match &mut flow.bounds {
             Bounds::Word(_) | Bounds::Parts(_) => {}
             Bounds::Every(every) => {
                 if let BoundValue::Text(text) = &mut every.every {
-                    visit(&at("bounds.every"), Kind::Other, text);
+                    visit(&at("bounds.every"), TextKind::Other, text);
                 }
             }
             Bounds::List(values) => {
                 for (item, value) in values.iter_mut().enumerate() {
                     if let BoundValue::Text(text) = value {
-                        visit(&at(&format!("bounds[{item}]")), Kind::Other, text);
+                        visit(&at(&format!("bounds[{item}]")), TextKind::Other, text);
                     }
                 }
             }
@@ -385,13 +389,13 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, Kind, &mut Strin
 
 fn expand(
     text: &str,
-    kind: Kind,
-    values: &Values<'_>,
+    kind: TextKind,
+    values: &BraceValues<'_>,
     path: &str,
 ) -> Result<String, PackageFaultKind> {
     let parameters = values.parameters;
     let shown = || match kind {
-        Kind::Url => redacted_url(text),
+        TextKind::Url => redacted_url(text),
         _ => text.to_owned(),
     };
     let mut expanded = String::with_capacity(text.len());
@@ -416,7 +420,7 @@ fn expand(
         let variable = name.strip_prefix("env:");
         match (expanded.strip_suffix('$'), variable) {
             (Some(before), Some(variable)) => {
-                if matches!(kind, Kind::Sql | Kind::Other) {
+                if matches!(kind, TextKind::Sql | TextKind::Other) {
                     return Err(PackageFaultKind::EnvironmentMisplaced {
                         name: variable.to_owned(),
                         setting: path.rsplit('.').next().unwrap_or(path).to_owned(),
@@ -429,13 +433,13 @@ fn expand(
                     }
                 })?;
                 note_variable(variable, &value);
-                match kind == Kind::Url && must_be_encoded(&expanded, rest) {
+                match kind == TextKind::Url && must_be_encoded(&expanded, rest) {
                     true => percent_encode(&value, &mut expanded),
                     false => expanded.push_str(&value),
                 }
             }
             _ => match (parameters.get(name), kind) {
-                (Some(value), Kind::Sql) => {
+                (Some(value), TextKind::Sql) => {
                     let given = values.given.iter().any(|(given, _)| given == name);
                     sql_value::check_bare(name, value, given, &expanded)?;
                     expanded.push_str(value);
@@ -445,7 +449,7 @@ fn expand(
                     if let Some((parameter, form)) = name.split_once(':')
                         && let Some(value) = parameters.get(parameter) =>
                 {
-                    if kind != Kind::Sql {
+                    if kind != TextKind::Sql {
                         return Err(sql_value::misplaced(name, parameter, path));
                     }
                     expanded.push_str(&sql_value::quoted(parameter, form, value)?);
@@ -543,8 +547,8 @@ mod tests {
         }
     }
 
-    fn values(parameters: &BTreeMap<String, String>) -> Values<'_> {
-        Values {
+    fn values(parameters: &BTreeMap<String, String>) -> BraceValues<'_> {
+        BraceValues {
             parameters,
             given: &[],
             environment: &|_| None,
@@ -668,7 +672,7 @@ mod tests {
         let text = "a{b}}{{c";
         let expanded = expand(
             &escape_braces(text),
-            Kind::Other,
+            TextKind::Other,
             &values(&BTreeMap::new()),
             "x",
         );
@@ -683,11 +687,11 @@ mod tests {
             ("{dta}", "unknown parameter `{dta}` in `{dta}`"),
             ("${env:X}", "`${env:X}` cannot stand in `table`"),
         ] {
-            let kind =
-                expand(text, Kind::Other, &values(&parameters), "flow[0].table").expect_err(text);
+            let kind = expand(text, TextKind::Other, &values(&parameters), "flow[0].table")
+                .expect_err(text);
             assert_eq!(kind.to_string(), expected);
         }
-        let kind = expand("{env:X}", Kind::Files, &values(&parameters), "").expect_err("no $");
+        let kind = expand("{env:X}", TextKind::Files, &values(&parameters), "").expect_err("no $");
         assert_eq!(
             kind.mend().as_deref(),
             Some("did you mean `${env:X}`?; `{{` stands for a brace")

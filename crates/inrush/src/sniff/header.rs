@@ -29,8 +29,8 @@ pub(super) fn guess(
     let Some(first) = evidence.first_records.first() else {
         return answer(false, "there is no record", None);
     };
-    let look = Look::of(&first.fields, &evidence.columns, evidence.rows);
-    let are_names = look == Look::Names;
+    let look = HeaderLook::of(&first.fields, &evidence.columns, evidence.rows);
+    let are_names = look == HeaderLook::Names;
     if evidence.rows == 0 {
         return alone(evidence, first, look, usual);
     }
@@ -75,7 +75,7 @@ pub(super) fn guess(
                  look alone; header = false if it is a row"
             )),
         ),
-        false if look != Look::Row && usual != Some(false) => answer(
+        false if look != HeaderLook::Row && usual != Some(false) => answer(
             false,
             "the first record looks like a row",
             Some(format!(
@@ -219,8 +219,13 @@ fn holds_years(facts: &ColumnFacts) -> bool {
 }
 
 /// One record is all there is.
-fn alone(evidence: &Evidence, first: &FirstRecord, look: Look, usual: Option<bool>) -> HeaderGuess {
-    let are_names = look == Look::Names;
+fn alone(
+    evidence: &Evidence,
+    first: &FirstRecord,
+    look: HeaderLook,
+    usual: Option<bool>,
+) -> HeaderGuess {
+    let are_names = look == HeaderLook::Names;
     let are_alike = evidence
         .first_records
         .iter()
@@ -278,7 +283,7 @@ fn takes(facts: &ColumnFacts, column_type: &TypeGuess, field: &str) -> bool {
 
 /// How the first record looks over columns of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
+enum HeaderLook {
     /// As names: no two the same, and none missing but where no row can lack a value.
     Names,
     /// As names in part: some are missing, numbers, or the same.
@@ -287,14 +292,14 @@ enum Look {
     Row,
 }
 
-impl Look {
-    fn of(fields: &[String], columns: &[ColumnFacts], rows: u64) -> Look {
+impl HeaderLook {
+    fn of(fields: &[String], columns: &[ColumnFacts], rows: u64) -> HeaderLook {
         let named = fields.iter().filter(|field| !field.trim().is_empty());
         let named: Vec<&String> = named.collect();
         let is_heading = |field: &&&String| is_name(field) || is_number(field);
         let names = named.iter().filter(|field| is_name(field)).count();
         if names == 0 || !named.iter().all(|field| is_heading(&field)) {
-            return Look::Row;
+            return HeaderLook::Row;
         }
         let end = fields
             .iter()
@@ -310,8 +315,8 @@ impl Look {
             // One text beside empty fields is a row's, or a title's.
             && (names > 1 || fields.len() <= 2);
         match are_clear {
-            true => Look::Names,
-            false => Look::Mixed,
+            true => HeaderLook::Names,
+            false => HeaderLook::Mixed,
         }
     }
 }

@@ -24,25 +24,25 @@ use super::place::Place;
 use super::words::shortened;
 
 /// A value, and where it was seen first.
-pub(super) type Seen = Option<(String, Place)>;
+pub(super) type FirstSeen = Option<(String, Place)>;
 
 /// The shape of the numbers of a column.
 #[derive(Default)]
 pub(super) struct NumberFacts {
     /// A value with a zero before its first digit.
-    pub leading_zero: Seen,
+    pub leading_zero: FirstSeen,
     /// A value with a plus before it.
-    pub plus: Seen,
+    pub plus: FirstSeen,
     /// A value with an exponent.
-    pub exponent: Seen,
+    pub exponent: FirstSeen,
     /// A value with a comma where others have a point.
-    pub comma: Seen,
+    pub comma: FirstSeen,
     /// A value whose dot may be a decimal point or separate thousands.
-    pub unclear_dot: Seen,
+    pub unclear_dot: FirstSeen,
     /// A value with several dots that separate thousands.
-    pub dot_groups: Seen,
+    pub dot_groups: FirstSeen,
     /// A value with other separators of thousands: blanks, apostrophes, underscores.
-    pub other_groups: Seen,
+    pub other_groups: FirstSeen,
     /// A value shows that the dot is a decimal point.
     pub is_point_clear: bool,
     /// A value shows that exponents are exponents, and no part of a code.
@@ -82,7 +82,7 @@ impl NumberFacts {
         if !first.is_ascii_digit() && !matches!(first, b'.' | b',') {
             return;
         }
-        let note = |slot: &mut Seen| {
+        let note = |slot: &mut FirstSeen| {
             if slot.is_none() {
                 *slot = Some((shortened(value), place()));
             }

@@ -25,7 +25,7 @@ pub const ANSWER_BYTES_MAX: u64 = 256 << 20;
 pub const MESSAGE_OVERHEAD_BYTES: u64 = 128;
 
 /// A kind of message and how many bytes it may have, with the four that say its length.
-struct Kind {
+struct MessageKind {
     byte: u8,
     name: &'static str,
     /// Before the login; 0 where it may not come then.
@@ -34,8 +34,8 @@ struct Kind {
     after_login: u32,
 }
 
-const fn kind(byte: u8, name: &'static str, before_login: u32, after_login: u32) -> Kind {
-    Kind {
+const fn kind(byte: u8, name: &'static str, before_login: u32, after_login: u32) -> MessageKind {
+    MessageKind {
         byte,
         name,
         before_login,
@@ -44,7 +44,7 @@ const fn kind(byte: u8, name: &'static str, before_login: u32, after_login: u32)
 }
 
 /// All kinds that the driver knows. It would wait for all bytes of any other before it said so.
-const KINDS: &[Kind] = &[
+const KINDS: &[MessageKind] = &[
     kind(b'R', "Authentication", AUTHENTICATION, 0),
     kind(b'K', "BackendKeyData", 12, 0),
     kind(b'Z', "ReadyForQuery", 5, 5),

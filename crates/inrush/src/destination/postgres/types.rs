@@ -38,7 +38,7 @@ const EXACT_INPUTS: [&str; 7] = [
 const OCTAL_CHAR_VERSION: i32 = 160_000;
 
 /// What the server says of a type, resolved through its domains.
-struct Facts {
+struct CatalogFacts {
     oid: u32,
     modifier: i32,
     server_version: i32,
@@ -100,7 +100,7 @@ pub async fn resolve(
         MONEY_OID => money_scale(session).await?,
         _ => MONEY_SCALE,
     };
-    let facts = Facts {
+    let facts = CatalogFacts {
         oid: base,
         modifier: row.get(3),
         server_version: row.get(6),
@@ -209,8 +209,8 @@ pub async fn resolve_name(
 }
 
 /// The columns and encodings of the built-in types, by OID (they are fixed in `pg_type.dat`).
-fn base_type(facts: &Facts) -> (ColumnType, Option<PgType>) {
-    let Facts {
+fn base_type(facts: &CatalogFacts) -> (ColumnType, Option<PgType>) {
+    let CatalogFacts {
         oid,
         modifier,
         server_version,

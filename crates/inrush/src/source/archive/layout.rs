@@ -65,7 +65,7 @@ pub(super) fn account(
     directory_start: u64,
     members: &mut [Listed],
 ) -> io::Result<Result<(), Unlisted>> {
-    let account = Account { file, size };
+    let account = ByteAccount { file, size };
     members.sort_by_key(|member| member.header_start);
     Ok(match account.members(members, directory_start)? {
         Err(unlisted) => Err(unlisted),
@@ -73,7 +73,7 @@ pub(super) fn account(
     })
 }
 
-struct Account<'a> {
+struct ByteAccount<'a> {
     file: &'a File,
     size: u64,
 }
@@ -81,7 +81,7 @@ struct Account<'a> {
 /// `Err` is what was found, and not a failure of the system.
 type Accounted<T> = io::Result<Result<T, Unlisted>>;
 
-impl Account<'_> {
+impl ByteAccount<'_> {
     /// From the first byte to the directory.
     fn members(&self, members: &[Listed], directory_start: u64) -> Accounted<()> {
         let mut place = 0;
