@@ -10,40 +10,102 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 const COLUMN_ENCRYPTION: &[i64] = &[4, 1, 8];
 /// Bytes behind the footer: its length and the magic number.
 const TAIL_BYTES: u64 = 8;
+/// Bytes that a header of a dictionary's page takes at most.
+const DICTIONARY_HEADER_BYTES_MAX: u64 = 100;
 /// How deep structures of a footer are.
 const DEPTH_MAX: usize = 32;
 
-/// The metadata with dictionaries only where there can be one. Some writers set the place of a dictionary that they
-/// did not write to 0, where the file's magic number stands, or to a place behind the first page: pyarrow and
-/// DuckDB begin to read at the first page then.
-pub(super) fn with_real_dictionaries(metadata: &Arc<ParquetMetaData>) -> Option<ParquetMetaData> {
-    let is_wrong = |column: &ColumnChunkMetaData| {
-        let place = column.dictionary_page_offset();
-        place.is_some_and(|place| place <= 0 || place > column.data_page_offset())
-            && column.data_page_offset() > 0
-    };
-    let mut groups = metadata.row_groups().iter();
-    if !groups.any(|group| group.columns().iter().any(is_wrong)) {
-        return None;
+/// The metadata as its pages are, where the footer says otherwise; nothing where it needs no repair.
+///
+/// - Some writers set the place of a dictionary that they did not write to 0, where the file's magic number stands, or
+///   to a place behind the first page: pyarrow and DuckDB begin to read at the first page then.
+/// - parquet-mr before 1.2.9 left the header of a dictionary's page out of its column's size. Up to 100 bytes more are
+///   taken to be the column's, as pyarrow does, but none of the next column.
+pub(super) fn repaired(
+    metadata: &Arc<ParquetMetaData>,
+    file_bytes: u64,
+) -> Option<ParquetMetaData> {
+    let leaves_out_headers = metadata
+        .file_metadata()
+        .created_by()
+        .is_some_and(leaves_out_headers);
+    let mut starts: Vec<u64> = Vec::new();
+    if leaves_out_headers {
+        let columns = metadata
+            .row_groups()
+            .iter()
+            .flat_map(RowGroupMetaData::columns);
+        starts.extend(columns.map(|column| column.byte_range().0));
+        starts.sort_unstable();
     }
+    let repair = |column: &ColumnChunkMetaData| {
+        let dictionary = match has_wrong_dictionary(column) {
+            true => None,
+            false => column.dictionary_page_offset(),
+        };
+        let size = match leaves_out_headers {
+            true => padded_size(column, &starts, file_bytes),
+            false => column.compressed_size(),
+        };
+        let is_right =
+            dictionary == column.dictionary_page_offset() && size == column.compressed_size();
+        (!is_right).then(|| {
+            let builder = column.clone().into_builder();
+            let builder = builder.set_dictionary_page_offset(dictionary);
+            builder.set_total_compressed_size(size).build()
+        })
+    };
+    let mut is_right = true;
     let groups = metadata.row_groups().iter().map(|group| {
-        let columns = group.columns().iter().map(|column| match is_wrong(column) {
-            false => Ok(column.clone()),
-            true => {
-                let column = column.clone().into_builder();
-                column.set_dictionary_page_offset(None).build()
+        let columns = group.columns().iter().map(|column| match repair(column) {
+            None => Ok(column.clone()),
+            Some(repaired) => {
+                is_right = false;
+                repaired
             }
         });
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        group
-            .clone()
-            .into_builder()
-            .set_column_metadata(columns)
-            .build()
+        let builder = group.clone().into_builder();
+        builder.set_column_metadata(columns).build()
     });
     let groups: Vec<RowGroupMetaData> = groups.collect::<Result<_, _>>().ok()?;
+    if is_right {
+        return None;
+    }
     let builder = ParquetMetaData::clone(metadata).into_builder();
     Some(builder.set_row_groups(groups).build())
+}
+
+fn has_wrong_dictionary(column: &ColumnChunkMetaData) -> bool {
+    let place = column.dictionary_page_offset();
+    place.is_some_and(|place| place <= 0 || place > column.data_page_offset())
+        && column.data_page_offset() > 0
+}
+
+/// Whether a file is by a version of parquet-mr that left headers of dictionaries out of a column's size: by one before
+/// 1.2.9, or by one that does not say.
+fn leaves_out_headers(created_by: &str) -> bool {
+    let Some(rest) = created_by.strip_prefix("parquet-mr") else {
+        return false;
+    };
+    let Some(version) = rest.trim_start().strip_prefix("version ") else {
+        return true;
+    };
+    let mut numbers = version
+        .split(|character: char| !character.is_ascii_digit())
+        .map(|number| number.parse::<u32>().unwrap_or(0));
+    let mut next = || numbers.next().unwrap_or(0);
+    (next(), next(), next()) < (1, 2, 9)
+}
+
+fn padded_size(column: &ColumnChunkMetaData, starts: &[u64], file_bytes: u64) -> i64 {
+    let (start, size) = column.byte_range();
+    let next = starts.partition_point(|other| *other <= start);
+    let limit = starts.get(next).copied().unwrap_or(file_bytes);
+    let room = limit.saturating_sub(start.saturating_add(size));
+    column
+        .compressed_size()
+        .saturating_add(room.min(DICTIONARY_HEADER_BYTES_MAX) as i64)
 }
 
 /// Whether the footer of a file, itself not encrypted, says that columns are. The reader passes over that, and takes
@@ -172,6 +234,24 @@ impl Thrift<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn old_writers_are_known_by_what_they_say() {
+        for old in [
+            "parquet-mr",
+            "parquet-mr version 1.2.8 (build x)",
+            "parquet-mr version 1.0",
+        ] {
+            assert!(leaves_out_headers(old), "{old}");
+        }
+        for other in [
+            "parquet-mr version 1.2.9",
+            "parquet-mr version 1.12.0-2018",
+            "parquet-rs",
+        ] {
+            assert!(!leaves_out_headers(other), "{other}");
+        }
+    }
 
     #[test]
     fn fields_are_found_behind_all_kinds_of_values() {

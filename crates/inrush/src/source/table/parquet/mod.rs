@@ -14,7 +14,7 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReaderBuilder,
 };
 use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
-use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::metadata::{ParquetStatisticsPolicy, RowGroupMetaData};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::{Batches, Opened, RowGroup, TableField, field_of, is_in_order, with_first_rows};
@@ -50,12 +50,11 @@ pub(super) fn open(file: &File) -> Result<Opened, String> {
     if footer::says_encrypted(file) {
         return Err(ENCRYPTED.to_owned());
     }
-    let told = ArrowReaderMetadata::load(file, ArrowReaderOptions::new()).map_err(text)?;
-    let told = match footer::with_real_dictionaries(told.metadata()) {
+    let told = ArrowReaderMetadata::load(file, options()).map_err(text)?;
+    let told = match footer::repaired(told.metadata(), size) {
         None => told,
         Some(metadata) => {
-            ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
-                .map_err(text)?
+            ArrowReaderMetadata::try_new(Arc::new(metadata), options()).map_err(text)?
         }
     };
     let descriptor = told.parquet_schema();
@@ -88,7 +87,7 @@ pub(super) fn open(file: &File) -> Result<Opened, String> {
             fields,
             told.schema().metadata().clone(),
         ));
-        let options = ArrowReaderOptions::new().with_schema(schema);
+        let options = options().with_schema(schema);
         ArrowReaderMetadata::try_new(Arc::clone(told.metadata()), options).map_err(text)
     };
     let metadata = read_as(first)?;
@@ -116,6 +115,14 @@ pub(super) fn open(file: &File) -> Result<Opened, String> {
             joined,
         }),
     })
+}
+
+/// Statistics are passed over: nothing here asks for them, and some writers have put others in their places.
+fn options() -> ArrowReaderOptions {
+    ArrowReaderOptions::new()
+        .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
 }
 
 fn text(error: impl ToString) -> String {
@@ -180,10 +187,11 @@ fn groups(metadata: &ArrowReaderMetadata, size: u64) -> Result<Vec<RowGroup>, St
         });
     }
     let rows: u64 = groups.iter().map(|group| group.row_count).sum();
-    if i128::from(all.file_metadata().num_rows()) != i128::from(rows) {
+    let told = all.file_metadata().num_rows();
+    // Some writers leave the file's own number at 0, and only count the rows of each group.
+    if told != 0 && i128::from(told) != i128::from(rows) {
         return Err(format!(
-            "its row groups have {rows} rows, and the file says {}",
-            all.file_metadata().num_rows()
+            "its row groups have {rows} rows, and the file says {told}"
         ));
     }
     Ok(with_first_rows(groups))
