@@ -146,7 +146,9 @@ impl Layout {
 
     /// Names what files of this layout can be used for.
     pub(super) fn digest(&self, plan: &TargetPlan) -> String {
-        let text = format!("{:?} {:?}", self.stored, plan.partition_by);
+        // As a generation writes them down: names that files have cannot be renamed.
+        let text = serde_json::to_string(&(&self.stored, &plan.partition_by))
+            .expect("columns are texts and flags");
         digest(&[&plan.name.sql, &plan.shape, &text])
     }
 

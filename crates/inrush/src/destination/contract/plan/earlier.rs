@@ -11,12 +11,13 @@ use crate::plan::changed::{self, PlannedFiles};
 use crate::plan::loaded::{WantedFiles, loaded_by};
 use crate::plan::{PlanError, PlanOptions, identity};
 
-/// Looks the package up in the ledger.
+/// Looks the package up in the ledger; what a user should know is added to `notes`.
 pub async fn find(
     destination: &dyn Destination,
     run_key: &str,
     flows: &[ContractFlow],
     options: &PlanOptions<'_>,
+    notes: &mut Vec<String>,
 ) -> Result<Earlier, PlanError> {
     let mut runs = destination.runs(Some(run_key))?;
     let is_switched = |run: &PastRun| run.record.state == RunState::Switched;
@@ -62,13 +63,16 @@ pub async fn find(
     }
     let changed: BTreeSet<&str> = found.changed.iter().map(|file| file.key.as_str()).collect();
     let left: BTreeSet<&str> = run.units.iter().map(|unit| unit.key.as_str()).collect();
-    let kept = flows
+    let kept: BTreeSet<String> = flows
         .iter()
         .flat_map(|flow| &flow.units)
         .filter(|unit| left.contains(unit.key.as_str()))
         .filter(|unit| !changed.contains(identity::file_key(&unit.shard.file).as_str()))
         .map(|unit| unit.key.clone())
         .collect();
+    let dropped = run.units.iter().filter(|unit| !kept.contains(&unit.key));
+    let dropped_keys = dropped.map(|unit| unit.key.as_str());
+    notes.extend(identity::another_version(&run.record.name, dropped_keys));
     Ok(Earlier::Stopped {
         run: Box::new(run),
         kept,

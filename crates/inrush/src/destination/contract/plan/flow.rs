@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use inrush_destination::{Abilities, Destination, TargetName, TargetPlan};
+use inrush_destination::{Abilities, ColumnPlan, Destination, TargetName, TargetPlan};
 
 use super::columns::{self, Resolved};
 use super::{ContractFlow, RangeUnit, refuse};
 use crate::package::{Flow, Package};
 use crate::plan::flow_files::FlowFiles;
+use crate::plan::identity::description::{self, Description};
 use crate::plan::user_sql::statements;
 use crate::plan::{PlanError, PlanOptions, Reading, expect, identity};
 use crate::source::{self, Shard, SourceFile};
@@ -67,20 +68,16 @@ impl FlowPlanner<'_> {
             &read.files,
             read.delimiter(),
         )?;
-        let trailer = self
-            .flow
-            .trailer
-            .as_ref()
-            .map(|trailer| &trailer.starts_with);
-        let shape = format!(
-            "{:?} {:?} {:?} {:?} {} {partition_by:?} {trailer:?} {:?}",
-            read.dialect,
-            self.flow.format.encoding,
-            resolved.columns,
-            resolved.planned,
-            self.name.sql,
-            verify.summed,
-        );
+        let mut shape = Description::default();
+        shape
+            .say("target", self.name.sql.clone())
+            .say("format", description::dialect(&read.dialect))
+            .say_some("encoding", self.flow.format.encoding.clone())
+            .say("columns", description::columns(&resolved.columns))
+            .say("types", types_of(&resolved.planned))
+            .say_unless("partition_by", partition_by.clone(), &Vec::new());
+        description::sums(&mut shape, self.flow.trailer.as_ref(), &verify.summed);
+        let shape = shape.into_text();
         let units = self.units(read.files, &shape)?;
         let target = TargetPlan {
             name: self.name.clone(),
@@ -170,4 +167,10 @@ impl FlowPlanner<'_> {
         }
         Ok(units)
     }
+}
+
+/// The destination's own types of the columns. What else a [`ColumnPlan`] says is said by the
+/// columns that are read.
+fn types_of(planned: &[ColumnPlan]) -> Vec<String> {
+    planned.iter().map(|column| column.sql.clone()).collect()
 }

@@ -163,7 +163,7 @@ pub async fn build(
         true => abilities.batch_rows,
         false => package.run.batch_rows,
     } as usize;
-    let earlier = earlier::find(destination, &run_key, &flows, options).await?;
+    let earlier = earlier::find(destination, &run_key, &flows, options, &mut notes).await?;
     if !matches!(earlier, Earlier::Loaded(_)) {
         for flow in &flows {
             options.or_note(refuse::filled(flow))?;

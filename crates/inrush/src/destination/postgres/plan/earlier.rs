@@ -74,6 +74,9 @@ pub async fn find(
         .filter(is_kept)
         .map(|unit| unit.unit_key.clone())
         .collect();
+    let dropped = units.iter().filter(|unit| !kept.contains(&unit.unit_key));
+    let dropped_keys = dropped.map(|unit| unit.unit_key.as_str());
+    notes.extend(identity::another_version(&run.name, dropped_keys));
     let mut unfinished: BTreeMap<String, BTreeSet<String>> = units
         .iter()
         .filter(|unit| is_kept(unit) && !unit.finished)
@@ -192,6 +195,21 @@ fn refuse_lost_rows<'a>(
                 hint: format!(
                     "give that table its name back to load the rest; or give the run up, and the \
                      same command then loads all of it into this one: inrush cleanup --run {name}"
+                ),
+            });
+        }
+        if identity::is_of_another_version(&unit.unit_key) {
+            return Err(PlanError::Target {
+                target: unit.target.clone(),
+                what: format!(
+                    "has {rows} rows of {file} by run {name}, which was stopped. Another version of \
+                     Inrush loaded them, so this one cannot tell whether the rest belongs to them; \
+                     and rows that went straight into the target (atomic = false) are not taken out \
+                     again"
+                ),
+                hint: format!(
+                    "resume the run with the version that began it; or delete these rows and give \
+                     the run up: inrush cleanup --run {name}"
                 ),
             });
         }

@@ -8,7 +8,8 @@ use super::routing::{self, KeyScans};
 use super::switch_statements::expression;
 use super::target::{self, Asked};
 use super::{
-    Commit, FlowPlan, KeyKind, KeyPlan, Publish, bounds, columns, parts, replace, units, upsert,
+    Commit, FlowPlan, KeyKind, KeyPlan, Publish, bounds, columns, identity, parts, replace, units,
+    upsert,
 };
 use crate::column::{Column, ColumnType};
 use crate::convert::{KeyValue, convert_first};
@@ -311,42 +312,24 @@ impl FlowPlanner<'_> {
         } else {
             parts.iter().map(|part| part.shard.clone()).collect()
         };
-        let shape = format!(
-            "{:?} {:?} {:?} {:?} {:?} {target} {:?} {:?} {:?}",
-            read.dialect,
-            self.flow.format.encoding,
-            resolved.columns,
-            resolved.type_sql,
-            resolved.wire,
-            key_name,
-            // A staging table that was made after another form of the target cannot be attached.
-            facts
+        let shape = identity::Shape {
+            target: &target,
+            dialect: &read.dialect,
+            encoding: self.flow.format.encoding.as_deref(),
+            columns: &resolved.columns,
+            type_sql: &resolved.type_sql,
+            wire: &resolved.wire,
+            key: key_name.as_deref(),
+            existing: facts
                 .as_ref()
-                .filter(|_| !matches!(publish, Publish::Straight(_)))
-                .map(|facts| (&facts.structure, &facts.indexes, &model)),
-            // One that was made after other partitions has no place for some rows.
-            match &publish {
-                Publish::Route(route) => Some(route),
-                _ => None,
-            },
-        );
-        // Shards that were loaded without it have no sums to compare.
-        let shape = match (
-            comparison.level,
-            &self.flow.trailer,
-            verify.summed.as_slice(),
-        ) {
-            (Verify::Count, None, []) => shape,
-            (level, trailer, summed) => {
-                let starts_with = trailer.as_ref().map(|trailer| &trailer.starts_with);
-                format!("{shape} {level:?} {starts_with:?} {summed:?}")
-            }
+                .map(|facts| (facts.structure.as_str(), facts.indexes.as_slice())),
+            model: &model,
+            publish: &publish,
+            level: comparison.level,
+            trailer: self.flow.trailer.as_ref(),
+            summed: &verify.summed,
         };
-        // What of a file is in the target already says nothing where all of it comes at once.
-        let shape = match publish {
-            Publish::Straight(Commit::AtSwitch) => format!("{shape} at the switch"),
-            _ => shape,
-        };
+        let shape = shape.describe();
         // The names of partitions that go are free when theirs are given.
         for old in replace.iter().flat_map(|replace| &replace.old) {
             if old.schema == self.schema && !old.is_default() {

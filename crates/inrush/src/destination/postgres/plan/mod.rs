@@ -9,6 +9,7 @@ mod columns;
 mod disk;
 mod earlier;
 mod flow;
+mod identity;
 pub mod index_rebuild;
 mod limits;
 mod long_units;

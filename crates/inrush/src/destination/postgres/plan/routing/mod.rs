@@ -15,7 +15,7 @@ pub mod statements;
 pub use all_keys::KeyScans;
 pub use bounds::{Asking, route};
 pub use fits::key_set;
-pub use route::{Becomes, RoutePlan};
+pub use route::{Becomes, RouteNode, RoutePlan};
 
 use super::target::Asked;
 use super::units::Common;

@@ -1,11 +1,20 @@
 //! Keys by which the ledger knows a package, a unit and a shard again.
 
+pub mod description;
+#[cfg(test)]
+pub mod golden_test;
+
 use sha2::{Digest, Sha256};
 
+use crate::plural::counted_do;
 use crate::source::{Shard, SourceFile};
 
 /// Digits of a unit's key in the names of its staging table and of its files.
 pub const KEY_DIGITS: usize = 16;
+
+/// The version of the descriptions that unit keys are digests of; a key ends with it. Version 1 had
+/// no ending, and digested texts that followed the names of the engine's types.
+pub const VERSION: u32 = 2;
 
 /// A digest of several texts; none can be mistaken for a part of its neighbour.
 pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
@@ -52,8 +61,8 @@ pub fn shard_key(shard: &Shard) -> String {
     digest(texts.iter().map(String::as_str))
 }
 
-/// Names a unit by its files, their sizes, and everything that shapes its rows. A file's time is no
-/// part of it: whether the file has the text that it had is asked of its contents.
+/// Names a unit by its files, their sizes, and the description of what shapes its rows. A file's
+/// time is no part of it: whether the file has the text that it had is asked of its contents.
 pub fn unit_key(run_key: &str, shape: &str, shards: &[Shard]) -> String {
     let mut digest = Digesting::default();
     digest.add(run_key);
@@ -62,12 +71,49 @@ pub fn unit_key(run_key: &str, shape: &str, shards: &[Shard]) -> String {
         digest.add(&shard_key(shard));
         digest.add(&shard.file.size_bytes.to_string());
     }
-    digest.end()
+    format!("{}.{VERSION}", digest.end())
+}
+
+/// Whether a unit's key is a digest of a description of another version: whether the unit is the
+/// one that is planned now cannot be told.
+pub fn is_of_another_version(unit_key: &str) -> bool {
+    let version = unit_key.split_once('.').map_or("1", |(_, version)| version);
+    version != VERSION.to_string()
+}
+
+/// What to tell of a stopped run of which units cannot be resumed, for another version of Inrush
+/// loaded them and described them in another way; none where there are none.
+pub fn another_version<'a>(
+    run: &str,
+    dropped_keys: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    let keys = dropped_keys.into_iter();
+    match keys.filter(|key| is_of_another_version(key)).count() {
+        0 => None,
+        count => Some(format!(
+            "run {run}, which was stopped, was loaded by another version of Inrush, which named its \
+             units in another way: {} again from the beginning",
+            counted_do(count as u64, "unit", "start")
+        )),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_end_with_the_version_of_their_description() {
+        let key = unit_key("run", "{}", &[]);
+        assert!(!is_of_another_version(&key), "{key}");
+        let old = key.split('.').next().expect("a digest");
+        assert_eq!(old.len(), 64);
+        assert!(is_of_another_version(old));
+        assert!(is_of_another_version(&format!("{old}.999")));
+        assert_eq!(another_version("r", [key.as_str()]), None);
+        let told = another_version("r", [old, &key]).expect("a note");
+        assert!(told.contains(": 1 unit starts again"), "{told}");
+    }
 
     #[test]
     fn texts_keep_their_borders() {
