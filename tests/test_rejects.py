@@ -420,7 +420,8 @@ def test_show_and_replay(database: Database, inrush: Inrush) -> None:
 
     # It loads once, whatever was changed since.
     for _ in range(2):
-        inrush("rejects", "replay", folder.name).expect(CLEAN, "already", "2 rows rejected again")
+        once_more = inrush("rejects", "replay", folder.name)
+        once_more.expect(LOADED_WITH_REJECTS, "already", "2 rows rejected again")
         rows.write_text("\n".join([lines[0], "1,77,3,"]) + "\n")
     assert database.rows(kept) == [(1, 1, 5), (1, 2, 3), (3, 9, 9)]
     # What was rejected again is mended where it stands.

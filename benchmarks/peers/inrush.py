@@ -13,6 +13,7 @@ from servers import Database
 from workload import Job, Table
 
 LOADED_WITH_REJECTS = 3
+NO_VERDICT = "No verdict: the load took less than a second."
 
 
 class Inrush(Peer):
@@ -72,7 +73,7 @@ class Inrush(Peer):
         report = json.loads(max(reports, key=lambda path: path.stat().st_mtime_ns).read_text())
         return {
             "metering_cpu_s": report["measurements"]["metering_cpu_s"],
-            "verdict": report["verdict"]["line"],
+            "verdict": report["verdict"]["line"] if "verdict" in report else NO_VERDICT,
         }
 
     def relation(self, job: Job, table: Table) -> str:  # noqa: ARG002

@@ -97,7 +97,9 @@ class Measuring:
 
     def _refused(self, type_: Type, table: str, outcome: Outcome) -> Measured:
         found = Measured(refused=" ".join(outcome.errors.split()).removeprefix("error: "))
-        if type_.name not in outcome.said or "panicked" in outcome.said:
+        # A name with quotes is escaped in the quotes of a message.
+        said = outcome.said.replace('\\"', '"')
+        if type_.name not in said or "panicked" in outcome.said:
             found.faults.append(f"the type is refused in other words: {outcome.said}")
         if table in self.place.tables():
             found.faults.append("the type is refused, and a table is made")
