@@ -216,13 +216,15 @@ def _float(parts: Written, column: Column) -> Meaning:
         return nothing("it is too small for the type")
     if value == 0 and parts.negative:
         value = -0.0
-    digits_always = 6 if is_single else 15
+    # Fewer and fewer digits are kept of the smallest numbers.
+    is_tiny = value != 0 and abs(value) < (2.0**-126 if is_single else 2.0**-1022)
+    digits_always = 0 if is_tiny else 6 if is_single else 15
     is_lossy = len(parts.digits) > digits_always and Fraction(value) != parts.value
-    if column.setting("lossless", False) and is_lossy:
+    if column.setting("lossless") is not False and is_lossy:
         if parts.scale == 0 and parts.value.denominator == 1 and not parts.has_exponent:
-            return nothing("lossless: the float does not equal this whole number")
+            return nothing("the float does not equal this whole number")
         if not still_says(value, parts, is_single):
-            return nothing("lossless: the float is another number than the one that is written")
+            return nothing("the float is another number than the one that is written")
     bits = single_bits(value) if is_single else double_bits(value)
     is_long = len(parts.digits) > digits_always
     if not parts.plain or is_long or parts.has_exponent or abs(value) < 1e-30:

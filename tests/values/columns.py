@@ -53,8 +53,8 @@ def _integer(random: Random) -> Column:
 def _float(random: Random) -> Column:
     kind, name = random.choice((("float4", "real"), ("float8", "double precision")))
     settings = _number_form(random, rounds=False)
-    if random.random() < 0.7:
-        settings["lossless"] = True
+    if random.random() < 0.3:
+        settings["lossless"] = random.random() < 0.5
     if random.random() < 0.1:
         settings["nan"] = "null"
     return Column(kind, name, settings=settings)

@@ -1,6 +1,7 @@
 //! Numbers that a column of floats would change.
 //!
-//! A float keeps 15 significant digits of every number, `real` 6. Of what is written with more:
+//! A float keeps 15 significant digits of a number, `real` 6, and fewer of the smallest numbers (below 2.2e-308, `real`
+//! 1.2e-38). Of those, and of numbers that are written with more digits:
 //!
 //! - A whole number is kept if the float equals it: `9007199254740992` is, `9007199254740993` is not.
 //! - Another number (with a fraction, or with an exponent) is kept if the float, printed with as many
@@ -29,8 +30,10 @@ const EXACT_DIGITS_MAX: usize = 800;
 /// Looks for numbers that a column of floats would change.
 pub(super) struct ExactFloat {
     is_single: bool,
-    /// Digits that it keeps of every number.
+    /// Digits that it keeps of every number that is not too small.
     digits_kept: usize,
+    /// The smallest number of which it keeps so many.
+    smallest: f64,
     /// The values are those of typed rows.
     is_typed: bool,
 }
@@ -38,16 +41,33 @@ pub(super) struct ExactFloat {
 impl ExactFloat {
     /// For a column of floats, where it does not declare that the nearest one will do.
     pub fn of(column: &Column) -> Option<ExactFloat> {
-        let (is_single, digits_kept) = match column.column_type {
-            ColumnType::Float32 => (true, f32::DIGITS as usize),
-            ColumnType::Float64 => (false, f64::DIGITS as usize),
+        let is_single = match column.column_type {
+            ColumnType::Float32 => true,
+            ColumnType::Float64 => false,
             _ => return None,
         };
-        (!column.policies.nearest_floats).then_some(ExactFloat {
+        let nearest_will_do = column.policies.nearest_floats;
+        (!nearest_will_do).then(|| ExactFloat::new(is_single, column.policies.exact))
+    }
+
+    fn new(is_single: bool, is_typed: bool) -> ExactFloat {
+        let (digits_kept, smallest) = match is_single {
+            true => (f32::DIGITS, f64::from(f32::MIN_POSITIVE)),
+            false => (f64::DIGITS, f64::MIN_POSITIVE),
+        };
+        ExactFloat {
             is_single,
-            digits_kept,
-            is_typed: column.policies.exact,
-        })
+            digits_kept: digits_kept as usize,
+            smallest,
+            is_typed,
+        }
+    }
+
+    /// Whether a float keeps as many digits as floats do. Zero does, because a number that would become zero is out of
+    /// range.
+    #[inline]
+    fn has_all_digits(&self, value: f64) -> bool {
+        value == 0.0 || value.abs() >= self.smallest
     }
 
     /// Whether it looks at the text of typed values, for which there is no quick way.
@@ -80,9 +100,11 @@ impl ExactFloat {
             let is_kept = if self.is_typed {
                 field.len() <= self.digits_kept && !field.contains(&b'e')
             } else {
-                field.len() <= self.digits_kept
-                    || Digits::of(field)
-                        .is_some_and(|digits| digits.is_kept_by(value(row), self.digits_kept))
+                let value = value(row);
+                self.has_all_digits(value)
+                    && (field.len() <= self.digits_kept
+                        || Digits::of(field)
+                            .is_some_and(|digits| digits.is_kept_by(value, self.digits_kept)))
             };
             if !is_kept && !self.keeps(field) {
                 let error = self.lost(field);
@@ -102,7 +124,7 @@ impl ExactFloat {
         };
         let number = decimal(text);
         let (digits, point) = (number.0.len(), number.1);
-        let has_few = digits <= self.digits_kept;
+        let has_few = digits <= self.digits_kept && self.has_all_digits(value);
         if !value.is_finite() || has_few && !self.is_typed {
             return true;
         }
@@ -148,7 +170,7 @@ impl ExactFloat {
             RejectCode::FormLost,
             format!(
                 "{name} cannot hold this number exactly: its nearest value is {nearest}. It keeps {} digits \
-                 of every number, and this is likely an identifier or an amount: make the column {wider}; \
+                 of a number, and this is likely an identifier or an amount: make the column {wider}; \
                  where the nearest value will do, set lossless = false for it",
                 self.digits_kept
             ),
@@ -285,15 +307,33 @@ mod tests {
     use super::*;
 
     fn exact(is_single: bool, is_typed: bool) -> ExactFloat {
-        ExactFloat {
-            is_single,
-            digits_kept: if is_single { 6 } else { 15 },
-            is_typed,
-        }
+        ExactFloat::new(is_single, is_typed)
     }
 
     fn keeps(is_single: bool, text: &str) -> bool {
         exact(is_single, true).keeps(text.as_bytes())
+    }
+
+    #[test]
+    fn the_smallest_numbers_are_kept_or_told() {
+        for (is_single, text, expected) in [
+            (true, "1.1e-45", false),
+            (true, "1.23456e-44", false),
+            (true, "1e-45", true),
+            (true, "1.4012985e-45", true),
+            (true, "1.17549435e-38", true),
+            (true, "1.23456e-37", true),
+            (false, "7e-324", false),
+            (false, "2.5e-324", false),
+            (false, "1.23456789e-320", false),
+            (false, "5e-324", true),
+            (false, "4.9406564584124654e-324", true),
+            (false, "2.2250738585072014e-308", true),
+            (false, "1.23456789e-300", true),
+        ] {
+            let exact = exact(is_single, false);
+            assert_eq!(exact.keeps(text.as_bytes()), expected, "{text}");
+        }
     }
 
     /// By the quick path, if that says yes, and by the exact one.
@@ -304,7 +344,8 @@ mod tests {
             false => text.parse().expect(text),
         };
         let digits = Digits::of(text.as_bytes());
-        let quick = digits.is_some_and(|digits| digits.is_kept_by(value, exact.digits_kept));
+        let quick = exact.has_all_digits(value)
+            && digits.is_some_and(|digits| digits.is_kept_by(value, exact.digits_kept));
         (quick, exact.keeps(text.as_bytes()))
     }
 
