@@ -430,7 +430,7 @@ mod tests {
             (true, "0.12345678", true),
             (true, "0.123456789", false),
             (true, "1.4E-45", true),
-            (true, "2e-45", true),
+            (true, "2e-45", false),
             (true, "3.4028235e38", true),
         ] {
             let (quick, exact) = both(is_single, text);
