@@ -326,7 +326,9 @@ fn places(settings: &Settings) -> Result<Vec<Place>, String> {
         let host = match (host, address) {
             ("", Some(address)) => Host::Tcp(address.clone()),
             ("", None) => usual_host(port),
-            (path, _) if path.starts_with('/') => Host::Unix(PathBuf::from(path)),
+            // As libpq has it, an address decides where to connect, whatever the host is.
+            (path, Some(address)) if path.starts_with('/') => Host::Tcp(address.clone()),
+            (path, None) if path.starts_with('/') => Host::Unix(PathBuf::from(path)),
             (name, _) => Host::Tcp(name.to_owned()),
         };
         found.push(Place {
@@ -429,6 +431,13 @@ mod tests {
         assert_eq!(address.describe(), "dw:6000 database tpch as etl");
         assert_eq!(address.tls.mode, SslMode::VerifyFull);
         assert_eq!(address.config.get_password(), Some(&b"secret"[..]));
+    }
+
+    #[test]
+    fn an_address_wins_over_the_path_of_a_socket() {
+        let defaults = defaults(&[("hostaddr", "127.0.0.1")]);
+        let address = Address::parse("postgresql:///t?host=/run/pg", &defaults).expect("good");
+        assert_eq!(servers(&address), ["127.0.0.1:5432"]);
     }
 
     #[test]
