@@ -244,25 +244,7 @@ R_TABLE = (
 )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "name,amount\nSmith,1,00\nJones,2,50\nBrown,3,75\n",
-        '"name","amount"\n"Smith",1,00\n"Jones",2,50\n',
-        "city,state\nN1,S1,1\nN2,S2,2\n",
-    ],
-    ids=["decimal comma", "quoted", "last name missing"],
-)
-def test_rows_that_are_longer_than_their_header_are_not_loaded(
-    newest_database: Database, inrush: Inrush, text: str
-) -> None:
-    file = inrush.write("amounts.csv", text)
-    load = inrush("load", file, "--to", newest_database.url, "--table", "amounts")
-    load.expect(REJECT_LIMIT, "a decimal comma may stand in the rows without quotes")
-    assert newest_database.value("SELECT to_regclass('amounts')") is None
-
-
-@pytest.mark.parametrize("delimiter", ["\t", " "])
+@pytest.mark.parametrize("delimiter", [",", "\t", " ", ";"])
 def test_row_names_of_r_are_a_column(
     newest_database: Database, inrush: Inrush, delimiter: str
 ) -> None:

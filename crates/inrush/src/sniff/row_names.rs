@@ -8,16 +8,11 @@
 //! ```
 //!
 //! The header is believed to be one where all files begin with the same one, all of the first rows have one field more,
-//! the first field of each row is filled and no two of them are the same in a file, and one of these holds:
-//!
-//! - Names and first fields stand in quotes, as R writes them, and the rows are numbered (`"1"`, `"2"`, ...).
-//! - They stand in quotes, the delimiter is a blank or a tab, and names do not fit the types of their columns.
-//! - Names are plain words, the delimiter is a blank or a tab, and the rows are numbered.
-//!
-//! A comma or a semicolon needs the first, because `name,amount` above `Smith,1,00` is more likely an amount with a decimal
-//! comma, or lacks its last name: values would stand under the wrong names. The load then passes over the header's lines,
-//! and the columns are named here: the first one is [`NAME`]. Where the evidence is not enough, the header is a row that is
-//! too short, which no load accepts by itself, and the user is told what it may be.
+//! the first field of each row is filled and no two of them are the same in a file, and both of these hold: names and
+//! first fields stand in quotes, as R writes them, or names are plain words; and names do not fit the types of their
+//! columns, or the rows are numbered in quotes (`"1"`, `"2"`, ...). A first row of texts that lacks a field would be lost
+//! otherwise. The load then passes over the header's lines, and the columns are named here: the first one is [`NAME`].
+//! Where the evidence is not enough, the user is told.
 
 use std::collections::BTreeSet;
 
@@ -52,8 +47,6 @@ pub(super) struct RowNames {
     are_unique: bool,
     /// The names of rows are 1, 2, 3 and so on.
     are_numbered: bool,
-    /// Blanks or tabs stand between fields, which no number holds.
-    is_spaced: bool,
 }
 
 impl RowNames {
@@ -136,23 +129,17 @@ impl RowNames {
                 .zip(&firsts)
                 .all(|(number, first)| first.parse::<u64>() == Ok(number)),
             are_unique: distinct.len() == firsts.len() && !firsts.iter().any(String::is_empty),
-            is_spaced: matches!(form.delimiter.as_slice(), b" " | b"\t"),
             names,
         })
     }
 
     /// Whether it is believed, by what the rows below it show.
     pub fn is_believed(&self, evidence: &Evidence, decisions: &[Decision]) -> bool {
+        let misfits = misfits(&self.names, &evidence.columns[1..], &decisions[1..]);
         // Of a single word more than its look is asked: it may be a title.
         let are_words = self.are_words && self.names.len() > 1;
-        let do_misfit = || misfits(&self.names, &evidence.columns[1..], &decisions[1..]);
         self.are_unique
-            && match (self.are_quoted, self.are_numbered) {
-                (true, true) => true,
-                (true, false) => self.is_spaced && do_misfit(),
-                (false, true) => self.is_spaced && are_words,
-                (false, false) => false,
-            }
+            && (misfits && (self.are_quoted || are_words) || self.are_quoted && self.are_numbered)
     }
 
     /// The names of all columns, as a header would have them.
@@ -175,9 +162,8 @@ impl RowNames {
     /// What to tell where it is not believed.
     pub fn unsure(&self) -> String {
         format!(
-            "the first record has {} and the rows have {}: a decimal comma may stand in the rows without quotes, or \
-             the first record may lack a name. If it is a header of R's write.table, which leaves out the name of the \
-             row names, set skip_lines = {} and header = false in `format` and name the columns: {}",
+            "the first record has {} and the rows have {}; if it is a header of R's write.table, which leaves out \
+             the name of the row names, set skip_lines = {} and header = false in `format` and name the columns: {}",
             super::words::counted(self.names.len() as u64, "field"),
             super::words::counted(self.names.len() as u64 + 1, "field"),
             self.lines,
