@@ -141,6 +141,9 @@ fn of_table(declared: &Format) -> Result<Sniffed, PlanError> {
 
 /// Columns and form of a guess.
 fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
+    if let Some(unnamed) = &guess.unnamed {
+        return Err(unnamed.refused(&guess.files[0]).into());
+    }
     let columns = guess
         .columns()
         .iter()

@@ -399,6 +399,17 @@ fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
     if let Some((value, place)) = &numbers.comma
         && numbers.number_like == facts.values
     {
+        // A point or another comma behind it: no decimal separator.
+        let mut parts = value.split(',').skip(1);
+        if parts.next().is_some_and(|part| part.contains('.')) || parts.next().is_some() {
+            decision.why =
+                format!("Text since commas separate the thousands of `{value}` ({place}).");
+            decision.unsure.push(format!(
+                "text, since commas separate the thousands of its numbers (`{value}`, {place}): to load numbers, set \
+                 group_separator = \",\" for the column and change the type to numeric"
+            ));
+            return;
+        }
         decision.why = format!(
             "Text since `{value}` ({place}) is a number with a comma, of decimals or of thousands."
         );

@@ -36,6 +36,8 @@ pub struct Guess {
     pub is_told: bool,
     /// The header has no name for the first field: its line is passed over, and the columns are named here.
     pub has_row_names: bool,
+    /// The header has one name fewer than the rows have fields, and several readings: a load refuses the files.
+    pub unnamed: Option<super::row_names::Unnamed>,
     /// What was seen of the form.
     pub seen: Vec<String>,
     /// What is unsure, most important first, columns left out.

@@ -248,15 +248,15 @@ fn answer(has_header: bool, seen: &str, unsure: Option<String>) -> HeaderGuess {
     }
 }
 
-/// Whether names do not fit the types of their columns, and none of them does.
-pub(super) fn misfits(names: &[String], columns: &[ColumnFacts], decisions: &[Decision]) -> bool {
-    let fits: Vec<bool> = names
-        .iter()
-        .zip(columns)
-        .zip(decisions)
-        .filter_map(|((name, facts), decision)| Some(takes(facts, told_type(decision)?, name)))
-        .collect();
-    !fits.is_empty() && !fits.contains(&true)
+/// Whether a line below a header may name the fields better: it fills fields that the header leaves empty, or both have a
+/// name for each.
+pub(super) fn is_fuller(above: &[String], below: &[String]) -> bool {
+    let filled = |fields: &[String]| {
+        let filled = fields.iter().filter(|field| !field.trim().is_empty());
+        filled.count()
+    };
+    filled(below) > filled(above)
+        || filled(below) == below.len() && filled(above) == above.len() && are_distinct(below)
 }
 
 /// The type that tells a column's values from a name: its own, or of a text what all of its values read as.

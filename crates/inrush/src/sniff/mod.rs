@@ -123,6 +123,7 @@ fn sniff_within(
         false => None,
     };
     let mut names = None;
+    let mut unnamed = None;
     let (mut evidence, mut decisions) = match title {
         Some(found) => {
             seen.push(found.title.seen());
@@ -143,25 +144,28 @@ fn sniff_within(
                         mend: row_names::LACKS_A_NAME_HINT.to_owned(),
                     });
                 }
-                let below = samples.without_lines(found.lines, &mapping::lines_dialect());
-                let rows = Evidence::of_samples(&below, &whole.form, whole.field_count, false);
-                let of_rows = decide_all(&rows, below.is_everything);
                 if may_skip
                     && samples.files_sampled == files.len()
-                    && found.is_believed(&rows, &of_rows)
+                    && found.is_believed(&verdict.form)
                 {
+                    let below = samples.without_lines(found.lines, &mapping::lines_dialect());
+                    evidence = Evidence::of_samples(&below, &whole.form, whole.field_count, false);
+                    decisions = decide_all(&evidence, below.is_everything);
                     verdict = whole;
                     seen.push(found.seen());
                     skip_lines += found.lines;
                     samples = below;
-                    (evidence, decisions) = (rows, of_rows);
                     names = Some(found.all_names());
                 } else if !is_declared {
-                    verdict.unsure.push(found.unsure());
+                    unnamed = found.unnamed(&verdict.form, skip_lines);
                 }
             }
-            if may_skip && names.is_none() {
-                let later = looking.later_header(&samples, &verdict, &decisions);
+            if let Some(told) = &unnamed {
+                verdict.unsure.push(told.told());
+                // The first record is told already, and as no title.
+                evidence.title_records = 0;
+            } else if may_skip && names.is_none() {
+                let later = looking.later_header(&samples, &verdict, &evidence, &decisions);
                 verdict.unsure.extend(later);
             }
             (evidence, decisions)
@@ -202,6 +206,7 @@ fn sniff_within(
         left_out: Vec::new(),
         is_told: false,
         has_row_names: names.is_some(),
+        unnamed,
         seen: verdict.seen,
         unsure,
     })
@@ -281,6 +286,7 @@ impl Looking<'_> {
         &self,
         samples: &Samples,
         verdict: &Verdict,
+        evidence: &Evidence,
         decisions: &[Decision],
     ) -> Option<String> {
         const LINES_MAX: u32 = 3;
@@ -288,6 +294,10 @@ impl Looking<'_> {
         if verdict.field_count < 2 || !decisions.iter().all(is_text) {
             return None;
         }
+        let above = evidence
+            .first_records
+            .first()
+            .filter(|_| verdict.form.header);
         // A little of the beginnings is enough, and costs next to nothing.
         let mut beginnings = contest::looks(samples);
         beginnings.retain(|sample| sample.starts_file);
@@ -301,7 +311,13 @@ impl Looking<'_> {
                 unsure: Vec::new(),
                 ..verdict.clone()
             };
-            let (_, decisions) = self.look(&below, &mut found).ok()?;
+            let (evidence, decisions) = self.look(&below, &mut found).ok()?;
+            // Below a header, a row that lacks values of other rows is no second header.
+            if let (Some(above), Some(first)) = (above, evidence.first_records.first())
+                && !header::is_fuller(&above.fields, &first.fields)
+            {
+                return None;
+            }
             let typed = decisions.iter().filter(|decision| !is_text(decision));
             let is_sure = found.form.header && found.unsure.is_empty();
             (is_sure && decisions.iter().any(|decision| !is_text(decision))).then(|| {

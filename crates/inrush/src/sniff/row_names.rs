@@ -7,22 +7,27 @@
 //! "Datsun 710" 22.8 4
 //! ```
 //!
-//! The header is believed to be one where all files begin with the same one, all of the first rows have one field more,
-//! the first field of each row is filled and no two of them are the same in a file, and both of these hold: names and
-//! first fields stand in quotes, as R writes them, or names are plain words; and names do not fit the types of their
-//! columns, or the rows are numbered in quotes (`"1"`, `"2"`, ...). A first row of texts that lacks a field would be lost
-//! otherwise. The load then passes over the header's lines, and the columns are named here: the first one is [`NAME`].
-//! Where the evidence is not enough, the user is told.
+//! The same look has a file whose header lacks its *last* name, and one where an unquoted decimal comma cuts a number in
+//! two (`name,amount` above `Smith,1,00`). Taken for R's, it would load every value one column too far. Names that do not
+//! fit the types of their columns are no evidence: both other readings shift them, too. R's row names are
+//! believed only where all files begin with the same header, all of the first rows have one field more, no two first fields
+//! of a file are the same, the first name names no number of rows itself (`id`), and either
+//!
+//! - names and first fields stand in quotes, and the rows are numbered (`"1"`, `"2"`, ...), as R writes by default; between
+//!   commas, no two fields side by side may be one number with a decimal comma; or
+//! - the delimiter is a blank or a tab, and the rows are numbered, or names and first fields stand in quotes.
+//!
+//! The load then passes over the header's line, and the columns are named here: the first one is [`NAME`]. Every other
+//! such file with two names or more is [`Unnamed`]: a load refuses it, and `inrush init` tells the readings.
 
 use std::collections::BTreeSet;
 
 use inrush_scan::decode_field;
 
 use super::cut::{Cut, cut};
-use super::decide::Decision;
-use super::evidence::Evidence;
+use super::error::SniffError;
 use super::form::Form;
-use super::header::{are_distinct, is_name, misfits};
+use super::header::{are_distinct, is_name};
 use super::mapping;
 use super::sample::{Sample, Samples};
 
@@ -41,12 +46,37 @@ pub(super) struct RowNames {
     pub names: Vec<String>,
     /// Names, and the first fields of rows, stand in quotes.
     are_quoted: bool,
-    /// Names are words as programs name things.
-    are_words: bool,
+    /// All of them can be names.
+    are_names: bool,
     /// No two rows of a file have the same name.
     are_unique: bool,
     /// The names of rows are 1, 2, 3 and so on.
     are_numbered: bool,
+    /// Two fields side by side may be one number with a decimal comma.
+    may_have_decimal_commas: bool,
+}
+
+/// A header with one name fewer than the rows have fields, which is not clearly R's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unnamed {
+    what: String,
+    fix: String,
+}
+
+impl Unnamed {
+    /// The readings, and what to write for each.
+    pub fn told(&self) -> String {
+        format!("{}; {}", self.what, self.fix)
+    }
+
+    /// Why the files are not loaded.
+    pub fn refused(&self, path: &std::path::Path) -> SniffError {
+        SniffError::Records {
+            path: path.to_path_buf(),
+            what: self.what.clone(),
+            mend: self.fix.clone(),
+        }
+    }
 }
 
 impl RowNames {
@@ -71,6 +101,7 @@ impl RowNames {
                     known.are_quoted &= other.are_quoted;
                     known.are_unique &= other.are_unique;
                     known.are_numbered &= other.are_numbered;
+                    known.may_have_decimal_commas |= other.may_have_decimal_commas;
                 }
             }
         }
@@ -116,30 +147,99 @@ impl RowNames {
             .map(|row| text_of(&cut, form, row, 0))
             .collect();
         let distinct: BTreeSet<&String> = firsts.iter().collect();
-        let is_word = |name: &String| {
-            let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
-            is_name(name) && name.chars().all(is_part)
+        let is_number = |row: usize, field: usize| {
+            let written = &cut.chunk.text()[records.field(row, field)];
+            !written.is_empty() && written.iter().all(u8::is_ascii_digit)
         };
+        let is_whole = |row: usize, field: usize| {
+            is_number(row, field)
+                || cut.chunk.text()[records.field(row, field)]
+                    .strip_prefix(b"-")
+                    .is_some_and(|rest| !rest.is_empty() && rest.iter().all(u8::is_ascii_digit))
+        };
+        let has_point = |row: usize, field: usize| {
+            let text = text_of(&cut, form, row, field);
+            text.contains('.') && text.parse::<f64>().is_ok()
+        };
+        let may_be_cut = |field: usize| {
+            rows.clone()
+                .all(|row| is_whole(row, field) && is_number(row, field + 1))
+        };
+        let may_have_decimal_commas = form.delimiter == b","
+            && (1..field_count - 1).any(may_be_cut)
+            && !rows
+                .clone()
+                .any(|row| (1..field_count).any(|field| has_point(row, field)));
         Some(RowNames {
             lines: records.records[1].line,
             are_quoted: (0..field_count - 1).all(|field| is_quoted(0, field))
                 && rows.clone().all(|row| is_quoted(row, 0)),
-            are_words: names.iter().all(is_word),
+            are_names: names.iter().all(|name| is_name(name)),
+            may_have_decimal_commas,
             are_numbered: (1_u64..)
                 .zip(&firsts)
-                .all(|(number, first)| first.parse::<u64>() == Ok(number)),
+                .all(|(number, first)| *first == number.to_string()),
             are_unique: distinct.len() == firsts.len() && !firsts.iter().any(String::is_empty),
             names,
         })
     }
 
-    /// Whether it is believed, by what the rows below it show.
-    pub fn is_believed(&self, evidence: &Evidence, decisions: &[Decision]) -> bool {
-        let misfits = misfits(&self.names, &evidence.columns[1..], &decisions[1..]);
-        // Of a single word more than its look is asked: it may be a title.
-        let are_words = self.are_words && self.names.len() > 1;
+    /// Whether it is believed, by the rule at the head of this file.
+    pub fn is_believed(&self, form: &Form) -> bool {
+        let is_usual = self.are_quoted && self.are_numbered && !self.may_have_decimal_commas;
+        let is_blank = matches!(form.delimiter.as_slice(), b" " | b"\t");
+        // Of a single word more is asked: it may be a title.
+        let are_told = self.names.len() > 1 && self.are_names && self.are_numbered;
         self.are_unique
-            && (misfits && (self.are_quoted || are_words) || self.are_quoted && self.are_numbered)
+            && !self.names.first().is_some_and(|name| numbers_rows(name))
+            && (is_usual || is_blank && (are_told || self.are_quoted))
+    }
+
+    /// What to tell where it is not believed; nothing where the first record looks like a title or a row.
+    pub fn unnamed(&self, form: &Form, skip_lines: u32) -> Option<Unnamed> {
+        if self.names.len() < 2 || !self.are_names {
+            return None;
+        }
+        let comma = match form.delimiter.as_slice() {
+            b"," => ", or an unquoted decimal comma cuts a number in two",
+            _ => "",
+        };
+        let rewrite = match form.delimiter.as_slice() {
+            b"," => {
+                "; for decimal commas: write the file again with quotes around such numbers, or with another delimiter"
+            }
+            _ => "",
+        };
+        let format = match form.delimiter.as_slice() {
+            b"," => "csv".to_owned(),
+            b"\t" => "csv,delimiter=\\t".to_owned(),
+            other => format!("csv,delimiter={}", String::from_utf8_lossy(other)),
+        };
+        let format = format!("{format},skip_lines={},no_header", skip_lines + self.lines);
+        let listed = |names: &[String]| {
+            let texts: Vec<String> = super::names::of_header(names)
+                .0
+                .iter()
+                .map(|name| format!("{name} text"))
+                .collect();
+            super::words::shortened(texts.join(", ").as_bytes())
+        };
+        let mut last = self.names.clone();
+        last.push("last_column".to_owned());
+        Some(Unnamed {
+            what: format!(
+                "the header has {} and the rows have {}: either the first column holds row names, for which R's \
+                 write.table writes no name, or the name of the last column is missing{comma}",
+                super::words::counted(self.names.len() as u64, "name"),
+                super::words::counted(self.names.len() as u64 + 1, "field")
+            ),
+            fix: format!(
+                "for row names: --format '{format}' --columns '{}'; for a missing last name: --format '{format}' \
+                 --columns '{}', or add the name to the header{rewrite}",
+                listed(&self.all_names()),
+                listed(&last)
+            ),
+        })
     }
 
     /// The names of all columns, as a header would have them.
@@ -158,18 +258,6 @@ impl RowNames {
             super::words::counted(self.names.len() as u64 + 1, "field")
         )
     }
-
-    /// What to tell where it is not believed.
-    pub fn unsure(&self) -> String {
-        format!(
-            "the first record has {} and the rows have {}; if it is a header of R's write.table, which leaves out \
-             the name of the row names, set skip_lines = {} and header = false in `format` and name the columns: {}",
-            super::words::counted(self.names.len() as u64, "field"),
-            super::words::counted(self.names.len() as u64 + 1, "field"),
-            self.lines,
-            super::words::shortened(self.all_names().join(", ").as_bytes())
-        )
-    }
 }
 
 /// What is wrong with files that are declared to have a header, where it has one name less than their rows have fields.
@@ -185,6 +273,19 @@ pub fn header_lacks_a_name(names: usize) -> String {
 pub const LACKS_A_NAME_HINT: &str = "write the file again with col.names = NA or row.names = FALSE; or pass over the header \
     and give all columns, the row names first: --format csv,skip_lines=1,no_header --columns \"row_name text, ...\"";
 
+/// Whether a column of this name may hold 1, 2, 3 and so on itself.
+fn numbers_rows(name: &str) -> bool {
+    const WORDS: [&str; 14] = [
+        "#", "id", "idx", "index", "key", "line", "n", "no", "nr", "num", "number", "pos", "row",
+        "rank",
+    ];
+    let name = name.trim().trim_end_matches('.').to_lowercase();
+    WORDS.contains(&name.as_str())
+        || [" id", "_id", ".id", "-id", "_no", "_nr", " no", " nr"]
+            .iter()
+            .any(|end| name.ends_with(end))
+}
+
 /// The text of a field.
 fn text_of(cut: &Cut, form: &Form, index: usize, field: usize) -> String {
     let mut scratch = Vec::new();
@@ -193,8 +294,8 @@ fn text_of(cut: &Cut, form: &Form, index: usize, field: usize) -> String {
     String::from_utf8_lossy(decoded.text().unwrap_or_default()).into_owned()
 }
 
-/// Whether the first line of all beginnings is nothing but texts in quotes with a blank between them, as R writes a header.
-/// Only then is a blank tried as the delimiter: it stands in too many texts.
+/// Whether all beginnings look as R writes them with blanks: the first line is nothing but texts in quotes, or the rows
+/// below it are numbered. Only then is a blank tried as the delimiter: it stands in too many texts.
 pub(super) fn may_be_blank_delimited(looks: &[Sample]) -> bool {
     let mut beginnings = looks.iter().filter(|look| look.starts_file).peekable();
     beginnings.peek().is_some()
@@ -202,7 +303,48 @@ pub(super) fn may_be_blank_delimited(looks: &[Sample]) -> bool {
             let line = look.bytes.split(|byte| *byte == b'\n').next();
             let line = line.unwrap_or_default();
             are_quoted_words(line.strip_suffix(b"\r").unwrap_or(line))
+                || are_numbered_rows(&look.bytes, look.ends_file)
         })
+}
+
+/// Whether words with a blank between them stand above rows that have one field more, numbered from 1, and a column of
+/// numbers: `x y z` above `1 2 1.5 a`, as R writes without quotes. A list of texts has no such column.
+fn are_numbered_rows(text: &[u8], is_whole: bool) -> bool {
+    const ROWS_MIN: usize = 2;
+    let Ok(text) = std::str::from_utf8(match (is_whole, text.iter().rposition(|b| *b == b'\n')) {
+        (true, _) | (_, None) => text,
+        (false, Some(end)) => &text[..end],
+    }) else {
+        return false;
+    };
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
+    let is_word = |name: &&str| {
+        is_name(name)
+            && name
+                .chars()
+                .all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
+    };
+    if names.len() < 2 || !names.iter().all(is_word) || !are_distinct(&names) {
+        return false;
+    }
+    let mut are_numbers = vec![true; names.len()];
+    let mut count = 0;
+    for (number, line) in (1_usize..).zip(lines.take(ROWS_MAX)) {
+        let mut fields = line.split(' ');
+        if fields.next() != Some(number.to_string().as_str()) {
+            return false;
+        }
+        let fields: Vec<&str> = fields.collect();
+        if fields.len() != names.len() {
+            return false;
+        }
+        for (is_number, field) in are_numbers.iter_mut().zip(&fields) {
+            *is_number &= *field == "NA" || field.parse::<f64>().is_ok();
+        }
+        count = number;
+    }
+    count >= ROWS_MIN && are_numbers.contains(&true)
 }
 
 fn are_quoted_words(mut line: &[u8]) -> bool {
@@ -238,6 +380,23 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(are_quoted_words(line.as_bytes()), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn numbered_rows_between_blanks_are_told() {
+        for (text, expected) in [
+            ("x y z\n1 2 1.5 1\n2 4 2.5 a\n", true),
+            ("x y\r\n1 2 a\r\n2 NA b\r\n", true),
+            ("x y\n1 2 3\n", false),
+            ("x y\n1 2 3\n3 4 5\n", false),
+            ("x y\n1 2\n2 3\n", false),
+            ("x x\n1 2 3\n2 3 4\n", false),
+            ("Items\n1 5\n2 6\n", false),
+            ("Shopping list\n1 red apples\n2 ripe pears\n", false),
+            ("", false),
+        ] {
+            assert_eq!(are_numbered_rows(text.as_bytes(), true), expected, "{text}");
         }
     }
 }

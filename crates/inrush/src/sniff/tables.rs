@@ -65,6 +65,7 @@ pub fn told(files: &[Arc<SourceFile>], declared: &Format) -> Result<Option<Guess
         left_out,
         is_told: true,
         has_row_names: false,
+        unnamed: None,
         seen: vec![format!(
             "{} with {} columns",
             table.kind.name(),
