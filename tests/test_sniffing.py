@@ -240,7 +240,7 @@ def test_a_header_with_empty_names_at_its_end(newest_database: Database, inrush:
 
 
 R_TABLE = (
-    '"mpg"{0}"cyl"{0}"name"\n"1"{0}21{0}6{0}"a b"\n"2"{0}22.8{0}4{0}"c"\n"x"{0}21.4{0}6{0}"d"\n'
+    '"mpg"{0}"cyl"{0}"name"\n"1"{0}21{0}6{0}"a b"\n"2"{0}22.8{0}4{0}"c"\n"3"{0}21.4{0}6{0}"d"\n'
 )
 
 
@@ -258,7 +258,7 @@ def test_row_names_of_r_are_a_column(
         rows = newest_database.rows(
             f"SELECT row_name, mpg::text, cyl, name FROM {table} ORDER BY 1"
         )
-        assert rows == [("1", "21.0", 6, "a b"), ("2", "22.8", 4, "c"), ("x", "21.4", 6, "d")]
+        assert rows == [(1, "21.0", 6, "a b"), (2, "22.8", 4, "c"), (3, "21.4", 6, "d")]
     # The same command finds nothing left to do.
     inrush("load", file, "--to", url, "--table", "direct").expect(CLEAN, "already loaded by run")
     # A table with other columns, or in another order, is not filled by place.
@@ -269,6 +269,43 @@ def test_row_names_of_r_are_a_column(
         load = ("load", file, "--to", url, "--table", f"known{number}")
         inrush(*load).expect(USAGE, "the header has 3 names and the rows have 4 fields")
         assert newest_database.rows(f"SELECT * FROM known{number}") == []
+
+
+UNNAMED = [
+    "name,amount\nSmith,1,00\nJones,2,50\nBrown,3,75\n",
+    "date,price\n2024-01-01,1,50\n2024-01-02,2,50\n",
+    "city,state\nN1,S1,1\nN2,S2,2\n",
+    '"name","amount"\n"Smith",1,00\n"Jones",2,50\n',
+    "name,amount\nSmith,1,00\n",
+    'id,amount\n"1",2,50\n"2",3,75\n',
+    '"x","y"\n"1",2,50\n"2",3,75\n',
+]
+
+
+@pytest.mark.parametrize("text", UNNAMED, ids=range(len(UNNAMED)))
+def test_a_header_that_lacks_some_name_is_refused(
+    newest_database: Database, inrush: Inrush, text: str
+) -> None:
+    file = inrush.write("a.csv", text)
+    load = ("load", file, "--to", newest_database.url, "--table", "t")
+    said = "the header has 2 names and the rows have 3 fields: either"
+    readings = ("row names", "the name of the last column is missing", "decimal comma")
+    inrush(*load).expect(FAILED, said, *readings)
+    inrush(*load, "--max-rejects", "100").expect(FAILED, said)
+    inrush("init", *load[1:]).expect(CLEAN, said, *readings)
+    assert newest_database.rows("SELECT to_regclass('t')::text") == [(None,)]
+    # What the message says works.
+    form = ("--format", "csv,skip_lines=1,no_header", "--columns", "a text, b text, c text")
+    inrush(*load, *form).expect(CLEAN, f"{text.count(chr(10)) - 1} loaded")
+
+
+def test_numbered_rows_of_r_without_quotes(newest_database: Database, inrush: Inrush) -> None:
+    rows = [(row, row * 2, f"{row}.5") for row in range(1, 21)]
+    lines = ["x y", *(" ".join(map(str, row)) for row in rows)]
+    file = inrush.write("a.txt", "\n".join(lines) + "\n")
+    to = ("--to", newest_database.url, "--table", "t")
+    inrush("load", file, *to).expect(CLEAN, "R's write.table", "20 loaded")
+    assert newest_database.rows("SELECT row_name, x, y::text FROM t ORDER BY 1") == rows
 
 
 def test_a_declared_header_without_a_name_for_row_names_is_refused(

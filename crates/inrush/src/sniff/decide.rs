@@ -390,6 +390,18 @@ fn explain_type(facts: &ColumnFacts, decision: &mut Decision) {
     }
 }
 
+/// Whether commas stand before three digits each, and a point or another comma shows that they separate no decimals.
+fn are_commas_of_thousands(value: &str) -> bool {
+    let (whole, fraction) = match value.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (value, None),
+    };
+    let groups: Vec<&str> = whole.split(',').skip(1).collect();
+    groups.iter().all(|group| group.len() == 3)
+        && !fraction.is_some_and(|fraction| fraction.contains(','))
+        && (groups.len() > 1 || !groups.is_empty() && fraction.is_some())
+}
+
 /// Why a column is text, where some other type would have been near.
 fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
     if !decision.why.is_empty() {
@@ -399,13 +411,11 @@ fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
     if let Some((value, place)) = &numbers.comma
         && numbers.number_like == facts.values
     {
-        // A point or another comma behind it: no decimal separator.
-        let mut parts = value.split(',').skip(1);
-        if parts.next().is_some_and(|part| part.contains('.')) || parts.next().is_some() {
+        if are_commas_of_thousands(value) {
             decision.why =
                 format!("Text since commas separate the thousands of `{value}` ({place}).");
             decision.unsure.push(format!(
-                "text, since commas separate the thousands of its numbers (`{value}`, {place}): to load numbers, set \
+                "text, since its numbers have commas (`{value}`, {place}), which separate thousands: to load numbers, set \
                  group_separator = \",\" for the column and change the type to numeric"
             ));
             return;

@@ -271,7 +271,8 @@ pub fn header_lacks_a_name(names: usize) -> String {
 
 /// What to do about it.
 pub const LACKS_A_NAME_HINT: &str = "write the file again with col.names = NA or row.names = FALSE; or pass over the header \
-    and give all columns, the row names first: --format csv,skip_lines=1,no_header --columns \"row_name text, ...\"";
+    and give all columns, the row names first: --format csv,skip_lines=1,no_header --columns \"row_name text, ...\". Where the last name is missing, or an unquoted decimal comma cuts a number in two, \
+    fix the header, or write such numbers in quotes";
 
 /// Whether a column of this name may hold 1, 2, 3 and so on itself.
 fn numbers_rows(name: &str) -> bool {

@@ -90,3 +90,18 @@ fn a_file_with_another_header_is_told() {
     assert_eq!(columns(&guess), "id integer, n integer");
     assert_unsure(&guess, &["b.csv has another header than"]);
 }
+
+#[test]
+fn below_a_header_a_row_is_no_second_header() {
+    let mut text = "Minister,Date,Name,Purpose,,,,,\nAnn,Nil return,Nil return,,,,,,\n".to_owned();
+    for day in 1..9 {
+        text += &format!("Ann,2012-01-0{day},Bob,Tea,,,,,\n");
+    }
+    let guess = sniffed("meetings.csv", text.as_bytes());
+    assert!(guess.form.header, "{guess:#?}");
+    let unsure = guess.all_unsure().join("\n");
+    assert!(!unsure.contains("below line"), "{unsure}");
+    // A header of two lines still is told.
+    let guess = sniffed("a.csv", b"alpha,beta\nname,size\nx,1\ny,2\nz,3\n");
+    assert_unsure(&guess, &["below line 2"]);
+}

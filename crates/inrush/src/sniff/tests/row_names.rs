@@ -25,37 +25,50 @@ fn table(delimiter: &str, is_quoted: bool, names: [&str; 3]) -> String {
 
 #[test]
 fn row_names_get_a_column() {
+    let numbers = ["1", "2", "3"];
     for (file, delimiter, is_quoted) in [
         ("a.csv", ",", true),
-        ("a.csv", ",", false),
         ("a.txt", "\t", true),
         ("a.tsv", "\t", false),
         ("a.csv", ";", true),
+        ("a.txt", "|", true),
         ("a.txt", " ", true),
         ("a.csv", " ", true),
+        ("a.txt", " ", false),
     ] {
-        for names in [["Mazda", "Datsun", "Hornet"], ["r1", "r2", "r3"]] {
-            let text = table(delimiter, is_quoted, names);
-            let guess = sniffed(file, text.as_bytes());
-            assert_eq!(columns(&guess), TYPES, "{file} {text} {guess:#?}");
-            assert_eq!((guess.form.header, guess.form.skip_lines), (false, 1));
-            assert!(
-                guess
-                    .seen
-                    .iter()
-                    .any(|seen| seen.contains("R's write.table"))
-            );
-            assert_eq!(guess.rows, 3);
-        }
-        let text = table(delimiter, is_quoted, ["1", "2", "3"]);
+        let text = table(delimiter, is_quoted, numbers);
         let guess = sniffed(file, text.as_bytes());
-        let names: Vec<&str> = guess
-            .columns
-            .iter()
-            .map(|column| column.name.as_str())
-            .collect();
-        assert_eq!(names, ["row_name", "mpg", "cyl", "name"], "{text}");
+        let types = TYPES.replace("row_name text", "row_name integer");
+        assert_eq!(columns(&guess), types, "{file} {text} {guess:#?}");
+        assert_eq!((guess.form.header, guess.form.skip_lines), (false, 1));
+        assert!(
+            guess
+                .seen
+                .iter()
+                .any(|seen| seen.contains("R's write.table"))
+        );
+        assert_eq!((guess.rows, guess.unnamed), (3, None));
     }
+    for delimiter in ["\t", " "] {
+        let text = table(delimiter, true, ["Mazda", "Datsun", "Hornet"]);
+        assert_eq!(columns(&sniffed("a.txt", text.as_bytes())), TYPES, "{text}");
+    }
+}
+
+#[test]
+fn numbered_rows_without_quotes_between_blanks() {
+    let mut text = "x y z\n".to_owned();
+    for row in 1..=20 {
+        text += &format!("{row} {} {row}.5 {}\n", row * 2, row % 3);
+    }
+    let guess = sniffed("a.txt", text.as_bytes());
+    assert_eq!(
+        columns(&guess),
+        "row_name integer, x integer, y numeric(15,1), z integer"
+    );
+    assert_eq!(guess.rows, 20);
+    let list = sniffed("a.txt", b"Shopping list\n1 red apples\n2 ripe pears\n");
+    assert_eq!(list.columns.len(), 1);
 }
 
 #[test]
@@ -79,32 +92,78 @@ fn quoted_files_with_blanks_and_all_names() {
 }
 
 #[test]
-fn what_may_be_another_thing_is_told() {
-    for text in [
+fn what_reads_in_several_ways_is_refused() {
+    for (file, text) in [
+        // An unquoted decimal comma, or no name at the end.
+        ("a.csv", "name,amount\nSmith,1,00\nJones,2,50\nBrown,3,75\n"),
+        ("a.csv", "date,price\n2024-01-01,1,50\n2024-01-02,2,50\n"),
+        ("a.csv", "city,state\nN1,S1,1\nN2,S2,2\n"),
+        (
+            "a.csv",
+            "\"name\",\"amount\"\n\"Smith\",1,00\n\"Jones\",2,50\n",
+        ),
+        ("a.csv", "name,amount\nSmith,1,00\n"),
+        ("a.csv", "x,y\n1,5,6\n2,6,7\n3,7,8\n"),
+        // Numbers in quotes, and yet not clear.
+        ("a.csv", "id,amount\n\"1\",2,50\n\"2\",3,75\n"),
+        (
+            "a.csv",
+            "\"id\",\"town\"\n\"1\",\"Graz\",\"x\"\n\"2\",\"Linz\",\"y\"\n",
+        ),
+        ("a.csv", "\"x\",\"y\"\n\"1\",-2,50\n\"2\",3,75\n"),
+        ("a.tsv", "id\ttown\n1\tGraz\tx\n2\tLinz\ty\n"),
+        ("a.tsv", "name\ttown\nAnn\tGraz\t1\nBob\tLinz\t2\n"),
+        ("a.csv", "name;town\nAnn;Graz;1\nBob;Linz;2\n"),
         // All columns are text, and nothing is quoted.
-        "name,town\nr1,Ann,Graz\nr2,Bob,Linz\nr3,Cy,Wien\n",
+        ("a.csv", "name,town\nr1,Ann,Graz\nr2,Bob,Linz\nr3,Cy,Wien\n"),
         // So it is where the first row lacks a field.
-        "\"Ann\",\"Graz\"\n\"Bob\",\"Linz\",\"x\"\n\"Cy\",\"Wien\",\"y\"\n",
+        (
+            "a.csv",
+            "\"Ann\",\"Graz\"\n\"Bob\",\"Linz\",\"x\"\n\"Cy\",\"Wien\",\"y\"\n",
+        ),
         // The same first field twice: no names of rows.
-        "mpg,cyl\nx,21,6\nx,22,4\ny,23,6\n",
+        ("a.csv", "mpg,cyl\nx,21,6\nx,22,4\ny,23,6\n"),
     ] {
-        let guess = sniffed("a.csv", text.as_bytes());
-        assert_unsure(&guess, &["where it is a header of R's write.table"]);
+        let guess = sniffed(file, text.as_bytes());
+        assert!(guess.unnamed.is_some(), "{text} {guess:#?}");
+        assert_unsure(
+            &guess,
+            &[
+                "the header has 2 names and the rows have 3 fields: either the first column holds row names",
+                "the name of the last column is missing",
+                "skip_lines=1,no_header' --columns 'row_name text, ",
+                "last_column text'",
+            ],
+        );
+        let unsure = guess.all_unsure().join("\n");
+        assert_eq!(
+            unsure.contains("decimal comma"),
+            file == "a.csv" && text.contains(',')
+        );
+        assert!(!unsure.contains("a title"), "{unsure}");
         assert_eq!(guess.form.skip_lines, 0, "{text}");
     }
     // A row that lacks a field, and a title, are none.
     for text in [
         "1,2\n1,2,3\n4,5,6\n7,8,9\n",
-        "Sales of 2024\n1,5\n2,6\n3,7\n",
+        "Sales 2024\n1,5\n2,6\n3,7\n",
+        "Sales 2024\na,1\nb,2\nc,3\n",
     ] {
         let guess = sniffed("a.csv", text.as_bytes());
-        assert_eq!(guess.form.skip_lines, 0, "{text}");
+        assert_eq!(
+            (guess.form.skip_lines, &guess.unnamed),
+            (0, &None),
+            "{text}"
+        );
+        assert_unsure(&guess, &["where they are a title"]);
+        let unsure = guess.all_unsure().join("\n");
+        assert!(!unsure.contains("write.table"), "{unsure}");
     }
 }
 
 #[test]
 fn another_file_without_the_header_loses_no_row() {
-    let with = table(",", true, ["a", "b", "c"]);
+    let with = table(",", true, ["1", "2", "3"]);
     let without: String = with
         .lines()
         .skip(1)

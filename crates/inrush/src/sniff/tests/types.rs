@@ -133,3 +133,24 @@ fn what_was_seen_is_told() {
     );
     assert_eq!(guess.extent(), "all of the file was looked at, 3 rows");
 }
+
+#[test]
+fn commas_before_a_point_separate_thousands() {
+    for (values, words) in [
+        (
+            ["\"1,234.5\"", "\"2,345.5\""],
+            "which separate thousands: to load numbers, set group_separator",
+        ),
+        (
+            ["\"1,234,567\"", "\"2,345,678\""],
+            "which separate thousands: to load numbers, set group_separator",
+        ),
+        (
+            ["\"1,5\"", "\"2,5\""],
+            "where the comma is the decimal separator",
+        ),
+    ] {
+        let text = format!("x,y\n{},a\n{},b\n", values[0], values[1]);
+        assert_unsure(&sniffed("a.csv", text.as_bytes()), &[words]);
+    }
+}
