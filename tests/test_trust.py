@@ -128,13 +128,63 @@ def test_a_value_is_no_sql(
     newest_database: Database, inrush: Inrush, attack: str, bare: str
 ) -> None:
     path = with_day(inrush, newest_database, f"DELETE FROM kept WHERE day = {bare}")
-    if (attack, bare) == ("1 OR true", "'{day}'"):
-        # Words in quotes are a text.
+    if bare == "'{day}'" and not set(attack) & {"'", "\\"}:
+        # In quotes, what holds no quote is a text.
         inrush("run", path, "--set", f"day={attack}").expect(CLEAN)
     else:
         outcome = inrush("run", path, "--set", f"day={attack}")
         outcome.expect(USAGE, "--set day", "{day:literal}", "{day:identifier}")
     assert newest_database.rows("SELECT day FROM kept ORDER BY day") == [("a",), ("b",)]
+
+
+# Statements whose quotes and comments are not what they seem, and values that used this.
+HIDDEN = [
+    ("DELETE FROM kept WHERE day = '{day:literal}'", " OR day=day -- "),
+    ("/* don't keep */ DELETE FROM kept WHERE length(day) = {day}", "1 OR true"),
+    ("DELETE FROM kept WHERE day <> E'it\\\\'s' AND length(day) = {day}", "1 OR true"),
+    ("DELETE FROM kept WHERE length(day) = 3-{day} AND day = 'none'", "-1"),
+    ("DELETE FROM kept WHERE length(day) = {day}", "length(day)"),
+    ("DELETE FROM kept WHERE day = {day}", "day"),
+    ("DELETE FROM kept WHERE day <> $$it's$$ AND length(day) = {day}", "1 OR true"),
+    ('DELETE FROM kept AS \\"O\'x\\" WHERE day = {day}', "day"),
+    ("DELETE FROM kept AS \\\"{day}\\\" WHERE day = 'none'", 'x" WHERE true --'),
+    ("DELETE FROM kept WHERE day = $${day}$$", "$$ OR true OR day = $$"),
+    ("/* {day} */ SELECT 1", "*/ DELETE FROM kept /*"),
+    ("-- {day}\\nSELECT 1", "x\nDELETE FROM kept; --"),
+    ("DELETE FROM kept WHERE day = 'none'{day:literal}", " OR true --"),
+]
+
+
+@pytest.mark.parametrize(("statement", "attack"), HIDDEN)
+def test_a_value_is_no_sql_wherever_it_stands(
+    newest_database: Database, inrush: Inrush, statement: str, attack: str
+) -> None:
+    path = with_day(inrush, newest_database, "SELECT 1")
+    text = path.read_text()
+    assert text.count('"SELECT 1"') == 1
+    path.write_text(text.replace('"SELECT 1"', f'"{statement}"'))
+    for command in ("check", "run"):
+        outcome = inrush(command, path, "--set", f"day={attack}")
+        outcome.expect(USAGE, "{day:literal}")
+    assert newest_database.rows("SELECT day FROM kept ORDER BY day") == [("a",), ("b",)]
+
+
+@pytest.mark.parametrize(
+    "value", ["2024/01/02", "a/b", "a@b.c", "50%", "", 'say "x" -- /* $$; größe 日本', "{who}"]
+)
+def test_in_plain_quotes_a_value_is_a_text(
+    newest_database: Database, inrush: Inrush, value: str
+) -> None:
+    path = with_day(inrush, newest_database, "INSERT INTO kept VALUES ('<{day}>')")
+    inrush("run", path, "--set", f"day={value}").expect(CLEAN)
+    assert newest_database.rows("TABLE kept") == [("a",), ("b",), (f"<{value}>",)]
+
+
+@pytest.mark.parametrize("value", ["1", "-1", "1.5"])
+def test_a_number_needs_no_quotes(newest_database: Database, inrush: Inrush, value: str) -> None:
+    path = with_day(inrush, newest_database, "INSERT INTO kept VALUES (0 + {day})")
+    inrush("run", path, "--set", f"day={value}").expect(CLEAN)
+    assert newest_database.rows("TABLE kept") == [("a",), ("b",), (value,)]
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

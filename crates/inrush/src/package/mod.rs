@@ -26,6 +26,7 @@ mod read;
 mod replace;
 mod resolve;
 mod schema;
+mod sql_lexer;
 mod sql_value;
 mod suggest;
 mod trust;

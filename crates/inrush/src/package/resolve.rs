@@ -399,6 +399,7 @@ fn expand(
         _ => text.to_owned(),
     };
     let mut expanded = String::with_capacity(text.len());
+    let mut statement = sql_value::StatementText::new();
     let mut rest = text;
     while let Some(position) = rest.find(['{', '}']) {
         let (before, at) = rest.split_at(position);
@@ -441,8 +442,7 @@ fn expand(
             _ => match (parameters.get(name), kind) {
                 (Some(value), TextKind::Sql) => {
                     let given = values.given.iter().any(|(given, _)| given == name);
-                    sql_value::check_bare(name, value, given, &expanded)?;
-                    expanded.push_str(value);
+                    statement.push_bare(name, value, given, &mut expanded)?;
                 }
                 (Some(value), _) => expanded.push_str(value),
                 (None, _)
@@ -452,7 +452,7 @@ fn expand(
                     if kind != TextKind::Sql {
                         return Err(sql_value::misplaced(name, parameter, path));
                     }
-                    expanded.push_str(&sql_value::quoted(parameter, form, value)?);
+                    statement.push_quoted(parameter, form, value, &mut expanded)?;
                 }
                 (None, _) => {
                     return Err(PackageFaultKind::UnknownParameter {
@@ -469,6 +469,9 @@ fn expand(
         }
     }
     expanded.push_str(rest);
+    if kind == TextKind::Sql {
+        statement.finish(&expanded)?;
+    }
     Ok(expanded)
 }
 

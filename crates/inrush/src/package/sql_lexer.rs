@@ -1,0 +1,366 @@
+//! Tells where in a statement a value stands: among its words, or in a text, a name or a comment.
+//!
+//! This is PostgreSQL's lexical structure (`scan.l`), which DuckDB shares. The lexer reads a statement from its beginning,
+//! piece by piece as values are put in, and looks only backwards: what follows may be a value, too.
+
+/// What a place in a statement is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SqlPlace {
+    /// Between texts, names in quotes and comments.
+    Plain(Word),
+    /// `'...'`, where only a quote ends the text.
+    Text,
+    /// `E'...'`, where a backslash escapes.
+    Escapes,
+    /// `"..."`.
+    Name,
+    /// `$tag$...$tag$`.
+    Dollar,
+    /// Behind `--`, or in `/* */`.
+    Comment,
+    /// Where servers differ, or a value would become part of a `$tag$`.
+    Unclear,
+}
+
+/// The word that ends at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    None,
+    /// A keyword or a name; its letter, where it has only one (`E'...'`).
+    Letters(Option<char>),
+    Number,
+    /// `1e`, `0x1`: servers differ in where such a number ends.
+    NumberAndLetters,
+}
+
+#[derive(Debug)]
+enum State {
+    Plain,
+    Text {
+        escapes: bool,
+    },
+    Name,
+    /// `$` and what may be a tag.
+    Tag(String),
+    /// In `$tag$`: the tag, and the characters since the last `$`.
+    Dollar {
+        tag: String,
+        tail: Option<String>,
+    },
+    Line,
+    Block {
+        depth: usize,
+    },
+    Unclear,
+}
+
+/// A text that ended: a quote right behind it goes on with it, and so does one on a later line.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    escapes: bool,
+    is_next: bool,
+    newline: bool,
+}
+
+/// Reads a statement.
+#[derive(Debug)]
+pub(super) struct SqlLexer {
+    state: State,
+    word: Word,
+    /// The character before, where it is part of the same state.
+    last: Option<char>,
+    ended: Option<Ended>,
+    /// `\` in `E'...'`.
+    escaped: bool,
+    /// A value from outside that ends here: what kind of token it is, and whose value.
+    value: Option<(ValueKind, String)>,
+    merged: Option<String>,
+}
+
+/// What token a value from outside is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ValueKind {
+    Number,
+    Text,
+    Name,
+}
+
+impl SqlLexer {
+    pub(super) fn new() -> SqlLexer {
+        SqlLexer {
+            state: State::Plain,
+            word: Word::None,
+            last: None,
+            ended: None,
+            escaped: false,
+            value: None,
+            merged: None,
+        }
+    }
+
+    /// Where what is read next stands.
+    pub(super) fn place(&self) -> SqlPlace {
+        match &self.state {
+            State::Plain => SqlPlace::Plain(self.word),
+            State::Text { escapes: false } => SqlPlace::Text,
+            State::Text { escapes: true } => SqlPlace::Escapes,
+            State::Name => SqlPlace::Name,
+            State::Dollar { .. } => SqlPlace::Dollar,
+            State::Line | State::Block { .. } => SqlPlace::Comment,
+            State::Tag(_) | State::Unclear => SqlPlace::Unclear,
+        }
+    }
+
+    /// Whether a text in quotes that is read next would go on with the one before it.
+    pub(super) fn continues_text(&self) -> bool {
+        self.ended
+            .is_some_and(|ended| ended.is_next || ended.newline)
+    }
+
+    pub(super) fn read(&mut self, text: &str) {
+        text.chars().for_each(|c| self.step(c));
+    }
+
+    /// Reads a value that is a token, or the end of one: the statement must not go on with it.
+    pub(super) fn read_value(&mut self, text: &str, kind: ValueKind, parameter: &str) {
+        self.read(text);
+        self.value = Some((kind, parameter.to_owned()));
+    }
+
+    /// The parameter with whose value the statement went on, as in `{id}x10` and `{name:literal}'more'`.
+    pub(super) fn merged(&self) -> Option<&str> {
+        self.merged.as_deref()
+    }
+
+    /// Notes whether a character goes on with the value before it.
+    fn look_at_value(&mut self, c: char) {
+        let Some((kind, parameter)) = self.value.take() else {
+            return;
+        };
+        let (goes_on, is_still_next) = match kind {
+            ValueKind::Number => (
+                c == '.' || (is_of_word(c) && !c.is_ascii_digit()),
+                c.is_ascii_digit(),
+            ),
+            ValueKind::Text => (c == '\'' && self.continues_text(), self.ended.is_some()),
+            ValueKind::Name => (c == '"', false),
+        };
+        if goes_on {
+            self.merged = Some(parameter);
+        } else if is_still_next {
+            self.value = Some((kind, parameter));
+        }
+    }
+
+    fn enter(&mut self, state: State) {
+        self.state = state;
+        self.word = Word::None;
+        self.last = None;
+        self.ended = None;
+    }
+
+    fn step(&mut self, c: char) {
+        match &mut self.state {
+            State::Plain => self.step_plain(c),
+            State::Text { escapes } => {
+                let escapes = *escapes;
+                if self.escaped {
+                    self.escaped = false;
+                } else if c == '\\' && escapes {
+                    self.escaped = true;
+                } else if c == '\'' {
+                    self.enter(State::Plain);
+                    self.ended = Some(Ended {
+                        escapes,
+                        is_next: true,
+                        newline: false,
+                    });
+                }
+            }
+            State::Name if c == '"' => self.enter(State::Plain),
+            State::Tag(tag) => {
+                let is_tag = c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
+                if c == '$' {
+                    let tag = std::mem::take(tag);
+                    self.enter(State::Dollar { tag, tail: None });
+                } else if is_odd_blank(c) {
+                    self.enter(State::Unclear);
+                } else if is_tag || (c.is_ascii_digit() && !tag.is_empty()) {
+                    tag.push(c);
+                } else {
+                    // A `$` alone, and a word.
+                    let word = match tag.chars().next() {
+                        None => Word::None,
+                        first => Word::Letters(first.filter(|_| tag.chars().nth(1).is_none())),
+                    };
+                    self.enter(State::Plain);
+                    self.word = word;
+                    self.step_plain(c);
+                }
+            }
+            State::Dollar { tag, tail } => match (c, &mut *tail) {
+                ('$', Some(read)) if read == tag => self.enter(State::Plain),
+                ('$', _) => *tail = Some(String::new()),
+                // One character more than the tag is enough to tell them apart.
+                (_, Some(read)) if read.len() <= tag.len() => read.push(c),
+                _ => {}
+            },
+            State::Line => {
+                if matches!(c, '\n' | '\r') {
+                    let ended = self.ended;
+                    self.enter(State::Plain);
+                    self.ended = ended.map(|ended| Ended {
+                        newline: true,
+                        ..ended
+                    });
+                }
+            }
+            State::Block { depth } => match (self.last, c) {
+                (Some('*'), '/') if *depth == 1 => self.enter(State::Plain),
+                (Some('*'), '/') => {
+                    *depth -= 1;
+                    self.last = None;
+                }
+                (Some('/'), '*') => {
+                    *depth += 1;
+                    self.last = None;
+                }
+                _ => self.last = Some(c),
+            },
+            State::Name | State::Unclear => {}
+        }
+    }
+
+    fn step_plain(&mut self, c: char) {
+        let last = self.last.replace(c);
+        if last == Some('-') && c != '-' {
+            self.ended = None;
+        }
+        self.look_at_value(c);
+        match c {
+            '\'' => {
+                let word = self.word;
+                let ended = self.ended;
+                match (ended, word) {
+                    (Some(ended), _) if ended.is_next || ended.newline => {
+                        self.enter(State::Text {
+                            escapes: ended.escapes,
+                        });
+                    }
+                    (_, Word::NumberAndLetters) => self.enter(State::Unclear),
+                    (_, word) => {
+                        let escapes = matches!(word, Word::Letters(Some('e' | 'E')));
+                        self.enter(State::Text { escapes });
+                    }
+                }
+            }
+            // `""` goes on with the name, as a new one would.
+            '"' => self.enter(State::Name),
+            '-' if last == Some('-') => {
+                let ended = self.ended;
+                self.enter(State::Line);
+                self.ended = ended;
+            }
+            '*' if last == Some('/') => self.enter(State::Block { depth: 1 }),
+            '$' if !matches!(self.word, Word::Letters(_)) => {
+                let is_clear = self.word != Word::NumberAndLetters;
+                self.enter(if is_clear {
+                    State::Tag(String::new())
+                } else {
+                    State::Unclear
+                });
+            }
+            _ if is_odd_blank(c) => self.enter(State::Unclear),
+            _ if is_of_word(c) => {
+                self.ended = None;
+                self.word = match self.word {
+                    Word::None if c.is_ascii_digit() => Word::Number,
+                    Word::None => Word::Letters(Some(c)),
+                    Word::Letters(_) => Word::Letters(None),
+                    Word::Number if c.is_ascii_digit() => Word::Number,
+                    Word::Number | Word::NumberAndLetters => Word::NumberAndLetters,
+                };
+            }
+            _ => {
+                self.word = Word::None;
+                self.ended = match (self.ended, c) {
+                    (Some(ended), ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c' | '-') => {
+                        Some(Ended {
+                            is_next: false,
+                            newline: ended.newline || matches!(c, '\n' | '\r'),
+                            ..ended
+                        })
+                    }
+                    _ => None,
+                };
+            }
+        }
+    }
+}
+
+/// Whether a character goes on with a word.
+pub(super) fn is_of_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !c.is_ascii()
+}
+
+/// Blanks that DuckDB takes for blanks, and PostgreSQL for letters.
+fn is_odd_blank(c: char) -> bool {
+    !c.is_ascii() && (c.is_whitespace() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{feff}'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_told() {
+        let word = |letter| SqlPlace::Plain(Word::Letters(letter));
+        let none = SqlPlace::Plain(Word::None);
+        for (before, expected) in [
+            ("id = ", none),
+            ("id = '", SqlPlace::Text),
+            ("'it''s", SqlPlace::Text),
+            ("'it''s'", none),
+            (r"'\'", none),
+            (r"E'it\'s", SqlPlace::Escapes),
+            (r"E'it\'s' ", none),
+            (r"E'\\' ", none),
+            (r"nameE'\' ", none),
+            ("E'a'\n -- b\n '", SqlPlace::Escapes),
+            ("E'a' '", SqlPlace::Text),
+            ("E'a' - \n '", SqlPlace::Text),
+            ("E'a' /* \n */ '", SqlPlace::Text),
+            ("1E'", SqlPlace::Unclear),
+            ("U&'", SqlPlace::Text),
+            ("\"O'x", SqlPlace::Name),
+            ("\"O\"\"x", SqlPlace::Name),
+            ("\"O'x\" ", none),
+            ("/* don't */ ", none),
+            ("/* a /* b */ ", SqlPlace::Comment),
+            ("/*/ ", SqlPlace::Comment),
+            ("/* /* */*/ ", none),
+            ("-- don't", SqlPlace::Comment),
+            ("-- don't\n", none),
+            ("3--", SqlPlace::Comment),
+            ("$$ it's", SqlPlace::Dollar),
+            ("$$ it's $$", none),
+            ("$a$ $$ $b$ $a", SqlPlace::Dollar),
+            ("$a$ $$a$", none),
+            ("$", SqlPlace::Unclear),
+            ("$a", SqlPlace::Unclear),
+            ("$1", SqlPlace::Plain(Word::Number)),
+            ("$1$a$", SqlPlace::Dollar),
+            (r"$E'\'", SqlPlace::Escapes),
+            ("a$b$ ", none),
+            ("sales_", word(None)),
+            ("e", word(Some('e'))),
+            ("1", SqlPlace::Plain(Word::Number)),
+            ("0x", SqlPlace::Plain(Word::NumberAndLetters)),
+            ("a\u{a0}", SqlPlace::Unclear),
+        ] {
+            let mut lexer = SqlLexer::new();
+            lexer.read(before);
+            assert_eq!(lexer.place(), expected, "{before}");
+        }
+    }
+}
