@@ -27,6 +27,10 @@ __attribute__((constructor)) static void loaded(void) {
 
 @pytest.fixture
 def witness(inrush: Inrush, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return witness_in(inrush, monkeypatch)
+
+
+def witness_in(inrush: Inrush, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put a library beside the packages, and return the file that is there once it was loaded."""
     compiler = shutil.which("cc")
     assert compiler is not None
@@ -81,6 +85,32 @@ def test_rejects_of_a_foreign_run_load_no_code(inrush: Inrush, witness: Path) ->
     inrush.write("runs/foreign/rejects/t.0123456789abcdef.rejects", "id\n1\n")
     inrush.write("runs/foreign/rejects/t.0123456789abcdef.jsonl", "")
     inrush("rejects", "replay", "foreign").expect(USAGE, "--trust")
+    assert not witness.exists()
+
+
+@pytest.mark.parametrize("file", ["postgresql.conf", "postgresql.auto.conf"])
+@pytest.mark.parametrize(
+    "setting",
+    ["shared_preload_libraries", "session_preload_libraries", "restore_command"],
+)
+def test_the_configuration_of_a_data_folder_loads_no_code(
+    servers_folder: Path, monkeypatch: pytest.MonkeyPatch, setting: str, file: str
+) -> None:
+    """A data folder that came with the package starts without what its own files would load."""
+    # The server's user must be able to enter it, and to write what tells.
+    folder = servers_folder / f"trust-{setting}-{file}"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    inrush = Inrush(folder)
+    witness = witness_in(inrush, monkeypatch)
+    path = brought(inrush, {"url": "embedded:data"})
+    inrush("run", path).expect(CLEAN)
+    value = inrush.folder / "x.so"
+    line = f"{setting} = 'touch {witness}'" if "command" in setting else f"{setting} = '{value}'"
+    with (inrush.folder / "data" / file).open("a") as configuration:
+        configuration.write(f"\n{line}\n")
+    inrush("check", path).expect(CLEAN)
+    inrush("run", path).expect(CLEAN)
     assert not witness.exists()
 
 
@@ -284,3 +314,26 @@ def test_a_folder_with_such_a_name_is_written_so(inrush: Inrush) -> None:
     inrush.write("log:1.csv", "id\n1\n")
     inrush("load", "log:1.csv", "--to", "x.duckdb", *words).expect(CLEAN)
     inrush("load", "missing.csv", "--to", "x.duckdb", *words).expect(FAILED, "missing.csv")
+
+
+def test_duckdb_in_memory_is_refused(inrush: Inrush) -> None:
+    inrush.write("rows.csv", "id\n1\n")
+    words = ("--table", "t", "--columns", "id int")
+    outcome = inrush("load", "rows.csv", "--to", "duckdb::memory:", *words)
+    outcome.expect(USAGE, "in memory", "duckdb:sales.duckdb")
+    assert not (inrush.folder / ":memory:").exists()
+
+
+def test_a_name_with_a_colon_that_is_there_already_is_a_path(inrush: Inrush) -> None:
+    inrush.write("rows.csv", "id\n1\n")
+    words = ("--table", "t", "--columns", "id int")
+    for new in ("parquet:lake:2024", "x:y.duckdb", "duckdb:x:z"):
+        inrush("load", "rows.csv", "--to", new, *words).expect(USAGE, "./")
+    (inrush.folder / "lake:2024").mkdir()
+    inrush("load", "rows.csv", "--to", "parquet:lake:2024", *words).expect(CLEAN)
+    assert list((inrush.folder / "lake:2024/t").rglob("*.parquet"))
+    inrush("load", "rows.csv", "--to", "./x:y.duckdb", *words).expect(CLEAN)
+    inrush("load", "rows.csv", "--to", "x:y.duckdb", *words).expect(CLEAN, "already loaded")
+    # A folder of this name is no bucket.
+    (inrush.folder / "s3:" / "bucket").mkdir(parents=True)
+    inrush("load", "rows.csv", "--to", "parquet:s3://bucket", *words).expect(USAGE, "`s3:`")

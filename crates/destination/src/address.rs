@@ -80,11 +80,17 @@ impl Kind {
     }
 
     /// Why no destination can be there, with what to write; none where one can. What stands behind the scheme of another
-    /// place is not repeated: it may be a secret.
-    pub fn fault(&self) -> Option<(String, String)> {
+    /// place is not repeated: it may be a secret. A name with a colon (`lake:2024`) is a path where it is there already, in
+    /// `folder` if it is relative.
+    pub fn fault(&self, folder: &Path) -> Option<(String, String)> {
         let elsewhere = |kind: &str, path: &Path| {
             let text = path.to_string_lossy();
             let scheme = scheme(&text)?;
+            let is_elsewhere = text[scheme.len() + 1..].starts_with("//")
+                || ELSEWHERE.contains(&scheme.to_ascii_lowercase().as_str());
+            if !is_elsewhere && folder.join(path).exists() {
+                return None;
+            }
             let cause =
                 format!("`{scheme}:` is not a local path, and {kind} must be on this machine");
             let mend = match scheme.len() {
@@ -99,6 +105,13 @@ impl Kind {
             Some((cause, mend))
         };
         match self {
+            Kind::DuckDb(file) if file.to_string_lossy().starts_with(":memory:") => Some((
+                "a DuckDB database in memory is gone when the command ends, and its rows with it"
+                    .to_owned(),
+                "write the name of a file, as in duckdb:sales.duckdb; a file that is called so is written \
+                 duckdb:./:memory:"
+                    .to_owned(),
+            )),
             Kind::DuckDb(file) => elsewhere("a file of DuckDB", file),
             Kind::Parquet(folder) => elsewhere("a folder of Parquet files", folder),
             Kind::Adbc(driver) => scheme(driver).map(|scheme| {
@@ -131,6 +144,42 @@ pub enum LoadedCode {
     Option(String),
 }
 
+/// Schemes that are known to mean a place elsewhere, with or without slashes behind them.
+pub const ELSEWHERE: &[&str] = &[
+    "abfs",
+    "abfss",
+    "adl",
+    "az",
+    "azure",
+    "cos",
+    "dbfs",
+    "file",
+    "ftp",
+    "ftps",
+    "gcs",
+    "gs",
+    "hdfs",
+    "hf",
+    "http",
+    "https",
+    "md",
+    "motherduck",
+    "nfs",
+    "oss",
+    "r2",
+    "s3",
+    "s3a",
+    "s3n",
+    "scp",
+    "sftp",
+    "smb",
+    "ssh",
+    "viewfs",
+    "wasb",
+    "wasbs",
+    "webhdfs",
+];
+
 /// The scheme that a text begins with: letters, digits, `+`, `-` and `.` before a colon. No path of this machine needs to
 /// begin so, for `./` can be put before it.
 pub fn scheme(text: &str) -> Option<&str> {
@@ -153,7 +202,7 @@ fn path(text: &str) -> PathBuf {
 /// Reaches a destination.
 pub fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
     let kind = Kind::of(address.url);
-    if let Some((what, hint)) = kind.as_ref().and_then(Kind::fault) {
+    if let Some((what, hint)) = kind.as_ref().and_then(|kind| kind.fault(address.folder)) {
         return Err(Error::Address { what, hint });
     }
     match kind {
@@ -189,12 +238,14 @@ mod tests {
             ("parquet:./s3:/x", None),
             ("parquet:///lake", None),
             ("parquet:lake", None),
+            ("duckdb::memory:", Some("in memory")),
+            ("duckdb:./:memory:", None),
             ("duckdb:///x.duckdb", None),
             ("x.duckdb", None),
             ("adbc:sqlite", None),
             ("adbc:./drivers/x:y.so", None),
         ] {
-            let fault = Kind::of(url).expect(url).fault();
+            let fault = Kind::of(url).expect(url).fault(Path::new("no-such-folder"));
             assert_eq!(fault.is_some(), named.is_some(), "{url}");
             if let (Some((cause, mend)), Some(named)) = (fault, named) {
                 assert!(cause.contains(named), "{cause}");

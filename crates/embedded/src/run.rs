@@ -17,7 +17,7 @@ use crate::folder;
 use crate::janitor::Janitor;
 use crate::options::{DataFolder, Options};
 use crate::process::{Ended, ServerProcess, command_as, log_to};
-use crate::settings::Setting;
+use crate::settings::{NO_CODE, Setting};
 
 /// A kept folder may have to recover from a crash first. A server that dies is noticed at once.
 const READY_WAIT: Duration = Duration::from_secs(600);
@@ -140,6 +140,10 @@ impl Run {
         self.log_start = self.log.metadata().map_or(0, |metadata| metadata.len());
         let program = binaries.folder.join("postgres");
         let mut arguments = vec!["-D".into(), self.data.clone().into_os_string()];
+        for (name, value) in NO_CODE {
+            arguments.push("-c".into());
+            arguments.push(format!("{name}={value}").into());
+        }
         for Setting { name, value, .. } in settings {
             arguments.push("-c".into());
             arguments.push(format!("{name}={value}").into());

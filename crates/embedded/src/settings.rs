@@ -45,6 +45,21 @@ const OURS: [&str; 12] = [
     "cluster_name",
 ];
 
+/// Settings by which the configuration files in a data folder, which may come from somebody else, would load code, run
+/// commands or write elsewhere. The command line gives them first, so that those files do not count.
+pub(crate) const NO_CODE: [(&str, &str); 10] = [
+    ("shared_preload_libraries", ""),
+    ("session_preload_libraries", ""),
+    ("local_preload_libraries", ""),
+    ("jit_provider", "llvmjit"),
+    ("archive_mode", "off"),
+    ("archive_cleanup_command", ""),
+    ("restore_command", ""),
+    ("recovery_end_command", ""),
+    ("ssl_passphrase_command", ""),
+    ("external_pid_file", ""),
+];
+
 /// Where the server's files are, as far as its settings name them.
 pub(crate) struct Places<'a> {
     pub socket_folder: &'a Path,

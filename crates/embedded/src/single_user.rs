@@ -13,6 +13,7 @@ use crate::binaries::Binaries;
 use crate::diagnosis::{last_lines, likely_cause};
 use crate::error::EmbeddedError;
 use crate::process::command_as;
+use crate::settings::NO_CODE;
 
 /// What the steps before the start need to run programs of PostgreSQL.
 pub(crate) struct Tools<'a> {
@@ -82,8 +83,13 @@ fn run(tools: &Tools<'_>, statement: &str) -> Result<String, EmbeddedError> {
             "exit_on_error=true",
             "-c",
             "logging_collector=off",
-            "-D",
         ])
+        .args(
+            NO_CODE
+                .iter()
+                .flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")]),
+        )
+        .arg("-D")
         .arg(tools.data)
         .arg("postgres")
         .stdin(Stdio::piped())

@@ -1,6 +1,7 @@
 //! What can be checked without a database: settings that must go together, names, numbers.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use inrush_destination::address::Kind;
 
@@ -163,7 +164,8 @@ fn check_connections(package: &Package, faults: &mut Faults<'_>) {
         let path = format!("connections.{name}.url");
         let elsewhere = match url.strip_prefix("embedded:") {
             Some(folder) => not_local(folder),
-            None => Kind::of(url).and_then(|kind| kind.fault()),
+            None => Kind::of(url)
+                .and_then(|kind| kind.fault(package.origin.folder().unwrap_or(Path::new("")))),
         };
         if let Some((cause, mend)) = elsewhere {
             faults.value(&path, &connection.redacted_url(), &cause, &mend);

@@ -1,42 +1,6 @@
 //! Tells local paths from remote addresses (`s3://...`), which would otherwise be taken for odd file names.
 
-use inrush_destination::address::scheme;
-
-/// Schemes that are known to mean a place elsewhere, with or without slashes behind them.
-const ELSEWHERE: &[&str] = &[
-    "abfs",
-    "abfss",
-    "adl",
-    "az",
-    "azure",
-    "cos",
-    "dbfs",
-    "file",
-    "ftp",
-    "ftps",
-    "gcs",
-    "gs",
-    "hdfs",
-    "hf",
-    "http",
-    "https",
-    "md",
-    "motherduck",
-    "nfs",
-    "oss",
-    "r2",
-    "s3",
-    "s3a",
-    "s3n",
-    "scp",
-    "sftp",
-    "smb",
-    "ssh",
-    "viewfs",
-    "wasb",
-    "wasbs",
-    "webhdfs",
-];
+use inrush_destination::address::{ELSEWHERE, scheme};
 
 /// Why a text is no path of this machine, and what to write; nothing where it is one. What stands behind the scheme is
 /// not repeated: it may be a secret.

@@ -299,7 +299,7 @@ impl SqlLexer {
 }
 
 /// Whether a character goes on with a word.
-pub(super) fn is_of_word(c: char) -> bool {
+fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !c.is_ascii()
 }
 

@@ -6,7 +6,7 @@
 
 use super::error::PackageFaultKind;
 use super::name::quoted as identifier;
-use super::sql_lexer::{SqlLexer, SqlPlace, ValueKind, Word, is_of_word};
+use super::sql_lexer::{SqlLexer, SqlPlace, ValueKind, Word};
 
 /// The value in the quotes that a form asks for.
 fn quoted(parameter: &str, form: &str, value: &str) -> Result<String, PackageFaultKind> {
@@ -94,17 +94,11 @@ impl StatementText {
     ) -> Result<(), PackageFaultKind> {
         let quoted = quoted(parameter, form, value)?;
         self.read_to_end(text);
-        let word = text.len()
-            - text
-                .chars()
-                .rev()
-                .take_while(|c| is_of_word(*c) || *c == '&')
-                .map(char::len_utf8)
-                .sum::<usize>();
-        let is_prefix = matches!(
-            text[word..].to_ascii_lowercase().as_str(),
-            "b" | "e" | "n" | "x" | "u&"
-        );
+        // `E'...'` and `U&'...'` are other texts than `'...'`.
+        let is_prefix = match self.lexer.place() {
+            SqlPlace::Plain(Word::Letters(Some(letter))) => "bBeEnNxX".contains(letter),
+            _ => text.ends_with("U&") || text.ends_with("u&"),
+        };
         let place = match self.lexer.place() {
             SqlPlace::Plain(_)
                 if is_prefix || text.ends_with(['\'', '"']) || self.lexer.continues_text() =>
@@ -361,6 +355,9 @@ mod tests {
             ("x = E'", "'", false),
             ("x = E", "", false),
             ("x = U&", "", false),
+            ("x = U&e", "", false),
+            ("$$$$e", "", false),
+            ("mine", "", true),
             ("x = 'a'", "", false),
             ("x = E'a'\n", "", false),
             ("x = ", "'b'", false),
