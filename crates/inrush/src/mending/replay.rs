@@ -65,14 +65,16 @@ pub fn to_save<'a>(
                 .or(Some(Preset::Csv));
         }
     }
+    package.escape();
     package.to_toml()
 }
 
 /// What loads the rejects of the run with this folder; nothing where there is none.
 pub fn replay(folder: &Path) -> Result<Option<Replay>, MendingError> {
     let path = folder.join(PACKAGE_FILE);
-    // Only what Inrush wrote is read: it is resolved, so braces in it mean themselves.
+    // Only what Inrush wrote is read: its parameters are put in already.
     let mut package = Package::read(&path)?;
+    package.unescape();
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let run = absolute(folder)
         .file_name()

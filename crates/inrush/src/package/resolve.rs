@@ -179,6 +179,41 @@ impl Package {
     }
 }
 
+impl Package {
+    /// Doubles the braces of a resolved package's texts, so that it can be written and resolved again. The names of
+    /// variables stay as they are. URLs and options are left alone.
+    pub fn escape(&mut self) {
+        self.change_texts(&escape_but_variables);
+    }
+
+    /// Undoes [`escape`](Package::escape).
+    pub fn unescape(&mut self) {
+        self.change_texts(&|text| text.replace("{{", "{").replace("}}", "}"));
+    }
+
+    fn change_texts(&mut self, change: &dyn Fn(&str) -> String) {
+        each_text(self, &mut |path, _, text| {
+            if !path.starts_with("connections.") {
+                *text = change(text);
+            }
+        });
+    }
+}
+
+fn escape_but_variables(text: &str) -> String {
+    let mut parts = text.split("${env:");
+    let mut escaped = escape_braces(parts.next().unwrap_or_default());
+    for part in parts {
+        match part.split_once('}') {
+            Some((name, rest)) => {
+                escaped.push_str(&format!("${{env:{name}}}{}", escape_braces(rest)));
+            }
+            None => escaped.push_str(&escape_braces(&format!("${{env:{part}"))),
+        }
+    }
+    escaped
+}
+
 /// The text with every brace doubled, so that resolving gives it back as it is.
 pub fn escape_braces(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
@@ -680,6 +715,20 @@ mod tests {
             "x",
         );
         assert_eq!(expanded.as_deref(), Ok(text));
+    }
+
+    #[test]
+    fn a_resolved_package_can_be_written_and_resolved_again() {
+        let text = "name = 'p'\n[connections.c]\nurl = 'embedded'\n[[flow]]\n\
+            files = '{{x}}-{{{{y}}}}.tbl'\ntable = 't{{'\npost_sql = \"SELECT '{{{{1}}}}'\"\n";
+        let package = resolve(text, &Overrides::default()).expect("it is right");
+        let mut escaped = package.clone();
+        escaped.escape();
+        let again = resolve(&escaped.to_toml(), &Overrides::default()).expect("it is right");
+        assert_eq!(again.flows, package.flows);
+        escaped.unescape();
+        assert_eq!(escaped.flows, package.flows);
+        assert_eq!(escape_but_variables("{a}${env:B}{c}"), "{{a}}${env:B}{{c}}");
     }
 
     #[test]
