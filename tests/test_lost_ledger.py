@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import resource
 import signal
+import time
 
 import pytest
 
@@ -139,3 +141,60 @@ def test_marks_do_not_pile_up_with_attempts(newest_database: Database, inrush: I
     assert database.value("SELECT length(lo_get(oid)) FROM pg_largeobject_metadata") == 0
     comment = "SELECT obj_description(oid, 'pg_largeobject') FROM pg_largeobject_metadata"
     assert "Inrush run" in str(database.value(comment))
+
+
+def test_marks_of_many_files_stay_small(newest_database: Database, inrush: Inrush) -> None:
+    database = newest_database
+    database.execute(f"CREATE TABLE events ({COLUMNS})")
+    write(inrush, database.url)
+    inrush("run", "package.toml").expect(CLEAN)
+    # 490 earlier runs of 10,000 files each.
+    database.execute(
+        """
+        DO $$
+        DECLARE
+          head text[]; keys text; made oid;
+        BEGIN
+          SELECT string_to_array(obj_description(oid, 'pg_largeobject'), ' ') INTO head
+          FROM pg_largeobject_metadata;
+          SELECT string_agg(substr(md5(n::text), 1, 16), ',') INTO keys
+          FROM generate_series(1, 10000) n;
+          FOR run IN 1..490 LOOP
+            made := lo_create(0);
+            EXECUTE format('COMMENT ON LARGE OBJECT %s IS %L', made, concat_ws(
+              ' ', 'inrush mark', head[3], head[4], lpad(run::text, 16, '0'), 'old' || run, keys));
+          END LOOP;
+        END $$
+        """
+    )
+    marks = "FROM pg_description WHERE classoid = 'pg_largeobject'::regclass"
+    assert database.value(f"SELECT sum(octet_length(description)) > 80000000 {marks}") is True
+    for path in inrush.folder.glob("rows.tbl.*"):
+        path.unlink()
+    inrush.write("rows.tbl.9", "9|note 9|\n")
+    began = time.monotonic()
+    inrush("run", "package.toml").expect(CLEAN)
+    took_s = time.monotonic() - began
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+    print(f"a row loaded beside 490 marks of 10,000 files in {took_s:.2f} s, {peak} MiB at most")
+    assert database.value(f"SELECT sum(octet_length(description)) <= 1048576 {marks}") is True
+    # The newest ones stay.
+    database.execute(LOSE)
+    inrush("run", "package.toml").expect(FAILED, "does not know")
+
+
+def test_a_mark_of_many_files_tells_of_the_same_ones(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    database = newest_database
+    database.execute(f"CREATE TABLE events ({COLUMNS})")
+    write(inrush, database.url)
+    for number in range(9, 1_109):
+        inrush.write(f"rows.tbl.{number}", f"{number}|more|\n")
+    inrush("run", "package.toml").expect(CLEAN)
+    length = "SELECT octet_length(obj_description(oid, 'pg_largeobject')) "
+    assert int(str(database.value(length + "FROM pg_largeobject_metadata"))) < 17_700
+    database.execute(LOSE)
+    for path in list(inrush.folder.glob("rows.tbl.*"))[::2]:
+        path.unlink()
+    inrush("run", "package.toml").expect(FAILED, "does not know")

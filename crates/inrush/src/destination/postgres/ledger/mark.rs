@@ -8,9 +8,7 @@
 //!
 //! A plan is refused only for the mark of a run that the ledger does not know, with the same package, files and table.
 
-use std::collections::BTreeSet;
-
-use serde::{Deserialize, Serialize};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::destination::postgres::quote::literal;
 use crate::destination::postgres::{DestinationError, Session};
@@ -19,33 +17,49 @@ use crate::source::SourceFile;
 
 /// Marks of a package that stay; older ones go when a new one comes.
 const MARKS_MAX: usize = 500;
-/// Files that a mark names; the same command has the same ones first.
-const FILES_MAX: usize = 10_000;
+/// Bytes of a package's marks together; a plan reads no more of them for a target.
+const BYTES_MAX: usize = 1 << 20;
+/// Keys that a mark has: the smallest ones, which the same files always share, and most overlapping sets do.
+const KEYS_MAX: usize = 1_000;
+/// Keys that each mark has, however many a run leaves.
+const KEYS_MIN: usize = 16;
 /// Digits of a file's key in a mark.
 const DIGITS: usize = 16;
+/// Files that one query asks for.
+const ASKED_MAX: usize = 10_000;
 
-/// What a mark says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The beginning of every mark, without its keys: the words before them are shorter than what is read here.
+const HEADS: &str = "SELECT m.oid, pg_has_role(m.lomowner, 'USAGE') AS is_own, \
+       octet_length(d.description)::bigint AS bytes, \
+       string_to_array(substr(d.description, 1, 250), ' ') AS words \
+     FROM pg_largeobject_metadata m \
+     JOIN pg_description d ON d.objoid = m.oid AND d.classoid = 'pg_largeobject'::regclass \
+     WHERE starts_with(substr(d.description, 1, 250), $1)";
+
+/// What a run leaves for a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// For the person who finds it.
     about: String,
-    /// The run whose rows they are.
-    pub run: String,
-    /// The target's OID.
+    run: String,
     target_oid: u32,
-    /// Keys of the files.
-    files: Vec<String>,
+    /// Microseconds since 1970.
+    made_us: u128,
+    /// The smallest keys of its files.
+    keys: Vec<String>,
 }
 
-/// A mark in the database.
-#[derive(Clone, Debug)]
-pub struct LeftMark {
+/// A mark in the database that tells of a file which a plan would append.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundMark {
     /// Its large object.
     pub oid: u32,
-    /// This role may remove it.
-    is_own: bool,
-    /// What it says.
-    pub mark: Mark,
+    /// The run that left it.
+    pub run: String,
+    /// The target's OID.
+    pub target_oid: u32,
+    /// The key of one of the files.
+    pub key: String,
 }
 
 impl Mark {
@@ -56,35 +70,42 @@ impl Mark {
         target_oid: u32,
         files: impl Iterator<Item = &'a SourceFile>,
     ) -> Option<Mark> {
-        let files = files.filter(|file| !file.is_pipe());
-        let files: Vec<String> = files.take(FILES_MAX).map(file_key).collect();
-        (!files.is_empty()).then(|| Mark {
+        let mut keys: Vec<String> = files.filter_map(file_key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys.truncate(KEYS_MAX);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        (!keys.is_empty()).then(|| Mark {
             about: format!(
                 "Inrush run {run} appended files to {target}; this keeps them from being appended twice if the ledger is lost"
             ),
             run: run.to_owned(),
             target_oid,
-            files,
+            made_us: now.map_or(0, |now| now.as_micros()),
+            keys,
         })
     }
 
-    /// Whether it tells of this table and one of these files.
-    pub fn tells_of<'a>(
-        &self,
-        target_oid: u32,
-        files: impl IntoIterator<Item = &'a SourceFile>,
-    ) -> Option<&'a SourceFile> {
-        if self.target_oid != target_oid {
-            return None;
-        }
-        let known: BTreeSet<&str> = self.files.iter().map(String::as_str).collect();
-        let mut files = files.into_iter();
-        files.find(|file| !file.is_pipe() && known.contains(file_key(file).as_str()))
+    /// The comment that says it.
+    fn text(&self, run_key: &str, keys_max: usize) -> String {
+        let Mark {
+            about,
+            run,
+            target_oid,
+            made_us,
+            keys,
+        } = self;
+        let keys = keys[..keys.len().min(keys_max)].join(",");
+        let beginning = beginning(run_key);
+        format!("{beginning}{target_oid} {made_us:016} {run} {keys} {about}")
     }
 }
 
-/// A file as it is: the ledger, too, takes one of another size or time for another.
-fn file_key(file: &SourceFile) -> String {
+/// The key of a file as it is: the ledger, too, takes one of another size or time for another. A pipe has none.
+pub fn file_key(file: &SourceFile) -> Option<String> {
+    if file.is_pipe() {
+        return None;
+    }
     let texts = [
         identity::file_key(file),
         file.size_bytes.to_string(),
@@ -92,44 +113,56 @@ fn file_key(file: &SourceFile) -> String {
     ];
     let mut key = identity::digest(texts.iter().map(String::as_str));
     key.truncate(DIGITS);
-    key
+    Some(key)
 }
 
 fn beginning(run_key: &str) -> String {
     format!("inrush mark {run_key} ")
 }
 
-/// The marks of a package and its targets, the newest last.
-pub async fn find(session: &Session, run_key: &str) -> Result<Vec<LeftMark>, DestinationError> {
+/// The marks of a package that tell of one of these files (OID of the target, key), the oldest first. The server compares
+/// the keys: none of them comes here but the first that is found.
+pub async fn find(
+    session: &Session,
+    run_key: &str,
+    asked: &[(u32, String)],
+) -> Result<Vec<FoundMark>, DestinationError> {
+    let sql = format!(
+        "WITH heads AS ({HEADS}), \
+         asked AS (SELECT target::text, key FROM unnest($2::oid[], $3::text[]) AS asked (target, key)), \
+         near AS ( \
+           SELECT oid, words, sum(bytes) OVER (PARTITION BY words[4] ORDER BY words[5] DESC, oid DESC) AS bytes \
+           FROM heads WHERE words[4] IN (SELECT target FROM asked)), \
+         known AS ( \
+           SELECT n.oid, n.words[4] AS target, n.words[5] AS made, n.words[6] AS run, \
+             unnest(string_to_array(split_part(d.description, ' ', 7), ',')) AS key \
+           FROM near n \
+           JOIN pg_description d ON d.objoid = n.oid AND d.classoid = 'pg_largeobject'::regclass \
+           WHERE n.bytes <= {BYTES_MAX}) \
+         SELECT oid, target::oid, run, min(key) FROM known JOIN asked USING (target, key) \
+         GROUP BY oid, target, made, run ORDER BY made, oid"
+    );
     let beginning = beginning(run_key);
-    let rows = session
-        .query(
-            "SELECT m.oid, pg_has_role(m.lomowner, 'USAGE'), d.description \
-             FROM pg_description d JOIN pg_largeobject_metadata m ON m.oid = d.objoid \
-             WHERE d.classoid = 'pg_largeobject'::regclass AND starts_with(d.description, $1)",
-            &[&beginning],
-            "looking for marks of earlier runs",
-        )
-        .await?;
-    let mut marks: Vec<LeftMark> = rows
-        .iter()
-        .filter_map(|row| {
-            let text: &str = row.get(2);
-            Some(LeftMark {
-                oid: row.get(0),
-                is_own: row.get(1),
-                // What somebody else wrote there is none.
-                mark: serde_json::from_str(text.strip_prefix(&beginning)?).ok()?,
-            })
-        })
-        .collect();
-    // Names of runs begin with the time.
-    marks.sort_by(|one, other| one.mark.run.cmp(&other.mark.run));
-    Ok(marks)
+    let mut found = Vec::new();
+    for asked in asked.chunks(ASKED_MAX) {
+        let (oids, keys): (Vec<u32>, Vec<&str>) =
+            asked.iter().map(|(oid, key)| (*oid, key.as_str())).unzip();
+        let doing = "looking for marks of earlier runs";
+        let rows = session
+            .query(&sql, &[&beginning, &oids, &keys], doing)
+            .await?;
+        found.extend(rows.iter().map(|row| FoundMark {
+            oid: row.get(0),
+            target_oid: row.get(1),
+            run: row.get(2),
+            key: row.get(3),
+        }));
+    }
+    Ok(found)
 }
 
-/// Leaves marks, in the transaction that is open. Marks of an earlier attempt of the run give way to them. Where the
-/// database's owner lets nobody make large objects, none is left.
+/// Leaves marks, in the transaction that is open. Marks of an earlier attempt of the run give way to them, and so do the
+/// oldest of too many. Where the database's owner lets nobody make large objects, none is left.
 pub async fn leave(
     session: &Session,
     run_key: &str,
@@ -144,32 +177,38 @@ pub async fn leave(
     if !rows[0].get::<_, bool>(0) {
         return Ok(());
     }
-    let own: Vec<LeftMark> = find(session, run_key)
-        .await?
-        .into_iter()
-        .filter(|left| left.is_own)
+    let keys_max = (BYTES_MAX / (DIGITS + 1) / marks.len()).clamp(KEYS_MIN, KEYS_MAX);
+    let texts: Vec<String> = marks
+        .iter()
+        .map(|mark| mark.text(run_key, keys_max))
         .collect();
-    let is_of_run = |left: &LeftMark| {
-        let is_target = |mark: &Mark| mark.target_oid == left.mark.target_oid;
-        left.mark.run == first.run && marks.iter().any(is_target)
-    };
-    let excess = (own.len() + marks.len()).saturating_sub(MARKS_MAX);
-    for (index, left) in own.iter().enumerate() {
-        if index < excess || is_of_run(left) {
-            session
-                .query("SELECT lo_unlink($1)", &[&left.oid], doing)
-                .await?;
-        }
-    }
-    for mark in marks {
+    let bytes: usize = texts.iter().map(String::len).sum();
+    let targets: Vec<u32> = marks.iter().map(|mark| mark.target_oid).collect();
+    let sql = format!(
+        "WITH heads AS ({HEADS}), \
+         own AS (SELECT oid, words[6] = $2 AND words[4]::oid = ANY ($3::oid[]) AS is_of_run, \
+           row_number() OVER newest AS place, sum(bytes) OVER newest AS bytes \
+           FROM heads WHERE is_own AND words[4] ~ '^[0-9]+$' \
+           WINDOW newest AS (ORDER BY words[5] DESC, oid DESC)) \
+         SELECT lo_unlink(oid) FROM own WHERE is_of_run OR place > $4::bigint OR bytes > $5::bigint"
+    );
+    let marks_left = MARKS_MAX.saturating_sub(marks.len()) as i64;
+    let bytes_left = BYTES_MAX.saturating_sub(bytes) as i64;
+    let beginning = beginning(run_key);
+    session
+        .query(
+            &sql,
+            &[&beginning, &first.run, &targets, &marks_left, &bytes_left],
+            doing,
+        )
+        .await?;
+    for text in &texts {
         let rows = session.query("SELECT lo_create(0)", &[], doing).await?;
         let oid: u32 = rows[0].get(0);
-        let text = serde_json::to_string(mark).expect("a mark has nothing that JSON lacks");
-        let text = format!("{}{text}", beginning(run_key));
-        // Whoever dumps the database reads all of its large objects.
+        // A dump of the database reads all of its large objects, whoever makes it.
         let statements = format!(
             "COMMENT ON LARGE OBJECT {oid} IS {}; GRANT SELECT ON LARGE OBJECT {oid} TO PUBLIC",
-            literal(&text)
+            literal(text)
         );
         session.execute(&statements, doing).await?;
     }
@@ -178,14 +217,15 @@ pub async fn leave(
 
 /// Removes the marks of a run whose rows are taken out of its targets, in the transaction that is open.
 pub async fn forget(session: &Session, run: &str) -> Result<(), DestinationError> {
-    let sql = "SELECT lo_unlink(m.oid) \
-               FROM pg_description d JOIN pg_largeobject_metadata m ON m.oid = d.objoid \
-               WHERE d.classoid = 'pg_largeobject'::regclass \
-                 AND starts_with(d.description, 'inrush mark ') \
-                 AND strpos(d.description, $1) > 0 AND pg_has_role(m.lomowner, 'USAGE')";
-    let named = format!("\"run\":{}", serde_json::Value::from(run));
+    let sql = format!(
+        "WITH heads AS ({HEADS}) SELECT lo_unlink(oid) FROM heads WHERE is_own AND words[6] = $2"
+    );
     session
-        .query(sql, &[&named], "removing the marks of the run")
+        .query(
+            &sql,
+            &[&"inrush mark ", &run],
+            "removing the marks of the run",
+        )
         .await?;
     Ok(())
 }

@@ -113,36 +113,56 @@ pub async fn refuse_lost_ledger(
     let may_double = |flow: &&FlowPlan| {
         flow.mode == Mode::Append && flow.facts.as_ref().is_some_and(|facts| facts.has_rows)
     };
-    if !flows.iter().any(|flow| may_double(&flow)) {
+    let mut asked = Vec::new();
+    for flow in flows.iter().filter(may_double) {
+        let oid = flow.facts.as_ref().map_or(0, |facts| facts.oid);
+        asked.extend(files(flow).filter_map(|file| Some((oid, mark::file_key(file)?))));
+    }
+    if asked.is_empty() {
         return Ok(());
     }
     let book = Ledger::new(ledger_schema);
-    for left in mark::find(session, run_key).await? {
-        let mark = &left.mark;
-        for flow in flows.iter().filter(may_double) {
-            let oid = flow.facts.as_ref().map_or(0, |facts| facts.oid);
-            let Some(file) = mark.tells_of(oid, files(flow).map(Arc::as_ref)) else {
-                continue;
-            };
-            if book.run_by_name(session, &mark.run).await?.is_some() {
-                break;
-            }
-            return Err(PlanError::Target {
-                target: flow.target(),
-                what: format!(
-                    "has rows of {} from run {}, but the ledger in schema {ledger_schema} does not know that run: the schema \
-                     was dropped or restored since, or the run used another `ledger_schema`. This load would append the \
-                     same rows again",
-                    file.path.display(),
-                    mark.run
-                ),
-                hint: format!(
-                    "restore the ledger, or set `ledger_schema` to the one that the run used; if the rows are gone, or should \
-                     be there twice, --again loads them, and SELECT lo_unlink({}) removes the mark of that run",
-                    left.oid
-                ),
-            });
+    let mut known = BTreeSet::new();
+    for found in mark::find(session, run_key, &asked).await? {
+        let mark::FoundMark {
+            oid,
+            run,
+            target_oid,
+            key,
+        } = found;
+        if known.contains(&run) {
+            continue;
         }
+        if book.run_by_name(session, &run).await?.is_some() {
+            known.insert(run);
+            continue;
+        }
+        let is_target = |flow: &&FlowPlan| {
+            let facts = flow.facts.as_ref();
+            facts.is_some_and(|facts| facts.oid == target_oid)
+        };
+        let mut of_target = flows.iter().filter(may_double).filter(is_target);
+        let named = of_target.find_map(|flow| {
+            let mut files = files(flow);
+            let file = files.find(|file| mark::file_key(file).as_ref() == Some(&key))?;
+            Some((flow, file))
+        });
+        let Some((flow, file)) = named else {
+            continue;
+        };
+        return Err(PlanError::Target {
+            target: flow.target(),
+            what: format!(
+                "has rows of {} from run {run}, but the ledger in schema {ledger_schema} does not know that run: the schema \
+                 was dropped or restored since, or the run used another `ledger_schema`. This load would append the \
+                 same rows again",
+                file.path.display()
+            ),
+            hint: format!(
+                "restore the ledger, or set `ledger_schema` to the one that the run used; if the rows are gone, or should \
+                 be there twice, --again loads them, and SELECT lo_unlink({oid}) removes the mark of that run"
+            ),
+        });
     }
     Ok(())
 }
