@@ -311,3 +311,46 @@ def test_a_password_in_a_statement_is_not_shown(newest_database: Database, inrus
         *files_below(inrush.folder / "runs"),
     ]:
         assert PLAIN_SECRET not in text, place
+
+
+def test_paths_stay_usable(newest_database: Database, inrush: Inrush) -> None:
+    """A folder that a variable names is no secret: programs open what is printed."""
+    newest_database.execute(TABLE)
+    data = inrush.folder / "data-4711"
+    inrush.write("data-4711/rows.csv", ROWS)
+    more = {"mode": "append", "rejects": {"rows_max": 1}}
+    path = inrush.write(
+        "p.toml", package(newest_database.url, flow("people", "${env:DD}/rows.csv", **more))
+    )
+    environment = {"DD": str(data)}
+    for number, words in enumerate(((), ("--json",))):
+        if number:
+            words = (*words, "--again")
+        runs = data / f"runs{number}"
+        said = inrush("run", path, "--runs-folder", runs, *words, environment=environment).expect(
+            LOADED_WITH_REJECTS
+        )
+        assert "${env:" not in said.said
+        [report] = runs.glob("*/report.json")
+        assert str(report.parent) in said.said
+        found = json.loads(report.read_text())
+        assert "${env:" not in json.dumps(found)
+        assert str(data / "rows.csv") in report.read_text()
+        [reasons] = runs.glob("*/rejects/*.jsonl")
+        assert json.loads(reasons.read_text().splitlines()[0])["file"] == str(data / "rows.csv")
+
+
+def test_a_named_path_is_shown_and_the_variable_of_a_url_is_not(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    newest_database.execute(TABLE)
+    inrush.write("rows.csv", "id,gate,name\n1,1,Ann\n")
+    # A value that is no path of a setting: an application's name with a folder's name in it.
+    folder = "of-4711.app"
+    url = newest_database.url + ("&" if "?" in newest_database.url else "?")
+    path = inrush.write(
+        "p.toml", package(url + "application_name=${env:APP}", flow("people", "rows.csv"))
+    )
+    runs = inrush.folder / folder / "runs"
+    said = inrush("run", path, "--runs-folder", runs, environment={"APP": folder}).expect(CLEAN)
+    assert str(runs) in said.said

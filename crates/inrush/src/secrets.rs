@@ -7,8 +7,12 @@
 //! A value is hidden wherever it stands if it has at least [`MIXED_BYTES_MIN`] bytes, or [`WORD_BYTES_MIN`] where it is
 //! made of letters alone or of digits alone; one of letters alone only where it stands as a word. Shorter ones (`5432`,
 //! `true`) are a part of too much else: they are left out of the setting itself, and nowhere else.
+//!
+//! Paths that programs read on are shown: the folder of a run, paths that the command names, and a variable's absolute path
+//! that exists and stands in a setting of paths ([`is_shown_path`]).
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
@@ -36,6 +40,9 @@ struct WrittenForm {
 
 static FORMS: RwLock<Vec<WrittenForm>> = RwLock::new(Vec::new());
 
+/// Paths that stay as they are.
+static SHOWN: RwLock<Vec<String>> = RwLock::new(Vec::new());
+
 /// Whether anything is to be hidden: usually nothing is, and nobody takes the lock.
 static HAS_ANY: AtomicBool = AtomicBool::new(false);
 
@@ -47,6 +54,24 @@ pub fn note_variable(name: &str, value: &str) {
 /// Notes a password or another secret.
 pub fn note_secret(value: &str) {
     note(value, HIDDEN);
+}
+
+/// Notes a path that the command named, or the folder of a run: it is shown as it is. A bare name may be too much else.
+pub fn note_shown_path(path: &Path) {
+    let text = path.display().to_string();
+    if text.trim_matches('/').contains('/') {
+        let mut shown = SHOWN.write().unwrap_or_else(PoisonError::into_inner);
+        if !shown.contains(&text) {
+            shown.push(text);
+            shown.sort_by_key(|path| std::cmp::Reverse(path.len()));
+        }
+    }
+}
+
+/// Whether a variable's value in a setting of paths is no secret: an absolute path that exists.
+pub fn is_shown_path(value: &str) -> bool {
+    let path = Path::new(value);
+    path.is_absolute() && path.parent().is_some() && path.exists()
 }
 
 fn note(value: &str, shown: &str) {
@@ -72,7 +97,8 @@ pub fn masked(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let forms = FORMS.read().unwrap_or_else(PoisonError::into_inner);
-    masked_by(&forms, text)
+    let paths = SHOWN.read().unwrap_or_else(PoisonError::into_inner);
+    masked_by(&forms, &paths, text)
 }
 
 /// Hides in every text of a document what is to be hidden.
@@ -81,20 +107,23 @@ pub fn mask_json(value: &mut Value) {
         return;
     }
     let forms = FORMS.read().unwrap_or_else(PoisonError::into_inner);
-    mask_each(&forms, value);
+    let paths = SHOWN.read().unwrap_or_else(PoisonError::into_inner);
+    mask_each(&forms, &paths, value);
 }
 
-fn mask_each(forms: &[WrittenForm], value: &mut Value) {
+fn mask_each(forms: &[WrittenForm], paths: &[String], value: &mut Value) {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(masked) = masked_by(forms, text) {
+            if let Cow::Owned(masked) = masked_by(forms, paths, text) {
                 *text = masked;
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(|one| mask_each(forms, one)),
+        Value::Array(values) => values
+            .iter_mut()
+            .for_each(|one| mask_each(forms, paths, one)),
         Value::Object(members) => members
             .values_mut()
-            .for_each(|member| mask_each(forms, member)),
+            .for_each(|member| mask_each(forms, paths, member)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -137,7 +166,7 @@ fn forms_of(value: &str, shown: &str) -> Vec<WrittenForm> {
         .collect()
 }
 
-fn masked_by<'a>(forms: &[WrittenForm], text: &'a str) -> Cow<'a, str> {
+fn masked_by<'a>(forms: &[WrittenForm], paths: &[String], text: &'a str) -> Cow<'a, str> {
     let there: Vec<&WrittenForm> = forms
         .iter()
         .filter(|form| text.contains(&form.text))
@@ -148,6 +177,11 @@ fn masked_by<'a>(forms: &[WrittenForm], text: &'a str) -> Cow<'a, str> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
+        if let Some(path) = paths.iter().find(|path| begins_with_path(rest, path)) {
+            out.push_str(path);
+            rest = &rest[path.len()..];
+            continue;
+        }
         let found = there.iter().find(|form| {
             rest.starts_with(&form.text)
                 && (!form.is_word
@@ -166,6 +200,12 @@ fn masked_by<'a>(forms: &[WrittenForm], text: &'a str) -> Cow<'a, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Whether a text begins with a path, and not with a longer name.
+fn begins_with_path(text: &str, path: &str) -> bool {
+    let after = text.strip_prefix(path);
+    after.is_some_and(|after| !joins(after.chars().next()))
 }
 
 /// Whether a neighbour makes a longer word.
@@ -198,7 +238,7 @@ mod tests {
             "{\"a\": \"s/e'c\\\"r@t\"}",
             "'s/e''c\"r@t'",
         ] {
-            let masked = masked_by(&forms, text);
+            let masked = masked_by(&forms, &[], text);
             assert!(masked.contains(HIDDEN), "{masked}");
             assert!(
                 !masked.contains("s/e") && !masked.contains("s%2"),
@@ -217,7 +257,11 @@ mod tests {
             ("hunter2", HIDDEN),
         ]);
         assert_eq!(
-            masked_by(&forms, "5432 true inrush postgresql xhunter2y as postgres"),
+            masked_by(
+                &forms,
+                &[],
+                "5432 true inrush postgresql xhunter2y as postgres"
+            ),
             "5432 true inrush postgresql x***y as ${env:ROLE}"
         );
     }
@@ -226,7 +270,21 @@ mod tests {
     fn the_longest_goes_first_and_every_text_of_a_document_is_looked_at() {
         let forms = forms(&[("pa55word", HIDDEN), ("x://u:pa55word@h", "${env:URL}")]);
         let mut value = json!({"a": ["x://u:pa55word@h", 1], "b": {"c": "u:pa55word"}});
-        mask_each(&forms, &mut value);
+        mask_each(&forms, &[], &mut value);
         assert_eq!(value, json!({"a": ["${env:URL}", 1], "b": {"c": "u:***"}}));
+    }
+
+    #[test]
+    fn a_path_that_the_command_named_stays() {
+        let forms = forms(&[("/data/feed", "${env:FEED}")]);
+        let paths = ["/data/feed/runs".to_owned()];
+        assert_eq!(
+            masked_by(
+                &forms,
+                &paths,
+                "/data/feed/runs/a /data/feed/runs2 /data/feed/b"
+            ),
+            "/data/feed/runs/a ${env:FEED}/runs2 ${env:FEED}/b"
+        );
     }
 }

@@ -14,6 +14,7 @@ use super::walk::Walk;
 impl Package {
     /// Reads a package from a file.
     pub fn read(file: &Path) -> Result<Package, PackageError> {
+        crate::secrets::note_shown_path(file);
         let bytes = std::fs::read(file).map_err(|error| {
             PackageError::new(
                 Place::of_file(file),

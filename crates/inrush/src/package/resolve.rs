@@ -10,7 +10,7 @@ use super::url::{note_secrets_of_sql, redacted_url};
 use super::{
     BoundValue, Bounds, ColumnSpec, Connection, FieldChoice, Keep, OneOrMany, Package, sql_value,
 };
-use crate::secrets::note_variable;
+use crate::secrets::{is_shown_path, note_variable};
 
 /// What a command's arguments replace in a package.
 #[derive(Clone, Default)]
@@ -422,6 +422,15 @@ fn each_text(package: &mut Package, visit: &mut dyn FnMut(&str, TextKind, &mut S
     }
 }
 
+/// Whether a variable is the beginning of a path: of files, or of a destination on this machine.
+fn stands_for_path(kind: TextKind, setting: &str, before: &str) -> bool {
+    match kind {
+        TextKind::Files => setting.starts_with("flow[") && before.is_empty(),
+        TextKind::Url => matches!(before, "" | "parquet:" | "embedded:"),
+        TextKind::Sql | TextKind::Other => false,
+    }
+}
+
 fn expand(
     text: &str,
     kind: TextKind,
@@ -462,13 +471,16 @@ fn expand(
                         setting: path.rsplit('.').next().unwrap_or(path).to_owned(),
                     });
                 }
+                let is_path = stands_for_path(kind, path, before);
                 expanded.truncate(before.len());
                 let value = (values.environment)(variable).ok_or_else(|| {
                     PackageFaultKind::EnvironmentMissing {
                         name: variable.to_owned(),
                     }
                 })?;
-                note_variable(variable, &value);
+                if !(is_path && is_shown_path(&value)) {
+                    note_variable(variable, &value);
+                }
                 match kind == TextKind::Url && must_be_encoded(&expanded, rest) {
                     true => percent_encode(&value, &mut expanded),
                     false => expanded.push_str(&value),

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::free_space::{free_bytes, room};
 use crate::plan::words::bytes;
-use crate::secrets::mask_json;
+use crate::secrets::{mask_json, note_shown_path};
 
 /// The package that was run, in a run's folder.
 pub const PACKAGE_FILE: &str = "package.toml";
@@ -34,6 +34,8 @@ impl RunFolder {
     /// Makes the folder, or opens that of the attempt before; the log goes on.
     pub fn open(runs_folder: &Path, run: &str) -> Result<RunFolder, Error> {
         let path = runs_folder.join(run);
+        note_shown_path(runs_folder);
+        note_shown_path(&path);
         let rejects = path.join("rejects");
         let failed = |path: &Path| {
             let path = path.display().to_string();
