@@ -4,6 +4,7 @@ use crate::destination::EngineError;
 use crate::ledger::RunState;
 use crate::package::PackageError;
 use crate::plan::PlanError;
+use crate::plural::counted_do;
 use crate::reject::{Reject, RejectCode};
 use crate::source::SourceError;
 use crate::verify::VerifyError;
@@ -170,7 +171,9 @@ pub enum Error {
     },
     /// The limit of the address space does not leave what the streams take.
     #[error(
-        "{streams} streams need {} MiB of address space, and {space}; nothing was switched", needed >> 20
+        "{} {} MiB of address space, and {space}; nothing was switched",
+        counted_do(*streams as u64, "stream", "need"),
+        needed >> 20
     )]
     AddressSpace {
         /// How many streams.

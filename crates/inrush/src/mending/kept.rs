@@ -9,7 +9,7 @@ use super::error::MendingError;
 use crate::pipeline::reject_files::line_count;
 use crate::plan::identity::KEY_DIGITS;
 use crate::reject::RejectCode;
-use crate::report::{REASONS_SUFFIX, ReasonReader, RejectReport};
+use crate::report::{REASONS_SUFFIX, ReasonReader, RejectReport, age};
 
 /// Rejects that are shown of each cause.
 const EXAMPLES_MAX: usize = 3;
@@ -36,11 +36,10 @@ pub fn find_folder(runs_folder: &Path, run: Option<&str>) -> Result<PathBuf, Men
         let entries = fs::read_dir(runs_folder).map_err(|_| MendingError::NoRun {
             path: runs_folder.to_owned(),
         })?;
-        // Names begin with the time.
         let newest = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|path| is_run(path))
-            .max();
+            .max_by_key(|path| age(path));
         return newest.ok_or_else(|| MendingError::NoRun {
             path: runs_folder.to_owned(),
         });

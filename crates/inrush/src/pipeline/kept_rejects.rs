@@ -24,6 +24,8 @@ pub struct KeptRejects<'a> {
     sharing: Option<&'a Sharing>,
     file: RejectFile,
     told: Vec<Reject>,
+    /// The disk was looked at before the first of them was written.
+    has_looked: bool,
     /// What was counted of a piece of work that is no shared unit's.
     counted: RowTally,
 }
@@ -44,12 +46,17 @@ impl<'a> KeptRejects<'a> {
             sharing,
             file,
             told: Vec::new(),
+            has_looked: false,
             counted: RowTally::default(),
         }
     }
 
     /// Keeps and counts rejects, and leaves the list empty.
     pub fn keep(&mut self, rejects: &mut Vec<Reject>) -> Result<(), Error> {
+        if !self.has_looked && !rejects.is_empty() {
+            self.teller.folder.require_reserve()?;
+            self.has_looked = true;
+        }
         let kept_bytes = self.file.keep(rejects)?;
         for reject in rejects.iter() {
             if self.told.len() == REJECTS_TOLD {
@@ -69,7 +76,10 @@ impl<'a> KeptRejects<'a> {
             kept_bytes,
             ..RowTally::default()
         });
-        let has_room = match self.count.note_kept(kept_bytes) {
+        let has_room = match self
+            .count
+            .note_kept(kept_bytes, self.teller.folder.look_every())
+        {
             true => self.teller.folder.require_reserve(),
             false => Ok(()),
         };

@@ -100,13 +100,14 @@ impl RejectCount {
         tally.kept_bytes = tally.kept_bytes.saturating_sub(undone.kept_bytes);
     }
 
-    /// Counts the bytes of a file that rejects are kept in. Returns whether one more [`LOOK_EVERY_BYTES`] of them are
-    /// full, so that it is time to look at their disk.
-    pub fn note_kept(&self, bytes: u64) -> bool {
+    /// Counts the bytes of a file that rejects are kept in. Returns whether `look_every` more of them are full, or
+    /// [`LOOK_EVERY_BYTES`], so that it is time to look at their disk.
+    pub fn note_kept(&self, bytes: u64, look_every: u64) -> bool {
         let mut tally = self.locked();
         let before = tally.kept_bytes;
         tally.kept_bytes += bytes;
-        before / LOOK_EVERY_BYTES != tally.kept_bytes / LOOK_EVERY_BYTES
+        let look_every = look_every.clamp(1, LOOK_EVERY_BYTES);
+        before / look_every != tally.kept_bytes / look_every
     }
 
     /// Counts more rejects; an error where that goes past the limit. A share goes past it as soon
@@ -279,7 +280,7 @@ mod tests {
             kept_bytes: 30,
         };
         assert!(count.add("f", &rejects(3)).is_ok());
-        assert!(!count.note_kept(30));
+        assert!(!count.note_kept(30, 1 << 20));
         count.note_read(9, 90);
         count.take_back(undone);
         assert!(count.add("f", &rejects(3)).is_ok());
@@ -293,11 +294,14 @@ mod tests {
             ..RejectLimit::rows(100)
         };
         let count = count(limit, None);
-        assert!(!count.note_kept(1 << 19));
+        assert!(!count.note_kept(1 << 19, 1 << 20));
         assert!(count.add("f", &rejects(1)).is_ok());
-        assert!(count.note_kept(5 << 19), "it is time to look at the disk");
+        assert!(
+            count.note_kept(5 << 19, 1 << 20),
+            "it is time to look at the disk"
+        );
         assert!(count.add("f", &rejects(1)).is_ok(), "exactly the limit");
-        count.note_kept(1);
+        count.note_kept(1, 1 << 20);
         match count.add("f", &rejects(1)) {
             Err(Error::RejectBytes { rejected: 3, .. }) => {}
             other => panic!("{other:?}"),

@@ -28,6 +28,7 @@ pub const PAGE_FILE: &str = "report.html";
 pub struct RunFolder {
     path: PathBuf,
     log: Mutex<File>,
+    look_every: u64,
 }
 
 impl RunFolder {
@@ -53,7 +54,9 @@ impl RunFolder {
         require_room(&path).map_err(failed(&path))?;
         let log_path = path.join("log.jsonl");
         let log = private_file(&log_path, true).map_err(failed(&log_path))?;
+        let disk = room(&path).map_err(failed(&path))?;
         Ok(RunFolder {
+            look_every: reserve_of(disk.size) / 2,
             path,
             log: Mutex::new(log),
         })
@@ -77,16 +80,27 @@ impl RunFolder {
     /// Writes the report and its page, each whole or not at all. A page that cannot be written is a note of the report:
     /// whatever was loaded is loaded, and the page can be made of the report at any time.
     pub fn write_report(&self, report: &mut RunReport) -> Result<(), Error> {
-        if let Err(source) = self.write_page(report) {
+        let page = self.write_page(report).err().map(|source| {
             // One of an earlier attempt would tell of that.
             let _ = fs::remove_file(self.page_path());
             let text = format!(
                 "the report's page could not be written: {source}; `inrush report {}` makes it of the report",
                 report.run
             );
-            self.notice(&Event::Note { text: text.clone() });
-            report.notes.push(text);
+            report.notes.push(text.clone());
+            text
+        });
+        let written = self.write_report_alone(report);
+        match (page, &written) {
+            // Without a report there is none to make a page of.
+            (Some(_), Err(_)) => drop(report.notes.pop()),
+            (Some(text), Ok(())) => self.notice(&Event::Note { text }),
+            (None, _) => {}
         }
+        written
+    }
+
+    fn write_report_alone(&self, report: &RunReport) -> Result<(), Error> {
         let path = self.report_path();
         let failed = |source| Error::Folder {
             path: path.display().to_string(),
@@ -107,7 +121,7 @@ impl RunFolder {
         let path = self.rejects();
         let require = || {
             let room = room(&path)?;
-            let reserve = (room.size / RESERVE_SHARE).min(RESERVE_BYTES_MAX);
+            let reserve = reserve_of(room.size);
             if room.free >= reserve {
                 return Ok(());
             }
@@ -127,6 +141,11 @@ impl RunFolder {
         })
     }
 
+    /// After how many more bytes of rejects the disk is looked at: a part of what is left free.
+    pub fn look_every(&self) -> u64 {
+        self.look_every
+    }
+
     fn page_path(&self) -> PathBuf {
         self.path.join(PAGE_FILE)
     }
@@ -144,6 +163,11 @@ impl RunFolder {
             source,
         })
     }
+}
+
+/// What is left free on a disk of this size.
+fn reserve_of(size: u64) -> u64 {
+    (size / RESERVE_SHARE).min(RESERVE_BYTES_MAX)
 }
 
 /// A report as it is written: without what variables of the environment and passwords hold.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde_json::Value;
 
@@ -160,11 +161,22 @@ impl KeptReport {
     }
 }
 
-/// The newest run's report; names of runs begin with the time.
+/// Orders the folders of runs by age: their names begin with the second, and within one the folder's making tells.
+pub fn age(folder: &Path) -> (String, Option<SystemTime>, PathBuf) {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let second = name.split('-').next().unwrap_or_default().to_owned();
+    let facts = fs::metadata(folder).ok();
+    let made = facts.and_then(|facts| facts.created().or_else(|_| facts.modified()).ok());
+    (second, made, folder.to_owned())
+}
+
+/// The newest run's report.
 fn newest(runs_folder: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(runs_folder).ok()?;
     let reports = entries.filter_map(|entry| Some(entry.ok()?.path().join(REPORT_FILE)));
-    reports.filter(|path| path.is_file()).max()
+    reports
+        .filter(|path| path.is_file())
+        .max_by_key(|path| path.parent().map(age))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod schema_test;
 mod types;
 
 pub use folder::{PACKAGE_FILE, PAGE_FILE, REPORT_FILE, RunFolder, write_whole};
+pub(crate) use kept::age;
 pub use kept::{KeptReport, KeptReportError};
 pub use machine::{MachineReport, loader_cpu_s, machine, memory_peak_bytes};
 pub use prediction::{Prediction, find_prediction, leave_prediction};

@@ -3,7 +3,7 @@
 //! A file may be one of a hundred thousand, so the ledger's rows are read for some of the files at a time: those
 //! whose keys begin alike.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::context::Context;
@@ -58,6 +58,10 @@ pub async fn check(
             planned.collect()
         })
         .collect();
+    let flows = run.plan.flows.iter();
+    let keys_of_flows: Vec<HashSet<&str>> = flows
+        .map(|flow| flow.units.iter().map(|unit| unit.key.as_str()).collect())
+        .collect();
     for number in 0..16_u16.pow(digits) {
         let start = match digits {
             0 => String::new(),
@@ -70,8 +74,8 @@ pub async fn check(
         let ledger = &run.ledger;
         let shards = ledger.shards_of(control, run.fence.run_id, &choice).await?;
         for (flow_index, flow) in run.plan.flows.iter().enumerate() {
-            let own: BTreeSet<&str> = flow.units.iter().map(|unit| unit.key.as_str()).collect();
-            let is_own = |shard: &&ShardRecord| own.contains(shard.unit_key.as_str());
+            let keys = &keys_of_flows[flow_index];
+            let is_own = |shard: &&ShardRecord| keys.contains(shard.unit_key.as_str());
             let own: Vec<&ShardRecord> = shards.iter().filter(is_own).collect();
             // Both digits of a byte, or the first of them.
             let shift = 8 - 4 * digits;

@@ -43,8 +43,9 @@ pub fn forget_shards(folder: &Path, flow: &FlowPlan, unit: &UnitPlan) -> Result<
 
 /// Removes what attempts left that were not committed, so that no reject is told twice.
 pub fn tidy(run: &PreparedRun) -> Result<(), Error> {
+    let shards = by_unit(&run.shards_kept);
     let flows = run.plan.flows.iter();
-    let names = flows.flat_map(|flow| committed(flow, &run.units_kept, &run.shards_kept));
+    let names = flows.flat_map(|flow| committed(flow, &run.units_kept, &shards));
     remove_all_but(&run.rejects_folder(), &names.collect::<Vec<String>>())
 }
 
@@ -71,25 +72,37 @@ pub fn kept_bytes(
     units: &BTreeMap<String, UnitRecord>,
     shards: &BTreeMap<(String, String), ShardRecord>,
 ) -> Result<u64, Error> {
-    bytes(folder, &committed(flow, units, shards))
+    bytes(folder, &committed(flow, units, &by_unit(shards)))
+}
+
+/// The shards of each unit.
+fn by_unit(shards: &BTreeMap<(String, String), ShardRecord>) -> BTreeMap<&str, Vec<&ShardRecord>> {
+    let mut of_units: BTreeMap<&str, Vec<&ShardRecord>> = BTreeMap::new();
+    for shard in shards.values() {
+        let of_unit = of_units.entry(shard.unit_key.as_str()).or_default();
+        of_unit.push(shard);
+    }
+    of_units
 }
 
 /// The names of the files of all that is committed of a flow.
 fn committed(
     flow: &FlowPlan,
     units: &BTreeMap<String, UnitRecord>,
-    shards: &BTreeMap<(String, String), ShardRecord>,
+    shards: &BTreeMap<&str, Vec<&ShardRecord>>,
 ) -> Vec<String> {
     let mut names = Vec::new();
     for unit in &flow.units {
         let Some(kept) = units.get(&unit.key) else {
             continue;
         };
-        let shards: Vec<&ShardRecord> = shards
-            .values()
-            .filter(|record| record.unit_key == unit.key)
-            .collect();
-        names.extend(names_of(flow, unit, kept, &shards));
+        let shards = shards.get(unit.key.as_str());
+        names.extend(names_of(
+            flow,
+            unit,
+            kept,
+            shards.map_or(&[], Vec::as_slice),
+        ));
     }
     names
 }
