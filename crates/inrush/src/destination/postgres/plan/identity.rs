@@ -50,7 +50,7 @@ impl Shape<'_> {
         said.say("target", self.target)
             .say("format", description::dialect(self.dialect))
             .say_some("encoding", self.encoding)
-            .say("columns", description::columns(&self.columns))
+            .say("columns", description::columns(self.columns))
             .say("types", self.type_sql.to_vec())
             .say(
                 "sent_as",
