@@ -318,10 +318,9 @@ def test_paths_stay_usable(newest_database: Database, inrush: Inrush) -> None:
     newest_database.execute(TABLE)
     data = inrush.folder / "data-4711"
     inrush.write("data-4711/rows.csv", ROWS)
-    more = {"mode": "append", "rejects": {"rows_max": 1}}
-    path = inrush.write(
-        "p.toml", package(newest_database.url, flow("people", "${env:DD}/rows.csv", **more))
-    )
+    rows = "${env:DD}/rows.csv"
+    people = flow("people", rows, mode="append", rejects={"rows_max": 1})
+    path = inrush.write("p.toml", package(newest_database.url, people))
     environment = {"DD": str(data)}
     for number, words in enumerate(((), ("--json",))):
         if number:
