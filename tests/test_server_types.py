@@ -139,7 +139,7 @@ KINDS = [
             ("1,234", "syntax", "comma may be a decimal comma"),
             ("1.234,56", "syntax", "not a sum of money"),
             ("12,34", "syntax", "not a sum of money"),
-            ("5 €", "syntax", "no other currencies"),
+            ("5 €", "syntax", "no other currency"),
         ),
     ),
     Kind(
