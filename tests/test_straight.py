@@ -171,7 +171,7 @@ def test_a_file_that_changed_after_a_stop_is_refused(
     # With the file as it was the rest is loaded; or the run is given up by name.
     changed.write_text(text)
     inrush("check", "package.toml").expect(CLEAN, "units kept")
-    inrush("cleanup", *words, "--run", name).expect(CLEAN, "stays there")
+    inrush("cleanup", *words, "--run", name).expect(CLEAN, "stay there")
     assert database.rows("SELECT count(*) FROM events") == [count]
     assert database.value("SELECT count(*) FROM inrush.run WHERE state = 'loading'") == 0
 
