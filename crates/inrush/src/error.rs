@@ -1,11 +1,12 @@
 //! What can end a run, with the exit status that tells it.
 
+use inrush_rows::plural::counted_do;
+use inrush_rows::reject::{Reject, RejectCode};
+
 use crate::destination::EngineError;
 use crate::ledger::RunState;
 use crate::package::PackageError;
 use crate::plan::PlanError;
-use crate::plural::counted_do;
-use crate::reject::{Reject, RejectCode};
 use crate::source::SourceError;
 use crate::verify::VerifyError;
 
@@ -112,7 +113,7 @@ pub enum Error {
     /// The server counts other rows than were sent.
     #[error(
         "{what}: the server counts {}, and {sent} were sent; nothing was switched",
-        crate::plural::counted(*counted, "row")
+        inrush_rows::plural::counted(*counted, "row")
     )]
     Verification {
         /// Which table.
@@ -313,8 +314,9 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::Arc;
 
+    use inrush_rows::location::Location;
+
     use super::*;
-    use crate::location::Location;
 
     #[test]
     fn the_reject_limit_is_told_without_a_count_that_depends_on_timing() {

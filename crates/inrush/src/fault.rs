@@ -8,10 +8,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use inrush_rows::cancel::Stop;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, getpid, kill_process};
-
-use crate::cancel::Stop;
 
 /// A step at which a run can be made to die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

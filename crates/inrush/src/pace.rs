@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use inrush_rows::cancel::Stop;
 use tokio::sync::watch;
 use tokio::time::Instant;
-
-use crate::cancel::Stop;
 
 /// What all streams of a run pass. Without a wish it lets everything through at once.
 #[derive(Debug)]
@@ -89,8 +88,9 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::cancel::StopReason;
+
     use super::*;
-    use crate::cancel::StopReason;
 
     #[test]
     fn blocks_take_turns_at_the_rate() {

@@ -1,12 +1,13 @@
 //! Arrays of a type that is converted here: each element is checked by the converter of its type, and the text goes on
 //! as it is written, for the destination reads it the same way.
 
+use inrush_rows::column::{Column, ColumnType};
+
 use super::array_text::each_element;
 use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
 use super::exact_float::ExactFloat;
 use super::views::{Built, Kept, TextCheck};
-use crate::column::{Column, ColumnType};
 
 /// Bytes of an element that a reason quotes.
 const QUOTED_BYTES_MAX: usize = 40;
@@ -61,9 +62,10 @@ fn of_element(subscripts: &[i64], text: &str, error: ValueError) -> ValueError {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::column::SpecialType;
+    use inrush_rows::reject::RejectCode;
+
     use super::*;
-    use crate::column::SpecialType;
-    use crate::reject::RejectCode;
 
     fn checked(element: &ColumnType, text: &str) -> Result<(), ValueError> {
         let array = Array::new(&Column::new("a", element.clone(), 0), element).expect("a type");

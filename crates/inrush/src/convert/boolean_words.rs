@@ -1,9 +1,10 @@
 //! Booleans in the words that a column declares: these and no others, in any case.
 
+use inrush_rows::column::Column;
+use inrush_rows::column_policy::BooleanWords;
+
 use super::error::{ConvertError, ValueError};
 use super::kernel::{Kernel, WINDOW_BYTES, Window, trim};
-use crate::column::Column;
-use crate::column_policy::BooleanWords;
 
 /// Converts the words of one column.
 pub(super) struct DeclaredBoolean {
@@ -98,9 +99,10 @@ impl Kernel for DeclaredBoolean {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::column::ColumnType;
+
     use super::super::kernel::both_paths;
     use super::*;
-    use crate::column::ColumnType;
 
     fn kernel(yes: &[&str], no: &[&str]) -> Result<DeclaredBoolean, ConvertError> {
         let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();

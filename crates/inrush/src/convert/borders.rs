@@ -1,12 +1,12 @@
 //! Fields at declared bytes must begin and end between characters. Where one does not, positions
 //! were counted in something else than bytes of UTF-8, and the row is at fault.
 
+use inrush_rows::chunk::Chunk;
+use inrush_rows::reject::RejectCode;
 use inrush_scan::{Dialect, PositionUnit, Records};
 
 use super::error::ValueError;
 use super::rows::Row;
-use crate::chunk::Chunk;
-use crate::reject::RejectCode;
 
 /// A field that does not begin or not end between characters: the first one of its row.
 #[derive(Debug)]

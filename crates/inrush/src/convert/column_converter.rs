@@ -10,6 +10,8 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, StructArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
+use inrush_rows::column::{Column, ColumnType, SpecialType, TIME_TZ_BYTES, interval_fields};
+use inrush_rows::padded_text::PaddedText;
 
 use super::array::Array;
 use super::boolean::Boolean;
@@ -39,8 +41,6 @@ use super::timestamp::{Timestamp, TimestampTz};
 use super::uuid::Uuid;
 use super::view_array::{self, Views};
 use super::views::{Built, TextCheck};
-use crate::column::{Column, ColumnType, SpecialType, TIME_TZ_BYTES, interval_fields};
-use crate::padded_text::PaddedText;
 
 /// What converts the fields of one column.
 pub(super) enum ColumnConverter {

@@ -5,6 +5,11 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
+use inrush_rows::chunk::Chunk;
+use inrush_rows::column::{Column, schema};
+use inrush_rows::column_policy::ColumnChanges;
+use inrush_rows::location::Location;
+use inrush_rows::reject::{Reject, RejectCode};
 use inrush_scan::{Dialect, MissingFields, Records};
 
 use super::borders;
@@ -21,11 +26,6 @@ use super::provenance::{Origin, Provenance, RunStamp};
 use super::rows::{self, PendingReject, Row, Selected};
 use super::simd::Instructions;
 use super::text_facts::TextFacts;
-use crate::chunk::Chunk;
-use crate::column::{Column, schema};
-use crate::column_policy::ColumnChanges;
-use crate::location::Location;
-use crate::reject::{Reject, RejectCode};
 
 /// Makes record batches of the columns' types from the records of chunks. One per stream; its
 /// memory is used again from batch to batch.

@@ -1,7 +1,9 @@
 //! Dates: ISO 8601, or the format that the column declares.
 
+use inrush_rows::column::Column;
+use inrush_rows::cursor::{Cursor, number};
+
 use super::calendar::{self, DAYS_MAX, DAYS_MIN};
-use super::cursor::{Cursor, number};
 use super::digits;
 use super::error::{ConvertError, ValueError};
 use super::format_hints::{Wanted, not_written_as};
@@ -11,7 +13,6 @@ use super::kernel::{Kernel, Window, trim};
 use super::number::is_any_word;
 use super::second_digits::SecondDigits;
 use super::time;
-use crate::column::Column;
 
 /// Converts dates.
 pub(super) struct Date {
@@ -248,12 +249,12 @@ pub(super) fn split_era(text: &[u8]) -> (&[u8], Era) {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::column::ColumnType;
+    use inrush_rows::reject::RejectCode;
     use proptest::prelude::*;
 
     use super::super::kernel::both_paths;
     use super::*;
-    use crate::column::ColumnType;
-    use crate::reject::RejectCode;
 
     fn kernel(format: Option<&str>) -> Date {
         let mut column = Column::new("d", ColumnType::Date, 0);

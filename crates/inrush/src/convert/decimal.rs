@@ -1,10 +1,11 @@
 //! Decimals of up to 38 digits, exactly: no digit is rounded away.
 
+use inrush_rows::plural::counted_do;
+
 use super::digits::{self, POWERS_OF_TEN};
 use super::error::ValueError;
 use super::kernel::{Kernel, Window, trim};
 use super::number::{is_not_finite, literal};
-use crate::plural::counted_do;
 
 /// Converts decimals of one precision and scale.
 pub(super) struct Decimal {
@@ -139,11 +140,11 @@ impl Kernel for Decimal {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::reject::RejectCode;
     use proptest::prelude::*;
 
     use super::super::kernel::both_paths;
     use super::*;
-    use crate::reject::RejectCode;
 
     fn code(precision: u8, scale: u8, text: &str) -> Result<i128, RejectCode> {
         both_paths(&Decimal::new(precision, scale), text).map_err(|error| error.code)

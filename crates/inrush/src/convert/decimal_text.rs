@@ -2,11 +2,12 @@
 //! before the point, digits on both sides of it. `NaN` and the infinities are words, as
 //! PostgreSQL writes them.
 
+use inrush_rows::plural::counted_do;
+
 use super::error::ValueError;
 use super::kernel::trim;
 use super::number::{Literal, is_any_word, literal};
 use super::views::{Built, Kept, TextCheck};
-use crate::plural::counted_do;
 
 /// What PostgreSQL's `numeric` holds without a declared precision: "up to 131072 digits before
 /// the decimal point; up to 16383 digits after the decimal point".
@@ -159,10 +160,10 @@ fn write_plain(number: &Literal<'_>, negative: bool, fraction_digits: i64, built
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::reject::RejectCode;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::reject::RejectCode;
 
     fn plain(limit: Option<(u16, i16)>, text: &str) -> Result<String, RejectCode> {
         let mut built = String::new();

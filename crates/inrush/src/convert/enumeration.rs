@@ -1,8 +1,9 @@
 //! Enums: one of the type's labels, exactly as it is written there.
 
+use inrush_rows::reject::RejectCode;
+
 use super::error::ValueError;
 use super::views::{Built, Kept, TextCheck};
-use crate::reject::RejectCode;
 
 /// How many labels an error names.
 const LABELS_NAMED_MAX: usize = 3;

@@ -1,8 +1,7 @@
 //! What can be wrong with a conversion: with its set-up, or with one value.
 
+use inrush_rows::reject::RejectCode;
 use thiserror::Error;
-
-use crate::reject::RejectCode;
 
 /// Why a converter cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

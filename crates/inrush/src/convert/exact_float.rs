@@ -16,13 +16,13 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
+use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::reject::RejectCode;
 
 use super::column_converter::Output;
 use super::error::ValueError;
 use super::fields::Fields;
 use super::kernel::{Fault, trim};
-use crate::column::{Column, ColumnType};
-use crate::reject::RejectCode;
 
 /// More significant digits than the exact value of any float has.
 const EXACT_DIGITS_MAX: usize = 800;

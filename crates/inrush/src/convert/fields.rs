@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use inrush_rows::reject::RejectCode;
 use inrush_scan::{Dialect, Escape, FieldText, Records, Trim, decode_field};
 
 use super::error::ValueError;
@@ -12,7 +13,6 @@ use super::kernel::{Fault, WINDOW_BYTES, Window};
 use super::quoted::SimpleQuotes;
 use super::rows::{Row, Selected};
 use super::simd::Instructions;
-use crate::reject::RejectCode;
 
 /// Set in the start of a field that stands in the unescaped text.
 pub(super) const UNESCAPED: u32 = 1 << 31;

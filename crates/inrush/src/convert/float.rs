@@ -96,11 +96,11 @@ impl<N: Native> Kernel for Float<N> {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::reject::RejectCode;
     use proptest::prelude::*;
 
     use super::super::kernel::both_paths;
     use super::*;
-    use crate::reject::RejectCode;
 
     fn double(text: &str) -> Result<u64, RejectCode> {
         both_paths(&Float::<f64>::new(), text)

@@ -225,10 +225,11 @@ fn suggest_time(time: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::column::{Column, ColumnType};
+
     use super::super::formats::{Format, FormatUse};
     use super::super::second_digits::SecondDigits;
     use super::*;
-    use crate::column::{Column, ColumnType};
 
     #[test]
     fn suggestions() {

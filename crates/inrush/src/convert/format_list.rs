@@ -1,6 +1,8 @@
 //! The formats that a column declares, tried in their order. Two formats that read one text as
 //! two values are refused when the plan is made: no row could tell which of them is meant.
 
+use inrush_rows::column::Column;
+use inrush_rows::reject::RejectCode;
 use jiff::civil::date;
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
@@ -9,8 +11,6 @@ use super::error::{ConvertError, ValueError};
 use super::formats::{Format, FormatUse};
 use super::kernel::Window;
 use super::second_digits::SecondDigits;
-use crate::column::Column;
-use crate::reject::RejectCode;
 
 /// The formats of a column: one at least.
 pub(super) struct Formats {
@@ -183,8 +183,9 @@ fn meaning(format: &Format, format_use: FormatUse, text: &str) -> Option<(i128, 
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::column::ColumnType;
+
     use super::*;
-    use crate::column::ColumnType;
 
     fn formats(list: &[&str], pivot: Option<u16>) -> Result<Formats, ConvertError> {
         let mut column = Column::new("day", ColumnType::Date, 0);

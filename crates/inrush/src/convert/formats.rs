@@ -6,6 +6,7 @@
 //! of the day; and parts that the column cannot keep. A format of fixed width in digits, which most
 //! are, has a quick path as well.
 
+use inrush_rows::column::Column;
 use jiff::fmt::strtime::{self, BrokenDownTime};
 
 use super::calendar::{self, DAY_MICROSECONDS};
@@ -16,7 +17,6 @@ use super::format_pieces::{Pieces, Walk};
 use super::second_digits::SecondDigits;
 use super::time::LEAP_SECOND;
 use super::timestamp::in_range;
-use crate::column::Column;
 
 /// What the values of a format are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,8 +309,9 @@ fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::column::ColumnType;
+
     use super::*;
-    use crate::column::ColumnType;
 
     fn reason(format: &str, column_type: ColumnType, format_use: FormatUse) -> Option<String> {
         let column = Column::new("when", column_type, 0);

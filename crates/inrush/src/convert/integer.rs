@@ -102,11 +102,11 @@ fn not_an_integer(text: &[u8]) -> ValueError {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::reject::RejectCode;
     use proptest::prelude::*;
 
     use super::super::kernel::both_paths;
     use super::*;
-    use crate::reject::RejectCode;
 
     fn code<N: Native + PartialEq + std::fmt::Debug>(text: &str) -> Result<N, RejectCode> {
         both_paths(&Integer::<N>::new(), text).map_err(|error| error.code)

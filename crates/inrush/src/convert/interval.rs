@@ -9,6 +9,7 @@
 //! Fractions of larger units become smaller ones as in PostgreSQL (half a month is 15 days, half
 //! a day 12 hours), but only where nothing has to be rounded; PostgreSQL rounds.
 
+use inrush_rows::column::IntervalFields;
 use inrush_wire::interval::{INFINITY, MINUS_INFINITY};
 
 use super::date::infinity;
@@ -16,7 +17,6 @@ use super::error::ValueError;
 use super::interval_text::{self, Unit};
 use super::kernel::{Kernel, Window, trim};
 use super::time::fraction_lost;
-use crate::column::IntervalFields;
 
 /// Days of a month and microseconds of a day where a fraction is split up, as in PostgreSQL.
 const MONTH_DAYS: i128 = 30;
@@ -230,11 +230,11 @@ pub(super) fn too_fine() -> ValueError {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::reject::RejectCode;
     use proptest::prelude::*;
 
     use super::super::kernel::both_paths;
     use super::*;
-    use crate::reject::RejectCode;
 
     fn interval(fraction_digits: u8, text: &str) -> Result<(i32, i32, i64), RejectCode> {
         of_server(true, fraction_digits, text)

@@ -1,10 +1,11 @@
 //! The ways to write an interval: PostgreSQL's own and its verbose one, and ISO 8601 with letters.
 
-use super::cursor::{Cursor, number};
+use inrush_rows::column::IntervalFields;
+use inrush_rows::cursor::{Cursor, number};
+
 use super::error::ValueError;
 use super::interval::{Amount, Sum, too_fine};
 use super::kernel::trim;
-use crate::column::IntervalFields;
 
 /// What a unit is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

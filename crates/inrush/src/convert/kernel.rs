@@ -6,7 +6,7 @@ use super::error::ValueError;
 use super::fields::Fields;
 
 /// Bytes that a quick path may look at.
-pub(super) const WINDOW_BYTES: usize = crate::padded_text::PADDING_BYTES;
+pub(super) const WINDOW_BYTES: usize = inrush_rows::padded_text::PADDING_BYTES;
 
 /// What stands at a field's first byte and after it. What lies behind the field's own length
 /// belongs to other fields or is padding.

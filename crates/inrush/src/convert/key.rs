@@ -6,6 +6,9 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
+use inrush_rows::column::Column;
+use inrush_rows::column_policy::ValueSource;
+use inrush_rows::reject::RejectCode;
 use inrush_scan::{Dialect, MissingFields};
 use inrush_wire::timestamp;
 
@@ -13,9 +16,6 @@ use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
 use super::kernel::Fault;
 use super::policies::FieldPolicy;
-use crate::column::Column;
-use crate::column_policy::ValueSource;
-use crate::reject::RejectCode;
 
 /// A value of a partition key.
 #[derive(Clone, Debug, PartialEq, Eq)]

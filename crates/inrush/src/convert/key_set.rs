@@ -7,11 +7,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
+use inrush_rows::reject::RejectCode;
 
 use super::error::ValueError;
 use super::kernel::Fault;
 use super::key::KeyType;
-use crate::reject::RejectCode;
 
 /// The values of a key that have a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,11 +7,12 @@
 //! numbers and are no numbers. It is looked for behind the kernel, so columns that do not ask for it
 //! pay nothing.
 
+use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::reject::RejectCode;
+
 use super::error::ValueError;
 use super::fields::Fields;
 use super::kernel::{Fault, trim};
-use crate::column::{Column, ColumnType};
-use crate::reject::RejectCode;
 
 /// Looks for numbers of which a part would be lost.
 pub(super) struct Lossless {

@@ -2,7 +2,7 @@
 //!
 //! A [`Converter`] takes the records that a scan found in a chunk and makes a record batch of
 //! the destination's own column types. What does not fit its type becomes a
-//! [`Reject`](crate::reject::Reject), never a silent change.
+//! [`Reject`](inrush_rows::reject::Reject), never a silent change.
 //!
 //! How it works: column by column, over the rows of one batch. For each column the fields are
 //! gathered first ([`fields`]): NULLs told apart, quotes and escapes undone, text that is not
@@ -30,7 +30,6 @@ mod borders;
 mod bytea;
 mod column_converter;
 mod converter;
-mod cursor;
 mod date;
 mod decimal;
 mod decimal_text;
@@ -78,18 +77,16 @@ mod view_array;
 mod views;
 mod zone;
 
-use crate::calendar;
+use inrush_rows::calendar;
 
 pub use converter::Converter;
 pub use error::{ConvertError, ValueError};
 pub use key::{KeyBounds, KeyType, KeyValue, convert_first, convert_one};
 pub use key_set::{KeySet, KeyValues};
-pub(crate) use policies::is_separator;
 pub use probe::{Probe, Values};
 pub use provenance::RunStamp;
 #[doc(hidden)]
 pub use simd::Instructions;
-pub(crate) use zone::time_zone;
 
 #[cfg(test)]
 mod tests;

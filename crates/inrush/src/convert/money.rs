@@ -5,11 +5,12 @@
 
 use std::borrow::Cow;
 
+use inrush_rows::reject::RejectCode;
+
 use super::decimal::Decimal;
 use super::error::ValueError;
 use super::kernel::{Kernel, Window, trim};
 use super::number::is_not_finite;
-use crate::reject::RejectCode;
 
 /// Digits of the numbers that 64 bits hold.
 const DIGITS_MAX: u8 = 19;

@@ -1,8 +1,9 @@
 //! Identifiers (`name`): at most 63 bytes. PostgreSQL cuts longer ones off, which would change the value.
 
+use inrush_rows::reject::RejectCode;
+
 use super::error::ValueError;
 use super::views::{Built, Kept, TextCheck};
-use crate::reject::RejectCode;
 
 /// Bytes that an identifier holds.
 const BYTES_MAX: usize = 63;

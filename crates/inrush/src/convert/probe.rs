@@ -1,13 +1,14 @@
 //! Values of one column tried against a type, without making rows of them: for sniffing, which
 //! must be exactly as strict as the load and so runs the load's own converters.
 
+use inrush_rows::column::Column;
+use inrush_rows::padded_text::PADDING_BYTES;
+
 use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
 use super::fields::{Fields, Span};
 use super::kernel::Fault;
 use super::simd::Instructions;
-use crate::column::Column;
-use crate::padded_text::PADDING_BYTES;
 
 /// Some values of one column, none of them NULL: quotes and escapes are undone, and all are UTF-8
 /// without a NUL byte.
@@ -97,8 +98,9 @@ impl Probe {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::column::ColumnType;
+
     use super::*;
-    use crate::column::ColumnType;
 
     #[test]
     fn faults_name_the_values_that_do_not_fit() {

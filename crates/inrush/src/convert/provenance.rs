@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{ArrayRef, PrimitiveArray};
+use inrush_rows::chunk::Chunk;
+use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::column_policy::{ColumnPolicies, ValueSource};
 
 use super::column_converter::{ColumnConverter, Output};
 use super::error::{ConvertError, ValueError};
@@ -13,9 +16,6 @@ use super::fields::{GatherInput, Gatherer};
 use super::kernel::Fault;
 use super::policies::FieldPolicy;
 use super::rows::Row;
-use crate::chunk::Chunk;
-use crate::column::{Column, ColumnType};
-use crate::column_policy::{ColumnPolicies, ValueSource};
 
 /// What a run says of itself in the columns `load_time` and `run`: the same in all its streams,
 /// and after it was taken up again.

@@ -4,16 +4,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use inrush_rows::chunk::Chunk;
+use inrush_rows::encoding::TextEncoding;
+use inrush_rows::reject::{Reject, RejectCode, VALUE_BYTES_MAX};
+use inrush_rows::typed_rows::TypedRows;
 use inrush_scan::{
     Dialect, ExtraFields, Fault, FaultKind, FixedWidth, MissingFields, PositionUnit, Record,
     RecordEnd, Records, ShortText,
 };
 
 use super::error::ValueError;
-use crate::chunk::Chunk;
-use crate::encoding::TextEncoding;
-use crate::reject::{Reject, RejectCode, VALUE_BYTES_MAX};
-use crate::typed_rows::TypedRows;
 
 /// A record that takes part in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

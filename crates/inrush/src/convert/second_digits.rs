@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 
+use inrush_rows::column_policy::Rounding;
+
 use super::error::ValueError;
 use super::time::fraction_lost;
-use crate::column_policy::Rounding;
 
 /// The digits of a column.
 pub(super) struct SecondDigits {

@@ -1,8 +1,9 @@
 //! PostgreSQL's `"char"`: one byte. Of a longer text it would keep the first byte, half of an `ä`.
 
+use inrush_rows::reject::RejectCode;
+
 use super::error::ValueError;
 use super::views::{Built, Kept, TextCheck};
-use crate::reject::RejectCode;
 
 /// Converts single bytes. What comes out is an ASCII character, an empty text for the byte 0, or `\ooo` from 128 on.
 pub(super) struct SingleByte {

@@ -1,9 +1,10 @@
 //! Text: characters counted against the column's limit, never cut except for the blanks that do
 //! not count.
 
+use inrush_rows::reject::RejectCode;
+
 use super::error::ValueError;
 use super::views::{Built, Kept, TextCheck};
-use crate::reject::RejectCode;
 
 /// Converts text.
 pub(super) struct Text {

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
 
 use super::simd::{self, Instructions};
-use crate::chunk::Chunk;
 
 /// What the text of a batch holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,11 @@
 //! A 60th second is refused, unlike in PostgreSQL, which carries it into the next minute: that
 //! would change the value.
 
+use inrush_rows::column::Column;
+use inrush_rows::cursor::Cursor;
+use inrush_rows::plural::counted;
+
 use super::calendar::DAY_MICROSECONDS;
-use super::cursor::Cursor;
 use super::digits;
 use super::error::{ConvertError, ValueError};
 use super::format_hints::{Wanted, not_written_as};
@@ -12,8 +15,6 @@ use super::format_list::Formats;
 use super::formats::FormatUse;
 use super::kernel::{Kernel, Window, trim};
 use super::second_digits::SecondDigits;
-use crate::column::Column;
-use crate::plural::counted;
 
 /// Converts times of day.
 pub(super) struct Time {
@@ -211,12 +212,12 @@ pub(super) fn fraction_lost(needed: usize, fraction_digits: u8) -> ValueError {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::column::ColumnType;
+    use inrush_rows::reject::RejectCode;
     use proptest::prelude::*;
 
     use super::super::kernel::both_paths;
     use super::*;
-    use crate::column::ColumnType;
-    use crate::reject::RejectCode;
 
     fn kernel(fraction_digits: u8, format: Option<&str>) -> Time {
         let column = Column {

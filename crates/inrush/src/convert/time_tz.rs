@@ -2,7 +2,10 @@
 //! is refused, unless the column declares a zone whose offset never changes: PostgreSQL would take the session's zone as
 //! it is today.
 
-use super::cursor::Cursor;
+use inrush_rows::column::Column;
+use inrush_rows::cursor::Cursor;
+use inrush_rows::reject::RejectCode;
+
 use super::error::{ConvertError, ValueError};
 use super::format_hints::{Wanted, not_written_as};
 use super::kernel::{Kernel, Window, trim};
@@ -10,11 +13,9 @@ use super::second_digits::SecondDigits;
 use super::time::time_of_day;
 use super::timestamp::offset_seconds;
 use super::zone::Zone;
-use crate::column::Column;
-use crate::reject::RejectCode;
 
 /// Microseconds since midnight and the seconds that the zone is behind UTC, both big-endian.
-pub(super) type TimeTzBytes = [u8; crate::column::TIME_TZ_BYTES as usize];
+pub(super) type TimeTzBytes = [u8; inrush_rows::column::TIME_TZ_BYTES as usize];
 
 /// Converts times of day with an offset.
 pub(super) struct TimeTz {
@@ -74,9 +75,10 @@ impl Kernel for TimeTz {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::column::{ColumnType, SpecialType};
+
     use super::super::kernel::both_paths;
     use super::*;
-    use crate::column::{ColumnType, SpecialType};
 
     fn kernel(fraction_digits: u8, zone: Option<&str>) -> Result<TimeTz, ConvertError> {
         let column_type = ColumnType::Special(SpecialType::TimeTz { fraction_digits });

@@ -4,12 +4,15 @@
 //! An offset in a timestamp without time zone is refused. PostgreSQL passes over it silently,
 //! which changes what the value means.
 
+use inrush_rows::column::Column;
+use inrush_rows::cursor::Cursor;
+use inrush_rows::reject::RejectCode;
+use inrush_rows::time_zone::{self, OffsetFault};
 use inrush_wire::timestamp::{
     INFINITY, MINUS_INFINITY, POSTGRES_EPOCH_MICROSECONDS, POSTGRES_MAX, POSTGRES_MIN,
 };
 
 use super::calendar::DAY_MICROSECONDS;
-use super::cursor::Cursor;
 use super::date::{civil_date, infinity, quick_date, split_era};
 use super::error::{ConvertError, ValueError};
 use super::format_hints::{Wanted, not_written_as};
@@ -20,8 +23,6 @@ use super::number::is_any_word;
 use super::second_digits::SecondDigits;
 use super::time::{quick_time, separator, time_of_day};
 use super::zone::Zone;
-use crate::column::Column;
-use crate::reject::RejectCode;
 
 /// The first timestamp of PostgreSQL, 4714-11-24 00:00:00 BC, in microseconds since 1970.
 const MICROSECONDS_MIN: i128 = POSTGRES_MIN as i128 + POSTGRES_EPOCH_MICROSECONDS as i128;
@@ -282,60 +283,31 @@ fn parse(text: &[u8], seconds: &SecondDigits) -> Result<Parsed, ValueError> {
     })
 }
 
-/// `Z`, `UTC`, `GMT`, or `+H[H][[:]MM[[:]SS]]`, in seconds.
+/// Seconds that an offset is ahead of UTC; `whole` is the text that it ends, for the message.
 pub(super) fn offset_seconds(zone: &[u8], whole: &[u8]) -> Result<i32, ValueError> {
-    if is_any_word(zone, &["z", "utc", "gmt"]) {
-        return Ok(0);
-    }
     if is_any_word(zone, &["am", "pm"]) {
         return Err(not_written_as(Wanted::Timestamp, whole));
     }
-    let fault = || {
-        ValueError::syntax(format!(
+    time_zone::offset_seconds(zone).map_err(|fault| match fault {
+        OffsetFault::Syntax => ValueError::syntax(format!(
             "{:?} is not an offset from UTC; write Z, +HH:MM or -HH:MM: names and abbreviations of \
              zones are not taken in values",
             String::from_utf8_lossy(zone)
-        ))
-    };
-    let mut cursor = Cursor::new(zone);
-    let sign = if cursor.eat(b'+') {
-        1
-    } else if cursor.eat(b'-') {
-        -1
-    } else {
-        return Err(fault());
-    };
-    let hours = cursor.number_of_one_or_two().ok_or_else(fault)?;
-    let mut minutes = 0;
-    let mut seconds = 0;
-    if !cursor.is_at_end() {
-        let has_colon = cursor.eat(b':');
-        minutes = cursor.number_of(2).ok_or_else(fault)?;
-        if has_colon && cursor.eat(b':') {
-            seconds = cursor.number_of(2).ok_or_else(fault)?;
-        }
-    }
-    if !cursor.is_at_end() {
-        return Err(fault());
-    }
-    if hours > 15 || minutes > 59 || seconds > 59 {
-        return Err(ValueError::out_of_range(
+        )),
+        OffsetFault::OutOfRange => ValueError::out_of_range(
             "an offset from UTC is less than 16 hours, with minutes and seconds below 60",
-        ));
-    }
-    // Less than a day.
-    Ok(sign * ((hours * 60 + minutes) * 60 + seconds) as i32)
+        ),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
+    use inrush_rows::column::ColumnType;
     use inrush_wire::timestamp;
+    use proptest::prelude::*;
 
     use super::super::kernel::both_paths;
     use super::*;
-    use crate::column::ColumnType;
 
     fn column(column_type: ColumnType, format: Option<&str>, zone: Option<&str>) -> Column {
         Column {

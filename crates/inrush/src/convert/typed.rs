@@ -7,6 +7,11 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, new_empty_array};
 use arrow_schema::DataType;
 use arrow_select::filter::filter;
+use inrush_rows::chunk::Chunk;
+use inrush_rows::column_policy::ColumnChanges;
+use inrush_rows::padded_text::PaddedText;
+use inrush_rows::reject::Reject;
+use inrush_rows::typed_rows::{Cells, TypedColumn, TypedRows};
 use inrush_scan::{Dialect, Record, Records};
 
 use super::converter::{BadRow, ColumnState, Converter, StateSource, all_columns};
@@ -18,11 +23,6 @@ use super::provenance::Origin;
 use super::rows::{self, PendingReject, Row, Selected};
 use super::simd::Instructions;
 use super::text_facts::TextFacts;
-use crate::chunk::Chunk;
-use crate::column_policy::ColumnChanges;
-use crate::padded_text::PaddedText;
-use crate::reject::Reject;
-use crate::typed_rows::{Cells, TypedColumn, TypedRows};
 
 impl Converter {
     /// As [`convert`](Converter::convert), for a chunk of typed rows.

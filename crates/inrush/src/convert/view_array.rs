@@ -25,12 +25,12 @@
 
 use arrow_array::StringViewArray;
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
+use inrush_rows::padded_text::PaddedText;
 
 use super::fields::Fields;
 use super::kernel::Fault;
 use super::simd;
 use super::views::TextCheck;
-use crate::padded_text::PaddedText;
 
 /// The views of a column, until the texts that they point into are handed over.
 pub(super) struct Views {

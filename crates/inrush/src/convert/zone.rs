@@ -1,14 +1,14 @@
 //! The declared zone of timestamps that are written without an offset.
 
+use inrush_rows::column::Column;
+use inrush_rows::reject::RejectCode;
+use inrush_rows::time_zone::time_zone;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
-use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use super::calendar::{self, CYCLE_DAYS, DAY_MICROSECONDS};
 use super::error::{ConvertError, ValueError};
-use super::timestamp::offset_seconds;
-use crate::column::Column;
-use crate::reject::RejectCode;
 
 /// Local times past this are looked up a multiple of 400 years earlier.
 const YEAR_MAX: i64 = 9_999;
@@ -72,15 +72,6 @@ impl Zone {
             ),
         )
     }
-}
-
-/// A zone of the IANA database, or an offset from UTC such as `+05:30`.
-pub(crate) fn time_zone(name: &str) -> Option<TimeZone> {
-    if !name.starts_with(['+', '-']) {
-        return TimeZone::get(name).ok();
-    }
-    let seconds = offset_seconds(name.as_bytes(), name.as_bytes()).ok()?;
-    Some(TimeZone::fixed(Offset::from_seconds(seconds).ok()?))
 }
 
 /// The local time as the library's own type. It ends with the year 9999; the calendar and the

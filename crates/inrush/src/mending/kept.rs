@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use inrush_rows::reject::RejectCode;
 use serde::Serialize;
 
 use super::error::MendingError;
 use crate::pipeline::reject_files::line_count;
 use crate::plan::identity::KEY_DIGITS;
-use crate::reject::RejectCode;
 use crate::report::{REASONS_SUFFIX, ReasonReader, RejectReport, age};
 
 /// Rejects that are shown of each cause.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use inrush_destination::address::Kind;
+use inrush_rows::suggest::suggestion;
 
 use super::check_flow::check_flow;
 use super::check_staging::check_staging;
@@ -12,7 +13,6 @@ use super::local_path::not_local;
 use super::name::{NameFault, TableName, valid};
 use super::place::Place;
 use super::schema::range;
-use super::suggest::suggestion;
 use super::walk::setting;
 use super::{Connection, Flow, Package};
 

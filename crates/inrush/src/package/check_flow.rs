@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use inrush_rows::suggest::suggestion;
+use inrush_rows::time_zone::time_zone;
+
 use super::check::Faults;
 use super::check_expect::check_expect;
 use super::check_modes::check_mode;
@@ -9,9 +12,7 @@ use super::column_check::{check_column, check_separators};
 use super::error::PackageFaultKind;
 use super::local_path::not_local;
 use super::name::{TableName, quoted_where_needed};
-use super::suggest::suggestion;
 use super::{BoundValue, Bounds, ColumnDetail, Flow, OneOrMany, SourceWord};
-use crate::convert::time_zone;
 
 /// Checks one flow.
 pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {

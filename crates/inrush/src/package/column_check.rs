@@ -1,11 +1,12 @@
 //! What does not go together in one column of a package. What its type has to say is the plan's
 //! to find out: it may come from the catalog.
 
+use inrush_rows::column_policy::Trim;
+use inrush_rows::column_policy::is_separator;
+
 use super::check::Faults;
 use super::error::PackageFaultKind;
 use super::{ColumnDetail, ColumnNull, Format, SourceWord, TrimBlanks};
-use crate::column_policy::Trim;
-use crate::convert::is_separator;
 
 /// The name that stands for all fields that no other column takes.
 pub const ALL_OTHERS: &str = "*";

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use inrush_rows::told;
+use inrush_rows::suggest::listed;
+
 use super::place::Place;
-use super::suggest::listed;
-use crate::printable::told;
 
 /// A package cannot be used. All that was found wrong in one pass is told at once.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! `docs/flat-files.md` names every key of a format and of a column, every word that they take, and
 //! every code of a reject.
 
+use inrush_rows::reject::RejectCode;
 use serde_json::Value;
 
 use super::schema::{schema, target};
-use crate::reject::RejectCode;
 
 fn page() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/flat-files.md");

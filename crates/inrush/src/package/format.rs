@@ -1,5 +1,6 @@
 //! A format made a dialect: the preset, and what differs from it.
 
+use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{
     Dialect, Escape, ExtraFields, FieldPosition, FixedWidth, MissingFields, PositionUnit,
     RecordEnd, ShortText, Terminator, Trim,
@@ -11,7 +12,6 @@ use super::{
     Compression, ExtraFieldsRule, FixedUnit, Format, MissingFieldsRule, NullMarker, Preset,
     TrimBlanks,
 };
-use crate::encoding::TextEncoding;
 
 /// A setting of a format that is wrong, and why.
 #[derive(Debug)]

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use inrush_rows::suggest::suggestion;
+
 use super::error::{PackageError, PackageFault, PackageFaultKind};
 use super::place::Place;
-use super::suggest::suggestion;
 use super::url::{note_secrets_of_sql, redacted_url};
 use super::{
     BoundValue, Bounds, ColumnSpec, Connection, FieldChoice, Keep, OneOrMany, Package, sql_value,

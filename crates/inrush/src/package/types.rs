@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use inrush_rows::column_policy::{DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,6 @@ use super::expect::{ControlFile, Expect, Trailer};
 use super::format_settings::Format;
 use super::place::Origin;
 use super::replace::Replace;
-use crate::column_policy::{DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim};
 
 /// A package: connections, parameters and flows; the unit a user runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use inrush_rows::suggest::suggestion;
+
 use super::connection::names_secret;
-use super::suggest::suggestion;
 use crate::secrets::{HIDDEN as REDACTED, note_secret};
 
 /// The words of a connection string, and the keys of a package, that hold a secret.

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use inrush_rows::suggest::suggestion;
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -13,7 +14,6 @@ use toml::de::{DeTable, DeValue};
 use super::error::{PackageFault, PackageFaultKind};
 use super::place::{Place, Places};
 use super::schema::{range_of, schema, target};
-use super::suggest::suggestion;
 use super::url::redacted_url;
 
 /// A walk over one document.

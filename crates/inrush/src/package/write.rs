@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use inrush_rows::printable::{is_unsafe, one_line};
 use serde::Serialize;
 
 use super::connection::names_secret;
@@ -12,7 +13,6 @@ use super::{
     Format, IndexPolicy, Keep, LoadOrder, Mode, NullMarker, OneOrMany, Package, RejectLimit,
     Replace, ReplaceBy, ReplaceScope, RunSettings, TriggerPolicy, Verify,
 };
-use crate::printable::{is_unsafe, one_line};
 
 /// Columns that are written in one line at most.
 const LINE_CHARACTERS_MAX: usize = 96;

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use inrush_rows::column_policy::ColumnChanges;
+use inrush_rows::reject::Reject;
 use inrush_verdict::Measurements;
 
 use super::RunOptions;
 use super::results::{Loaded, LoadedPieces, REJECTS_SHOWN, StreamResult};
 use super::stream_threads::Ended;
-use crate::column_policy::ColumnChanges;
 use crate::error::Error;
 use crate::event::Event;
 use crate::ledger::Account;
 use crate::meter::Meter;
-use crate::reject::Reject;
 use crate::report::{
     self, ColumnChangesReport, Outcome, Phases, Prediction, REPORT_VERSION, RejectReport,
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,

@@ -1,13 +1,14 @@
 //! Rejects of a piece of work: all go into the run's folder, the first ones are told, and too many
 //! end the run.
 
+use inrush_rows::reject::Reject;
+
 use super::reject_count::{RejectCount, RowTally};
 use super::sharing::Sharing;
 use super::telling::Teller;
 use crate::error::Error;
 use crate::event::Event;
 use crate::plan::Reading;
-use crate::reject::Reject;
 use crate::report::RejectFile;
 
 /// Rejects of a piece of work that are told as events and stand in the report; all are in the

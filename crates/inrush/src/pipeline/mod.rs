@@ -31,7 +31,8 @@ pub(crate) mod trailer;
 
 use std::path::PathBuf;
 
-use crate::cancel::Stop;
+use inrush_rows::cancel::Stop;
+
 use crate::destination::{self, ConnectionDefaults};
 use crate::error::Error;
 use crate::event::Observer;

@@ -4,11 +4,11 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
+use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
 use inrush_verdict::Phase;
 
 use super::trailer::TrailerCatch;
-use crate::chunk::Chunk;
 use crate::gauge::Gauge;
 use crate::ledger::{Account, ShardRecord};
 use crate::plan::{Reading, identity};

@@ -1,9 +1,9 @@
 //! Reading, with what it costs.
 
+use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
 use inrush_verdict::Phase;
 
-use crate::chunk::Chunk;
 use crate::gauge::Gauge;
 use crate::source::{Chunks, SourceError, SourceMeter};
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use inrush_rows::cancel::Stop;
 use inrush_scan::Dialect;
 
-use crate::cancel::Stop;
 use crate::error::Error;
 use crate::ledger::ShardRecord;
 use crate::plan::contents::{ContentChecks, Contents};

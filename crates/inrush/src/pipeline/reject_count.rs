@@ -2,13 +2,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use inrush_rows::reject::Reject;
 use inrush_scan::MissingFields;
 
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::package::RejectLimit;
 use crate::plan::Reading;
-use crate::reject::Reject;
 use crate::source::Shard;
 
 /// How many bytes of rejects are written between two looks at the room of their disk.
@@ -223,9 +223,10 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::Arc;
 
+    use inrush_rows::location::Location;
+    use inrush_rows::reject::RejectCode;
+
     use super::*;
-    use crate::location::Location;
-    use crate::reject::RejectCode;
 
     fn count(limit: RejectLimit, bytes_total: Option<u64>) -> RejectCount {
         RejectCount {

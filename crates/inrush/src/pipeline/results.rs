@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::column_policy::ColumnChanges;
+use inrush_rows::column_policy::ColumnChanges;
+use inrush_rows::reject::Reject;
+
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
-use crate::reject::Reject;
 
 /// Rejects that stand in the report itself.
 pub const REJECTS_SHOWN: usize = 20;

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use inrush_rows::cancel::Stop;
 use inrush_scan::Dialect;
 
-use crate::cancel::Stop;
 use crate::error::Error;
 use crate::source::{self, Shard};
 

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use inrush_rows::cancel::{Stop, StopReason};
 use inrush_verdict::Measurements;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
 use super::metering::{self, Subjects};
 use super::results::StreamResult;
-use crate::cancel::{Stop, StopReason};
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::source::SourceError;

@@ -1,8 +1,8 @@
 //! Trailer records: taken out of the rows as they come, kept for the check before the switch.
 
+use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
 
-use crate::chunk::Chunk;
 use crate::package::Trailer;
 use crate::verify::VerifyError;
 

@@ -1,11 +1,12 @@
 //! What a plan says of the columns that are not read in the usual way.
 
-use super::words::quoted_name;
-use crate::column::Column;
-use crate::column_policy::{
+use inrush_rows::column::Column;
+use inrush_rows::column_policy::{
     DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim, ValueSource,
 };
-use crate::plural::counted;
+use inrush_rows::plural::counted;
+
+use super::words::quoted_name;
 
 /// One line for each column that is not simply the field at its own place, and one for fields
 /// that no column takes.
@@ -152,9 +153,10 @@ fn quoted(texts: &[String], between: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::column::ColumnType;
+    use inrush_rows::column_policy::NumberForm;
+
     use super::*;
-    use crate::column::ColumnType;
-    use crate::column_policy::NumberForm;
 
     #[test]
     fn usual_columns_say_nothing() {

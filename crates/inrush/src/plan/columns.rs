@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use inrush_rows::column::{Column, ColumnType, SpecialType};
+use inrush_rows::column_policy::{
+    BooleanWords, ColumnPolicies, FieldDefault, NumberForm, ValueSource,
+};
+
 use super::error::PlanError;
 use super::fields::{self, Assigned, Assignment};
 use super::name_index::NameIndex;
-use crate::column::{Column, ColumnType, SpecialType};
-use crate::column_policy::{BooleanWords, ColumnPolicies, FieldDefault, NumberForm, ValueSource};
 use crate::package::{ColumnDetail, ColumnNull, Format};
 
 /// What is known of a flow's columns before the catalog is asked.

@@ -11,10 +11,10 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use inrush_rows::cancel::Stop;
 use inrush_scan::{Dialect, Records};
 
 use super::identity;
-use crate::cancel::Stop;
 use crate::ledger::ShardRecord;
 use crate::source::{FED_RANGE_BYTES, Feed, FeedSettings, SourceError, SourceFile, TableFile};
 use crate::verify::ContentHash;

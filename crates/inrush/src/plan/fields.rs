@@ -6,12 +6,12 @@
 
 use std::path::Path;
 
+use inrush_rows::column_policy::ValueSource;
+use inrush_rows::suggest::suggestion;
+
 use super::error::PlanError;
 use super::name_index::NameIndex;
-use crate::column_policy::ValueSource;
-use crate::package::{
-    ALL_OTHERS, ColumnDetail, FieldChoice, SourceWord, quoted_where_needed, suggestion,
-};
+use crate::package::{ALL_OTHERS, ColumnDetail, FieldChoice, SourceWord, quoted_where_needed};
 
 /// A column and what fills it.
 pub struct Assigned {

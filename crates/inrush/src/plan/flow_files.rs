@@ -4,16 +4,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use inrush_rows::column::Column;
+use inrush_rows::plural::counted;
 use inrush_scan::Dialect;
 
 use super::columns::{Known, TargetColumns};
 use super::error::PlanError;
 use super::options::PlanOptions;
 use super::{header_row, headers, sniffed, typed_rows};
-use crate::column::Column;
 use crate::convert::Converter;
 use crate::package::{ALL_OTHERS, ColumnDetail, Flow, Format};
-use crate::plural::counted;
 use crate::source::{self, Preview, ResolveOptions, SourceFile};
 
 /// Empty files that notes name one by one.

@@ -1,8 +1,9 @@
 //! What a load takes of memory, whatever the size of its files.
 
+use inrush_rows::plural::counted;
+
 use super::words::bytes;
 use crate::package::Compression;
-use crate::plural::counted;
 use crate::source::Shard;
 
 /// The program, Python's interpreter and all libraries, as far as a load has them resident, with what they take

@@ -6,11 +6,11 @@
 //! rejects.
 
 use arrow_schema::DataType;
+use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::column_policy::NumberForm;
 
 use super::error::PlanError;
 use super::reading::Reading;
-use crate::column::{Column, ColumnType};
-use crate::column_policy::NumberForm;
 use crate::convert::Converter;
 use crate::source::{SourceFile, TableField, TableFile};
 

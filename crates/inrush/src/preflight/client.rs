@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use inrush_rows::cancel::Stop;
+
 use super::decode::{self, Ways};
 use super::flow_found::{self, FlowFound};
 use super::read::{self, ReadFound, ReadWish};
 use super::walk::Making;
 use super::{READ_PATIENCE, Wish};
-use crate::cancel::Stop;
 use crate::error::Error;
 use crate::plan::Reading;
 

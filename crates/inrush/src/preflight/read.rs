@@ -9,9 +9,10 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use inrush_rows::cancel::Stop;
+
 use super::residency::{cached_bytes, let_go};
 use super::sample::Place;
-use crate::cancel::Stop;
 use crate::error::Error;
 use crate::source::{SourceError, on_threads};
 

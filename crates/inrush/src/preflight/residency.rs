@@ -10,11 +10,10 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
+use inrush_system::system_calls::resident_pages;
 use rustix::fs::{Access, Advice, access, fadvise};
 use rustix::param::page_size;
 use rustix::process::geteuid;
-
-use crate::system_calls::resident_pages;
 
 /// Bytes of these that the page cache holds; none where the system does not tell us.
 pub fn cached_bytes(file: &File, byte_range: &Range<u64>) -> Option<u64> {

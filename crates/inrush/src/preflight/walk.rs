@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
+use inrush_rows::chunk::Chunk;
+use inrush_rows::reject::Reject;
 use inrush_scan::Records;
 
 use super::sample::Portion;
-use crate::chunk::Chunk;
 use crate::convert::{Converter, RunStamp};
 use crate::error::Error;
 use crate::gauge::Gauge;
@@ -15,7 +16,6 @@ use crate::meter::{Meter, nanoseconds};
 use crate::pipeline::file_header::check_header;
 use crate::pipeline::proof::Proof;
 use crate::plan::Reading;
-use crate::reject::Reject;
 use crate::source::{BufferPool, Chunks, RowReader};
 
 /// How a flow's rows are made.

@@ -6,12 +6,12 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use inrush_system::free_space::{free_bytes, room};
 use serde_json::{Value, json};
 
 use super::types::RunReport;
 use crate::error::Error;
 use crate::event::{Event, Observer};
-use crate::free_space::{free_bytes, room};
 use crate::plan::words::bytes;
 use crate::secrets::{mask_json, note_shown_path};
 

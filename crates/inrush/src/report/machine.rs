@@ -2,10 +2,9 @@
 
 use std::fs;
 
+use inrush_system::system_calls::processor_times;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::system_calls::processor_times;
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,14 +5,14 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Lines, Write};
 use std::path::{Path, PathBuf};
 
+use inrush_rows::encoding::TextEncoding;
+use inrush_rows::reject::{Reject, RejectCode};
 use inrush_scan::{Dialect, FixedWidth, RecordEnd, Terminator};
 use serde::{Deserialize, Serialize};
 
 use super::folder::private_file;
 use super::types::RejectReport;
-use crate::encoding::TextEncoding;
 use crate::error::Error;
-use crate::reject::{Reject, RejectCode};
 use crate::secrets;
 
 /// What the name of a file of rejected rows ends with.
@@ -493,11 +493,11 @@ impl From<&Reject> for RejectReport {
 mod tests {
     use std::sync::Arc;
 
+    use inrush_rows::location::Location;
     use inrush_scan::{Escape, Records, Scanner, ShortText, TextEnd};
     use tempfile::tempdir;
 
     use super::*;
-    use crate::location::Location;
 
     fn reject(raw: &[u8], code: RejectCode, encoding: Option<TextEncoding>) -> Reject {
         Reject {

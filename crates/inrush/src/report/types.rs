@@ -1,12 +1,12 @@
 //! The form of `report.json`. Its schema is generated from these types.
 
+use inrush_rows::column_policy::ColumnChanges;
 use inrush_verdict::{Measurements, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::machine::MachineReport;
 use super::prediction::Prediction;
-use crate::column_policy::ColumnChanges;
 use crate::ledger::Account;
 use crate::meter::Meter;
 
@@ -210,7 +210,7 @@ pub struct RejectReport {
     /// The field at fault, shortened.
     pub value: Option<String>,
     /// Stable name of the cause.
-    pub code: crate::reject::RejectCode,
+    pub code: inrush_rows::reject::RejectCode,
     /// The cause in words.
     pub reason: String,
     /// The encoding of the file, and of its rows that are kept aside; nothing for UTF-8.

@@ -9,14 +9,14 @@
 
 use std::sync::Arc;
 
+use inrush_rows::chunk::Chunk;
+use inrush_rows::encoding::TextEncoding;
+use inrush_rows::padded_text::PaddedText;
 use inrush_scan::{Records, Scanner};
 
 use super::form::{Form, FormEscape};
 use super::mapping;
 use super::sample::Sample;
-use crate::chunk::Chunk;
-use crate::encoding::TextEncoding;
-use crate::padded_text::PaddedText;
 
 /// Of the records under the right assumption this many in a hundred have the right form at least.
 const GOOD_PERCENT_MIN: usize = 90;

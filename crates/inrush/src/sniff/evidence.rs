@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use inrush_rows::chunk::Chunk;
+use inrush_rows::plural::counted;
 use inrush_scan::{Dialect, FaultKind, FieldText, Records, decode_field};
 
 use super::cut::{Cut, cut};
@@ -11,9 +13,7 @@ use super::mapping;
 use super::place::Place;
 use super::sample::Samples;
 use super::tally::{is_comment, title_records};
-use crate::chunk::Chunk;
 use crate::convert::Values;
-use crate::plural::counted;
 use crate::source::{BufferPool, Shard, ShardReader, SourceError, SourceFile};
 
 /// The first rows come a few at a time, so that types that are wrong are given up early.

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use inrush_rows::column::Column;
+
 use super::form::Form;
 use super::kinds::TypeGuess;
 use super::mapping;
 use super::words::counted;
-use crate::column::Column;
 use crate::package::{ColumnSpec, Comments, Format};
 
 /// What the files seem to hold.

@@ -1,7 +1,7 @@
 //! The types that a column can be guessed to have, in the words of SQL and of the converters.
 
-use crate::column::ColumnType;
-use crate::column_policy::BooleanWords;
+use inrush_rows::column::ColumnType;
+use inrush_rows::column_policy::BooleanWords;
 
 /// The type that a column seems to have.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use inrush_rows::column::Column;
 use inrush_scan::{Dialect, Escape, ShortText};
 
 use super::form::{Form, FormEscape};
 use super::guess::ColumnGuess;
 use super::kinds::TypeGuess;
-use crate::column::Column;
 use crate::package::{
     ColumnDetail, ColumnSpec, FieldChoice, Format, NAME_BYTES_MAX, NullMarker, OneOrMany, Preset,
 };

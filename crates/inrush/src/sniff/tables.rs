@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
+use inrush_rows::column::ColumnType;
 
 use super::error::SniffError;
 use super::guess::{ColumnGuess, Guess};
 use super::kinds::TypeGuess;
 use super::{mapping, names};
-use crate::column::ColumnType;
 use crate::package::Format;
 use crate::source::{SourceFile, TableField, TableFile};
 

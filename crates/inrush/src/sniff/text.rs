@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use inrush_rows::encoding_guess::{self, NotUtf8, utf16_order};
+
 use super::error::SniffError;
 use super::sample::Samples;
-use crate::encoding_guess::{self, NotUtf8, utf16_order};
 use crate::source::SourceFile;
 
 /// More control characters than this in a thousand bytes are no text.

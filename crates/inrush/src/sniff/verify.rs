@@ -3,15 +3,16 @@
 
 use std::ops::Range;
 
+use inrush_rows::column::Column;
+use inrush_rows::reject::Reject;
+
 use super::contest::Verdict;
 use super::cut::cut;
 use super::guess::ColumnGuess;
 use super::kinds::TypeGuess;
 use super::mapping;
 use super::sample::Samples;
-use crate::column::Column;
 use crate::convert::Converter;
-use crate::reject::Reject;
 
 /// Rows that are converted together.
 const BATCH_ROWS: usize = 1024;

@@ -1,6 +1,6 @@
 //! Numbers and values in sentences.
 
-pub(super) use crate::plural::counted;
+pub(super) use inrush_rows::plural::counted;
 
 /// A value as a message quotes it.
 pub(super) fn shortened(value: &[u8]) -> String {

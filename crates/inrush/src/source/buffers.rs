@@ -4,8 +4,7 @@
 //! zeroed first.
 
 use arrow_buffer::Buffer;
-
-use crate::padded_text::PADDING_BYTES;
+use inrush_rows::padded_text::PADDING_BYTES;
 
 /// Buffers kept at most: one is filled while another's chunk is at work.
 const SPARE_MAX: usize = 4;

@@ -1,12 +1,12 @@
 //! What a stream reads from, whatever it is.
 
+use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
 
 use super::error::SourceError;
 use super::feed::FeedRange;
 use super::meter::SourceMeter;
 use super::reader::ShardReader;
-use crate::chunk::Chunk;
 
 /// A source of chunks of whole records.
 pub trait Chunks {

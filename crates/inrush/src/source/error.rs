@@ -5,9 +5,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use inrush_rows::location::Location;
 use inrush_scan::{DialectError, ScanError};
-
-use crate::location::Location;
 
 /// Why files could not be found or read.
 #[derive(Debug, thiserror::Error)]

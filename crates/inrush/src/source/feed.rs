@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use inrush_rows::chunk::Chunk;
+use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{Dialect, Records, Scanner, TextEnd};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
@@ -30,8 +32,6 @@ use super::skip_lines;
 use super::stored::Purpose;
 use super::text::Text;
 use super::window::{Window, check_utf8};
-use crate::chunk::Chunk;
-use crate::encoding::TextEncoding;
 
 /// Text of a range: small enough that all streams have one soon, large enough to hand over
 /// seldom.

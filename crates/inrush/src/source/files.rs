@@ -14,6 +14,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use inrush_rows::cancel::Stop;
+use inrush_rows::encoding::TextEncoding;
+
 use super::archive::{self, ZipMember};
 use super::compression::compression_of;
 use super::decoder_memory::{FIRST_BYTES, decoder_bytes};
@@ -26,8 +29,6 @@ use super::pipe::{Pipe, Pipes, STANDARD_INPUT};
 use super::signature::{Beginning, SIGNATURE_BYTES, beginning};
 use super::stored::{Purpose, StoredFile};
 use super::table::{TableFile, TableKind};
-use crate::cancel::Stop;
-use crate::encoding::TextEncoding;
 use crate::package::Compression;
 
 /// A file to load, as it was when it was found.

@@ -1,11 +1,11 @@
 //! The record that names the fields.
 
+use inrush_rows::encoding::TextEncoding;
+use inrush_rows::encoding_guess::NotUtf8;
+use inrush_rows::location::Location;
 use inrush_scan::{Dialect, FaultKind, Records, decode_field};
 
 use super::error::SourceError;
-use crate::encoding::TextEncoding;
-use crate::encoding_guess::NotUtf8;
-use crate::location::Location;
 
 /// The names in the first record of `records`. `encoding` is the one that the text was translated from.
 pub(super) fn parse(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use flate2::Crc;
+use inrush_rows::plural::counted;
 
 use super::archive::ZipMember;
 use super::compression::{Decompressor, compression_by_signature, signature, words};
@@ -16,7 +17,6 @@ use super::meter::nanoseconds_since;
 use super::signature::{SIGNATURE_BYTES, binary_kind};
 use super::stored::{Purpose, StoredFile, changed};
 use crate::package::Compression;
-use crate::plural::counted;
 
 /// Text that is read at a time until a decompressor takes more of its file.
 const READ_ON_BYTES: usize = 4 << 10;

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::chunk::Places;
+use inrush_rows::chunk::Places;
 
 /// Bytes that are read at a time.
 const COUNT_BYTES: usize = 1 << 20;

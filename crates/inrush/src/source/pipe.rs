@@ -18,12 +18,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use inrush_rows::cancel::{Stop, StopReason};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::error::SourceError;
 use super::spool::Spool;
-use crate::cancel::{Stop, StopReason};
 
 /// The word for standard input among files.
 pub(super) const STANDARD_INPUT: &str = "-";

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use inrush_rows::encoding::TextEncoding;
+use inrush_rows::location::Location;
 use inrush_scan::{Dialect, FaultKind, Records, decode_field};
 
 use super::buffers::BufferPool;
@@ -10,8 +12,6 @@ use super::files::SourceFile;
 use super::reader::ShardReader;
 use super::shard::Shard;
 use super::stored::Purpose;
-use crate::encoding::TextEncoding;
-use crate::location::Location;
 
 /// Bytes that are read: enough for many rows, and cheap for many files.
 const PREVIEW_BYTES: usize = 64 << 10;

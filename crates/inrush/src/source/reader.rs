@@ -11,6 +11,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use inrush_rows::chunk::Chunk;
+use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{Dialect, Records, Scanner, TextEnd};
 
 use super::buffers::BufferPool;
@@ -26,8 +28,6 @@ use super::split::{bytes_before, find_first_record};
 use super::stored::Purpose;
 use super::text::Text;
 use super::window::{Window, check_utf8};
-use crate::chunk::Chunk;
-use crate::encoding::TextEncoding;
 use crate::package::Compression;
 
 /// Bytes that are read at a time to finish a record behind a range's end.

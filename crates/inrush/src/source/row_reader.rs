@@ -1,5 +1,6 @@
 //! Reads a shard for a converter: as text, or as typed values where the file has those.
 
+use inrush_rows::chunk::Chunk;
 use inrush_scan::{Dialect, Records};
 
 use super::buffers::BufferPool;
@@ -10,7 +11,6 @@ use super::meter::SourceMeter;
 use super::reader::ShardReader;
 use super::shard::Shard;
 use super::table::TypedReader;
-use crate::chunk::Chunk;
 
 /// Reads a shard in chunks that a [`Converter`](crate::convert::Converter) takes.
 pub enum RowReader {

@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use inrush_rows::location::Location;
+
 use super::SourceFile;
-use crate::location::Location;
 
 /// Where a record, or a blank line, begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

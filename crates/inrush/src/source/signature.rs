@@ -2,8 +2,7 @@
 //! file.
 
 use encoding_rs::{GB18030, UTF_16BE, UTF_16LE};
-
-use crate::encoding::TextEncoding;
+use inrush_rows::encoding::TextEncoding;
 
 /// First bytes that are looked at.
 pub(super) const SIGNATURE_BYTES: usize = 10;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use inrush_rows::cancel::Stop;
 use inrush_scan::Dialect;
 use inrush_scan::split::{
     Method, RangeScanner, RangeSummary, RecordFinder, first_record_of_fixed, resolve,
@@ -19,7 +20,6 @@ use super::stored::Purpose;
 use super::text::Text;
 use super::threads::on_threads;
 use super::window::Window;
-use crate::cancel::Stop;
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 256 << 10;

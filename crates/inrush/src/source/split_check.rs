@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use inrush_rows::cancel::Stop;
+use inrush_rows::chunk::Chunk;
 use inrush_scan::{Dialect, Records};
 
 use super::buffers::BufferPool;
@@ -17,8 +19,6 @@ use super::shard::{RecordStart, Shard};
 use super::split::{first_records, needs_pass};
 use super::table::TableFile;
 use super::threads::on_threads;
-use crate::cancel::Stop;
-use crate::chunk::Chunk;
 
 /// Bytes of a chunk; odd, so that chunks end anywhere.
 const CHUNK_BYTES: usize = 100_003;

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::free_space::free_bytes;
+use inrush_system::free_space::free_bytes;
 
 /// Bytes that are left free on the disk for others.
 const LEFT_FREE_BYTES: u64 = 1 << 30;

@@ -1,6 +1,6 @@
 //! The bytes of a file as they are stored: a file, a member of an archive, or a pipe.
 
-use crate::plural::counted;
+use inrush_rows::plural::counted;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;

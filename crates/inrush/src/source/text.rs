@@ -3,14 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use inrush_rows::chunk::Places;
+use inrush_rows::encoding::TextEncoding;
+
 use super::error::SourceError;
 use super::file_text::FileText;
 use super::files::{Origin, SourceFile};
 use super::meter::SourceMeter;
 use super::stored::Purpose;
 use super::table::TableText;
-use crate::chunk::Places;
-use crate::encoding::TextEncoding;
 
 /// The text of one file, in UTF-8.
 pub(super) enum Text {

@@ -15,11 +15,11 @@ use std::sync::{Mutex, PoisonError};
 
 use encoding_rs::mem::convert_latin1_to_utf8;
 use encoding_rs::{Decoder, DecoderResult, UTF_16LE};
+use inrush_rows::chunk::Places;
+use inrush_rows::encoding::TextEncoding;
 
 use super::error::SourceError;
 use super::input::Input;
-use crate::chunk::Places;
-use crate::encoding::TextEncoding;
 
 /// Bytes of the file that are translated at a time.
 const STEP_BYTES: usize = 16 << 10;

@@ -5,6 +5,9 @@
 
 use std::sync::Arc;
 
+use inrush_rows::chunk::{Chunk, Places};
+use inrush_rows::location::Location;
+use inrush_rows::padded_text::{PADDING_BYTES, PaddedText};
 use inrush_scan::{Dialect, Records, ScanError, Scanner, TextEnd};
 
 use super::buffers::{BufferPool, grow};
@@ -13,9 +16,6 @@ use super::files::SourceFile;
 use super::header;
 use super::lines::RangePlaces;
 use super::text::Text;
-use crate::chunk::{Chunk, Places};
-use crate::location::Location;
-use crate::padded_text::{PADDING_BYTES, PaddedText};
 
 /// The text of a file that no chunk has yet.
 pub(super) struct Window {

@@ -176,7 +176,7 @@ pub enum VerifyError {
     /// Rows that a target refused are not found in the files again.
     #[error(
         "{target} refused {} of {table}, and the files do not have {} where they were loaded from; \
-         nothing was switched", crate::plural::counted(*rows, "row"),
+         nothing was switched", inrush_rows::plural::counted(*rows, "row"),
         if *rows == 1 { "it" } else { "them" }
     )]
     RefusedRows {

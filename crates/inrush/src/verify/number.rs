@@ -3,9 +3,9 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use inrush_rows::column::ColumnType;
 
 use super::exact::ExactSum;
-use crate::column::ColumnType;
 
 /// Ten to the power of 19: what a large number is cut at, so that many can be added in 128 bits.
 const CUT: i128 = 10_i128.pow(19);

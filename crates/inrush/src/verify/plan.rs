@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use inrush_rows::column::Column;
+
 use super::engine_sums::EngineSums;
 use super::exact::ExactSum;
 use super::number::NumberForm;
-use crate::column::Column;
 
 /// What is summed up of the rows of each file range: how many there are, what the engine compares, and sums that
 /// somebody promised.

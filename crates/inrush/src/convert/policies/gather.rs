@@ -1,6 +1,7 @@
 //! Gathers the fields of a column that has policies: one field after the other, each as the
 //! kernel shall read it.
 
+use inrush_rows::column_policy::{ColumnChanges, DefaultFor};
 use inrush_scan::{FieldText, decode_field};
 
 use super::super::error::ValueError;
@@ -10,7 +11,6 @@ use super::super::fields::{
 use super::super::kernel::Fault;
 use super::number_form::Rewritten;
 use super::{FieldPolicy, Rewrite, cut, trimmed};
-use crate::column_policy::{ColumnChanges, DefaultFor};
 
 /// What a field is.
 enum Found {
@@ -164,11 +164,11 @@ fn append(unescaped: &mut Vec<u8>, text: &[u8]) -> Span {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::column::{Column, ColumnType};
+    use inrush_rows::column_policy::FieldDefault;
     use inrush_scan::{Dialect, MissingFields, Records, Scanner};
 
     use super::*;
-    use crate::column::{Column, ColumnType};
-    use crate::column_policy::FieldDefault;
     use crate::convert::rows::{Row, Selected};
 
     /// Field 2 of the records, some of which end before it; NULL as nothing.
@@ -201,7 +201,7 @@ mod tests {
             .expect("a policy that can be")
             .expect("it has one");
         let mut text = input.as_bytes().to_vec();
-        text.resize(input.len() + crate::padded_text::PADDING_BYTES, 0);
+        text.resize(input.len() + inrush_rows::padded_text::PADDING_BYTES, 0);
         let input = GatherInput {
             text: &text,
             bytes_count: input.len(),

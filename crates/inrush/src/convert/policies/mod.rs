@@ -9,19 +9,17 @@ mod gather;
 mod number_form;
 mod round;
 
+use inrush_rows::column::{Column, ColumnType, SpecialType};
+use inrush_rows::column_policy::{
+    ColumnPolicies, DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding,
+};
+use inrush_rows::reject::RejectCode;
 use inrush_scan::{Dialect, Escape, MissingFields};
 
 use self::number_form::{NumberRewriter, Rewritten};
 use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};
 use super::exact_float::ExactFloat;
-use crate::column::{Column, ColumnType, SpecialType};
-use crate::column_policy::{
-    ColumnPolicies, DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding,
-};
-use crate::reject::RejectCode;
-
-pub(crate) use self::number_form::is_separator;
 
 /// How the fields of one column are read where that is not the usual way.
 pub(super) struct FieldPolicy {

@@ -5,13 +5,15 @@
 //! What does not keep to the declared form is refused, never guessed: `1.5` where the point
 //! stands between groups is a reject, not 15.
 
+use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::column_policy::is_separator;
+use inrush_rows::column_policy::{NanPolicy, NegativeForm, NumberForm, Rounding};
+use inrush_rows::plural::counted_do;
+
 use super::super::error::{ConvertError, ValueError};
 use super::super::kernel::trim;
 use super::super::number::{is_any_word, is_not_finite};
 use super::round::rounded;
-use crate::column::{Column, ColumnType};
-use crate::column_policy::{NanPolicy, NegativeForm, NumberForm, Rounding};
-use crate::plural::counted_do;
 
 /// What became of a number.
 #[derive(Debug, PartialEq, Eq)]
@@ -263,12 +265,6 @@ fn check(column: &Column, form: &NumberForm) -> Result<(), ConvertError> {
         ));
     }
     Ok(())
-}
-
-/// Whether a character can stand between digits without being taken for a part of the number.
-pub(crate) fn is_separator(character: char) -> bool {
-    !character.is_alphanumeric()
-        && !matches!(character, '+' | '-' | '(' | ')' | '\0' | '\n' | '\r' | '\t')
 }
 
 fn digit_count(text: &[u8]) -> usize {

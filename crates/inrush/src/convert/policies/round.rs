@@ -1,7 +1,7 @@
 //! Rounding of number literals, as text: it works for any number of digits, and the kernels need
 //! not know of it.
 
-use crate::column_policy::Rounding;
+use inrush_rows::column_policy::Rounding;
 
 use super::super::number::literal;
 

@@ -1,6 +1,7 @@
 //! Each kernel for eight fields against the portable ones, on fields that stand anywhere in a text,
 //! the last one at its very end.
 
+use inrush_rows::column::{Column, ColumnType};
 use proptest::prelude::*;
 
 use super::super::date::Date;
@@ -13,7 +14,6 @@ use super::super::timestamp::Timestamp;
 use super::super::view_array;
 use super::super::views::{self, TextCheck};
 use super::*;
-use crate::column::{Column, ColumnType};
 
 /// Fields of a column; nothing for NULL.
 type Given<'a> = &'a [Option<&'a str>];

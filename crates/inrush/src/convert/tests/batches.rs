@@ -5,9 +5,9 @@ use arrow_array::types::{
     Date32Type, Decimal128Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
 };
 use arrow_array::{Array, StringViewArray};
+use inrush_rows::column::schema;
 
 use super::*;
-use crate::column::schema;
 
 fn strings(array: &StringViewArray) -> Vec<Option<&str>> {
     array.iter().collect()

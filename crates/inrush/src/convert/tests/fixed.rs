@@ -1,14 +1,14 @@
 //! Fields at declared bytes, in text that is not ASCII.
 
 use arrow_array::cast::AsArray;
+use inrush_rows::column_policy::{ColumnPolicies, OnTruncate};
+use inrush_rows::reject::RejectCode;
 use inrush_scan::{
     Escape, ExtraFields, FieldPosition, FixedWidth, MissingFields, PositionUnit, RecordEnd, Trim,
 };
 use proptest::prelude::*;
 
 use super::*;
-use crate::column_policy::{ColumnPolicies, OnTruncate};
-use crate::reject::RejectCode;
 
 fn fixed(fields: &[(u32, u32)], unit: PositionUnit, record: RecordEnd) -> Dialect {
     let position = |(start, length): &(u32, u32)| FieldPosition {

@@ -12,13 +12,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use inrush_rows::chunk::Chunk;
+use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::padded_text::PaddedText;
+use inrush_rows::reject::Reject;
 use inrush_scan::{Dialect, Records, Scanner};
 
 use super::Converter;
-use crate::chunk::Chunk;
-use crate::column::{Column, ColumnType};
-use crate::padded_text::PaddedText;
-use crate::reject::Reject;
 
 /// A nullable column for field `field_index`.
 fn column(name: &str, field_index: usize, column_type: ColumnType) -> Column {

@@ -1,9 +1,10 @@
 //! Single values for the planner, and columns that cannot be converted at all.
 
+use inrush_rows::column_policy::ValueSource;
+use inrush_rows::reject::RejectCode;
+
 use super::*;
-use crate::column_policy::ValueSource;
 use crate::convert::{ConvertError, KeyValue, convert_one};
-use crate::reject::RejectCode;
 
 #[test]
 fn keys() {

@@ -7,13 +7,13 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
-use inrush_scan::{Escape, MissingFields};
-
-use super::*;
-use crate::column_policy::{
+use inrush_rows::column_policy::{
     BooleanWords, ColumnChanges, DefaultFor, FieldDefault, NanPolicy, NegativeForm, NumberForm,
     OnTruncate, Rounding, Trim, ValueSource,
 };
+use inrush_scan::{Escape, MissingFields};
+
+use super::*;
 use crate::convert::{ConvertError, RunStamp};
 
 const STAMP: RunStamp = RunStamp {

@@ -1,8 +1,9 @@
 //! What bad rows become: the code, the place, the value and a reason that names cause and mend.
 
+use inrush_rows::reject::{RejectCode, VALUE_BYTES_MAX};
+
 use super::*;
 use crate::convert::{KeyBounds, KeyValue};
-use crate::reject::{RejectCode, VALUE_BYTES_MAX};
 
 /// The only reject of a text of three fields: `id integer not null`, `name varchar(10)`, and a
 /// third of any type.

@@ -3,13 +3,13 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
-use proptest::prelude::*;
-
-use super::*;
-use crate::column_policy::{
+use inrush_rows::column_policy::{
     DefaultFor, FieldDefault, NanPolicy, NegativeForm, NumberForm, OnTruncate, Rounding, Trim,
     ValueSource,
 };
+use proptest::prelude::*;
+
+use super::*;
 
 /// All types over four fields.
 fn columns() -> Vec<Column> {

@@ -7,17 +7,17 @@ use arrow_array::types::*;
 use arrow_array::*;
 use arrow_buffer::i256;
 use arrow_schema::DataType;
+use inrush_rows::chunk::{Chunk, Places};
+use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::column_policy::{DefaultFor, FieldDefault, NanPolicy, OnTruncate, Rounding, Trim};
+use inrush_rows::padded_text::PaddedText;
+use inrush_rows::reject::Reject;
+use inrush_rows::typed_rows::{Cells, TypedColumn, TypedRows, append_row};
 use inrush_scan::{Record, Records};
 use proptest::prelude::*;
 
 use super::{csv, scanned};
-use crate::chunk::{Chunk, Places};
-use crate::column::{Column, ColumnType};
-use crate::column_policy::{DefaultFor, FieldDefault, NanPolicy, OnTruncate, Rounding, Trim};
 use crate::convert::{Converter, KeyBounds, KeyValue};
-use crate::padded_text::PaddedText;
-use crate::reject::Reject;
-use crate::typed_rows::{Cells, TypedColumn, TypedRows, append_row};
 
 /// Places as the source tells them.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ fn converted(
         let range = start..records.len().min(start + batch_rows);
         let batch = converter.convert(&chunk, &records, range, &mut rejects);
         for row in 0..batch.num_rows() {
-            let code = crate::reject::RejectCode::OutOfRange;
+            let code = inrush_rows::reject::RejectCode::OutOfRange;
             let name = Some(columns[0].name.as_str());
             rejects.push(converter.reject_row(&chunk, &records, row, name, code, String::new()));
         }
@@ -484,7 +484,7 @@ proptest! {
         let mut typed: Vec<TypedColumn> = Vec::new();
         let types = column_types();
         let mut targets = vec![Column {
-            source: crate::column_policy::ValueSource::Line,
+            source: inrush_rows::column_policy::ValueSource::Line,
             ..Column::new("row", ColumnType::Int64, 0)
         }];
         for (index, ((kind, column_type), nullable, policy)) in columns.iter().enumerate() {

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use inrush_rows::column::Column;
+
 use super::error::DestinationError;
 use super::quote;
 use super::session::Session;
 use super::types::{self, ResolvedType};
-use crate::column::Column;
 
 /// A table as it stands before the load.
 #[derive(Clone, Debug, PartialEq, Eq)]

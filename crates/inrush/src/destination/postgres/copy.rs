@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures_util::SinkExt;
+use inrush_rows::cancel::Stop;
 use inrush_verdict::Phase;
 use tokio_postgres::CopyInSink;
 
 use super::block_socket::Outgoing;
 use super::error::DestinationError;
 use super::session::Session;
-use crate::cancel::Stop;
 
 /// Bytes of encoded rows that are sent at a time: large enough that a system call, or a hand-over to
 /// the driver, costs nothing, small enough to stay in the L2 cache.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
+use inrush_system::tcp::TcpConnection;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_postgres::config::Host;
@@ -23,7 +24,6 @@ use super::tls_settings::SslMode;
 use super::vigil::{self, Backend};
 use crate::gauge::Gauge;
 use crate::pace::Pace;
-use crate::tcp::TcpConnection;
 
 /// How long a connection may take to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);

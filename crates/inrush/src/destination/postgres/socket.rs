@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
+use inrush_system::tcp::TcpConnection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 
@@ -24,7 +25,6 @@ use super::message_limits::{
 };
 use super::required_auth::{AuthMethod, RequiredAuth};
 use super::vigil::Backend;
-use crate::tcp::TcpConnection;
 
 /// What is wanted of a server before it is answered.
 #[derive(Clone, Debug, Default)]

@@ -1,10 +1,10 @@
 //! PostgreSQL's types, as columns to convert to and as encodings to send.
 
+use inrush_rows::column::{ColumnType, IntervalFields, SpecialType};
 use inrush_wire::PgType;
 
 use super::error::DestinationError;
 use super::session::Session;
-use crate::column::{ColumnType, IntervalFields, SpecialType};
 
 /// A type of PostgreSQL, resolved down to what COPY takes.
 #[derive(Clone, Debug, PartialEq, Eq)]

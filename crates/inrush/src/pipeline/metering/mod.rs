@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use inrush_system::process::{thread_cpu_us, thread_id};
 use inrush_verdict::{BackendSeries, Measurements, ServerMeasurements};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -18,7 +19,6 @@ use tokio::time::Instant;
 use self::series::Columns;
 use self::steps::Steps;
 use crate::gauge::Gauge;
-use crate::process::{thread_cpu_us, thread_id};
 use crate::source::SourceMeter;
 
 /// Between two looks.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use inrush_system::process::thread_cpu_us;
 use inrush_verdict::{
     FeedSeries, MachineSeries, Measurements, PHASES, Phase, ServerMeasurements, StreamSeries,
     TableSeries, TcpSeries,
@@ -12,7 +13,6 @@ use super::steps::{Column, Kind, Look, Steps};
 use super::{INTERVAL, Subjects};
 use crate::gauge::Gauge;
 use crate::meter::Meter;
-use crate::process::thread_cpu_us;
 
 /// The places of all figures.
 pub struct Columns {

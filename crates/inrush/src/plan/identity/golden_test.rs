@@ -5,15 +5,15 @@
 
 use std::path::Path;
 
+use inrush_rows::column::{Column, ColumnType, IntervalFields, SpecialType};
+use inrush_rows::column_policy::{
+    BooleanWords, DefaultFor, FieldDefault, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim,
+    ValueSource,
+};
 use inrush_scan::Dialect;
 use serde_json::Value;
 
 use super::{description, unit_key};
-use crate::column::{Column, ColumnType, IntervalFields, SpecialType};
-use crate::column_policy::{
-    BooleanWords, DefaultFor, FieldDefault, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim,
-    ValueSource,
-};
 use crate::package::Package;
 
 /// Holds descriptions against a file of them: for each a line with its name, the key of a unit that

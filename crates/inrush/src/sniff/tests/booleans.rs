@@ -1,8 +1,9 @@
 //! Booleans take the words that were seen: what no sample shows is a reject, and never a silent
 //! `true`.
 
+use inrush_rows::column_policy::BooleanWords;
+
 use super::*;
-use crate::column_policy::BooleanWords;
 use crate::package::ColumnSpec;
 
 fn words(guess: &Guess) -> Option<BooleanWords> {

@@ -1,7 +1,8 @@
 //! Text that is not UTF-8: told with its place, the likely encoding and the setting, and never decoded by a guess.
 
+use inrush_rows::encoding::TextEncoding;
+
 use super::*;
-use crate::encoding::TextEncoding;
 use crate::package::Format;
 
 fn encoded(encoding: &str, text: &str) -> Vec<u8> {

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use inrush_rows::column::Column;
 use inrush_scan::Dialect;
 use proptest::prelude::*;
 
 use super::*;
-use crate::column::Column;
 use crate::convert::Converter;
 use crate::package::{Connection, Flow, OneOrMany, Origin, Overrides, Package, RunSettings};
 use crate::source::{BufferPool, Shard, ShardReader};

@@ -10,9 +10,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use inrush_rows::plural::{counted, counted_do};
 use memchr::memmem;
-
-use crate::plural::{counted, counted_do};
 
 const LOCAL_HEADER: &[u8; 4] = b"PK\x03\x04";
 const LISTED_HEADER: &[u8; 4] = b"PK\x01\x02";

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use glob::{MatchOptions, Pattern};
+use inrush_rows::plural::counted;
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::error::SourceError;
 use super::files::modified_ns;
-use crate::plural::counted;
 
 /// How a member is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

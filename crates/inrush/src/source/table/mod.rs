@@ -4,7 +4,7 @@
 //! target's own types as they are, and the text of all others; a row that does not fit is kept as a line of
 //! CSV, to be mended and loaded again. What is only looked at is read as the CSV text of its rows
 //! ([`TableText`]).
-//! Every value's text is exact ([`Cells`](crate::typed_rows::Cells)). Which pairs of types would still change a value on the way is
+//! Every value's text is exact ([`Cells`](inrush_rows::typed_rows::Cells)). Which pairs of types would still change a value on the way is
 //! the plan's matter; here the fields tell what they are.
 //!
 //! Such a file is cut at its row groups, or record batches, each of which is found through the file's
@@ -32,13 +32,12 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType};
+use guard::guarded;
+use inrush_rows::typed_rows;
 use inrush_scan::Dialect;
 
 use super::error::SourceError;
 use super::files::SourceFile;
-use crate::typed_rows;
-
-use guard::guarded;
 
 pub(super) use content::TableContent;
 pub(super) use text::TableText;

@@ -1,6 +1,6 @@
 //! Places in a file of typed rows: the numbers of its rows.
 
-use crate::chunk::Places;
+use inrush_rows::chunk::Places;
 
 /// Where the rows of a chunk begin in its text.
 #[derive(Debug)]

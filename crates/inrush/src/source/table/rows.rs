@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
+use inrush_rows::typed_rows::{TypedColumn, TypedRows, is_readable};
 
 use super::{Batches, TableFile, guarded};
 use crate::source::error::SourceError;
 use crate::source::files::SourceFile;
 use crate::source::meter::{SourceMeter, nanoseconds_since};
 use crate::source::stored::check_unchanged;
-use crate::typed_rows::{TypedColumn, TypedRows, is_readable};
 
 /// Rows of a batch: as many as the converters take at a time.
 const BATCH_ROWS: u64 = 1024;

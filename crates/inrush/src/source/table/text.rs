@@ -5,14 +5,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use inrush_rows::chunk::Places;
+use inrush_rows::typed_rows::{Cells, TypedRows, append_row, append_text};
+
 use super::places::RowPlaces;
 use super::rows::TableRows;
 use super::{TableField, TableFile};
-use crate::chunk::Places;
 use crate::source::error::SourceError;
 use crate::source::files::SourceFile;
 use crate::source::meter::{SourceMeter, nanoseconds_since};
-use crate::typed_rows::{Cells, TypedRows, append_row, append_text};
 
 /// Text that is made at a time.
 const TEXT_BYTES: usize = 64 << 10;

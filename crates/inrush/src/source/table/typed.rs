@@ -5,20 +5,20 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use inrush_rows::chunk::Chunk;
+use inrush_rows::location::Location;
+use inrush_rows::padded_text::PaddedText;
+use inrush_rows::typed_rows::TypedRows;
 use inrush_scan::{Dialect, Record, Records, ScanError};
 
 use super::TableFile;
 use super::content::TableContent;
 use super::places::RowNumbers;
 use super::rows::TableRows;
-use crate::chunk::Chunk;
-use crate::location::Location;
-use crate::padded_text::PaddedText;
 use crate::source::chunks::Chunks;
 use crate::source::error::SourceError;
 use crate::source::files::SourceFile;
 use crate::source::meter::{SourceMeter, nanoseconds_since};
-use crate::typed_rows::TypedRows;
 
 /// Values of the rows of a chunk, where there is more than one: what is converted through a text after
 /// all has one at a time.

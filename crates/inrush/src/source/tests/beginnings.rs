@@ -3,6 +3,7 @@
 
 use std::io::Write;
 
+use inrush_rows::cancel::Stop;
 use inrush_scan::{
     Escape, FieldPosition, FixedWidth, PositionUnit, RecordEnd, ShortText, Terminator,
 };
@@ -11,7 +12,6 @@ use tempfile::tempdir;
 
 use super::super::{SplitCheckSettings, SplitMethod, check_split};
 use super::*;
-use crate::cancel::Stop;
 
 fn fixed(record: RecordEnd) -> Dialect {
     Dialect {

@@ -1,12 +1,12 @@
 //! Text of other encodings: the same rows as in UTF-8, at the places of the original.
 
 use encoding_rs::Encoding;
+use inrush_rows::encoding::TextEncoding;
 use proptest::prelude::*;
 use tempfile::tempdir;
 
 use super::super::Preview;
 use super::*;
-use crate::encoding::TextEncoding;
 
 /// A file whose encoding is declared.
 fn declared(file: &Arc<SourceFile>, name: &str) -> Arc<SourceFile> {

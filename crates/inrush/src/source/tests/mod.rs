@@ -20,12 +20,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use inrush_rows::chunk::Chunk;
+use inrush_rows::location::Location;
+use inrush_rows::padded_text::PADDING_BYTES;
 use inrush_scan::{Dialect, FaultKind, Records};
 
 use super::{BufferPool, Shard, ShardReader, SourceError, SourceFile, SourceMeter};
-use crate::chunk::Chunk;
-use crate::location::Location;
-use crate::padded_text::PADDING_BYTES;
 
 /// A stream may go on in another thread than it began in.
 const fn is_send<T: Send>() {}

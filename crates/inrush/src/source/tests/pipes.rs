@@ -5,12 +5,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::thread;
 
+use inrush_rows::cancel::{Stop, StopReason};
 use rustix::fs::{CWD, Mode, mkfifoat};
 use tempfile::{TempDir, tempdir};
 
 use super::super::{Pipes, Preview, ResolveOptions, resolve_as};
 use super::*;
-use crate::cancel::{Stop, StopReason};
 
 fn pipe_in(folder: &TempDir, name: &str) -> PathBuf {
     let path = folder.path().join(name);

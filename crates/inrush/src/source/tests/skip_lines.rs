@@ -3,13 +3,13 @@
 
 use std::io::Write;
 
+use inrush_rows::cancel::Stop;
 use inrush_scan::{ShortText, Terminator};
 use proptest::prelude::*;
 use tempfile::tempdir;
 
 use super::super::{SplitCheckSettings, check_split};
 use super::*;
-use crate::cancel::Stop;
 
 fn skipping(skip_lines: u32, dialect: Dialect) -> Dialect {
     Dialect {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use inrush_rows::cancel::{Stop, StopReason};
 use inrush_scan::{Dialect, Records};
 use tempfile::tempdir;
 
-use crate::cancel::{Stop, StopReason};
 use crate::source::stored::{Purpose, StoredFile};
 use crate::source::{
     BufferPool, Feed, FeedSettings, Pipes, ResolveOptions, Shard, ShardReader, SourceError,

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use inrush_destination::{Destination, PublishStep, Published};
+use inrush_rows::cancel::StopReason;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
 use super::Context;
 use super::summary::ContractSummary;
-use crate::cancel::StopReason;
 use crate::destination::contract::failures::unknown_switch;
 use crate::destination::contract::plan::shard_of;
 use crate::error::Error;

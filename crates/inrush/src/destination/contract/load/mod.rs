@@ -13,10 +13,11 @@ mod unit;
 
 use std::time::Instant;
 
+use inrush_rows::cancel::Stop;
+
 use self::prepare::Prepared;
 use self::summary::ContractSummary;
 use super::plan::ContractPlan;
-use crate::cancel::Stop;
 use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::{self, Fault, FaultPoint};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan, UnitRecord};
+use inrush_rows::plural::counted;
 
 use crate::destination::contract::plan::{self, ContractFlow, ContractPlan, Earlier, shard_of};
 use crate::error::Error;
@@ -16,7 +17,6 @@ use crate::pipeline::naming::{holder, new_run_name};
 use crate::pipeline::reject_count::{RejectCount, RowTally};
 use crate::pipeline::{RunOptions, plan_options, reject_files, splitting};
 use crate::plan::ContentChecks;
-use crate::plural::counted;
 use crate::report::{RunFolder, reject_file_name};
 use crate::source::{self, Pipes};
 

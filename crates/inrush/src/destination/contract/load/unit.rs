@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use inrush_destination::{UnitRecord, UnitStream};
+use inrush_rows::chunk::Chunk;
+use inrush_rows::reject::{Reject, RejectCode};
 use inrush_scan::Records;
 use inrush_verdict::Phase;
 
 use super::Context;
-use crate::chunk::Chunk;
 use crate::convert::{Converter, RunStamp};
 use crate::destination::contract::plan::{ContractFlow, RangeUnit};
 use crate::error::Error;
@@ -22,7 +23,6 @@ use crate::pipeline::reading_meter::ReadingMeter;
 use crate::pipeline::results::{Loaded, StreamResult};
 use crate::pipeline::{damage, reject_files};
 use crate::plan::Reading;
-use crate::reject::{Reject, RejectCode};
 use crate::report::RejectFile;
 use crate::source::{BufferPool, Chunks, RowReader};
 
@@ -108,7 +108,7 @@ struct Work<'a> {
     rejects: KeptRejects<'a>,
 }
 
-type Changes = BTreeMap<String, crate::column_policy::ColumnChanges>;
+type Changes = BTreeMap<String, inrush_rows::column_policy::ColumnChanges>;
 
 impl Work<'_> {
     fn begin(&mut self) -> Result<(), Error> {

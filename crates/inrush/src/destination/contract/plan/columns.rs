@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_destination::{ColumnPlan, Destination, ResolvedType, TargetColumn, TargetFacts};
+use inrush_rows::column::Column;
 
-use crate::column::Column;
 use crate::plan::PlanError;
 use crate::plan::columns::{Known, TargetColumns, column};
 use crate::plan::fields::Assigned;

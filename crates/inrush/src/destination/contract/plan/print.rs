@@ -3,6 +3,8 @@
 use std::fmt;
 
 use inrush_destination::{PublishedTogether, Streams, WriteMode};
+use inrush_rows::plural::counted;
+use inrush_rows::told;
 
 use super::{ContractFlow, ContractPlan, Earlier};
 use crate::package::LoadOrder;
@@ -10,8 +12,6 @@ use crate::plan::words::{
     TARGET_LOADED, bytes, dialect_words, reject_limit, shard_words, size_words,
 };
 use crate::plan::{column_words, typed_rows};
-use crate::plural::counted;
-use crate::printable::told;
 
 /// Units of a flow that are printed; of more, the rest is counted.
 const UNITS_SHOWN: usize = 3;

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use inrush_system::process;
+use inrush_system::tcp::TcpConnection;
 use inrush_verdict::{BackendSamples, BackendSeries, BackendState, Phase, ServerMeasurements};
 use tokio_postgres::Statement;
 
@@ -12,8 +14,6 @@ use crate::destination::postgres::{Address, Session};
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::pipeline::metering::{Backends, Looking};
-use crate::process;
-use crate::tcp::TcpConnection;
 
 /// How long the server is waited for; a figure is not worth more.
 const PATIENCE: Duration = Duration::from_secs(2);

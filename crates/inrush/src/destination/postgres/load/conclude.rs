@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use inrush_rows::cancel::StopReason;
+
 use super::anew::load_in_file_order;
 use super::careful::{Need, RefusedStaged, SwitchRows};
 use super::context::{Context, INTERRUPT_TIMEOUT};
 use super::summary::Summary;
 use super::{files, recheck};
-use crate::cancel::StopReason;
 use crate::destination::postgres::ledger::UnitRecord;
 use crate::destination::postgres::plan::statistics;
 use crate::destination::postgres::plan::work_items::WorkItem;

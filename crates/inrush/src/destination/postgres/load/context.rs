@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use inrush_rows::cancel::Stop;
+
 use super::turns::Turns;
-use crate::cancel::Stop;
 use crate::destination::postgres::ledger::{Fence, Ledger, UnitRecord};
 use crate::destination::postgres::plan::{FlowPlan, Plan, UnitPlan};
 use crate::destination::postgres::{Address, Session};

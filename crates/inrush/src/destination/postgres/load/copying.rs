@@ -1,10 +1,10 @@
 //! Rows on their way into one table: batches encoded into blocks, blocks sent by COPY.
 
 use arrow_array::RecordBatch;
+use inrush_rows::cancel::Stop;
 use inrush_verdict::Phase;
 
 use super::encoder::Encoder;
-use crate::cancel::Stop;
 use crate::destination::postgres::Session;
 use crate::destination::postgres::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
 use crate::destination::postgres::plan::FlowPlan;

@@ -1,9 +1,9 @@
 //! Batches to the bytes of a COPY, in the form that the plan chose.
 
 use arrow_array::RecordBatch;
+use inrush_rows::column::{self, Column, ColumnType};
 use inrush_wire::{BinaryEncoder, EncodeError, TextEncoder};
 
-use crate::column::{self, Column, ColumnType};
 use crate::destination::postgres::DestinationError;
 use crate::destination::postgres::plan::{FlowPlan, WireForm};
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use inrush_rows::column_policy::ColumnChanges;
 use inrush_verdict::Phase;
 
 use super::careful::Additions;
@@ -12,7 +13,6 @@ use super::one_transaction;
 use super::ready::{Standing, make_ready, record};
 use super::verifying;
 use super::work::Work;
-use crate::column_policy::ColumnChanges;
 use crate::destination::postgres::copy::BlockPool;
 use crate::destination::postgres::plan::{FlowPlan, UnitPlan};
 use crate::destination::postgres::unit::{self, Measured};

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use inrush_rows::plural::counted;
+
 use super::context::PreparedRun;
 use super::turns::Turns;
 use super::{is_loaded, reject_files, shared_unit};
@@ -25,7 +27,6 @@ use crate::pipeline::reject_count::{RejectCount, RowTally};
 use crate::pipeline::sharing::Sharing;
 use crate::pipeline::{RunOptions, plan_options};
 use crate::plan::{ContentChecks, PlanError, identity};
-use crate::plural::counted;
 use crate::report::RunFolder;
 use crate::source::Pipes;
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use inrush_rows::cancel::StopReason;
 use tokio::sync::Notify;
 
 use super::context::Context;
-use crate::cancel::StopReason;
 use crate::destination::postgres::{Session, guests};
 use crate::error::Error;
 use crate::event::{Event, Observer};

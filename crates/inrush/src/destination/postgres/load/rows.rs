@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
+use inrush_rows::reject::Reject;
 use inrush_scan::Records;
 use inrush_verdict::Phase;
 
@@ -17,7 +18,6 @@ use crate::fault::{self, FaultPoint};
 use crate::ledger::Account;
 use crate::pipeline::damage;
 use crate::pipeline::reading_meter::ReadingMeter;
-use crate::reject::Reject;
 use crate::source::Chunks;
 
 /// How rows get into the staging table.

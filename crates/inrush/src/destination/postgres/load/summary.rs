@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use inrush_rows::plural::counted;
+
 use super::context::PreparedRun;
 use crate::destination::postgres::ledger::{LedgerError, UnitAccounts, UnitRecord};
 use crate::destination::postgres::plan::{Earlier, FlowPlan, Plan};
@@ -12,7 +14,6 @@ use crate::ledger::Account;
 use crate::pipeline::RunOptions;
 use crate::pipeline::gathering::{About, Done, Gathering};
 use crate::pipeline::results::LoadedPieces;
-use crate::plural::counted;
 use crate::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};
 
 /// How long the ledger is waited for at the end.

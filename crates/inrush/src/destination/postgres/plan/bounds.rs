@@ -5,19 +5,19 @@
 //! that lie elsewhere are rejects. What is smaller than what is asked of the server, since a
 //! text's place depends on the collation.
 
+use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::column_policy::{ColumnPolicies, ValueSource};
+use inrush_rows::plural::counted;
 use jiff::Span;
 use jiff::civil::{Date, DateTime, Time};
 
 use super::{KeyKind, KeyPlan};
-use crate::column::{Column, ColumnType};
-use crate::column_policy::{ColumnPolicies, ValueSource};
 use crate::convert::{KeyBounds, KeyValue, convert_one};
 use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::literal;
 use crate::destination::postgres::staging::{UnitBounds, Upper};
 use crate::package::{BoundValue, Bounds, Step};
 use crate::plan::error::PlanError;
-use crate::plural::counted;
 
 /// One partition that was asked for, with the files whose first rows lie in it.
 #[derive(Clone, Debug, PartialEq, Eq)]

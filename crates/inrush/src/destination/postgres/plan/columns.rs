@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use inrush_rows::column::{Column, ColumnType};
 use inrush_wire::PgType;
 
 use super::WireForm;
-use crate::column::{Column, ColumnType};
 use crate::destination::postgres::Session;
 use crate::destination::postgres::catalog::{CatalogColumn, TargetFacts};
 use crate::destination::postgres::staging::NewColumn;

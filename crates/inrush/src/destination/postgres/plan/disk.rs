@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 
+use inrush_system::free_space::free_bytes;
 use tokio_postgres::config::Host;
 
 use super::{FlowPlan, Publish};
 use crate::destination::postgres::{Address, Session, guests};
-use crate::free_space::free_bytes;
 use crate::plan::error::PlanError;
 use crate::plan::words::bytes;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use inrush_rows::column::{Column, ColumnType};
 use inrush_scan::Dialect;
 
 use super::routing::{self, KeyScans};
@@ -11,7 +12,6 @@ use super::{
     Commit, FlowPlan, KeyKind, KeyPlan, Publish, bounds, columns, identity, parts, replace, units,
     upsert,
 };
-use crate::column::{Column, ColumnType};
 use crate::convert::{KeyValue, convert_first};
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;

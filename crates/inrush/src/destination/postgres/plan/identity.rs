@@ -1,11 +1,11 @@
 //! What shapes the rows and the staging tables of a flow's units, described for their keys.
 
+use inrush_rows::column::Column;
 use inrush_scan::Dialect;
 use serde_json::{Value, json};
 
 use super::routing::{Becomes, RouteNode, RoutePlan};
 use super::{Commit, Publish, WireForm};
-use crate::column::Column;
 use crate::destination::postgres::catalog::IndexFacts;
 use crate::destination::postgres::staging::{Model, NewColumn, Storage, UnitBounds, Upper};
 use crate::package::{Trailer, Verify};
@@ -167,10 +167,10 @@ fn unit_bounds(bounds: &UnitBounds) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::column::ColumnType;
     use inrush_wire::PgType;
 
     use super::*;
-    use crate::column::ColumnType;
     use crate::plan::identity::golden_test::assert_golden;
 
     fn text_column(name: &str) -> NewColumn {

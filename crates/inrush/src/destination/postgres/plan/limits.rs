@@ -1,11 +1,12 @@
 //! What a plan takes of memory, of connections and of locks.
 
+use inrush_rows::plural::counted_do;
+
 use super::{FlowPlan, Publish, RoutePlan};
 use crate::destination::postgres::copy::BLOCK_BYTES;
 use crate::destination::postgres::guests::ServerFacts;
 use crate::plan::error::PlanError;
 use crate::plan::memory::{MemoryBound, row_group_bytes, text_and_batch};
-use crate::plural::counted_do;
 use crate::source::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Shard};
 
 /// Blocks of a stream that are alive at once where the driver sends them, as on an encrypted connection: one being

@@ -6,15 +6,15 @@
 
 use std::sync::Arc;
 
+use inrush_rows::cancel::Stop;
+use inrush_rows::column::Column;
+use inrush_rows::plural::counted;
 use inrush_scan::{Dialect, Records, decode_field};
 
 use super::bounds::key_text;
 use super::{KeyKind, KeyPlan, UnitPlan};
-use crate::cancel::Stop;
-use crate::column::Column;
 use crate::convert::{KeyBounds, KeyValue, convert_first};
 use crate::plan::error::PlanError;
-use crate::plural::counted;
 use crate::source::{
     BufferPool, RecordStart, Shard, ShardReader, SourceError, SourceFile, first_records,
     needs_place,

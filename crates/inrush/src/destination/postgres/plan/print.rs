@@ -3,6 +3,9 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use inrush_rows::plural::counted;
+use inrush_rows::told;
+
 use super::{
     Commit, Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace, statistics,
     switch_statements,
@@ -14,8 +17,6 @@ use crate::plan::words::{
     TARGET_LOADED, bytes, dialect_words, reject_limit, shard_words, size_words,
 };
 use crate::plan::{column_words, typed_rows};
-use crate::plural::counted;
-use crate::printable::told;
 
 /// Units of a flow that are printed whole; of more, the rest is counted.
 const UNITS_SHOWN: usize = 3;

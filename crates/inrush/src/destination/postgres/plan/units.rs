@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use inrush_rows::column::Column;
+
 use super::bounds::{self, Interval};
 use super::{Commit, KeyPlan, Publish, UnitPlan, WireForm};
-use crate::column::Column;
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::quote::{cut, qualified};
 use crate::destination::postgres::staging::{self, Model};

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use inrush_rows::cancel::Stop;
+use inrush_system::process;
 use tokio::runtime::Runtime;
 use tokio_postgres::config::Host;
 
 use super::trial::{Ground, Trial};
-use crate::cancel::Stop;
 use crate::destination::postgres::local_backend::is_backend;
 use crate::destination::postgres::plan::Plan;
 use crate::destination::postgres::{Address, Session};
 use crate::error::Error;
 use crate::pace::Pace;
 use crate::preflight::at_once::on_a_thread_each;
-use crate::process;
 
 /// The server, and how it is measured with.
 #[derive(Clone, Copy)]

@@ -51,7 +51,7 @@ pub enum SwitchError {
     #[error(
         "{target} holds {} after the copy from staging, and {expected} were expected; nothing was \
          switched",
-        crate::plural::counted(*counted, "row")
+        inrush_rows::plural::counted(*counted, "row")
     )]
     Count {
         /// The target.

@@ -1,6 +1,7 @@
 //! How a column is summed up and hashed, by its type in the database.
 
-use crate::column::{ColumnType, SpecialType};
+use inrush_rows::column::{ColumnType, SpecialType};
+
 use crate::verify::NumberForm;
 
 /// How a column is summed up and hashed.

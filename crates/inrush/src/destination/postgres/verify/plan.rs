@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use inrush_rows::column::Column;
 
 use super::form::ColumnForm;
 use super::hash::of_row_hash;
 use super::{rows, sums};
-use crate::column::Column;
 use crate::package::Verify;
 use crate::verify::{BatchSums, Difference, EngineSums, ExactSum, VerifyPlan};
 

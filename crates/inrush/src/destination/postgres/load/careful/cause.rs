@@ -1,9 +1,10 @@
 //! What a server's refusal of a row means: a stable code, the column at fault, and words for
 //! whoever mends the row.
 
+use inrush_rows::reject::RejectCode;
+
 use crate::destination::postgres::RefusalFacts;
 use crate::destination::postgres::staging::BOUNDS_CHECK;
-use crate::reject::RejectCode;
 
 /// A refusal as a reject tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]

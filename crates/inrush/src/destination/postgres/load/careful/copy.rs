@@ -3,6 +3,9 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
+use inrush_rows::cancel::Stop;
+use inrush_rows::chunk::Chunk;
+use inrush_rows::reject::Reject;
 use inrush_scan::Records;
 use inrush_verdict::Phase;
 
@@ -11,8 +14,6 @@ use super::cause::{Place, cause};
 use super::definitions::Definitions;
 use super::isolate::{Isolator, Refusal, RowSink};
 use super::savepoint::Savepoint;
-use crate::cancel::Stop;
-use crate::chunk::Chunk;
 use crate::convert::Converter;
 use crate::destination::postgres::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
 use crate::destination::postgres::load::encoder::Encoder;
@@ -21,7 +22,6 @@ use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{RefusalFacts, Session};
 use crate::error::Error;
 use crate::package::RunSettings;
-use crate::reject::Reject;
 
 /// Rows that are refused before they are counted with those of other streams.
 const REFUSED_AT_ONCE_MAX: u64 = 64;

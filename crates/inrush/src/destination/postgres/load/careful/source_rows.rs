@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use inrush_rows::reject::Reject;
 use inrush_scan::Records;
 
 use super::cause::Cause;
@@ -18,7 +19,6 @@ use crate::ledger::ShardRecord;
 use crate::package::RunSettings;
 use crate::pipeline::trailer::TrailerCatch;
 use crate::plan::identity;
-use crate::reject::Reject;
 use crate::source::{BufferPool, Chunks, RowReader, Shard};
 use crate::verify::Tally;
 

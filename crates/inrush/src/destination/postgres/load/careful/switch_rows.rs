@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use inrush_rows::reject::Reject;
+
 use super::cause::{Place, cause};
 use super::definitions::Definitions;
 use super::isolate::{Isolator, Refusal, RefusedRow, RowSink};
@@ -24,7 +26,6 @@ use crate::destination::postgres::verify::Comparison;
 use crate::destination::postgres::{Session, row_numbers, verify};
 use crate::error::Error;
 use crate::pipeline::kept_rejects::KeptRejects;
-use crate::reject::Reject;
 use crate::report::RejectFile;
 use crate::verify::{Tally, VerifyError};
 

@@ -1,9 +1,13 @@
 //! Which partitions rows are routed to: those that the target has, and those that the flow's
 //! bounds ask for.
 
+use std::sync::Arc;
+
+use inrush_rows::column::Column;
+use inrush_scan::Dialect;
+
 use super::all_keys;
 use super::route::RoutePlan;
-use crate::column::Column;
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::partition_tree::PartitionTree;
 use crate::destination::postgres::plan::KeyPlan;
@@ -17,8 +21,6 @@ use crate::package::{Bounds, TriggerPolicy};
 use crate::plan::PlanOptions;
 use crate::plan::error::PlanError;
 use crate::source::SourceFile;
-use inrush_scan::Dialect;
-use std::sync::Arc;
 
 /// What a route is made of.
 pub struct Asking<'a> {

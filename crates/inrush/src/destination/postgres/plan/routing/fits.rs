@@ -3,8 +3,9 @@
 
 use std::ops::RangeInclusive;
 
+use inrush_rows::column::{Column, ColumnType};
+
 use super::route::RoutePlan;
-use crate::column::{Column, ColumnType};
 use crate::convert::{KeySet, KeyValues};
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::plan::KeyPlan;

@@ -25,7 +25,7 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use super::times;
 
 /// The values of one column of a batch.
-pub(crate) struct Cells {
+pub struct Cells {
     nulls: Option<NullBuffer>,
     values: Values,
 }
@@ -75,7 +75,7 @@ enum Values {
 }
 
 /// Whether values of a type can be written as text.
-pub(crate) fn is_readable(data_type: &DataType) -> bool {
+pub fn is_readable(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, values) => is_readable(values),
         DataType::List(_)
@@ -92,7 +92,7 @@ pub(crate) fn is_readable(data_type: &DataType) -> bool {
 }
 
 /// Appends a row as a record.
-pub(crate) fn append_row(columns: &[Cells], row: usize, out: &mut Vec<u8>) {
+pub fn append_row(columns: &[Cells], row: usize, out: &mut Vec<u8>) {
     for (index, cells) in columns.iter().enumerate() {
         if index > 0 {
             out.push(b',');
@@ -104,7 +104,7 @@ pub(crate) fn append_row(columns: &[Cells], row: usize, out: &mut Vec<u8>) {
 
 impl Cells {
     /// Those of a column that is not read.
-    pub(crate) fn unread() -> Cells {
+    pub fn unread() -> Cells {
         Cells {
             nulls: None,
             values: Values::Unread,
@@ -112,7 +112,7 @@ impl Cells {
     }
 
     /// The values of a column; nothing where its type has no text.
-    pub(crate) fn of(column: &ArrayRef, is_uuid: bool) -> Option<Cells> {
+    pub fn of(column: &ArrayRef, is_uuid: bool) -> Option<Cells> {
         let values = match column.data_type() {
             DataType::Null => Values::Null,
             DataType::Boolean => Values::Boolean(column.as_boolean().clone()),
@@ -215,7 +215,7 @@ impl Cells {
     }
 
     /// Appends a row's value as a field; nothing for NULL.
-    pub(crate) fn append(&self, row: usize, out: &mut Vec<u8>) {
+    pub fn append(&self, row: usize, out: &mut Vec<u8>) {
         if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             return;
         }
@@ -308,7 +308,7 @@ impl Cells {
 }
 
 /// Appends a text: between quotes, where CSV would read it otherwise without.
-pub(crate) fn append_text(text: &[u8], out: &mut Vec<u8>) {
+pub fn append_text(text: &[u8], out: &mut Vec<u8>) {
     let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r' | b'\\');
     // Without a branch for each byte.
     let any_special = text.iter().fold(false, |any, byte| any | is_special(byte));
@@ -342,7 +342,7 @@ fn append_hex(bytes: &[u8], out: &mut Vec<u8>) {
     }));
 }
 
-pub(crate) fn append_integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
+pub fn append_integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 

@@ -12,7 +12,7 @@ use encoding_rs::{
     X_USER_DEFINED,
 };
 
-use crate::package::suggestion;
+use crate::suggest::suggestion;
 
 /// An encoding of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

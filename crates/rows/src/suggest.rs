@@ -26,7 +26,7 @@ fn normal(word: &str) -> String {
 }
 
 /// `a`, `b` and `c`, for a message.
-pub(super) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+pub fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let words: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
     match words.as_slice() {
         [] => "nothing".to_owned(),

@@ -2,15 +2,18 @@
 
 /// What is left to read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<'a> {
+pub struct Cursor<'a> {
+    /// The bytes that are not read yet.
     pub rest: &'a [u8],
 }
 
 impl<'a> Cursor<'a> {
+    /// At the beginning of a text.
     pub fn new(text: &'a [u8]) -> Cursor<'a> {
         Cursor { rest: text }
     }
 
+    /// Whether all bytes are read.
     pub fn is_at_end(&self) -> bool {
         self.rest.is_empty()
     }
@@ -63,7 +66,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// Digits as a number; nothing where there are none or too many.
-pub(super) fn number(digits: &[u8]) -> Option<i64> {
+pub fn number(digits: &[u8]) -> Option<i64> {
     if digits.is_empty() {
         return None;
     }

@@ -61,6 +61,7 @@ pub struct TcpInfo {
     state_and_options: [u8; 8],
     rto: u32,
     ato: u32,
+    /// Bytes of a full segment.
     pub snd_mss: u32,
     rcv_mss: u32,
     unacked: u32,
@@ -74,14 +75,17 @@ pub struct TcpInfo {
     last_ack_recv: u32,
     pmtu: u32,
     rcv_ssthresh: u32,
+    /// The smoothed round trip, microseconds.
     pub rtt: u32,
     rttvar: u32,
     snd_ssthresh: u32,
+    /// The congestion window, segments.
     pub snd_cwnd: u32,
     advmss: u32,
     reordering: u32,
     rcv_rtt: u32,
     rcv_space: u32,
+    /// Segments sent again.
     pub total_retrans: u32,
     pacing_rate: u64,
     max_pacing_rate: u64,
@@ -90,12 +94,18 @@ pub struct TcpInfo {
     segs_out: u32,
     segs_in: u32,
     notsent_bytes: u32,
+    /// The shortest round trip, microseconds.
     pub min_rtt: u32,
     data_segs_in: u32,
+    /// Segments with data that were sent.
     pub data_segs_out: u32,
+    /// Bytes a second, as last measured.
     pub delivery_rate: u64,
+    /// Microseconds with data under way.
     pub busy_time: u64,
+    /// Microseconds of them held back by the receiver's window.
     pub rwnd_limited: u64,
+    /// Microseconds of them held back by the send buffer.
     pub sndbuf_limited: u64,
 }
 

@@ -2,26 +2,26 @@
 //! The year 0 is 1 BC.
 
 /// Microseconds of a day.
-pub(crate) const DAY_MICROSECONDS: i64 = 86_400_000_000;
+pub const DAY_MICROSECONDS: i64 = 86_400_000_000;
 
 /// PostgreSQL's first day, 4714-11-24 BC: day 0 of the Julian count.
-pub(crate) const DAYS_MIN: i64 = -2_440_588;
+pub const DAYS_MIN: i64 = -2_440_588;
 
 /// PostgreSQL's last day, 5874897-12-31.
-pub(crate) const DAYS_MAX: i64 = days_from_civil(5_874_897, 12, 31);
+pub const DAYS_MAX: i64 = days_from_civil(5_874_897, 12, 31);
 
 /// Days of 400 years, after which the calendar repeats, weekdays included.
-pub(crate) const CYCLE_DAYS: i64 = 146_097;
+pub const CYCLE_DAYS: i64 = 146_097;
 
 /// Whether a year has a 29th of February.
 #[inline(always)]
-pub(crate) const fn is_leap_year(year: i64) -> bool {
+pub const fn is_leap_year(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
 /// Days of a month, 1 to 12.
 #[inline(always)]
-pub(crate) const fn days_in_month(year: i64, month: u32) -> u32 {
+pub const fn days_in_month(year: i64, month: u32) -> u32 {
     const DAYS: [u32; 13] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     if month == 2 && is_leap_year(year) {
         29
@@ -32,7 +32,7 @@ pub(crate) const fn days_in_month(year: i64, month: u32) -> u32 {
 
 /// Days since 1970-01-01 of a date that exists.
 #[inline(always)]
-pub(crate) const fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
+pub const fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
     // Years that begin with March have their odd day at the end.
     let year = if month <= 2 { year - 1 } else { year };
     let month_from_march = ((month + 9) % 12) as i64;
@@ -43,7 +43,7 @@ pub(crate) const fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
 
 /// The same for years 1 to 9999, in 32 bits and without looking at signs.
 #[inline(always)]
-pub(crate) const fn days_of_four_digit_year(year: u32, month: u32, day: u32) -> i32 {
+pub const fn days_of_four_digit_year(year: u32, month: u32, day: u32) -> i32 {
     /// Days before a month, in a year that begins with March.
     const DAYS_BEFORE: [u32; 13] = [0, 306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275];
     let year = year - (month <= 2) as u32;
@@ -53,7 +53,7 @@ pub(crate) const fn days_of_four_digit_year(year: u32, month: u32, day: u32) -> 
 }
 
 /// Year, month and day of a count of days since 1970-01-01.
-pub(crate) const fn civil_from_days(days: i64) -> (i64, u32, u32) {
+pub const fn civil_from_days(days: i64) -> (i64, u32, u32) {
     let days = days + 719_468;
     let cycle = days.div_euclid(CYCLE_DAYS);
     let day_of_cycle = days.rem_euclid(CYCLE_DAYS);

@@ -48,12 +48,12 @@ pub fn line(text: &str) -> String {
 }
 
 /// As `writeln!`, by [`write_line`].
+#[macro_export]
 macro_rules! told {
     ($out:expr, $($part:tt)*) => {
         $crate::printable::write_line($out, format_args!($($part)*))
     };
 }
-pub(crate) use told;
 
 /// JSON with the same characters written as `\u009b`, which means the same to every reader of JSON.
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
@@ -76,7 +76,7 @@ pub fn escaped_json(json: &str) -> Cow<'_, str> {
 
 /// Whether a terminal, or the eye, may take a character for something else than it is: controls of C0 and C1, DEL, line
 /// and paragraph separators, marks that turn the direction of writing, and characters without a width.
-pub(crate) fn is_unsafe(character: char) -> bool {
+pub fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(
             character,

@@ -239,3 +239,9 @@ impl ColumnChanges {
         self.nulled += other.nulled;
     }
 }
+
+/// Whether a character can stand between digits without being taken for a part of the number.
+pub fn is_separator(character: char) -> bool {
+    !character.is_alphanumeric()
+        && !matches!(character, '+' | '-' | '(' | ')' | '\0' | '\n' | '\r' | '\t')
+}

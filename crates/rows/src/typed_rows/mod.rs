@@ -16,7 +16,7 @@ use arrow_array::{downcast_dictionary_array, types};
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType;
 
-pub(crate) use cells::{Cells, append_row, append_text, is_readable};
+pub use cells::{Cells, append_row, append_text, is_readable};
 
 /// Rows of a file of typed rows.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub struct TypedColumn {
 
 impl TypedRows {
     /// Some of the rows.
-    pub(crate) fn slice(&self, rows: Range<usize>) -> TypedRows {
+    pub fn slice(&self, rows: Range<usize>) -> TypedRows {
         let slice = |column: &TypedColumn| TypedColumn {
             values: column
                 .values
@@ -61,7 +61,7 @@ impl TypedRows {
     }
 
     /// The text of a row without its line end, and where each of its fields stands in it.
-    pub(crate) fn row_text(&self, row: usize) -> (Vec<u8>, Vec<Range<usize>>) {
+    pub fn row_text(&self, row: usize) -> (Vec<u8>, Vec<Range<usize>>) {
         let mut text = Vec::new();
         let mut fields = Vec::with_capacity(self.columns.len());
         for (index, column) in self.columns.iter().enumerate() {
@@ -82,7 +82,7 @@ impl TypedRows {
     }
 
     /// Bytes of each row's values, in memory.
-    pub(crate) fn row_bytes(&self) -> Vec<u64> {
+    pub fn row_bytes(&self) -> Vec<u64> {
         let mut fixed = 0;
         let mut sizes = vec![0; self.row_count];
         for values in self.columns.iter().filter_map(|one| one.values.as_ref()) {

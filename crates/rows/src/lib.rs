@@ -1,0 +1,21 @@
+//! The words that all of Inrush shares: columns and their types, chunks and places of rows, rejects and their codes,
+//! encodings of text, time zones, and the request to stop.
+//!
+//! Nothing here reads a file, knows a database or starts a thread.
+
+pub mod calendar;
+pub mod cancel;
+pub mod chunk;
+pub mod column;
+pub mod column_policy;
+pub mod cursor;
+pub mod encoding;
+pub mod encoding_guess;
+pub mod location;
+pub mod padded_text;
+pub mod plural;
+pub mod printable;
+pub mod reject;
+pub mod suggest;
+pub mod time_zone;
+pub mod typed_rows;
