@@ -38,7 +38,7 @@ pub enum Error {
         /// The flow.
         flow: String,
         /// Why.
-        source: crate::convert::ConvertError,
+        source: inrush_convert::ConvertError,
     },
     /// The engine that loads into the destination could not go on.
     #[error(transparent)]

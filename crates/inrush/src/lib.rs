@@ -5,7 +5,6 @@
 //! of destination alone stands in [`destination`], in the engine of that kind, and nothing else knows which one loads.
 //! The library never prints and never reads the environment: what it needs of either, its caller hands in.
 
-pub mod convert;
 pub mod destination;
 pub mod error;
 pub mod event;
@@ -29,6 +28,7 @@ pub mod verify;
 
 pub use destination::Checked;
 pub use error::Error;
+pub use inrush_convert as convert;
 pub use inrush_destination::address_space;
 pub use inrush_rows::{
     cancel, chunk, column, column_policy, encoding, location, padded_text, printable, reject,

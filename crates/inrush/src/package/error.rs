@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use inrush_rows::told;
 use inrush_rows::suggest::listed;
+use inrush_rows::told;
 
 use super::place::Place;
 

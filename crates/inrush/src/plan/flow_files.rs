@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use inrush_convert::Converter;
 use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
 use inrush_scan::Dialect;
@@ -12,7 +13,6 @@ use super::columns::{Known, TargetColumns};
 use super::error::PlanError;
 use super::options::PlanOptions;
 use super::{header_row, headers, sniffed, typed_rows};
-use crate::convert::Converter;
 use crate::package::{ALL_OTHERS, ColumnDetail, Flow, Format};
 use crate::source::{self, Preview, ResolveOptions, SourceFile};
 

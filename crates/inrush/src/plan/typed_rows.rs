@@ -6,12 +6,12 @@
 //! rejects.
 
 use arrow_schema::DataType;
+use inrush_convert::Converter;
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::NumberForm;
 
 use super::error::PlanError;
 use super::reading::Reading;
-use crate::convert::Converter;
 use crate::source::{SourceFile, TableField, TableFile};
 
 /// Refuses columns that cannot take their field, and lets others lose nothing of theirs.

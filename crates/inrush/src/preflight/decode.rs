@@ -4,11 +4,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
+use inrush_convert::Converter;
 use inrush_rows::cancel::Stop;
 
 use super::sample::Portion;
 use super::walk::{self, Making, Walked};
-use crate::convert::Converter;
 use crate::error::Error;
 use crate::meter::nanoseconds;
 use crate::source::on_threads;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
+use inrush_convert::{Converter, RunStamp};
 use inrush_rows::chunk::Chunk;
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
 
 use super::sample::Portion;
-use crate::convert::{Converter, RunStamp};
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::meter::{Meter, nanoseconds};

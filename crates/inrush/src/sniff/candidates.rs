@@ -4,12 +4,13 @@
 //! a date is a timestamp of midnight. So each candidate also has a shape that its values must
 //! have; the shape may only refuse what the converter takes, never the other way round.
 
+use inrush_convert::{Probe, Values};
+
 use super::dates;
 use super::kinds::{BooleanSpelling, TypeGuess};
 use super::mapping;
 use super::place::Place;
 use super::words::shortened;
-use crate::convert::{Probe, Values};
 
 /// A type that a column may have.
 pub(super) struct Candidate {

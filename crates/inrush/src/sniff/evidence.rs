@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use inrush_convert::Values;
 use inrush_rows::chunk::Chunk;
 use inrush_rows::plural::counted;
 use inrush_scan::{Dialect, FaultKind, FieldText, Records, decode_field};
@@ -13,7 +14,6 @@ use super::mapping;
 use super::place::Place;
 use super::sample::Samples;
 use super::tally::{is_comment, title_records};
-use crate::convert::Values;
 use crate::source::{BufferPool, Shard, ShardReader, SourceError, SourceFile};
 
 /// The first rows come a few at a time, so that types that are wrong are given up early.

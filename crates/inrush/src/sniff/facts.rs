@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use inrush_convert::Values;
+
 use super::candidates::Candidate;
 use super::dates::is_eight_digit_date;
 use super::kinds::BooleanSpelling;
 use super::numbers::NumberFacts;
 use super::place::Place;
 use super::words::shortened;
-use crate::convert::Values;
 
 /// Words that stand for no value in some files. They are not taken for NULL: they are told.
 const NULL_WORDS: [&str; 17] = [

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use inrush_convert::Converter;
 use inrush_rows::column::Column;
 use inrush_rows::reject::Reject;
 
@@ -12,7 +13,6 @@ use super::guess::ColumnGuess;
 use super::kinds::TypeGuess;
 use super::mapping;
 use super::sample::Samples;
-use crate::convert::Converter;
 
 /// Rows that are converted together.
 const BATCH_ROWS: usize = 1024;

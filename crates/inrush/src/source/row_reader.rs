@@ -12,7 +12,7 @@ use super::reader::ShardReader;
 use super::shard::Shard;
 use super::table::TypedReader;
 
-/// Reads a shard in chunks that a [`Converter`](crate::convert::Converter) takes.
+/// Reads a shard in chunks that a [`Converter`](inrush_convert::Converter) takes.
 pub enum RowReader {
     /// Of a file of text.
     Text(Box<ShardReader>),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use inrush_convert::{Converter, RunStamp};
 use inrush_destination::{UnitRecord, UnitStream};
 use inrush_rows::chunk::Chunk;
 use inrush_rows::reject::{Reject, RejectCode};
@@ -9,7 +10,6 @@ use inrush_scan::Records;
 use inrush_verdict::Phase;
 
 use super::Context;
-use crate::convert::{Converter, RunStamp};
 use crate::destination::contract::plan::{ContractFlow, RangeUnit};
 use crate::error::Error;
 use crate::event::Event;

@@ -11,8 +11,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
+use inrush_convert::{KeyType, KeyValue, convert_one};
 
-use crate::convert::{KeyType, KeyValue, convert_one};
 use crate::destination::postgres::plan::{FlowPlan, KeyPlan, UnitPlan, key_text};
 use crate::destination::postgres::staging::{UnitBounds, Upper};
 use crate::destination::postgres::unit::Measured;

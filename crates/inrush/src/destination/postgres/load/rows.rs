@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
+use inrush_convert::{Converter, RunStamp};
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
 use inrush_verdict::Phase;
@@ -11,7 +12,6 @@ use inrush_verdict::Phase;
 use super::careful::{CarefulCopy, Origin};
 use super::copying::Copying;
 use super::piece::{Piece, Way};
-use crate::convert::{Converter, RunStamp};
 use crate::destination::postgres::plan::{FlowPlan, UnitPlan};
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};

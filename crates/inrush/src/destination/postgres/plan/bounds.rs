@@ -5,6 +5,7 @@
 //! that lie elsewhere are rejects. What is smaller than what is asked of the server, since a
 //! text's place depends on the collation.
 
+use inrush_convert::{KeyBounds, KeyValue, convert_one};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::{ColumnPolicies, ValueSource};
 use inrush_rows::plural::counted;
@@ -12,7 +13,6 @@ use jiff::Span;
 use jiff::civil::{Date, DateTime, Time};
 
 use super::{KeyKind, KeyPlan};
-use crate::convert::{KeyBounds, KeyValue, convert_one};
 use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::literal;
 use crate::destination::postgres::staging::{UnitBounds, Upper};

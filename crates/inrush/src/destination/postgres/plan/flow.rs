@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use inrush_convert::{KeyValue, convert_first};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_scan::Dialect;
 
@@ -12,7 +13,6 @@ use super::{
     Commit, FlowPlan, KeyKind, KeyPlan, Publish, bounds, columns, identity, parts, replace, units,
     upsert,
 };
-use crate::convert::{KeyValue, convert_first};
 use crate::destination::postgres::guests::ServerFacts;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::ranges::{self, PartitionRange};

@@ -29,9 +29,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::Arc;
 
+use inrush_convert::{KeyBounds, KeySet};
 use inrush_wire::PgType;
 
-use crate::convert::{KeyBounds, KeySet};
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::default_grants::DefaultGrant;
 use crate::destination::postgres::guests::ServerFacts;

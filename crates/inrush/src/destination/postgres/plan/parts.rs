@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use inrush_convert::{KeyBounds, KeyValue, convert_first};
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
@@ -13,7 +14,6 @@ use inrush_scan::{Dialect, Records, decode_field};
 
 use super::bounds::key_text;
 use super::{KeyKind, KeyPlan, UnitPlan};
-use crate::convert::{KeyBounds, KeyValue, convert_first};
 use crate::plan::error::PlanError;
 use crate::source::{
     BufferPool, RecordStart, Shard, ShardReader, SourceError, SourceFile, first_records,

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
+use inrush_convert::Converter;
 use inrush_rows::cancel::Stop;
 use inrush_rows::chunk::Chunk;
 use inrush_rows::reject::Reject;
@@ -14,7 +15,6 @@ use super::cause::{Place, cause};
 use super::definitions::Definitions;
 use super::isolate::{Isolator, Refusal, RowSink};
 use super::savepoint::Savepoint;
-use crate::convert::Converter;
 use crate::destination::postgres::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
 use crate::destination::postgres::load::encoder::Encoder;
 use crate::destination::postgres::plan::{FlowPlan, Publish, UnitPlan};

@@ -8,11 +8,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use inrush_convert::Converter;
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
 
 use super::cause::Cause;
-use crate::convert::Converter;
 use crate::destination::postgres::plan::{FlowPlan, UnitPlan};
 use crate::error::Error;
 use crate::ledger::ShardRecord;

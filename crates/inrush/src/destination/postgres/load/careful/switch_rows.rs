@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use inrush_convert::RunStamp;
 use inrush_rows::reject::Reject;
 
 use super::cause::{Place, cause};
@@ -14,7 +15,6 @@ use super::order::Order;
 use super::package_keys::RefusedStaged;
 use super::savepoint::Savepoint;
 use super::source_rows::{self, RefusedStagingRow};
-use crate::convert::RunStamp;
 use crate::destination::postgres::failures::said_by_server;
 use crate::destination::postgres::load::context::Context;
 use crate::destination::postgres::load::{reject_files, rows};

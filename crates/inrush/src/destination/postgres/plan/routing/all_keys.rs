@@ -11,12 +11,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
+use inrush_convert::{Converter, KeyType, KeyValue};
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_scan::{Dialect, Records};
 use inrush_wire::timestamp;
 
-use crate::convert::{Converter, KeyType, KeyValue};
 use crate::destination::postgres::plan::bounds::{self, Interval};
 use crate::destination::postgres::plan::{KeyKind, KeyPlan};
 use crate::package::Step;

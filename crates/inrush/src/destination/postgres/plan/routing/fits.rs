@@ -3,10 +3,10 @@
 
 use std::ops::RangeInclusive;
 
+use inrush_convert::{KeySet, KeyValues};
 use inrush_rows::column::{Column, ColumnType};
 
 use super::route::RoutePlan;
-use crate::convert::{KeySet, KeyValues};
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::plan::KeyPlan;
 use crate::destination::postgres::quote::identifier;

@@ -6,10 +6,10 @@
 //! of the day; and parts that the column cannot keep. A format of fixed width in digits, which most
 //! are, has a quick path as well.
 
+use inrush_rows::calendar::{self, DAY_MICROSECONDS};
 use inrush_rows::column::Column;
 use jiff::fmt::strtime::{self, BrokenDownTime};
 
-use super::calendar::{self, DAY_MICROSECONDS};
 use super::date::time_lost;
 use super::error::{ConvertError, ValueError};
 use super::fixed_width::FixedWidth;

@@ -77,8 +77,6 @@ mod view_array;
 mod views;
 mod zone;
 
-use inrush_rows::calendar;
-
 pub use converter::Converter;
 pub use error::{ConvertError, ValueError};
 pub use key::{KeyBounds, KeyType, KeyValue, convert_first, convert_one};

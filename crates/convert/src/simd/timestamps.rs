@@ -2,7 +2,8 @@
 
 use std::arch::x86_64::*;
 
-use super::super::calendar::DAY_MICROSECONDS;
+use inrush_rows::calendar::DAY_MICROSECONDS;
+
 use super::dates::days;
 use super::lanes::{are_digits, digit_values, pairs};
 use super::registers::store;

@@ -4,6 +4,7 @@
 //! An offset in a timestamp without time zone is refused. PostgreSQL passes over it silently,
 //! which changes what the value means.
 
+use inrush_rows::calendar::DAY_MICROSECONDS;
 use inrush_rows::column::Column;
 use inrush_rows::cursor::Cursor;
 use inrush_rows::reject::RejectCode;
@@ -12,7 +13,6 @@ use inrush_wire::timestamp::{
     INFINITY, MINUS_INFINITY, POSTGRES_EPOCH_MICROSECONDS, POSTGRES_MAX, POSTGRES_MIN,
 };
 
-use super::calendar::DAY_MICROSECONDS;
 use super::date::{civil_date, infinity, quick_date, split_era};
 use super::error::{ConvertError, ValueError};
 use super::format_hints::{Wanted, not_written_as};
@@ -537,7 +537,7 @@ mod tests {
                 expected.rem_euclid(day) as i64,
             );
             let hour = i128::from(HOUR);
-            let (year, month, day) = super::super::calendar::civil_from_days(days);
+            let (year, month, day) = inrush_rows::calendar::civil_from_days(days);
             let seconds = time / SECOND;
             let text = format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}.{:06}",
                 seconds / 3600, seconds / 60 % 60, seconds % 60, time % SECOND);

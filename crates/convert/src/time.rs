@@ -3,11 +3,11 @@
 //! A 60th second is refused, unlike in PostgreSQL, which carries it into the next minute: that
 //! would change the value.
 
+use inrush_rows::calendar::DAY_MICROSECONDS;
 use inrush_rows::column::Column;
 use inrush_rows::cursor::Cursor;
 use inrush_rows::plural::counted;
 
-use super::calendar::DAY_MICROSECONDS;
 use super::digits;
 use super::error::{ConvertError, ValueError};
 use super::format_hints::{Wanted, not_written_as};

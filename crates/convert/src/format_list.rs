@@ -244,7 +244,7 @@ mod tests {
         let year = |pivot: u16, text: &str| {
             let formats = formats(&["%d.%m.%y"], Some(pivot)).expect("a format");
             let days = formats.date(text.as_bytes()).map_err(|error| error.code)?;
-            Ok::<i64, RejectCode>(super::super::calendar::civil_from_days(i64::from(days)).0)
+            Ok::<i64, RejectCode>(inrush_rows::calendar::civil_from_days(i64::from(days)).0)
         };
         assert_eq!(year(1970, "01.01.70"), Ok(1970));
         assert_eq!(year(1970, "01.01.69"), Ok(2069));

@@ -14,7 +14,7 @@ use inrush_rows::column_policy::{
 use inrush_scan::{Escape, MissingFields};
 
 use super::*;
-use crate::convert::{ConvertError, RunStamp};
+use crate::{ConvertError, RunStamp};
 
 const STAMP: RunStamp = RunStamp {
     run_id: 7,

@@ -3,7 +3,7 @@
 use inrush_rows::reject::{RejectCode, VALUE_BYTES_MAX};
 
 use super::*;
-use crate::convert::{KeyBounds, KeyValue};
+use crate::{KeyBounds, KeyValue};
 
 /// The only reject of a text of three fields: `id integer not null`, `name varchar(10)`, and a
 /// third of any type.

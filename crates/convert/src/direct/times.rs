@@ -10,9 +10,9 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_schema::{DataType, TimeUnit};
+use inrush_rows::calendar::{DAY_MICROSECONDS, DAYS_MAX, DAYS_MIN};
 use inrush_wire::timestamp;
 
-use super::super::calendar::{DAY_MICROSECONDS, DAYS_MAX, DAYS_MIN};
 use super::numbers::of;
 
 pub(super) fn date(values: &ArrayRef) -> Option<ArrayRef> {

@@ -4,7 +4,7 @@ use inrush_rows::column_policy::ValueSource;
 use inrush_rows::reject::RejectCode;
 
 use super::*;
-use crate::convert::{ConvertError, KeyValue, convert_one};
+use crate::{ConvertError, KeyValue, convert_one};
 
 #[test]
 fn keys() {
@@ -88,7 +88,7 @@ fn bounds_of_another_type() {
     let columns = [column("k", 0, ColumnType::Int64)];
     let _ = Converter::new(&columns, &csv(), 1)
         .expect("a converter")
-        .with_key_bounds(crate::convert::KeyBounds {
+        .with_key_bounds(crate::KeyBounds {
             column_index: 0,
             lower: Some(KeyValue::Date(0)),
             upper: None,

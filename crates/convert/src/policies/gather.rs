@@ -169,7 +169,7 @@ mod tests {
     use inrush_scan::{Dialect, MissingFields, Records, Scanner};
 
     use super::*;
-    use crate::convert::rows::{Row, Selected};
+    use crate::rows::{Row, Selected};
 
     /// Field 2 of the records, some of which end before it; NULL as nothing.
     fn gathered(applies_to: Option<DefaultFor>, input: &str) -> (Vec<Option<String>>, u64) {

@@ -17,7 +17,7 @@ use inrush_scan::{Record, Records};
 use proptest::prelude::*;
 
 use super::{csv, scanned};
-use crate::convert::{Converter, KeyBounds, KeyValue};
+use crate::{Converter, KeyBounds, KeyValue};
 
 /// Places as the source tells them.
 #[derive(Debug)]

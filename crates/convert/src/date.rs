@@ -1,9 +1,9 @@
 //! Dates: ISO 8601, or the format that the column declares.
 
+use inrush_rows::calendar::{self, DAYS_MAX, DAYS_MIN};
 use inrush_rows::column::Column;
 use inrush_rows::cursor::{Cursor, number};
 
-use super::calendar::{self, DAYS_MAX, DAYS_MIN};
 use super::digits;
 use super::error::{ConvertError, ValueError};
 use super::format_hints::{Wanted, not_written_as};

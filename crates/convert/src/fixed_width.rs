@@ -1,6 +1,7 @@
 //! Declared formats whose parts all have a fixed place, as most have: read without the library.
 
-use super::calendar::{self, DAY_MICROSECONDS};
+use inrush_rows::calendar::{self, DAY_MICROSECONDS};
+
 use super::digits;
 use super::formats::FormatUse;
 use super::kernel::{WINDOW_BYTES, Window};

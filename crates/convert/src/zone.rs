@@ -1,5 +1,6 @@
 //! The declared zone of timestamps that are written without an offset.
 
+use inrush_rows::calendar::{self, CYCLE_DAYS, DAY_MICROSECONDS};
 use inrush_rows::column::Column;
 use inrush_rows::reject::RejectCode;
 use inrush_rows::time_zone::time_zone;
@@ -7,7 +8,6 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
-use super::calendar::{self, CYCLE_DAYS, DAY_MICROSECONDS};
 use super::error::{ConvertError, ValueError};
 
 /// Local times past this are looked up a multiple of 400 years earlier.
