@@ -1,11 +1,11 @@
 //! What can end a run, with the exit status that tells it.
 
+use inrush_package::PackageError;
 use inrush_rows::plural::counted_do;
 use inrush_rows::reject::{Reject, RejectCode};
 
 use crate::destination::EngineError;
 use crate::ledger::RunState;
-use crate::package::PackageError;
 use crate::plan::PlanError;
 use crate::source::SourceError;
 use crate::verify::VerifyError;

@@ -14,12 +14,10 @@ pub mod ledger;
 pub mod mending;
 pub mod meter;
 pub mod pace;
-pub mod package;
 pub mod pipeline;
 pub mod plan;
 pub mod preflight;
 pub mod report;
-pub mod secrets;
 pub mod sniff;
 pub mod source;
 pub mod undo;
@@ -30,6 +28,8 @@ pub use destination::Checked;
 pub use error::Error;
 pub use inrush_convert as convert;
 pub use inrush_destination::address_space;
+pub use inrush_package as package;
+pub use inrush_package::secrets;
 pub use inrush_rows::{
     cancel, chunk, column, column_policy, encoding, location, padded_text, printable, reject,
     typed_rows,

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use inrush_package::Connection;
+
 use crate::destination::{self, ConnectionDefaults, PastRuns};
 use crate::error::Error;
 use crate::ledger::{Account, RunRecord};
-use crate::package::Connection;
 
 /// A run that stopped before its switch, or that is at work now.
 #[derive(Clone, Debug)]

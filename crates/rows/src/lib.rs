@@ -8,6 +8,7 @@ pub mod cancel;
 pub mod chunk;
 pub mod column;
 pub mod column_policy;
+pub mod compression;
 pub mod cursor;
 pub mod encoding;
 pub mod encoding_guess;

@@ -4,8 +4,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use inrush_package::{Connection, Package};
+
 use crate::error::Error;
-use crate::package::{Connection, Package};
 use crate::pipeline::{Failure, RunOptions, Success};
 use crate::preflight::{PreflightReport, Wish};
 use crate::undo::{UndoOptions, Undone};

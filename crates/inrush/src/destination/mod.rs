@@ -20,7 +20,7 @@ pub use self::engine_error::EngineError;
 pub use self::postgres::password_file::text as password_file_text;
 /// For the command alone, which looks into servers of its own: the demo's, and those that it measures.
 pub use self::postgres::{Address, DestinationError, Session, catalog};
-use crate::package::{Connection, Package, PackageError};
+use inrush_package::{Connection, Package, PackageError};
 
 /// The engine that loads into the destination of a connection.
 pub fn engine_of(connection: &Connection) -> &'static dyn Engine {

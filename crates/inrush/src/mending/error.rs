@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::package::PackageError;
+use inrush_package::PackageError;
 
 /// An error of what deals with kept rejects.
 #[derive(Debug, thiserror::Error)]

@@ -4,14 +4,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use inrush_package::secrets::masked;
+use inrush_package::{Bounds, Flow, Mode, OneOrMany, Origin, Package, Preset, Replace};
+use inrush_rows::compression::Compression;
+
 use super::error::MendingError;
 use super::kept::{count, files, flow_of};
-use crate::package::{
-    Bounds, Compression, Flow, Mode, OneOrMany, Origin, Package, Preset, Replace,
-};
 use crate::plan::Reading;
 use crate::report::{PACKAGE_FILE, ROWS_SUFFIX, reject_file_name};
-use crate::secrets::masked;
 
 /// Stands in a replay's name between that of the package and that of the run.
 const NAME_PART: &str = " rejects of ";

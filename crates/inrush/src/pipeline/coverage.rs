@@ -5,8 +5,9 @@
 
 use std::ops::Range;
 
+use inrush_rows::compression::Compression;
+
 use crate::ledger::ShardRecord;
-use crate::package::Compression;
 use crate::source::{Origin, SourceFile};
 use crate::verify::VerifyError;
 

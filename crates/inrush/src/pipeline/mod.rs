@@ -31,13 +31,13 @@ pub(crate) mod trailer;
 
 use std::path::PathBuf;
 
+use inrush_package::Package;
 use inrush_rows::cancel::Stop;
 
 use crate::destination::{self, ConnectionDefaults};
 use crate::error::Error;
 use crate::event::Observer;
 use crate::fault::Fault;
-use crate::package::Package;
 use crate::plan::{ContentChecks, PlanOptions};
 use crate::report::{EmbeddedReport, Outcome, RunReport};
 use crate::source::Pipes;

@@ -2,12 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use inrush_package::RejectLimit;
 use inrush_rows::reject::Reject;
 use inrush_scan::MissingFields;
 
 use crate::error::Error;
 use crate::ledger::Account;
-use crate::package::RejectLimit;
 use crate::plan::Reading;
 use crate::source::Shard;
 

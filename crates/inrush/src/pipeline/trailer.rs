@@ -1,9 +1,9 @@
 //! Trailer records: taken out of the rows as they come, kept for the check before the switch.
 
+use inrush_package::Trailer;
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
 
-use crate::package::Trailer;
 use crate::verify::VerifyError;
 
 /// Looks for the trailer of a file while it is read.

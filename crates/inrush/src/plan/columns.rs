@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use inrush_package::{ColumnDetail, ColumnNull, Format};
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::column_policy::{
     BooleanWords, ColumnPolicies, FieldDefault, NumberForm, ValueSource,
@@ -11,7 +12,6 @@ use inrush_rows::column_policy::{
 use super::error::PlanError;
 use super::fields::{self, Assigned, Assignment};
 use super::name_index::NameIndex;
-use crate::package::{ColumnDetail, ColumnNull, Format};
 
 /// What is known of a flow's columns before the catalog is asked.
 pub struct Known<'a> {

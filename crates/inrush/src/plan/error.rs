@@ -1,7 +1,8 @@
 //! Why a package cannot be planned.
 
+use inrush_package::PackageError;
+
 use crate::destination::EngineError;
-use crate::package::PackageError;
 use crate::sniff::SniffError;
 use crate::source::SourceError;
 

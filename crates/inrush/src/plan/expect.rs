@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use inrush_package::{BoundValue, ControlFile, Flow, RecordField, Trailer};
+
 use super::error::PlanError;
 use super::identity;
-use crate::package::{BoundValue, ControlFile, Flow, RecordField, Trailer};
 use crate::source::{Origin, SourceFile};
 use crate::verify::{ExactSum, VerifyPlan};
 

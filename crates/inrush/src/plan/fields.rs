@@ -6,12 +6,12 @@
 
 use std::path::Path;
 
+use inrush_package::{ALL_OTHERS, ColumnDetail, FieldChoice, SourceWord, quoted_where_needed};
 use inrush_rows::column_policy::ValueSource;
 use inrush_rows::suggest::suggestion;
 
 use super::error::PlanError;
 use super::name_index::NameIndex;
-use crate::package::{ALL_OTHERS, ColumnDetail, FieldChoice, SourceWord, quoted_where_needed};
 
 /// A column and what fills it.
 pub struct Assigned {
@@ -356,8 +356,9 @@ fn named(
 
 #[cfg(test)]
 mod tests {
+    use inrush_package::ColumnSpec;
+
     use super::*;
-    use crate::package::ColumnSpec;
 
     /// `x=3 type` and `x="Name"` stand for a column with a `field`.
     fn details(columns: &[&str]) -> Vec<ColumnDetail> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use inrush_convert::Converter;
+use inrush_package::{ALL_OTHERS, ColumnDetail, Flow, Format};
 use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
 use inrush_scan::Dialect;
@@ -13,7 +14,6 @@ use super::columns::{Known, TargetColumns};
 use super::error::PlanError;
 use super::options::PlanOptions;
 use super::{header_row, headers, sniffed, typed_rows};
-use crate::package::{ALL_OTHERS, ColumnDetail, Flow, Format};
 use crate::source::{self, Preview, ResolveOptions, SourceFile};
 
 /// Empty files that notes name one by one.

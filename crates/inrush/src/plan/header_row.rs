@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use inrush_package::{ALL_OTHERS, ColumnDetail, FieldChoice};
 use inrush_scan::Dialect;
 
 use super::error::PlanError;
-use crate::package::{ALL_OTHERS, ColumnDetail, FieldChoice};
 use crate::source::{Preview, SourceFile};
 
 /// What is known of a flow whose header is in question.

@@ -1,9 +1,9 @@
 //! What a load takes of memory, whatever the size of its files.
 
+use inrush_rows::compression::Compression;
 use inrush_rows::plural::counted;
 
 use super::words::bytes;
-use crate::package::Compression;
 use crate::source::Shard;
 
 /// The program, Python's interpreter and all libraries, as far as a load has them resident, with what they take

@@ -1,11 +1,11 @@
 //! What is read of a flow's files, and how: all of a planned flow that does not depend on where its
 //! rows go.
 
+use inrush_package::{Format, RejectLimit};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
 
 use super::expect::ExpectPlan;
-use crate::package::{Format, RejectLimit};
 use crate::verify::VerifyPlan;
 
 /// What is read of a flow's files, and how.

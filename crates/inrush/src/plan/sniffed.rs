@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use inrush_package::{ColumnDetail, Flow, Format, PackageFaultKind, Preset};
 use inrush_rows::plural::counted;
 use inrush_scan::Dialect;
 
 use super::error::PlanError;
-use crate::package::{ColumnDetail, Flow, Format, PackageFaultKind, Preset};
 use crate::sniff::{self, Guess, SniffOptions, is_declared, row_names, sniff};
 use crate::source::{Preview, SourceFile};
 

@@ -1,6 +1,6 @@
 //! Statements that a package has for its destination.
 
-use crate::package::OneOrMany;
+use inrush_package::OneOrMany;
 
 /// Statements of a package, each without its semicolon.
 pub fn statements(texts: &Option<OneOrMany>) -> Vec<String> {

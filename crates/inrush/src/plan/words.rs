@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
+use inrush_package::RejectLimit;
 use inrush_rows::plural::counted;
 use inrush_scan::{ExtraFields, MissingFields, PositionUnit, Terminator, Trim};
 
 use super::reading::Reading;
-use crate::package::RejectLimit;
 use crate::source::Shard;
 
 /// A file, and which part of it where it is shared.

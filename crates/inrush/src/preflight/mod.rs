@@ -30,9 +30,10 @@ pub(crate) mod walk;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use inrush_package::Package;
+
 use crate::destination;
 use crate::error::Error;
-use crate::package::Package;
 use crate::pipeline::RunOptions;
 
 pub use self::result::{

@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use inrush_rows::compression::Compression;
 use inrush_scan::Dialect;
 
 use crate::error::Error;
-use crate::package::Compression;
 use crate::source::{Shard, SourceFile, needs_place, pieces};
 
 /// Text of a portion of a file that can be read from its middle.

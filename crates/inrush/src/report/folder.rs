@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use inrush_package::secrets::{mask_json, note_shown_path};
 use inrush_system::free_space::{free_bytes, room};
 use serde_json::{Value, json};
 
@@ -13,7 +14,6 @@ use super::types::RunReport;
 use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::plan::words::bytes;
-use crate::secrets::{mask_json, note_shown_path};
 
 /// The package that was run, in a run's folder.
 pub const PACKAGE_FILE: &str = "package.toml";

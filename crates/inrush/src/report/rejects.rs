@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Lines, Write};
 use std::path::{Path, PathBuf};
 
+use inrush_package::secrets;
 use inrush_rows::encoding::TextEncoding;
 use inrush_rows::reject::{Reject, RejectCode};
 use inrush_scan::{Dialect, FixedWidth, RecordEnd, Terminator};
@@ -13,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use super::folder::private_file;
 use super::types::RejectReport;
 use crate::error::Error;
-use crate::secrets;
 
 /// What the name of a file of rejected rows ends with.
 pub const ROWS_SUFFIX: &str = ".rejects";

@@ -1,7 +1,8 @@
 //! The comments of a package that was guessed, for the person who edits it.
 
+use inrush_package::Comments;
+
 use super::guess::Guess;
-use crate::package::Comments;
 
 /// The comments that say what was seen and what is unsure.
 pub(super) fn of(guess: &Guess) -> Comments {

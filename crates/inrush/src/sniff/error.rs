@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::package::PackageError;
+use inrush_package::PackageError;
+
 use crate::source::SourceError;
 
 /// Nothing could be guessed of the files.

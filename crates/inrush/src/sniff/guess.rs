@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use inrush_package::{ColumnSpec, Comments, Format};
 use inrush_rows::column::Column;
 
 use super::form::Form;
 use super::kinds::TypeGuess;
 use super::mapping;
 use super::words::counted;
-use crate::package::{ColumnSpec, Comments, Format};
 
 /// What the files seem to hold.
 #[derive(Clone, Debug)]

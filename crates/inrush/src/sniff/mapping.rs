@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use inrush_package::{
+    ColumnDetail, ColumnSpec, FieldChoice, Format, NAME_BYTES_MAX, NullMarker, OneOrMany, Preset,
+};
 use inrush_rows::column::Column;
 use inrush_scan::{Dialect, Escape, ShortText};
 
 use super::form::{Form, FormEscape};
 use super::guess::ColumnGuess;
 use super::kinds::TypeGuess;
-use crate::package::{
-    ColumnDetail, ColumnSpec, FieldChoice, Format, NAME_BYTES_MAX, NullMarker, OneOrMany, Preset,
-};
 
 /// The dialect of a form.
 pub(super) fn dialect(form: &Form) -> Dialect {

@@ -44,7 +44,8 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::package::{Format, Preset};
+use inrush_package::{Format, Preset};
+
 use crate::source::SourceFile;
 
 pub use error::SniffError;

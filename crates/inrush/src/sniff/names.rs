@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::package::NAME_BYTES_MAX;
+use inrush_package::NAME_BYTES_MAX;
 
 /// Columns that PostgreSQL gives every table: none of its own may be called so.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];

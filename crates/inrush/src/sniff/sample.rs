@@ -6,12 +6,12 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{Dialect, Records};
 
 use super::error::SniffError;
 use super::mapping;
-use crate::package::Compression;
 use crate::source::{BufferPool, Origin, Shard, ShardReader, SourceError, SourceFile};
 
 /// How much is read.

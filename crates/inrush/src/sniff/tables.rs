@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
+use inrush_package::Format;
 use inrush_rows::column::ColumnType;
 
 use super::error::SniffError;
 use super::guess::{ColumnGuess, Guess};
 use super::kinds::TypeGuess;
 use super::{mapping, names};
-use crate::package::Format;
 use crate::source::{SourceFile, TableField, TableFile};
 
 /// Digits of a second's fraction that timestamps keep.

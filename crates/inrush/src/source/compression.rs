@@ -5,13 +5,13 @@ use std::path::Path;
 
 use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::DeflateDecoder;
+use inrush_rows::compression::Compression;
 use lzma_rust2::XzReader;
 
 use super::archive::MemberMethod;
 use super::decoder_memory::{XZ_MEMORY_KIB_MAX, ZSTD_WINDOW_LOG_MAX};
 use super::gzip::GzipMembers;
 use super::stored::StoredFile;
-use crate::package::Compression;
 
 /// Compressed bytes that are read at a time.
 const COMPRESSED_READ_BYTES: usize = 128 << 10;

@@ -4,7 +4,7 @@
 //! `zstd --long=31` needs 2 GiB. The first frame or block says how far, so the plan can count it, and a file that
 //! needs more than is allowed is refused before anything is loaded.
 
-use crate::package::Compression;
+use inrush_rows::compression::Compression;
 
 /// How far back a zstd file may look: the exponent of 2 of the bytes.
 pub(super) const ZSTD_WINDOW_LOG_MAX: u32 = 29;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use encoding_rs::{GB18030, GBK, UTF_16BE, UTF_16LE};
 use inrush_rows::chunk::Places;
+use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 use inrush_rows::encoding_guess::utf16_order;
 
@@ -15,7 +16,6 @@ use super::meter::{SourceMeter, nanoseconds_since};
 use super::signature::{Beginning, KIND_BYTES, SIGNATURE_BYTES, beginning, binary_kind, unpacking};
 use super::stored::Purpose;
 use super::transcode::Transcoder;
-use crate::package::Compression;
 
 /// First bytes of UTF-16 that are looked at for its byte order.
 const UTF16_LOOK_BYTES: usize = 16 << 10;

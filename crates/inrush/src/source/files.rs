@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use inrush_rows::cancel::Stop;
+use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 
 use super::archive::{self, ZipMember};
@@ -29,7 +30,6 @@ use super::pipe::{Pipe, Pipes, STANDARD_INPUT};
 use super::signature::{Beginning, SIGNATURE_BYTES, beginning};
 use super::stored::{Purpose, StoredFile};
 use super::table::{TableFile, TableKind};
-use crate::package::Compression;
 
 /// A file to load, as it was when it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
+use inrush_rows::compression::Compression;
 
 use super::compression::signature;
-use crate::package::Compression;
 
 /// Reads all members as one text.
 pub(super) struct GzipMembers<R> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use flate2::Crc;
+use inrush_rows::compression::Compression;
 use inrush_rows::plural::counted;
 
 use super::archive::ZipMember;
@@ -16,7 +17,6 @@ use super::gzip::TrailingBytes;
 use super::meter::nanoseconds_since;
 use super::signature::{SIGNATURE_BYTES, binary_kind};
 use super::stored::{Purpose, StoredFile, changed};
-use crate::package::Compression;
 
 /// Text that is read at a time until a decompressor takes more of its file.
 const READ_ON_BYTES: usize = 4 << 10;

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
+use inrush_rows::compression::Compression;
 use inrush_scan::{Dialect, Records, Scanner, decode_field};
 
 use super::files::SourceFile;
-use crate::package::Compression;
 
 /// Bytes of the end that are looked at.
 const END_BYTES: u64 = 16 << 10;

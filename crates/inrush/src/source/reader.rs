@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use inrush_rows::chunk::Chunk;
+use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{Dialect, Records, Scanner, TextEnd};
 
@@ -28,7 +29,6 @@ use super::split::{bytes_before, find_first_record};
 use super::stored::Purpose;
 use super::text::Text;
 use super::window::{Window, check_utf8};
-use crate::package::Compression;
 
 /// Bytes that are read at a time to finish a record behind a range's end.
 const FINISH_BYTES: usize = 4 << 10;

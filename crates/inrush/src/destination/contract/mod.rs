@@ -14,12 +14,12 @@ mod upkeep;
 use std::path::PathBuf;
 
 use inrush_destination::address::Kind;
+use inrush_package::{Connection, Package};
 
 use self::plan::ContractPlan;
 use self::upkeep::LedgerOfDestination;
 use super::{Checked, Engine, EnginePlan, PastRuns};
 use crate::error::Error;
-use crate::package::{Connection, Package};
 use crate::pipeline::{Failure, RunOptions, Success};
 use crate::preflight::{PreflightReport, Wish};
 use crate::upkeep::PlaceOptions;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use inrush_package::secrets::note_secret;
+use inrush_package::{URLS, redacted_url};
 use tokio_postgres::Config;
 use tokio_postgres::config::{ChannelBinding, Host, SslNegotiation};
 
@@ -15,8 +17,6 @@ use super::settings::Settings;
 use super::socket::LoginRules;
 use super::tls_settings::{SslMode, TlsSettings};
 use crate::destination::ConnectionDefaults;
-use crate::package::{URLS, redacted_url};
-use crate::secrets::note_secret;
 
 const PORT: u16 = 5432;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use inrush_package::{Connection, Package};
+
 use super::plan::Plan;
 use super::upkeep::LedgerOfServer;
 use super::{Address, load, preflight};
 use crate::destination::{Checked, Engine, EnginePlan, PastRuns};
 use crate::error::Error;
-use crate::package::{Connection, Package};
 use crate::pipeline::{Failure, RunOptions, Success};
 use crate::preflight::{PreflightReport, Wish};
 use crate::upkeep::PlaceOptions;

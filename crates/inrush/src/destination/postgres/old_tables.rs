@@ -3,10 +3,11 @@
 //! What is kept goes to another schema under another name. Its indexes, which go with it, get
 //! names of their own first: those of a unit that was loaded from the same files may stand there.
 
+use inrush_package::NAME_BYTES_MAX;
+
 use super::error::DestinationError;
 use super::quote::{cut, identifier, qualified};
 use super::session::Session;
-use crate::package::NAME_BYTES_MAX;
 
 /// A table that may be taken out of its target: one of its partitions, or the target itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@
 //! What a description says of one and the same package must not change; `golden_test.rs` holds it
 //! to that. A change that cannot be avoided raises [`VERSION`](super::VERSION).
 
+use inrush_package::Trailer;
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::column_policy::{
     BooleanWords, ColumnPolicies, FieldDefault, NumberForm, ValueSource,
@@ -20,8 +21,6 @@ use inrush_scan::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-
-use crate::package::Trailer;
 
 /// A description that is being made: pairs of a name and what it says, in the order in which they
 /// are added.

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use inrush_package::Package;
 use inrush_rows::column::{Column, ColumnType, IntervalFields, SpecialType};
 use inrush_rows::column_policy::{
     BooleanWords, DefaultFor, FieldDefault, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim,
@@ -14,7 +15,6 @@ use inrush_scan::Dialect;
 use serde_json::Value;
 
 use super::{description, unit_key};
-use crate::package::Package;
 
 /// Holds descriptions against a file of them: for each a line with its name, the key of a unit that
 /// is described so, and the description.

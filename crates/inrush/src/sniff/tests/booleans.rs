@@ -1,10 +1,10 @@
 //! Booleans take the words that were seen: what no sample shows is a reject, and never a silent
 //! `true`.
 
+use inrush_package::ColumnSpec;
 use inrush_rows::column_policy::BooleanWords;
 
 use super::*;
-use crate::package::ColumnSpec;
 
 fn words(guess: &Guess) -> Option<BooleanWords> {
     guess.converter_columns()[1].policies.words.clone()
@@ -51,7 +51,7 @@ fn booleans_above_booleans_are_no_header() {
 #[test]
 fn who_wants_no_loss_told_takes_all_words() {
     let options = SniffOptions {
-        format: crate::package::Format {
+        format: inrush_package::Format {
             lossless: Some(false),
             ..Default::default()
         },

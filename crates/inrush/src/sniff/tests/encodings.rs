@@ -1,9 +1,9 @@
 //! Text that is not UTF-8: told with its place, the likely encoding and the setting, and never decoded by a guess.
 
+use inrush_package::Format;
 use inrush_rows::encoding::TextEncoding;
 
 use super::*;
-use crate::package::Format;
 
 fn encoded(encoding: &str, text: &str) -> Vec<u8> {
     TextEncoding::parse(encoding).expect("known").encode(text)

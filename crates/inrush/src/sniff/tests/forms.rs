@@ -145,7 +145,7 @@ fn what_parts_evenly_may_stand_in_values() {
 #[test]
 fn a_declared_format_is_taken_as_it_is() {
     let options = SniffOptions {
-        format: crate::package::Format {
+        format: inrush_package::Format {
             delimiter: Some(";".to_owned()),
             header: Some(false),
             ..Default::default()
@@ -162,7 +162,7 @@ fn a_declared_format_is_taken_as_it_is() {
 
 #[test]
 fn all_of_a_declared_format_holds() {
-    let sniffed_as = |text: &[u8], format: crate::package::Format| {
+    let sniffed_as = |text: &[u8], format: inrush_package::Format| {
         let options = SniffOptions {
             format: format.clone(),
             everything: false,
@@ -170,7 +170,7 @@ fn all_of_a_declared_format_holds() {
         let guess = sniffed_files(&[("a.csv", text)], &options).expect("it can be read");
         let header = guess.format().header;
         let lossless = guess.format().lossless;
-        let expected = crate::package::Format {
+        let expected = inrush_package::Format {
             header,
             lossless,
             ..format
@@ -178,10 +178,10 @@ fn all_of_a_declared_format_holds() {
         assert_eq!(guess.format(), expected);
         (columns(&guess), guess)
     };
-    let format = crate::package::Format::default;
+    let format = inrush_package::Format::default;
     let (found, _) = sniffed_as(
         b"0001Ann  \n0002Bob  \n",
-        crate::package::Format {
+        inrush_package::Format {
             fixed: Some(vec![vec![1, 4], vec![5, 5]]),
             header: Some(false),
             ..format()
@@ -190,8 +190,8 @@ fn all_of_a_declared_format_holds() {
     assert_eq!(found, "column_1 text, column_2 text");
     let (found, _) = sniffed_as(
         b"id,amount\n1,NA\n2,5\n3,\n",
-        crate::package::Format {
-            null: Some(crate::package::NullMarker::Many(vec![
+        inrush_package::Format {
+            null: Some(inrush_package::NullMarker::Many(vec![
                 String::new(),
                 "NA".to_owned(),
             ])),
@@ -200,7 +200,7 @@ fn all_of_a_declared_format_holds() {
         },
     );
     assert_eq!(found, "id integer, amount integer");
-    let lossless = crate::package::Format {
+    let lossless = inrush_package::Format {
         lossless: Some(false),
         skip_lines: Some(2),
         ..format()
@@ -215,10 +215,10 @@ fn all_of_a_declared_format_holds() {
     assert_eq!(guess.format().lossless, Some(false));
     let (found, guess) = sniffed_as(
         b"id,amount\r% no row\r1,4\r2\r",
-        crate::package::Format {
+        inrush_package::Format {
             terminator: Some("cr".to_owned()),
             comment: Some("%".to_owned()),
-            missing_fields: Some(crate::package::MissingFieldsRule::Null),
+            missing_fields: Some(inrush_package::MissingFieldsRule::Null),
             header: Some(true),
             ..format()
         },

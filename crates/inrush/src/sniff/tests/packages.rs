@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use inrush_convert::Converter;
+use inrush_package::{Connection, Flow, OneOrMany, Origin, Overrides, Package, RunSettings};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
 use proptest::prelude::*;
 
 use super::*;
-use crate::package::{Connection, Flow, OneOrMany, Origin, Overrides, Package, RunSettings};
 use crate::source::{BufferPool, Shard, ShardReader};
 
 /// The package of a guess, written and read again.

@@ -1,7 +1,8 @@
 //! Files of R's `write.table`, whose header has no name for the first field.
 
+use inrush_package::Format;
+
 use super::*;
-use crate::package::Format;
 
 const TYPES: &str = "row_name text, mpg numeric(15,1), cyl integer, name text";
 

@@ -2,13 +2,13 @@
 
 use std::io::{Cursor, Write};
 
+use inrush_rows::compression::Compression;
 use tempfile::tempdir;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::super::{ResolveOptions, resolve, resolve_as};
 use super::*;
-use crate::package::Compression;
 
 pub(super) fn archive(members: &[(&str, &[u8], CompressionMethod)], large: bool) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));

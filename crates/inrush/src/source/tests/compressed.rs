@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
+use inrush_rows::compression::Compression;
 use tempfile::tempdir;
 
 use super::super::{ResolveOptions, resolve_as};
 use super::*;
-use crate::package::Compression;
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

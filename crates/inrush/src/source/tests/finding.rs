@@ -3,11 +3,11 @@
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
+use inrush_rows::compression::Compression;
 use tempfile::{TempDir, tempdir};
 
 use super::super::{compression_of, resolve};
 use super::*;
-use crate::package::Compression;
 
 fn folder_of(names: &[&str]) -> TempDir {
     let folder = tempdir().expect("a folder");

@@ -13,6 +13,7 @@ mod unit;
 
 use std::time::Instant;
 
+use inrush_package::Package;
 use inrush_rows::cancel::Stop;
 
 use self::prepare::Prepared;
@@ -21,7 +22,6 @@ use super::plan::ContractPlan;
 use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::{self, Fault, FaultPoint};
-use crate::package::Package;
 use crate::pipeline::gathering::finished;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::{Failure, RunOptions, Success, ending, require_address_space, runtime};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan, UnitRecord};
+use inrush_package::Package;
 use inrush_rows::plural::counted;
 
 use crate::destination::contract::plan::{self, ContractFlow, ContractPlan, Earlier, shard_of};
@@ -11,7 +12,6 @@ use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
 use crate::ledger::ShardRecord;
 use crate::mending;
-use crate::package::Package;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::naming::{holder, new_run_name};
 use crate::pipeline::reject_count::{RejectCount, RowTally};

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use inrush_package::LoadOrder;
 use tokio::runtime::Runtime;
 
 use super::Context;
@@ -9,7 +10,6 @@ use super::summary::ContractSummary;
 use super::unit::load;
 use crate::error::Error;
 use crate::gauge::Gauge;
-use crate::package::LoadOrder;
 use crate::pipeline::metering::Subjects;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::stream_threads::{self, Queue};

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_destination::{Destination, PastRun, RunState};
+use inrush_package::Mode;
 
 use super::{ContractFlow, Earlier, shard_of};
 use crate::ledger::{ShardRecord, SwitchedFile};
-use crate::package::Mode;
 use crate::plan::changed::{self, PlannedFiles};
 use crate::plan::loaded::{WantedFiles, loaded_by};
 use crate::plan::{PlanError, PlanOptions, identity};

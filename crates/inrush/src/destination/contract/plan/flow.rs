@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use inrush_destination::{Abilities, ColumnPlan, Destination, TargetName, TargetPlan};
+use inrush_package::{Flow, Package};
 
 use super::columns::{self, Resolved};
 use super::{ContractFlow, RangeUnit, refuse};
-use crate::package::{Flow, Package};
 use crate::plan::flow_files::FlowFiles;
 use crate::plan::identity::description::{self, Description};
 use crate::plan::user_sql::statements;

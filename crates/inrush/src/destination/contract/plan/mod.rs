@@ -16,10 +16,10 @@ use std::sync::Arc;
 use inrush_destination::{
     Abilities, Destination, PastRun, Streams, TargetFacts, TargetName, TargetPlan,
 };
+use inrush_package::{Mode, Package, RunSettings};
 
 use self::flow::FlowPlanner;
 use crate::ledger::ShardRecord;
-use crate::package::{Mode, Package, RunSettings};
 use crate::plan::{MemoryBound, PlanError, PlanOptions, Reading, identity, memory};
 use crate::source::{Shard, SourceFile};
 

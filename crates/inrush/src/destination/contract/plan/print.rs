@@ -3,11 +3,11 @@
 use std::fmt;
 
 use inrush_destination::{PublishedTogether, Streams, WriteMode};
+use inrush_package::LoadOrder;
 use inrush_rows::plural::counted;
 use inrush_rows::told;
 
 use super::{ContractFlow, ContractPlan, Earlier};
-use crate::package::LoadOrder;
 use crate::plan::words::{
     TARGET_LOADED, bytes, dialect_words, reject_limit, shard_words, size_words,
 };

@@ -1,11 +1,11 @@
 //! What a package asks of a destination that it cannot do.
 
 use inrush_destination::{Abilities, WriteMode};
-
-use super::ContractFlow;
-use crate::package::{
+use inrush_package::{
     Bounds, Flow, IndexPolicy, Mode, ReplaceScope, RunSettings, TriggerPolicy, Verify,
 };
+
+use super::ContractFlow;
 use crate::plan::PlanError;
 
 /// Refuses settings of the run that only a server of PostgreSQL knows.

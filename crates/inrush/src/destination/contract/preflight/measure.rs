@@ -1,11 +1,12 @@
 //! What is measured of a plan, in the order of the way of the data: the files, the loader, the destination, and what
 //! the run should take by all of it.
 
+use inrush_package::Package;
+
 use super::scratch::{self, Scratch};
 use super::{batches, predict, together};
 use crate::destination::contract::plan::{ContractFlow, ContractPlan, Earlier};
 use crate::error::Error;
-use crate::package::Package;
 use crate::pipeline::RunOptions;
 use crate::preflight::client::Client;
 use crate::preflight::decode::Ways;

@@ -10,12 +10,13 @@ mod together;
 
 use std::time::Instant;
 
+use inrush_package::Package;
+
 use self::measure::Preflight;
 use crate::destination::contract::failures;
 use crate::destination::contract::load::prepare;
 use crate::destination::contract::plan::{self, Earlier};
 use crate::error::Error;
-use crate::package::Package;
 use crate::pipeline::{RunOptions, runtime};
 use crate::plan::PlanOptions;
 use crate::preflight::result::PreflightReport;

@@ -7,10 +7,10 @@ use inrush_destination::address::Kind;
 use inrush_destination::{
     Address, Destination, NewRun, OpenRun, TargetPlan, UnitRecord, UnitStream, WriteMode,
 };
+use inrush_package::Package;
 
 use super::measure::Preflight;
 use crate::error::Error;
-use crate::package::Package;
 use crate::pipeline::RunOptions;
 use crate::preflight::at_once::on_a_thread_each;
 

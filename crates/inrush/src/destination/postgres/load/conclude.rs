@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use inrush_package::Package;
 use inrush_rows::cancel::StopReason;
 
 use super::anew::load_in_file_order;
@@ -18,7 +19,6 @@ use crate::destination::postgres::{DestinationError, Session};
 use crate::error::Error;
 use crate::event::Event;
 use crate::ledger::Account;
-use crate::package::Package;
 use crate::pipeline::results::StreamResult;
 
 /// A server that restarts after a crash is given half a minute.

@@ -36,6 +36,8 @@ mod work;
 use std::sync::Arc;
 use std::time::Instant;
 
+use inrush_package::Package;
+
 use self::summary::Summary;
 use super::Session;
 use super::plan::routing::KeyScans;
@@ -43,7 +45,6 @@ use super::plan::{self, Earlier, Plan};
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
 use crate::ledger::Account;
-use crate::package::Package;
 use crate::pipeline::{
     Failure, RunOptions, Success, ending, gathering, plan_options, require_address_space, runtime,
     stream_threads,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use inrush_package::Package;
 use inrush_rows::plural::counted;
 
 use super::context::PreparedRun;
@@ -19,7 +20,6 @@ use crate::event::{Event, Observer, TargetSize};
 use crate::ledger::{Account, RunRecord, RunState, ShardRecord};
 use crate::mending;
 use crate::pace::Pace;
-use crate::package::Package;
 use crate::pipeline::feeding::FedFile;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::naming::{holder, new_run_name};

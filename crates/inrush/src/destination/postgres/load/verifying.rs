@@ -1,5 +1,6 @@
 //! Before the COMMIT of a unit: what the database makes of its rows against what we have made.
 
+use inrush_package::Verify;
 use inrush_verdict::Phase;
 
 use crate::destination::postgres::plan::{FlowPlan, Plan, UnitPlan};
@@ -7,7 +8,6 @@ use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Session, verify};
 use crate::error::Error;
 use crate::ledger::ShardRecord;
-use crate::package::Verify;
 use crate::verify::VerifyError;
 
 /// Compares a unit whose rows are all in; `shards` are all of its own.

@@ -6,6 +6,7 @@
 //! text's place depends on the collation.
 
 use inrush_convert::{KeyBounds, KeyValue, convert_one};
+use inrush_package::{BoundValue, Bounds, Step};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::{ColumnPolicies, ValueSource};
 use inrush_rows::plural::counted;
@@ -16,7 +17,6 @@ use super::{KeyKind, KeyPlan};
 use crate::destination::postgres::Session;
 use crate::destination::postgres::quote::literal;
 use crate::destination::postgres::staging::{UnitBounds, Upper};
-use crate::package::{BoundValue, Bounds, Step};
 use crate::plan::error::PlanError;
 
 /// One partition that was asked for, with the files whose first rows lie in it.

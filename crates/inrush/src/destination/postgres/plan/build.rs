@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use inrush_package::{LoadOrder, Package};
+
 use super::flow::FlowPlanner;
 use super::privileges::{self, SchemaNeed};
 use super::routing::KeyScans;
@@ -12,7 +14,6 @@ use super::{
 use crate::destination::postgres::guests::{self, ServerFacts};
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{Address, Session, catalog, ledger};
-use crate::package::{LoadOrder, Package};
 use crate::plan::error::PlanError;
 use crate::plan::identity;
 use crate::plan::options::PlanOptions;

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use inrush_package::Mode;
+
 use super::{Earlier, FlowPlan, UnitPlan};
 use crate::destination::postgres::Session;
 use crate::destination::postgres::ledger::{self, Ledger, UnitRecord, mark};
 use crate::ledger::{Account, RunRecord, RunState, ShardRecord};
-use crate::package::Mode;
 use crate::plan::changed::{self, PlannedFiles};
 use crate::plan::error::PlanError;
 use crate::plan::identity;

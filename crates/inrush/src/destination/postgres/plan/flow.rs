@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use inrush_convert::{KeyValue, convert_first};
+use inrush_package::{Bounds, Flow, Mode, Package, UncheckedTypes, Verify};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_scan::Dialect;
 
@@ -19,7 +20,6 @@ use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::staging::{Model, Storage};
 use crate::destination::postgres::verify::{ComparedColumn, Comparison};
 use crate::destination::postgres::{Session, catalog, default_grants, swap, verify};
-use crate::package::{Bounds, Flow, Mode, Package, UncheckedTypes, Verify};
 use crate::plan::columns::Known;
 use crate::plan::error::PlanError;
 use crate::plan::flow_files::FlowFiles;

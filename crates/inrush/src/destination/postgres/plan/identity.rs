@@ -1,5 +1,6 @@
 //! What shapes the rows and the staging tables of a flow's units, described for their keys.
 
+use inrush_package::{Trailer, Verify};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
 use serde_json::{Value, json};
@@ -8,7 +9,6 @@ use super::routing::{Becomes, RouteNode, RoutePlan};
 use super::{Commit, Publish, WireForm};
 use crate::destination::postgres::catalog::IndexFacts;
 use crate::destination::postgres::staging::{Model, NewColumn, Storage, UnitBounds, Upper};
-use crate::package::{Trailer, Verify};
 use crate::plan::identity::description::{self, Description};
 
 /// What shapes the rows and the staging tables of a flow's units. Where any of it is not as it was,

@@ -2,11 +2,12 @@
 //! after: much quicker where many rows come to many indexes. All of it is done in the switch's own
 //! transaction, so that nobody finds the table without its indexes.
 
+use inrush_package::IndexPolicy;
+
 use super::{FlowPlan, Publish};
 use crate::destination::postgres::catalog::IndexFacts;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::staging;
-use crate::package::IndexPolicy;
 
 /// The indexes that are dropped and built again. Those that keep rows unique stay: they say which row
 /// is at fault.

@@ -30,6 +30,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeySet};
+use inrush_package::{IndexPolicy, Mode, RunSettings};
 use inrush_wire::PgType;
 
 use crate::destination::postgres::catalog::TargetFacts;
@@ -39,7 +40,6 @@ use crate::destination::postgres::ledger::mark::Mark;
 use crate::destination::postgres::staging::{Model, NewColumn, UnitBounds};
 use crate::destination::postgres::verify::Comparison;
 use crate::ledger::{RunRecord, TouchedFile};
-use crate::package::{IndexPolicy, Mode, RunSettings};
 use crate::plan::{MemoryBound, Reading};
 use crate::source::Shard;
 

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use inrush_package::LoadOrder;
 use inrush_rows::plural::counted;
 use inrush_rows::told;
 
@@ -12,7 +13,6 @@ use super::{
 };
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging;
-use crate::package::LoadOrder;
 use crate::plan::words::{
     TARGET_LOADED, bytes, dialect_words, reject_limit, shard_words, size_words,
 };

@@ -1,5 +1,7 @@
 //! What a flow takes out of its target before its own rows take the place.
 
+use inrush_package::{Keep, NAME_BYTES_MAX, Replace, ReplaceBy, ReplaceScope};
+
 use super::{FlowPlan, KeyPlan};
 use crate::destination::postgres::catalog::{self, TargetFacts};
 use crate::destination::postgres::ledger::{self, Ledger, SwitchedTable};
@@ -7,7 +9,6 @@ use crate::destination::postgres::old_tables::{self, OldTable};
 use crate::destination::postgres::quote::{cut, qualified};
 use crate::destination::postgres::ranges::{self, Coverage, PartitionRange};
 use crate::destination::postgres::{DestinationError, Session, swap};
-use crate::package::{Keep, NAME_BYTES_MAX, Replace, ReplaceBy, ReplaceScope};
 use crate::plan::error::PlanError;
 use crate::plan::identity;
 

@@ -1,10 +1,11 @@
 //! The target as it is: whether it can be loaded, and how units become part of it.
 
+use inrush_package::{Flow, IndexPolicy, Mode, ReplaceBy, TriggerPolicy};
+
 use super::{Commit, Publish};
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::staging::NewColumn;
-use crate::package::{Flow, IndexPolicy, Mode, ReplaceBy, TriggerPolicy};
 use crate::plan::error::PlanError;
 
 /// What a flow asks of its target.

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use inrush_package::NAME_BYTES_MAX;
 use inrush_rows::column::Column;
+use inrush_rows::compression::Compression;
 
 use super::bounds::{self, Interval};
 use super::{Commit, KeyPlan, Publish, UnitPlan, WireForm};
@@ -12,7 +14,6 @@ use crate::destination::postgres::quote::{cut, qualified};
 use crate::destination::postgres::staging::{self, Model};
 use crate::destination::postgres::verify;
 use crate::destination::postgres::verify::Comparison;
-use crate::package::{Compression, NAME_BYTES_MAX};
 use crate::plan::error::PlanError;
 use crate::plan::identity;
 use crate::source::{self, Shard, SourceError};

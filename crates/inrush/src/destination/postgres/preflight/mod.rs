@@ -20,13 +20,14 @@ mod work_left;
 
 use std::time::Instant;
 
+use inrush_package::Package;
+
 use self::measure::Preflight;
 use crate::destination::postgres::load::prepare;
 use crate::destination::postgres::plan::routing::KeyScans;
 use crate::destination::postgres::plan::{self, Earlier, Plan};
 use crate::destination::postgres::{Address, DestinationError, Session};
 use crate::error::Error;
-use crate::package::Package;
 use crate::pipeline::{RunOptions, runtime};
 use crate::plan::PlanOptions;
 use crate::preflight::result::{Finding, PreflightReport};

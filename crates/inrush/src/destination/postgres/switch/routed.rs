@@ -1,6 +1,8 @@
 //! The switch of a routed unit: its new partitions are attached, and its other rows are copied
 //! into the partitions that the target has.
 
+use inrush_package::Mode;
+
 use super::careful::CarefulRows;
 use super::error::SwitchError;
 use super::run::{SwitchTask, copy_rows, metadata};
@@ -13,7 +15,6 @@ use crate::destination::postgres::plan::units::PartitionNames;
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::staging::Upper;
 use crate::destination::postgres::{Session, catalog, row_numbers};
-use crate::package::Mode;
 
 /// Switches a routed flow, and returns what was done: a task for each partition that was made.
 pub async fn publish(

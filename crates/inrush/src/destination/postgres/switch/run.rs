@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use inrush_package::Mode;
+
 use super::careful::{CarefulRows, CopiedRows};
 use super::error::SwitchError;
 use super::take_out::{self, TakenOut};
@@ -15,7 +17,6 @@ use crate::destination::postgres::plan::{FlowPlan, Plan, Publish, index_rebuild}
 use crate::destination::postgres::quote::{literal, qualified};
 use crate::destination::postgres::{DestinationError, Session, catalog};
 use crate::fault::{self, Fault, FaultPoint};
-use crate::package::Mode;
 use crate::verify::VerifyError;
 
 /// How often a switch that is blocked by somebody's lock is tried.

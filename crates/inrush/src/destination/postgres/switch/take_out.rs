@@ -1,6 +1,8 @@
 //! Takes out of a target what its new rows take the place of, inside the switch's transaction
 //! and under its lock of the target.
 
+use inrush_package::ReplaceScope;
+
 use super::error::SwitchError;
 use super::search_path;
 use crate::destination::postgres::catalog::{self, TargetFacts};
@@ -11,7 +13,6 @@ use crate::destination::postgres::plan::{FlowPlan, KeepPlan, Publish, ReplacePla
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::ranges::PartitionRange;
 use crate::destination::postgres::{Session, swap};
-use crate::package::ReplaceScope;
 
 /// What was taken out.
 #[derive(Debug, Default)]

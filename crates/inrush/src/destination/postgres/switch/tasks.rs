@@ -1,12 +1,13 @@
 //! What is to be switched: the bounds of each unit, and no overlap among them.
 
+use inrush_package::ReplaceScope;
+
 use super::error::SwitchError;
 use super::take_out::ranges_of;
 use crate::destination::postgres::plan::switch_statements::{UnitTask, expression};
 use crate::destination::postgres::plan::{FlowPlan, KeyKind, KeyPlan, replace};
 use crate::destination::postgres::staging::Upper;
 use crate::destination::postgres::{Session, catalog, old_tables, ranges};
-use crate::package::ReplaceScope;
 
 /// A unit as it was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]

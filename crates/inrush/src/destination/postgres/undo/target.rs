@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use inrush_package::NAME_BYTES_MAX;
+
 use super::error::UndoError;
 use crate::destination::postgres::ledger::{Ledger, Original, SwitchedTable, What};
 use crate::destination::postgres::old_tables::{self, OldTable};
@@ -9,7 +11,6 @@ use crate::destination::postgres::quote::{cut, identifier, qualified};
 use crate::destination::postgres::staging::BOUNDS_CHECK;
 use crate::destination::postgres::{Session, catalog};
 use crate::ledger::RunRecord;
-use crate::package::NAME_BYTES_MAX;
 use crate::plan::identity;
 use crate::undo::UndoneTarget;
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use inrush_package::Verify;
 use inrush_rows::column::Column;
 
 use super::form::ColumnForm;
 use super::hash::of_row_hash;
 use super::{rows, sums};
-use crate::package::Verify;
 use crate::verify::{BatchSums, Difference, EngineSums, ExactSum, VerifyPlan};
 
 /// What is compared of each unit before its COMMIT.

@@ -1,10 +1,11 @@
 //! The server's side of what is verified: one query over a staging table, whose answer is an array of numbers as text.
 
+use inrush_package::Verify;
+
 use super::form::ColumnForm;
 use super::hash::hash_of_test;
 use super::plan::{ComparedColumn, Comparison};
 use crate::destination::postgres::quote::identifier;
-use crate::package::Verify;
 use crate::verify::NumberForm;
 
 /// The query that gives the server's side of a table, for [`Comparison::differences`]; none where rows are only

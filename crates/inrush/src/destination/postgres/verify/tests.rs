@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringViewArray};
+use inrush_package::Verify;
 
 use super::*;
-use crate::package::Verify;
 use crate::verify::{NumberForm, Tally};
 
 fn plan(level: Verify) -> Arc<Comparison> {

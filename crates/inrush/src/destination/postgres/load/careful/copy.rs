@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use inrush_convert::Converter;
+use inrush_package::RunSettings;
 use inrush_rows::cancel::Stop;
 use inrush_rows::chunk::Chunk;
 use inrush_rows::reject::Reject;
@@ -21,7 +22,6 @@ use crate::destination::postgres::plan::{FlowPlan, Publish, UnitPlan};
 use crate::destination::postgres::quote::qualified;
 use crate::destination::postgres::{RefusalFacts, Session};
 use crate::error::Error;
-use crate::package::RunSettings;
 
 /// Rows that are refused before they are counted with those of other streams.
 const REFUSED_AT_ONCE_MAX: u64 = 64;

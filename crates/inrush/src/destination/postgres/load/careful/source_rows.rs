@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_convert::Converter;
+use inrush_package::RunSettings;
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
 
@@ -16,7 +17,6 @@ use super::cause::Cause;
 use crate::destination::postgres::plan::{FlowPlan, UnitPlan};
 use crate::error::Error;
 use crate::ledger::ShardRecord;
-use crate::package::RunSettings;
 use crate::pipeline::trailer::TrailerCatch;
 use crate::plan::identity;
 use crate::source::{BufferPool, Chunks, RowReader, Shard};

@@ -12,6 +12,7 @@ use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampM
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 use inrush_convert::{Converter, KeyType, KeyValue};
+use inrush_package::Step;
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_scan::{Dialect, Records};
@@ -19,7 +20,6 @@ use inrush_wire::timestamp;
 
 use crate::destination::postgres::plan::bounds::{self, Interval};
 use crate::destination::postgres::plan::{KeyKind, KeyPlan};
-use crate::package::Step;
 use crate::plan::error::PlanError;
 use crate::plan::identity;
 use crate::source::{

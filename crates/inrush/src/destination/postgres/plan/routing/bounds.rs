@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use inrush_package::{Bounds, TriggerPolicy};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
 
@@ -17,7 +18,6 @@ use crate::destination::postgres::plan::units::PartitionNames;
 use crate::destination::postgres::quote::{identifier, qualified};
 use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::{DestinationError, Session};
-use crate::package::{Bounds, TriggerPolicy};
 use crate::plan::PlanOptions;
 use crate::plan::error::PlanError;
 use crate::source::SourceFile;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use inrush_rows::suggest::suggestion;
 
 use super::error::{PackageError, PackageFault, PackageFaultKind};
+use super::percent::percent_encode;
 use super::place::Place;
 use super::url::{note_secrets_of_sql, redacted_url};
 use super::{
@@ -563,18 +564,6 @@ fn must_be_encoded(before: &str, after: &str) -> bool {
                 .split('?')
                 .next()
                 .is_some_and(|rest| rest.contains('@')))
-}
-
-/// Writes a text as a part of a URL.
-pub fn percent_encode(value: &str, out: &mut String) {
-    for byte in value.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use inrush_rows::column_policy::{DefaultFor, NanPolicy, NegativeForm, OnTruncate, Rounding, Trim};
+use inrush_rows::compression::Compression;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;

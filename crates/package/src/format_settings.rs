@@ -1,5 +1,6 @@
 //! How files are written, in the words of a package.
 
+use inrush_rows::compression::Compression;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -164,22 +165,4 @@ pub enum FixedUnit {
     Bytes,
     /// Characters.
     Characters,
-}
-
-/// How a file is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Compression {
-    /// Not at all.
-    None,
-    /// gzip, of one or more members.
-    Gzip,
-    /// Zstandard, of one or more frames.
-    Zstd,
-    /// bzip2, of one or more streams.
-    Bzip2,
-    /// xz, of one or more streams.
-    Xz,
-    /// A zip archive: each file in it is a source file of its own.
-    Zip,
 }

@@ -1,5 +1,6 @@
 //! A format made a dialect: the preset, and what differs from it.
 
+use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{
     Dialect, Escape, ExtraFields, FieldPosition, FixedWidth, MissingFields, PositionUnit,
@@ -9,8 +10,7 @@ use inrush_scan::{
 use super::error::{PackageError, PackageFaultKind};
 use super::place::Place;
 use super::{
-    Compression, ExtraFieldsRule, FixedUnit, Format, MissingFieldsRule, NullMarker, Preset,
-    TrimBlanks,
+    ExtraFieldsRule, FixedUnit, Format, MissingFieldsRule, NullMarker, Preset, TrimBlanks,
 };
 
 /// A setting of a format that is wrong, and why.
@@ -47,26 +47,6 @@ impl Preset {
             Preset::Csv => Dialect::csv(),
             Preset::Tsv => Dialect::tsv(),
         }
-    }
-}
-
-impl Compression {
-    /// The compression that a file's name tells, part numbers looked through.
-    pub fn of_file(file_name: &str) -> Compression {
-        let mut name = file_name;
-        while let Some((before, extension)) = name.rsplit_once('.') {
-            match extension.to_ascii_lowercase().as_str() {
-                "gz" | "gzip" | "tgz" | "taz" => return Compression::Gzip,
-                "zst" | "zstd" | "tzst" => return Compression::Zstd,
-                "bz2" | "bzip2" | "tbz" | "tbz2" => return Compression::Bzip2,
-                "xz" | "txz" => return Compression::Xz,
-                "zip" => return Compression::Zip,
-                part if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) => {}
-                _ => return Compression::None,
-            }
-            name = before;
-        }
-        Compression::None
     }
 }
 
@@ -381,19 +361,6 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(Preset::of_file(name), preset, "{name}");
-        }
-    }
-
-    #[test]
-    fn compression_is_told_by_names() {
-        for (name, compression) in [
-            ("a.csv", Compression::None),
-            ("a.csv.gz", Compression::Gzip),
-            ("a.csv.ZST.3", Compression::Zstd),
-            ("gz", Compression::None),
-            ("a.gz/b", Compression::None),
-        ] {
-            assert_eq!(Compression::of_file(name), compression, "{name}");
         }
     }
 

@@ -44,7 +44,7 @@ fn every_key_and_word_is_named() {
     let codes = words(&codes);
     assert!(codes.len() > 10, "the codes are listed: {codes:?}");
     // What the server refuses stands on a page of its own.
-    let rejects = include_str!("../../../../docs/rejects.md");
+    let rejects = include_str!("../../../docs/rejects.md");
     let unnamed = |code: &&str| {
         let name = format!("`{code}`");
         !page.contains(&name) && !rejects.contains(&name)

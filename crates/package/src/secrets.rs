@@ -18,7 +18,7 @@ use std::sync::{PoisonError, RwLock};
 
 use serde_json::Value;
 
-use crate::package::percent_encode;
+use super::percent::percent_encode;
 
 /// The shortest value that is hidden everywhere.
 const MIXED_BYTES_MIN: usize = 6;
