@@ -3,11 +3,11 @@
 use inrush_package::PackageError;
 use inrush_rows::plural::counted_do;
 use inrush_rows::reject::{Reject, RejectCode};
+use inrush_source::SourceError;
 
 use crate::destination::EngineError;
 use crate::ledger::RunState;
 use crate::plan::PlanError;
-use crate::source::SourceError;
 use crate::verify::VerifyError;
 
 /// A run did not end well. The targets are as they were, unless the text says otherwise.

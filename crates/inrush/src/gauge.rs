@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use inrush_source::SourceMeter;
 use inrush_system::process::thread_id;
 use inrush_system::tcp::TcpConnection;
 use inrush_verdict::{PHASES, Phase};
 
 use crate::meter::{Meter, nanoseconds};
-use crate::source::SourceMeter;
 
 /// The number of what is no phase: the time between them.
 const BETWEEN: u8 = PHASES.len() as u8;

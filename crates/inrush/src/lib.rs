@@ -19,7 +19,6 @@ pub mod plan;
 pub mod preflight;
 pub mod report;
 pub mod sniff;
-pub mod source;
 pub mod undo;
 pub mod upkeep;
 pub mod verify;
@@ -28,6 +27,7 @@ pub use destination::Checked;
 pub use error::Error;
 pub use inrush_convert as convert;
 pub use inrush_destination::address_space;
+pub use inrush_files as source;
 pub use inrush_package as package;
 pub use inrush_package::secrets;
 pub use inrush_rows::{

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use inrush_source::SourceMeter;
 use serde::{Deserialize, Serialize};
-
-use crate::source::SourceMeter;
 
 /// Time and volume of one stream or of one unit. Added up once a batch, never once a row.
 #[derive(

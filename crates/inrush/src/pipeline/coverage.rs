@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
+use inrush_files::{Origin, SourceFile};
 use inrush_rows::compression::Compression;
 
 use crate::ledger::ShardRecord;
-use crate::source::{Origin, SourceFile};
 use crate::verify::VerifyError;
 
 /// Ranges that a message shows.

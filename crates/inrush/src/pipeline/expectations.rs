@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use inrush_files::SourceFile;
+
 use crate::ledger::ShardRecord;
 use crate::plan::expect::{self, Promise};
 use crate::plan::{Reading, identity};
-use crate::source::SourceFile;
 use crate::verify::{ExactSum, VerifyError};
 
 /// Checks the files of a flow by what the ledger has of its own file ranges.

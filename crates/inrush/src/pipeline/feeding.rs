@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use inrush_files::{FED_RANGE_BYTES, Feed, FeedRange, FeedSettings, Shard};
+use inrush_source::{SourceError, SourceMeter};
+
 use super::metering::FedSource;
 use crate::plan::Reading;
-use crate::source::{
-    FED_RANGE_BYTES, Feed, FeedRange, FeedSettings, Shard, SourceError, SourceMeter,
-};
 
 /// What a stream has taken from a feed for one transaction.
 #[derive(Debug, Default)]

@@ -1,8 +1,9 @@
 //! The header of a file beside that of the first one.
 
+use inrush_files::Shard;
+
 use crate::error::Error;
 use crate::plan::Reading;
-use crate::source::Shard;
 
 /// Each file has a header of its own, and they must be the same: columns were matched by the
 /// first one.

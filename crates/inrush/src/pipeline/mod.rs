@@ -31,6 +31,7 @@ pub(crate) mod trailer;
 
 use std::path::PathBuf;
 
+use inrush_files::Pipes;
 use inrush_package::Package;
 use inrush_rows::cancel::Stop;
 
@@ -40,7 +41,6 @@ use crate::event::Observer;
 use crate::fault::Fault;
 use crate::plan::{ContentChecks, PlanOptions};
 use crate::report::{EmbeddedReport, Outcome, RunReport};
-use crate::source::Pipes;
 
 pub(crate) use self::threads::{require_address_space, runtime};
 

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
+use inrush_files::Shard;
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
 use inrush_verdict::Phase;
@@ -12,7 +13,6 @@ use super::trailer::TrailerCatch;
 use crate::gauge::Gauge;
 use crate::ledger::{Account, ShardRecord};
 use crate::plan::{Reading, identity};
-use crate::source::Shard;
 use crate::verify::{ContentHash, Tally, VerifyError};
 
 /// What is gathered of one file range after the other.

@@ -2,10 +2,10 @@
 
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
+use inrush_source::{Chunks, SourceError, SourceMeter};
 use inrush_verdict::Phase;
 
 use crate::gauge::Gauge;
-use crate::source::{Chunks, SourceError, SourceMeter};
 
 /// Tells a stream's gauge what a source costs, from its opening on.
 pub struct ReadingMeter<'a> {

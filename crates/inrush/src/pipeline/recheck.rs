@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use inrush_files::SourceFile;
 use inrush_rows::cancel::Stop;
 use inrush_scan::Dialect;
+use inrush_source::SourceError;
 
 use crate::error::Error;
 use crate::ledger::ShardRecord;
 use crate::plan::contents::{ContentChecks, Contents};
 use crate::plan::identity;
-use crate::source::{SourceError, SourceFile};
 
 /// A file that was written to while it was loaded, and whose size and time are what they were, has
 /// given rows of two texts: what was loaded of it is read again and compared.

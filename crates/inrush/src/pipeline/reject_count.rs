@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use inrush_files::Shard;
 use inrush_package::RejectLimit;
 use inrush_rows::reject::Reject;
 use inrush_scan::MissingFields;
@@ -9,7 +10,6 @@ use inrush_scan::MissingFields;
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::plan::Reading;
-use crate::source::Shard;
 
 /// How many bytes of rejects are written between two looks at the room of their disk.
 const LOOK_EVERY_BYTES: u64 = 1 << 20;

@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use inrush_files::Shard;
 use inrush_rows::cancel::Stop;
 use inrush_scan::Dialect;
 
 use crate::error::Error;
-use crate::source::{self, Shard};
 
 /// Which shards are ranges of the same file; they follow each other.
 pub fn files(shards: &[Shard]) -> Vec<Range<usize>> {
@@ -34,8 +34,8 @@ pub fn place(
         .iter()
         .map(|shard| shard.byte_range.clone())
         .collect();
-    let starts =
-        source::first_records(&file, dialect, &bytes, threads, stop)?.ok_or(Error::Interrupted)?;
+    let starts = inrush_files::first_records(&file, dialect, &bytes, threads, stop)?
+        .ok_or(Error::Interrupted)?;
     for (shard, start) in ranges.iter_mut().zip(starts) {
         shard.first_record = start;
     }

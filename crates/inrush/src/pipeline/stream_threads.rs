@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use inrush_rows::cancel::{Stop, StopReason};
+use inrush_source::SourceError;
 use inrush_verdict::Measurements;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
@@ -13,7 +14,6 @@ use super::metering::{self, Subjects};
 use super::results::StreamResult;
 use crate::error::Error;
 use crate::gauge::Gauge;
-use crate::source::SourceError;
 
 /// What came of all streams.
 pub struct Ended {

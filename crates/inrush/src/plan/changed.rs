@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use inrush_files::SourceFile;
 use inrush_scan::Dialect;
 
 use super::contents::Contents;
@@ -10,7 +11,6 @@ use super::error::PlanError;
 use super::identity;
 use super::options::PlanOptions;
 use crate::ledger::{ShardRecord, TouchedFile};
-use crate::source::SourceFile;
 
 /// Files of which a stopped run has loaded and that are not as they were.
 #[derive(Default)]

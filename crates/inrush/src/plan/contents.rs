@@ -11,12 +11,13 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use inrush_files::{FED_RANGE_BYTES, Feed, FeedSettings, SourceFile, TableFile};
 use inrush_rows::cancel::Stop;
 use inrush_scan::{Dialect, Records};
+use inrush_source::SourceError;
 
 use super::identity;
 use crate::ledger::ShardRecord;
-use crate::source::{FED_RANGE_BYTES, Feed, FeedSettings, SourceError, SourceFile, TableFile};
 use crate::verify::ContentHash;
 
 /// Text that is read and hashed at a time.

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use inrush_files::{Origin, SourceFile};
 use inrush_package::{BoundValue, ControlFile, Flow, RecordField, Trailer};
 
 use super::error::PlanError;
 use super::identity;
-use crate::source::{Origin, SourceFile};
 use crate::verify::{ExactSum, VerifyPlan};
 
 /// Bytes of a control file that are read; one has a line or one for each file.

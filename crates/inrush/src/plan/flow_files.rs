@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use inrush_convert::Converter;
+use inrush_files::{Preview, ResolveOptions, SourceFile};
 use inrush_package::{ALL_OTHERS, ColumnDetail, Flow, Format};
 use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
@@ -14,7 +15,6 @@ use super::columns::{Known, TargetColumns};
 use super::error::PlanError;
 use super::options::PlanOptions;
 use super::{header_row, headers, sniffed, typed_rows};
-use crate::source::{self, Preview, ResolveOptions, SourceFile};
 
 /// Empty files that notes name one by one.
 const EMPTY_FILES_NAMED: usize = 20;
@@ -140,7 +140,7 @@ fn files(
         pipes: options.pipes.clone(),
         reader: name,
     };
-    let files = source::resolve_as(flow.files.patterns(), folder, &resolve)?;
+    let files = inrush_files::resolve_as(flow.files.patterns(), folder, &resolve)?;
     let files: Vec<Arc<SourceFile>> = files.into_iter().map(Arc::new).collect();
     let is_empty = |file: &&Arc<SourceFile>| file.size_bytes == 0 && !file.is_pipe();
     for file in files.iter().filter(is_empty).take(EMPTY_FILES_NAMED) {

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use inrush_files::{Preview, PreviewRecord, SourceFile};
 use inrush_scan::{Dialect, ExtraFields};
 
 use super::error::PlanError;
 use crate::sniff::row_names;
-use crate::source::{Preview, PreviewRecord, SourceFile};
 
 /// Rows of the first file that are held against its header.
 const ROWS_LOOKED_AT: usize = 32;

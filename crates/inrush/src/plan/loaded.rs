@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use inrush_files::SourceFile;
+
 use super::error::PlanError;
 use super::identity;
 use crate::ledger::SwitchedFile;
-use crate::source::SourceFile;
 
 /// The files of a flow, as far as they are looked for among those that were switched in.
 pub struct WantedFiles<'a> {

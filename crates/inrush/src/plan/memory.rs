@@ -1,10 +1,10 @@
 //! What a load takes of memory, whatever the size of its files.
 
+use inrush_files::Shard;
 use inrush_rows::compression::Compression;
 use inrush_rows::plural::counted;
 
 use super::words::bytes;
-use crate::source::Shard;
 
 /// The program, Python's interpreter and all libraries, as far as a load has them resident, with what they take
 /// whatever is loaded: tables of time zones, threads, the session of the ledger, and the ledger's rows that are

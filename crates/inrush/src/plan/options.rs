@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use inrush_files::Pipes;
+
 use super::contents::ContentChecks;
 use super::error::PlanError;
-use crate::source::Pipes;
 
 /// What a plan needs to know beside the package.
 #[derive(Clone, Debug)]

@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use inrush_files::{Preview, SourceFile};
 use inrush_package::{ColumnDetail, Flow, Format, PackageFaultKind, Preset};
 use inrush_rows::plural::counted;
 use inrush_scan::Dialect;
 
 use super::error::PlanError;
 use crate::sniff::{self, Guess, SniffOptions, is_declared, row_names, sniff};
-use crate::source::{Preview, SourceFile};
 
 /// Points that are told before a run; `inrush init` tells all of them.
 const UNSURE_TOLD_MAX: usize = 10;

@@ -7,12 +7,12 @@
 
 use arrow_schema::DataType;
 use inrush_convert::Converter;
+use inrush_files::{SourceFile, TableField, TableFile};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::NumberForm;
 
 use super::error::PlanError;
 use super::reading::Reading;
-use crate::source::{SourceFile, TableField, TableFile};
 
 /// Refuses columns that cannot take their field, and lets others lose nothing of theirs.
 pub fn check(flow: &str, table: &TableFile, columns: &mut [Column]) -> Result<(), PlanError> {

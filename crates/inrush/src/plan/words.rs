@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
+use inrush_files::Shard;
 use inrush_package::RejectLimit;
 use inrush_rows::plural::counted;
 use inrush_scan::{ExtraFields, MissingFields, PositionUnit, Terminator, Trim};
 
 use super::reading::Reading;
-use crate::source::Shard;
 
 /// A file, and which part of it where it is shared.
 pub fn shard_words(shard: &Shard) -> String {

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use inrush_convert::Converter;
+use inrush_files::on_threads;
 use inrush_rows::cancel::Stop;
 
 use super::sample::Portion;
 use super::walk::{self, Making, Walked};
 use crate::error::Error;
 use crate::meter::nanoseconds;
-use crate::source::on_threads;
 
 /// Text that a thread reads at least, however long it takes: of small files all of it, so that what is said of their
 /// rows does not depend on the clock.

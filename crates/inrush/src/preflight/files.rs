@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use inrush_files::Shard;
+
 use super::flow_found::{self, FlowFound};
 use super::result::FilesFound;
-use crate::source::Shard;
 
 /// The files of all flows, of each of which all shards are given, whether they are left to load or not.
 pub fn of_all<'a>(

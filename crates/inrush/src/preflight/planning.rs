@@ -1,11 +1,12 @@
 //! Planning as a run plans, but for one thing: all that a run would be refused for is gathered, and not only the first.
 
+use inrush_files::Pipes;
+
 use super::findings;
 use super::result::Finding;
 use crate::error::Error;
 use crate::pipeline::{RunOptions, plan_options};
 use crate::plan::{ContentChecks, Obstacles, PlanError, PlanOptions};
-use crate::source::Pipes;
 
 /// Makes a plan, and adds what stands in its way to what was found. Only a package that is wrong in itself is an
 /// error.

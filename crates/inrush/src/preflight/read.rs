@@ -9,12 +9,13 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use inrush_files::on_threads;
 use inrush_rows::cancel::Stop;
+use inrush_source::SourceError;
 
 use super::residency::{cached_bytes, let_go};
 use super::sample::Place;
 use crate::error::Error;
-use crate::source::{SourceError, on_threads};
 
 /// A place of which the cache holds more is read from it.
 const CACHED_SHARE: f64 = 0.95;

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use inrush_files::{Shard, SourceFile, needs_place, pieces};
 use inrush_rows::compression::Compression;
 use inrush_scan::Dialect;
 
 use crate::error::Error;
-use crate::source::{Shard, SourceFile, needs_place, pieces};
 
 /// Text of a portion of a file that can be read from its middle.
 const PORTION_BYTES: u64 = 8 << 20;

@@ -5,9 +5,11 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use inrush_convert::{Converter, RunStamp};
+use inrush_files::{BufferPool, RowReader};
 use inrush_rows::chunk::Chunk;
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
+use inrush_source::Chunks;
 
 use super::sample::Portion;
 use crate::error::Error;
@@ -16,7 +18,6 @@ use crate::meter::{Meter, nanoseconds};
 use crate::pipeline::file_header::check_header;
 use crate::pipeline::proof::Proof;
 use crate::plan::Reading;
-use crate::source::{BufferPool, Chunks, RowReader};
 
 /// How a flow's rows are made.
 #[derive(Clone, Copy)]

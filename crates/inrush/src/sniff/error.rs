@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use inrush_package::PackageError;
-
-use crate::source::SourceError;
+use inrush_source::SourceError;
 
 /// Nothing could be guessed of the files.
 #[derive(Debug, thiserror::Error)]

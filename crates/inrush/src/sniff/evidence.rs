@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use inrush_convert::Values;
+use inrush_files::{BufferPool, Shard, ShardReader, SourceFile};
 use inrush_rows::chunk::Chunk;
 use inrush_rows::plural::counted;
 use inrush_scan::{Dialect, FaultKind, FieldText, Records, decode_field};
+use inrush_source::SourceError;
 
 use super::cut::{Cut, cut};
 use super::facts::ColumnFacts;
@@ -14,7 +16,6 @@ use super::mapping;
 use super::place::Place;
 use super::sample::Samples;
 use super::tally::{is_comment, title_records};
-use crate::source::{BufferPool, Shard, ShardReader, SourceError, SourceFile};
 
 /// The first rows come a few at a time, so that types that are wrong are given up early.
 const FIRST_ROWS: usize = 16;

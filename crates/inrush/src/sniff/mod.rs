@@ -44,9 +44,8 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
+use inrush_files::SourceFile;
 use inrush_package::{Format, Preset};
-
-use crate::source::SourceFile;
 
 pub use error::SniffError;
 pub use form::{Form, FormEscape};

@@ -6,13 +6,14 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use inrush_files::{BufferPool, Origin, Shard, ShardReader, SourceFile};
 use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{Dialect, Records};
+use inrush_source::SourceError;
 
 use super::error::SniffError;
 use super::mapping;
-use crate::source::{BufferPool, Origin, Shard, ShardReader, SourceError, SourceFile};
 
 /// How much is read.
 #[derive(Clone, Copy, Debug)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
+use inrush_files::{SourceFile, TableField, TableFile};
 use inrush_package::Format;
 use inrush_rows::column::ColumnType;
 
@@ -10,7 +11,6 @@ use super::error::SniffError;
 use super::guess::{ColumnGuess, Guess};
 use super::kinds::TypeGuess;
 use super::{mapping, names};
-use crate::source::{SourceFile, TableField, TableFile};
 
 /// Digits of a second's fraction that timestamps keep.
 const FRACTION_DIGITS: u8 = 6;

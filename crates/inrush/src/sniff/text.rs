@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use inrush_files::SourceFile;
 use inrush_rows::encoding_guess::{self, NotUtf8, utf16_order};
 
 use super::error::SniffError;
 use super::sample::Samples;
-use crate::source::SourceFile;
 
 /// More control characters than this in a thousand bytes are no text.
 const CONTROLS_PER_THOUSAND_MAX: usize = 50;

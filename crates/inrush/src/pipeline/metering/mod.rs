@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use inrush_source::SourceMeter;
 use inrush_system::process::{thread_cpu_us, thread_id};
 use inrush_verdict::{BackendSeries, Measurements, ServerMeasurements};
 use tokio::sync::Notify;
@@ -19,7 +20,6 @@ use tokio::time::Instant;
 use self::series::Columns;
 use self::steps::Steps;
 use crate::gauge::Gauge;
-use crate::source::SourceMeter;
 
 /// Between two looks.
 const INTERVAL: Duration = Duration::from_millis(100);

@@ -4,10 +4,9 @@ pub mod description;
 #[cfg(test)]
 pub mod golden_test;
 
+use inrush_files::{Shard, SourceFile};
 use inrush_rows::plural::counted_do;
 use sha2::{Digest, Sha256};
-
-use crate::source::{Shard, SourceFile};
 
 /// Digits of a unit's key in the names of its staging table and of its files.
 pub const KEY_DIGITS: usize = 16;

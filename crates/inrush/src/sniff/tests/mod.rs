@@ -12,9 +12,10 @@ mod types;
 
 use std::sync::Arc;
 
+use inrush_files::SourceFile;
+
 use super::sample::Extent;
 use super::{Guess, SniffError, SniffOptions, sniff, sniff_within};
-use crate::source::SourceFile;
 
 /// Files in a folder of their own, sniffed.
 fn sniffed_files(files: &[(&str, &[u8])], options: &SniffOptions) -> Result<Guess, SniffError> {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan, UnitRecord};
+use inrush_files::Pipes;
 use inrush_package::Package;
 use inrush_rows::plural::counted;
 
@@ -18,7 +19,6 @@ use crate::pipeline::reject_count::{RejectCount, RowTally};
 use crate::pipeline::{RunOptions, plan_options, reject_files, splitting};
 use crate::plan::ContentChecks;
 use crate::report::{RunFolder, reject_file_name};
-use crate::source::{self, Pipes};
 
 /// What came of preparing.
 pub enum Prepared {
@@ -271,7 +271,7 @@ fn place(run: &mut PreparedRun, options: &RunOptions<'_>) -> Result<(), Error> {
     let threads = run.plan.streams;
     for flow in &mut run.plan.flows {
         let ContractFlow { reading, units, .. } = flow;
-        if !source::needs_place(&reading.dialect) {
+        if !inrush_files::needs_place(&reading.dialect) {
             continue;
         }
         let mut shards: Vec<_> = units.iter().map(|unit| unit.shard.clone()).collect();

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use inrush_convert::{Converter, RunStamp};
 use inrush_destination::{UnitRecord, UnitStream};
+use inrush_files::{BufferPool, RowReader};
 use inrush_rows::chunk::Chunk;
 use inrush_rows::reject::{Reject, RejectCode};
 use inrush_scan::Records;
+use inrush_source::Chunks;
 use inrush_verdict::Phase;
 
 use super::Context;
@@ -24,7 +26,6 @@ use crate::pipeline::results::{Loaded, StreamResult};
 use crate::pipeline::{damage, reject_files};
 use crate::plan::Reading;
 use crate::report::RejectFile;
-use crate::source::{BufferPool, Chunks, RowReader};
 
 /// Loads a unit and commits it.
 pub fn load(

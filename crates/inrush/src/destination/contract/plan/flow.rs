@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use inrush_destination::{Abilities, ColumnPlan, Destination, TargetName, TargetPlan};
+use inrush_files::{Shard, SourceFile};
 use inrush_package::{Flow, Package};
 
 use super::columns::{self, Resolved};
@@ -11,7 +12,6 @@ use crate::plan::flow_files::FlowFiles;
 use crate::plan::identity::description::{self, Description};
 use crate::plan::user_sql::statements;
 use crate::plan::{PlanError, PlanOptions, Reading, expect, identity};
-use crate::source::{self, Shard, SourceFile};
 use crate::verify::VerifyPlan;
 
 /// Makes the plan of one flow.
@@ -157,7 +157,7 @@ impl FlowPlanner<'_> {
         let mut units = Vec::new();
         for file in files {
             let shard = Shard::whole(file);
-            for shard in source::pieces_of(&shard, self.abilities.unit_bytes)? {
+            for shard in inrush_files::pieces_of(&shard, self.abilities.unit_bytes)? {
                 units.push(RangeUnit {
                     number: units.len() + 1,
                     key: identity::unit_key(self.run_key, shape, std::slice::from_ref(&shard)),

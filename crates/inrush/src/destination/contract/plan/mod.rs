@@ -16,12 +16,12 @@ use std::sync::Arc;
 use inrush_destination::{
     Abilities, Destination, PastRun, Streams, TargetFacts, TargetName, TargetPlan,
 };
+use inrush_files::{Shard, SourceFile};
 use inrush_package::{Mode, Package, RunSettings};
 
 use self::flow::FlowPlanner;
 use crate::ledger::ShardRecord;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, Reading, identity, memory};
-use crate::source::{Shard, SourceFile};
 
 /// A package resolved against real files and a destination that is reached by the contract.
 #[derive(Clone, Debug)]

@@ -1,12 +1,13 @@
 //! What the run should take, by what was measured.
 
+use inrush_files::Shard;
+
 use super::measure::Preflight;
 use crate::preflight::flow_found::FlowFound;
 use crate::preflight::model::{self, Beside, Piece};
 use crate::preflight::prediction::{self, Phases};
 use crate::preflight::read::ReadFound;
 use crate::preflight::result::PreflightReport;
-use crate::source::Shard;
 
 /// Predicts the run; not where no flow has a speed.
 pub fn predict(

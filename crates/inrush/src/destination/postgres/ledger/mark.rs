@@ -10,10 +10,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use inrush_files::SourceFile;
+
 use crate::destination::postgres::quote::literal;
 use crate::destination::postgres::{DestinationError, Session};
 use crate::plan::identity;
-use crate::source::SourceFile;
 
 /// Marks of a package that stay; older ones go when a new one comes.
 const MARKS_MAX: usize = 500;

@@ -1,6 +1,8 @@
 //! Units whose rows are committed and have to be loaded anew: a target has refused one of them at the
 //! switch.
 
+use inrush_files::Shard;
+
 use super::careful::Additions;
 use super::context::Context;
 use super::loader::Loader;
@@ -10,7 +12,6 @@ use crate::destination::postgres::plan::work_items::WorkItem;
 use crate::destination::postgres::quote::qualified;
 use crate::error::Error;
 use crate::pipeline::results::StreamResult;
-use crate::source::Shard;
 
 /// Loads a unit once more, in the order of its files, into a staging table that is given what it does
 /// not have else.

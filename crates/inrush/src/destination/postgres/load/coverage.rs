@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use inrush_files::SourceFile;
+
 use super::context::PreparedRun;
 use crate::destination::postgres::plan::FlowPlan;
 use crate::ledger::ShardRecord;
 use crate::pipeline::coverage::{check_bytes, check_file};
 use crate::plan::identity;
-use crate::source::SourceFile;
 use crate::verify::VerifyError;
 
 /// Checks files of a flow, each fed or not, against what the ledger has of its units.

@@ -12,11 +12,11 @@ use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampM
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 use inrush_convert::{KeyType, KeyValue, convert_one};
+use inrush_files::{Preview, last_field};
 
 use crate::destination::postgres::plan::{FlowPlan, KeyPlan, UnitPlan, key_text};
 use crate::destination::postgres::staging::{UnitBounds, Upper};
 use crate::destination::postgres::unit::Measured;
-use crate::source::{Preview, last_field};
 
 /// The guess, and what has come so far.
 pub struct ExpectedKeys {

@@ -6,6 +6,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use inrush_files::SourceFile;
+
 use super::context::Context;
 use super::coverage;
 use crate::destination::postgres::Session;
@@ -15,7 +17,6 @@ use crate::ledger::ShardRecord;
 use crate::pipeline::expectations;
 use crate::pipeline::recheck::texts;
 use crate::plan::identity;
-use crate::source::SourceFile;
 
 /// Shards that are read at a time, about.
 const SHARDS_AT_A_TIME: u64 = 8192;

@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use inrush_files::Shard;
+use inrush_source::SourceMeter;
 use inrush_verdict::Phase;
 
 use super::careful::Additions;
@@ -31,7 +33,6 @@ use crate::pipeline::reject_count::RowTally;
 use crate::pipeline::results::{Loaded, StreamResult};
 use crate::pipeline::sharing::Sharing;
 use crate::report::RejectFile;
-use crate::source::{Shard, SourceMeter};
 
 /// Loads a piece of work and commits it; one that is fed in as many transactions as it takes.
 /// Dropped before its end, or after an error, it leaves an open transaction behind: the session

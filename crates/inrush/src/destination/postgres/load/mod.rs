@@ -36,6 +36,7 @@ mod work;
 use std::sync::Arc;
 use std::time::Instant;
 
+use inrush_files::Pipes;
 use inrush_package::Package;
 
 use self::summary::Summary;
@@ -50,7 +51,6 @@ use crate::pipeline::{
     stream_threads,
 };
 use crate::plan::ContentChecks;
-use crate::source::Pipes;
 
 /// Plans a package without running it.
 pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Plan, Error> {

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use inrush_files::Shard;
 use inrush_rows::column_policy::ColumnChanges;
+use inrush_source::SourceMeter;
 use inrush_verdict::Phase;
 
 use super::careful::Additions;
@@ -22,7 +24,6 @@ use crate::fault::{self, FaultPoint};
 use crate::ledger::{Account, ShardRecord};
 use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::proof::Proof;
-use crate::source::{Shard, SourceMeter};
 use crate::verify::VerifyError;
 
 /// A piece of work under way.

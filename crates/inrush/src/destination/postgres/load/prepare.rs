@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use inrush_files::Pipes;
 use inrush_package::Package;
 use inrush_rows::plural::counted;
 
@@ -28,7 +29,6 @@ use crate::pipeline::sharing::Sharing;
 use crate::pipeline::{RunOptions, plan_options};
 use crate::plan::{ContentChecks, PlanError, identity};
 use crate::report::RunFolder;
-use crate::source::Pipes;
 
 /// What came of preparing.
 pub enum Prepared {

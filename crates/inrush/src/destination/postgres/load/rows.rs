@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 use inrush_convert::{Converter, RunStamp};
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
+use inrush_source::Chunks;
 use inrush_verdict::Phase;
 
 use super::careful::{CarefulCopy, Origin};
@@ -18,7 +19,6 @@ use crate::fault::{self, FaultPoint};
 use crate::ledger::Account;
 use crate::pipeline::damage;
 use crate::pipeline::reading_meter::ReadingMeter;
-use crate::source::Chunks;
 
 /// How rows get into the staging table.
 pub enum Copier<'a> {

@@ -1,5 +1,7 @@
 //! Before large files are loaded in ranges: where each range's first record begins.
 
+use inrush_files::Shard;
+
 use super::context::PreparedRun;
 use crate::destination::postgres::plan::FlowPlan;
 use crate::error::Error;
@@ -7,14 +9,13 @@ use crate::event::{Event, Observer};
 use crate::pipeline::RunOptions;
 use crate::pipeline::splitting::{files, place};
 use crate::plan::identity;
-use crate::source::{self, Shard};
 
 /// Looks through the files whose ranges cannot be read without it.
 pub fn resolve(run: &mut PreparedRun, options: &RunOptions<'_>) -> Result<(), Error> {
     let threads = run.plan.streams;
     for flow in &mut run.plan.flows {
         let FlowPlan { reading, units, .. } = flow;
-        if !source::needs_place(&reading.dialect) {
+        if !inrush_files::needs_place(&reading.dialect) {
             continue;
         }
         for unit in units.iter_mut().filter(|unit| unit.shared) {

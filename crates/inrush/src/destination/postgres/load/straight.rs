@@ -6,6 +6,8 @@
 //! each other, or longer than a lock is waited for. The one that gives way is loaded once more
 //! while no other piece of the run is on its way, so that it waits for none of them.
 
+use inrush_files::{Feed, FeedRange, Shard};
+
 use super::careful::Additions;
 use super::loader::{Ended, Loader};
 use super::piece::Way;
@@ -14,7 +16,6 @@ use crate::destination::postgres::failures::of_server;
 use crate::error::Error;
 use crate::pipeline::feeding::{FedFile, Taken};
 use crate::pipeline::results::StreamResult;
-use crate::source::{Feed, FeedRange, Shard};
 
 /// A piece of work that can be loaded more than once.
 pub enum Part<'a> {

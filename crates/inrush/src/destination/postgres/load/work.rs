@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use inrush_files::{BufferPool, Feed, FeedRange, RowReader, Shard};
+use inrush_source::{SourceError, SourceMeter};
 use inrush_verdict::Phase;
 
 use super::piece::Piece;
@@ -10,7 +12,6 @@ use crate::error::Error;
 use crate::ledger::{Account, ShardRecord};
 use crate::pipeline::feeding::{FedFile, Taken};
 use crate::pipeline::file_header::check_header;
-use crate::source::{BufferPool, Feed, FeedRange, RowReader, Shard, SourceError, SourceMeter};
 
 /// Text that a stream loads from a feed in one transaction: what a stop throws away.
 const FED_TRANSACTION_BYTES: u64 = 64 << 20;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use inrush_files::SourceFile;
 use inrush_package::Mode;
 
 use super::{Earlier, FlowPlan, UnitPlan};
@@ -14,7 +15,6 @@ use crate::plan::error::PlanError;
 use crate::plan::identity;
 use crate::plan::loaded::{WantedFiles, loaded_by};
 use crate::plan::options::PlanOptions;
-use crate::source::SourceFile;
 
 /// Looks the package up in the ledger; what a user should know is added to `notes`.
 pub async fn find(

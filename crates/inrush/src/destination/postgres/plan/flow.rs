@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use inrush_convert::{KeyValue, convert_first};
+use inrush_files::{Preview, Shard, SourceFile};
 use inrush_package::{Bounds, Flow, Mode, Package, UncheckedTypes, Verify};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_scan::Dialect;
@@ -26,7 +27,6 @@ use crate::plan::flow_files::FlowFiles;
 use crate::plan::options::PlanOptions;
 use crate::plan::user_sql::statements;
 use crate::plan::{Reading, expect};
-use crate::source::{Preview, Shard, SourceFile};
 use crate::verify::VerifyPlan;
 
 /// Makes the plan of one flow.

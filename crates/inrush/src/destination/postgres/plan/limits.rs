@@ -1,5 +1,6 @@
 //! What a plan takes of memory, of connections and of locks.
 
+use inrush_files::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Shard};
 use inrush_rows::plural::counted_do;
 
 use super::{FlowPlan, Publish, RoutePlan};
@@ -7,7 +8,6 @@ use crate::destination::postgres::copy::BLOCK_BYTES;
 use crate::destination::postgres::guests::ServerFacts;
 use crate::plan::error::PlanError;
 use crate::plan::memory::{MemoryBound, row_group_bytes, text_and_batch};
-use crate::source::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Shard};
 
 /// Blocks of a stream that are alive at once where the driver sends them, as on an encrypted connection: one being
 /// filled, one in the driver's queue, one copied into its send buffer, one on its way back. A stream that writes its

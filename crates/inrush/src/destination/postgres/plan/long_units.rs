@@ -1,7 +1,8 @@
 //! Which units several streams fill: those that would keep one of them busy when the others have ended.
 
+use inrush_source::SourceError;
+
 use super::{FlowPlan, UnitPlan};
-use crate::source::SourceError;
 
 /// How many times the time of a load in which all streams end together a plan may take. Sharing a unit costs
 /// FREEZE and, under `wal_level = minimal`, WAL, so what files that are nearly even differ by is waited for.

@@ -30,6 +30,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeySet};
+use inrush_files::Shard;
 use inrush_package::{IndexPolicy, Mode, RunSettings};
 use inrush_wire::PgType;
 
@@ -41,7 +42,6 @@ use crate::destination::postgres::staging::{Model, NewColumn, UnitBounds};
 use crate::destination::postgres::verify::Comparison;
 use crate::ledger::{RunRecord, TouchedFile};
 use crate::plan::{MemoryBound, Reading};
-use crate::source::Shard;
 
 pub use bounds::key_text;
 pub use build::{build, run_key};

@@ -7,18 +7,18 @@
 use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeyValue, convert_first};
+use inrush_files::{
+    BufferPool, RecordStart, Shard, ShardReader, SourceFile, first_records, needs_place,
+};
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
 use inrush_scan::{Dialect, Records, decode_field};
+use inrush_source::SourceError;
 
 use super::bounds::key_text;
 use super::{KeyKind, KeyPlan, UnitPlan};
 use crate::plan::error::PlanError;
-use crate::source::{
-    BufferPool, RecordStart, Shard, ShardReader, SourceError, SourceFile, first_records,
-    needs_place,
-};
 
 /// Bytes that are read at a time to find a change of the key.
 const LOOK_BYTES: usize = 64 << 10;

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use inrush_files::Shard;
 use inrush_package::NAME_BYTES_MAX;
 use inrush_rows::column::Column;
 use inrush_rows::compression::Compression;
+use inrush_source::SourceError;
 
 use super::bounds::{self, Interval};
 use super::{Commit, KeyPlan, Publish, UnitPlan, WireForm};
@@ -16,7 +18,6 @@ use crate::destination::postgres::verify;
 use crate::destination::postgres::verify::Comparison;
 use crate::plan::error::PlanError;
 use crate::plan::identity;
-use crate::source::{self, Shard, SourceError};
 
 /// What the units of a flow have in common.
 pub struct Common<'a> {
@@ -253,7 +254,7 @@ impl UnitPlan {
     pub(super) fn pieces(&self) -> Result<Vec<Shard>, SourceError> {
         let mut found = Vec::with_capacity(self.shards.len());
         for shard in &self.shards {
-            found.extend(source::pieces(shard)?);
+            found.extend(inrush_files::pieces(shard)?);
         }
         Ok(found)
     }

@@ -1,10 +1,11 @@
 //! What a run takes before its streams begin, and after the last of them has ended.
 
+use inrush_files::Shard;
+
 use super::predict::Measured;
 use crate::destination::postgres::plan::statistics;
 use crate::preflight::cores;
 use crate::preflight::flow_found::{self, FlowFound};
-use crate::source::{self, Shard};
 
 /// Statements of the ledger before the streams begin and at the switch, in all.
 const TRIPS_OF_RUN: f64 = 24.0;
@@ -19,7 +20,7 @@ pub fn before_s(measured: &Measured<'_>, plan_s: f64) -> f64 {
 pub fn split_s(measured: &Measured<'_>) -> f64 {
     let mut seconds = 0.0;
     for (index, flow) in measured.plan.flows.iter().enumerate() {
-        if !source::needs_place(&flow.reading.dialect) {
+        if !inrush_files::needs_place(&flow.reading.dialect) {
             continue;
         }
         let shards = flow.units.iter().filter(|unit| unit.shared);

@@ -20,6 +20,7 @@ mod work_left;
 
 use std::time::Instant;
 
+use inrush_files::{Pipes, ResolveOptions};
 use inrush_package::Package;
 
 use self::measure::Preflight;
@@ -32,7 +33,6 @@ use crate::pipeline::{RunOptions, runtime};
 use crate::plan::PlanOptions;
 use crate::preflight::result::{Finding, PreflightReport};
 use crate::preflight::{Wish, findings, or_tell, planning};
-use crate::source::{self, Pipes, ResolveOptions};
 
 /// Measures, and predicts the run.
 pub fn preflight(
@@ -117,7 +117,7 @@ fn missing_files(package: &Package, options: &RunOptions<'_>) -> Vec<Finding> {
         let Ok(encoding) = flow.format.text_encoding() else {
             continue;
         };
-        let files = source::resolve_as(
+        let files = inrush_files::resolve_as(
             flow.files.patterns(),
             &options.folder,
             &ResolveOptions {

@@ -7,6 +7,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use inrush_files::{FED_RANGE_BYTES, Feed, FeedSettings, Shard};
+use inrush_source::Chunks;
 use inrush_verdict::Phase;
 
 use super::at_once::Server;
@@ -25,7 +27,6 @@ use crate::preflight::at_once::own_cpu_s;
 use crate::preflight::sample::Portion;
 use crate::preflight::together::{BesideRows, Together};
 use crate::preflight::walk::{self, Making, Portions, Walk, Walked, stamped};
-use crate::source::{Chunks, FED_RANGE_BYTES, Feed, FeedSettings, Shard};
 
 /// A piece of work that is tried.
 pub struct Work {

@@ -1,11 +1,12 @@
 //! The work that a run would find: all of it, or what a stopped run has left; and the flows whose samples stand for it.
 
+use inrush_files::Shard;
+
 use crate::destination::postgres::plan::work_items::{self, Committed, WorkItem};
 use crate::destination::postgres::plan::{Earlier, FlowPlan, Plan, UnitPlan};
 use crate::error::Error;
 use crate::preflight::flow_found::{self, FlowFound};
 use crate::preflight::sample;
-use crate::source::Shard;
 
 /// What is left to load.
 pub struct WorkLeft<'a> {

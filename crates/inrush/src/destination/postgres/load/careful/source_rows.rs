@@ -9,9 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_convert::Converter;
+use inrush_files::{BufferPool, RowReader, Shard};
 use inrush_package::RunSettings;
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
+use inrush_source::Chunks;
 
 use super::cause::Cause;
 use crate::destination::postgres::plan::{FlowPlan, UnitPlan};
@@ -19,7 +21,6 @@ use crate::error::Error;
 use crate::ledger::ShardRecord;
 use crate::pipeline::trailer::TrailerCatch;
 use crate::plan::identity;
-use crate::source::{BufferPool, Chunks, RowReader, Shard};
 use crate::verify::Tally;
 
 /// A row of a staging table that the target's server refuses.

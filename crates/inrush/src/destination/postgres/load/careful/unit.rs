@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use inrush_files::Shard;
+
 use super::additions::Additions;
 use crate::destination::postgres::load::one_transaction;
 use crate::destination::postgres::load::piece::Piece;
 use crate::destination::postgres::plan::UnitPlan;
 use crate::destination::postgres::quote::qualified;
 use crate::error::Error;
-use crate::source::Shard;
 
 impl Piece<'_> {
     /// Inside the transaction: an empty staging table with all that may refuse a row. What was

@@ -12,20 +12,20 @@ use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampM
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 use inrush_convert::{Converter, KeyType, KeyValue};
+use inrush_files::{
+    BufferPool, RowReader, Shard, SourceFile, first_records, needs_place, on_threads, pieces,
+};
 use inrush_package::Step;
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_scan::{Dialect, Records};
+use inrush_source::{Chunks, SourceError};
 use inrush_wire::timestamp;
 
 use crate::destination::postgres::plan::bounds::{self, Interval};
 use crate::destination::postgres::plan::{KeyKind, KeyPlan};
 use crate::plan::error::PlanError;
 use crate::plan::identity;
-use crate::source::{
-    BufferPool, Chunks, RowReader, Shard, SourceError, SourceFile, first_records, needs_place,
-    on_threads, pieces,
-};
 
 /// More partitions than this are a mistake in the width, or in the files.
 const PARTITIONS_MAX: usize = 10_000;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use inrush_files::SourceFile;
 use inrush_package::{Bounds, TriggerPolicy};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
@@ -20,7 +21,6 @@ use crate::destination::postgres::ranges::{self, PartitionRange};
 use crate::destination::postgres::{DestinationError, Session};
 use crate::plan::PlanOptions;
 use crate::plan::error::PlanError;
-use crate::source::SourceFile;
 
 /// What a route is made of.
 pub struct Asking<'a> {

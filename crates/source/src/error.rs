@@ -1,0 +1,357 @@
+//! What can go wrong with files, each with its place and its mend.
+
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use inrush_rows::location::Location;
+use inrush_scan::{DialectError, ScanError};
+
+/// Why files could not be found or read.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// There is no pattern at all.
+    #[error("no files are named; name one at least, or a pattern that matches some")]
+    NoPattern,
+    /// A pattern cannot be read as one.
+    #[error("{pattern}: not a pattern: {reason}; write [[] for a literal bracket")]
+    PatternInvalid {
+        /// As the user wrote it.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A pattern matches nothing.
+    #[error("{pattern}: no file matches; {hint}")]
+    NoMatch {
+        /// As the user wrote it.
+        pattern: String,
+        /// What was found instead.
+        hint: String,
+    },
+    /// A file does not exist.
+    #[error("{}: no such file; {hint}", path.display())]
+    Missing {
+        /// The path.
+        path: PathBuf,
+        /// What was found instead.
+        hint: String,
+    },
+    /// A folder stands where a file is needed.
+    #[error("{}: a folder, not a file; to load the files in it write {}", path.display(), path.join("*").display())]
+    Folder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A socket or device.
+    #[error("{}: a {kind}, neither a file nor a pipe; write it to a file first", path.display())]
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// Standard input is a terminal.
+    #[error(
+        "-: standard input is a terminal; send it a file or another command's output (COMMAND | inrush ...)"
+    )]
+    Terminal,
+    /// There is no standard input.
+    #[error(
+        "-: there is no standard input: it was closed before the command began (`<&-`, or a service \
+         that has none); send it a file or another command's output (COMMAND | inrush ...), or name \
+         the file"
+    )]
+    StandardInputClosed,
+    /// Two readers of one pipe.
+    #[error("{}: flow `{reader}` reads it already, and a pipe can be read only once; write it to a file first, or name it in one flow only", path.display())]
+    PipeTaken {
+        /// The path.
+        path: PathBuf,
+        /// Who has it.
+        reader: String,
+    },
+    /// A pipe was to be read again.
+    #[error("{}: a pipe can be read only once, and it was; write it to a file first", path.display())]
+    PipeReadTwice {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A stop was asked for while a file was read, or a pipe waited for.
+    #[error("{}: stopped as asked while it was read", path.display())]
+    Stopped {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A zip archive whose directory cannot be read.
+    #[error("{}: the zip archive cannot be read: {reason}; it is likely not written or copied to its end: make it again, and test it with unzip -t", path.display())]
+    Archive {
+        /// The archive.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An archive that holds something which would be lost, or cannot be told apart.
+    #[error("{}: the archive cannot be loaded whole: {what}; {fix}", path.display())]
+    ArchiveContent {
+        /// The archive.
+        path: PathBuf,
+        /// What was found.
+        what: String,
+        /// What to do.
+        fix: &'static str,
+    },
+    /// A member of a zip archive that cannot be read.
+    #[error("{}: the member {reason}, which is not read; unzip it and load the files, or make the archive again with deflate (zip -9)", path.display())]
+    Member {
+        /// The archive and the member.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// No thread for reading.
+    #[error("{}: no thread could be started to read it: {cause}; likely the limit of processes (ulimit -u) is reached", path.display())]
+    Thread {
+        /// The path.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+    /// Another stream was told why.
+    #[error("{}: reading failed, as another stream has told", path.display())]
+    FeedFailed {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Ranges that were loaded do not fit the file's.
+    #[error("{}: bytes {} to {} were loaded by an earlier run, and the file is not cut there now; settings have changed since: load anew with --again", path.display(), range.start, range.end)]
+    RangesDiffer {
+        /// The path.
+        path: PathBuf,
+        /// The range that was loaded.
+        range: Range<u64>,
+    },
+    /// A file or folder cannot be opened.
+    #[error("{}: cannot be opened: {cause}; {}", path.display(), open_mend(cause))]
+    Unreadable {
+        /// The path.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+    /// Two names of one file: its rows would be loaded twice.
+    #[error("{} and {} are one and the same file, and its rows would be loaded twice; name only one of them", first.display(), second.display())]
+    LinkedTwice {
+        /// The name found first.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+    },
+    /// The dialect cannot be used.
+    #[error("{}: format: {cause}", path.display())]
+    Dialect {
+        /// The file that it was declared for.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        cause: DialectError,
+    },
+    /// The file is not what it was when the load was planned.
+    #[error("{}: changed since the load was planned ({what}); load files only when they are written to the end, then run the same command again", path.display())]
+    Changed {
+        /// The path.
+        path: PathBuf,
+        /// What differs.
+        what: String,
+    },
+    /// The system failed to read.
+    #[error("{}: reading failed after {byte_offset} bytes: {cause}; the disk or the mount is likely at fault", path.display())]
+    Read {
+        /// The path.
+        path: PathBuf,
+        /// Bytes of the stored file that were read.
+        byte_offset: u64,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+    /// A compressed file ends too early.
+    #[error("{}: the {format} stream ends in its middle, after {compressed_offset} bytes compressed ({text_offset} uncompressed); the file is likely not written or copied to its end: make it again, and test it with {test}", path.display())]
+    Truncated {
+        /// The path.
+        path: PathBuf,
+        /// The compression.
+        format: &'static str,
+        /// The command that tests such a file.
+        test: &'static str,
+        /// Bytes of the stored file before the fault.
+        compressed_offset: u64,
+        /// Bytes of text before the fault.
+        text_offset: u64,
+    },
+    /// A compressed file is damaged.
+    #[error("{}: the {format} stream is damaged near byte {compressed_offset} compressed ({text_offset} uncompressed): {cause}; copy or make the file again, and test it with {test}", path.display())]
+    Corrupt {
+        /// The path.
+        path: PathBuf,
+        /// The compression.
+        format: &'static str,
+        /// The command that tests such a file.
+        test: &'static str,
+        /// Bytes of the stored file before the fault, about.
+        compressed_offset: u64,
+        /// Bytes of text before the fault.
+        text_offset: u64,
+        /// What the decompressor says.
+        #[source]
+        cause: io::Error,
+    },
+    /// A compressed file that is whole, and needs something that there is not.
+    #[error("{}: the file {what}; {fix}", path.display())]
+    Undecodable {
+        /// The path.
+        path: PathBuf,
+        /// What it needs.
+        what: String,
+        /// What to do.
+        fix: String,
+    },
+    /// Behind the compressed data stands something else.
+    #[error("{}: the gzip data end at byte {compressed_offset} compressed ({text_offset} uncompressed), and there stands {cause}; rows may be lost there: make or copy the file again, or cut it there if what follows is no part of it (head -c {compressed_offset})", path.display())]
+    Trailing {
+        /// The path.
+        path: PathBuf,
+        /// Bytes of the stored file before what does not belong there.
+        compressed_offset: u64,
+        /// Bytes of text before it.
+        text_offset: u64,
+        /// What stands there.
+        #[source]
+        cause: io::Error,
+    },
+    /// A file of typed rows that cannot be read.
+    #[error("{}: the {kind} file cannot be read: {reason}; it is likely not written or copied to its end, or is no {kind} file: make it again", path.display())]
+    Table {
+        /// The path.
+        path: PathBuf,
+        /// Parquet or Arrow IPC.
+        kind: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file of typed rows of a kind that is not read.
+    #[error("{}: {what}; {mend}", path.display())]
+    TableKind {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+        /// What to do.
+        mend: &'static str,
+    },
+    /// The first bytes are those of another kind of file.
+    #[error("{}: expected {expected}, but the file begins like {found}; {mend}", path.display())]
+    KindMismatch {
+        /// The path.
+        path: PathBuf,
+        /// What its name or the format declares.
+        expected: &'static str,
+        /// What its first bytes say.
+        found: &'static str,
+        /// What to do.
+        mend: String,
+    },
+    /// The text looks like UTF-16, and nothing says so.
+    #[error("{}: the text looks like {encoding} without a byte order mark; if it is, declare it: format.encoding = \"{encoding}\"", path.display())]
+    EncodingUndeclared {
+        /// The path.
+        path: PathBuf,
+        /// The encoding.
+        encoding: &'static str,
+    },
+    /// The mark at the beginning is of another encoding than the declared one.
+    #[error("{}: format.encoding is {declared}, but the file begins with the byte order mark of {found}; leave the setting away, or set it to {found}", path.display())]
+    EncodingContradicted {
+        /// The path.
+        path: PathBuf,
+        /// What the format declares.
+        declared: &'static str,
+        /// What the mark says.
+        found: &'static str,
+    },
+    /// UTF-16 is declared, and neither a mark nor the text tells its byte order.
+    #[error("{}: format.encoding is UTF-16, the file has no byte order mark, and no line end or separator in its beginning shows the byte order; declare it: encoding = \"UTF-16LE\" or \"UTF-16BE\"", path.display())]
+    ByteOrderUnknown {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The text has the other byte order than the declared one.
+    #[error("{}: format.encoding is {declared}, but the line ends and separators of the file are those of {found}; set it to {found}", path.display())]
+    ByteOrderContradicted {
+        /// The path.
+        path: PathBuf,
+        /// What the format declares.
+        declared: &'static str,
+        /// What the text shows.
+        found: &'static str,
+    },
+    /// The text is in an encoding that is not read.
+    #[error("{}: the text is {encoding}, which is not read; write it again with: iconv -f {encoding} -t UTF-8", path.display())]
+    EncodingUnread {
+        /// The path.
+        path: PathBuf,
+        /// The encoding, as iconv knows it.
+        encoding: &'static str,
+    },
+    /// The header cannot be read.
+    #[error(
+        "{location}: the header {what}; mend the first record, or set header = false if the file has none"
+    )]
+    Header {
+        /// Where it begins.
+        location: Location,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The header is not UTF-8.
+    #[error("{location}: the header cannot be read: {what}")]
+    HeaderEncoding {
+        /// Where it begins.
+        location: Location,
+        /// The byte, the likely encoding, and the setting.
+        what: String,
+    },
+    /// A scan stopped.
+    #[error("{location}: {cause}")]
+    Scan {
+        /// Where the record at fault begins.
+        location: Location,
+        /// What stopped it.
+        #[source]
+        cause: ScanError,
+    },
+}
+
+impl SourceError {
+    /// A file that could not be read past this byte.
+    pub fn read(path: &Arc<PathBuf>, byte_offset: u64, cause: io::Error) -> SourceError {
+        SourceError::Read {
+            path: path.to_path_buf(),
+            byte_offset,
+            cause,
+        }
+    }
+}
+
+fn open_mend(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "let the user that runs this read it (chmod, or run as another user)"
+        }
+        io::ErrorKind::NotFound => "it was there a moment ago: is something else moving files?",
+        _ => "check the disk and the mount",
+    }
+}

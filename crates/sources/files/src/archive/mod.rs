@@ -1,0 +1,262 @@
+//! Zip archives: each member that is a file is a source file of its own.
+//!
+//! The directory at the archive's end is read by the `zip` crate; a member's bytes are read
+//! here, from where the directory says, by the decompressors that other files have too. An archive that
+//! holds more than its directory lists is refused ([`layout`]).
+
+mod layout;
+
+use std::fs::{File, Metadata};
+use std::io::{BufReader, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use glob::{MatchOptions, Pattern};
+use inrush_rows::plural::counted;
+use inrush_source::SourceError;
+use zip::result::ZipError;
+use zip::{CompressionMethod, ZipArchive};
+
+use super::files::modified_ns;
+
+/// How a member is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MemberMethod {
+    /// Not at all.
+    Stored,
+    /// Deflate, as in gzip.
+    Deflate,
+    /// bzip2.
+    Bzip2,
+    /// Zstandard.
+    Zstd,
+    /// xz.
+    Xz,
+}
+
+/// A file in a zip archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZipMember {
+    /// The archive.
+    pub archive: PathBuf,
+    /// Bytes of the archive.
+    pub archive_bytes: u64,
+    /// When the archive was last written, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// The member's name in it.
+    pub name: String,
+    /// The checksum of its text that the archive has.
+    pub crc32: u32,
+    /// Bytes of its text.
+    pub text_bytes: u64,
+    /// Bytes as it is stored.
+    pub stored_bytes: u64,
+    /// Where its stored bytes begin in the archive.
+    pub(super) data_start: u64,
+    /// How it is compressed, or why it cannot be read.
+    pub(super) method: Result<MemberMethod, String>,
+}
+
+impl ZipMember {
+    /// The path that it is shown by.
+    pub(super) fn path(&self) -> PathBuf {
+        // Not joined: a name that begins with a slash would stand alone.
+        let mut path = self.archive.clone().into_os_string();
+        path.push("/");
+        path.push(&self.name);
+        PathBuf::from(path)
+    }
+}
+
+/// Whether a name is that of a zip archive.
+pub(super) fn is_archive_name(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    bytes.len() > 4 && bytes[bytes.len() - 4..].eq_ignore_ascii_case(b".zip")
+}
+
+/// The files in an archive, in the order of its directory. Folders, and what macOS and Windows
+/// add for themselves, are passed over.
+pub(super) fn members(path: &Path, metadata: &Metadata) -> Result<Vec<ZipMember>, SourceError> {
+    let file = File::open(path).map_err(|cause| SourceError::Unreadable {
+        path: path.to_path_buf(),
+        cause,
+    })?;
+    let refused = |error: ZipError| match error {
+        ZipError::Io(cause) if cause.raw_os_error().is_some() => SourceError::Unreadable {
+            path: path.to_path_buf(),
+            cause,
+        },
+        other if other.to_string().contains("Multi-disk") => SourceError::ArchiveContent {
+            path: path.to_path_buf(),
+            what: "it is one part of a split archive, and its members lie in the other parts too"
+                .to_owned(),
+            fix: "join the parts with zip -s 0 FIRST.zip --out WHOLE.zip and load that",
+        },
+        other => archive_error(path, other.to_string()),
+    };
+    let mut archive = ZipArchive::new(BufReader::new(&file)).map_err(refused)?;
+    if archive.has_duplicate_names() {
+        return Err(SourceError::ArchiveContent {
+            path: path.to_path_buf(),
+            what: "two of its members have the same name".to_owned(),
+            fix: "make the archive again with a name of its own for each file: unzip would write one over the other",
+        });
+    }
+    let mut listed = Vec::with_capacity(archive.len());
+    let mut members = Vec::with_capacity(archive.len());
+    for index in 0..archive.len() {
+        let entry = archive.by_index_raw(index).map_err(refused)?;
+        let name = entry.name().map_err(refused)?.into_owned();
+        let data_start = entry
+            .data_start()
+            .expect("a member that was looked up has a place");
+        listed.push(layout::Listed {
+            name: name.clone(),
+            header_start: entry.header_start(),
+            data_start,
+            stored_bytes: entry.compressed_size(),
+            text_bytes: entry.size(),
+            crc32: entry.crc32(),
+            listed_at: entry.central_header_start(),
+        });
+        if entry.is_dir() && entry.size() > 0 {
+            return Err(SourceError::ArchiveContent {
+                path: path.to_path_buf(),
+                what: format!(
+                    "its member `{name}` is a folder by its name and holds {}",
+                    counted(entry.size(), "byte")
+                ),
+                fix: "make the archive again",
+            });
+        }
+        if entry.is_dir() || is_litter(&name) {
+            continue;
+        }
+        let method = if entry.encrypted() {
+            Err("is encrypted".to_owned())
+        } else if entry.is_symlink() {
+            Err("is a link and holds no text of its own".to_owned())
+        } else {
+            method(entry.compression())
+        };
+        members.push(ZipMember {
+            archive: path.to_path_buf(),
+            archive_bytes: metadata.len(),
+            modified_ns: modified_ns(metadata),
+            name,
+            crc32: entry.crc32(),
+            text_bytes: entry.size(),
+            stored_bytes: entry.compressed_size(),
+            data_start,
+            method,
+        });
+    }
+    let directory_start = archive.central_directory_start();
+    let accounted = layout::account(&file, metadata.len(), directory_start, &mut listed);
+    let accounted = accounted.map_err(|cause| match cause.kind() {
+        // Places that the archive itself told.
+        ErrorKind::UnexpectedEof => {
+            archive_error(path, "it ends before its directory says".to_owned())
+        }
+        _ => SourceError::Unreadable {
+            path: path.to_path_buf(),
+            cause,
+        },
+    })?;
+    accounted.map_err(
+        |layout::Unlisted { what, fix }| SourceError::ArchiveContent {
+            path: path.to_path_buf(),
+            what,
+            fix,
+        },
+    )?;
+    Ok(members)
+}
+
+/// The members that a pattern names; all of them without one. One that is named and cannot be
+/// read is refused.
+pub(super) fn select(
+    path: &Path,
+    metadata: &Metadata,
+    pattern: Option<&str>,
+) -> Result<Vec<Arc<ZipMember>>, SourceError> {
+    let mut members = members(path, metadata)?;
+    if let Some(pattern) = pattern
+        && !members.iter().any(|member| member.name == pattern)
+    {
+        let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
+        let glob = Pattern::new(pattern).map_err(|error| SourceError::PatternInvalid {
+            pattern: format!("{}/{pattern}", path.display()),
+            reason: error.msg.to_owned(),
+        })?;
+        let options = MatchOptions {
+            case_sensitive: true,
+            require_literal_separator: true,
+            require_literal_leading_dot: true,
+        };
+        members.retain(|member| glob.matches_with(&member.name, options));
+        if members.is_empty() {
+            return Err(SourceError::NoMatch {
+                pattern: format!("{}/{pattern}", path.display()),
+                hint: match names.as_slice() {
+                    [] => "the archive has no files".to_owned(),
+                    names => format!("the archive has {}", shortened(names)),
+                },
+            });
+        }
+    } else if let Some(pattern) = pattern {
+        // A name may hold `[` or `?` itself.
+        members.retain(|member| member.name == pattern);
+    }
+    if members.is_empty() {
+        return Err(SourceError::NoMatch {
+            pattern: path.display().to_string(),
+            hint: "the archive has no files".to_owned(),
+        });
+    }
+    for member in &members {
+        if let Err(reason) = &member.method {
+            return Err(SourceError::Member {
+                path: member.path(),
+                reason: reason.clone(),
+            });
+        }
+    }
+    Ok(members.into_iter().map(Arc::new).collect())
+}
+
+fn archive_error(path: &Path, reason: String) -> SourceError {
+    SourceError::Archive {
+        path: path.to_path_buf(),
+        reason,
+    }
+}
+
+/// What nobody means when they name an archive.
+fn is_litter(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    name.starts_with("__MACOSX/") || matches!(last, ".DS_Store" | "Thumbs.db" | "desktop.ini" | "")
+}
+
+fn method(method: CompressionMethod) -> Result<MemberMethod, String> {
+    match method {
+        CompressionMethod::STORE => Ok(MemberMethod::Stored),
+        CompressionMethod::DEFLATE => Ok(MemberMethod::Deflate),
+        CompressionMethod::BZIP2 => Ok(MemberMethod::Bzip2),
+        CompressionMethod::ZSTD => Ok(MemberMethod::Zstd),
+        CompressionMethod::XZ => Ok(MemberMethod::Xz),
+        CompressionMethod::DEFLATE64 => Err("is compressed by Deflate64".to_owned()),
+        CompressionMethod::LZMA => Err("is compressed by LZMA".to_owned()),
+        CompressionMethod::PPMD => Err("is compressed by PPMd".to_owned()),
+        other => Err(format!("is compressed by a method that is rare ({other})")),
+    }
+}
+
+fn shortened(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let mut text = names[..names.len().min(SHOWN)].join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    text
+}

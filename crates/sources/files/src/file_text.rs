@@ -1,0 +1,276 @@
+//! The text of a file of text: decompressed, its first bytes looked at, and made UTF-8.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use encoding_rs::{GB18030, GBK, UTF_16BE, UTF_16LE};
+use inrush_rows::chunk::Places;
+use inrush_rows::compression::Compression;
+use inrush_rows::encoding::TextEncoding;
+use inrush_rows::encoding_guess::utf16_order;
+use inrush_source::SourceError;
+use inrush_source::{SourceMeter, nanoseconds_since};
+
+use super::files::SourceFile;
+use super::input::Input;
+use super::signature::{Beginning, KIND_BYTES, SIGNATURE_BYTES, beginning, binary_kind, unpacking};
+use super::stored::Purpose;
+use super::transcode::Transcoder;
+
+/// First bytes of UTF-16 that are looked at for its byte order.
+const UTF16_LOOK_BYTES: usize = 16 << 10;
+
+/// The text of a file of text, in UTF-8.
+pub(super) struct FileText {
+    input: Input,
+    /// First bytes that were looked at and not handed out yet.
+    first: Vec<u8>,
+    first_at: usize,
+    transcoder: Option<Transcoder>,
+    /// The encoding that a byte order mark told where none was declared, or the byte order that the text shows where
+    /// UTF-16 was declared without one.
+    found: Option<TextEncoding>,
+    /// Bytes of the file before the text: its byte order mark.
+    start: u64,
+    transcode_ns: u64,
+}
+
+impl FileText {
+    /// Opens a file from its beginning.
+    pub(super) fn open(file: &Arc<SourceFile>, purpose: Purpose) -> Result<FileText, SourceError> {
+        let mut input = Input::open(file, purpose, 0)?;
+        let look_bytes = match file.encoding {
+            // The byte order of UTF-16 without a mark shows in its separators, which may come late.
+            Some(declared) if declared.is_utf16() => UTF16_LOOK_BYTES,
+            // A pipe's next bytes may be long in coming.
+            _ if file.is_pipe() => SIGNATURE_BYTES,
+            _ => KIND_BYTES,
+        };
+        let mut first = vec![0; look_bytes];
+        let mut filled = 0;
+        while filled < first.len() {
+            match input.read(&mut first[filled..])? {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        first.truncate(filled);
+        let (encoding, mark_bytes, found) = encoding_of(&first, file)?;
+        check_kind(&first, file, input.compression())?;
+        let transcoder = match encoding {
+            TextEncoding::Utf8 => None,
+            encoding => {
+                let transcoder = Transcoder::new(encoding, mark_bytes as u64, &first[mark_bytes..]);
+                first.clear();
+                Some(transcoder)
+            }
+        };
+        Ok(FileText {
+            input,
+            first_at: mark_bytes.min(first.len()),
+            first,
+            transcoder,
+            found,
+            start: mark_bytes as u64,
+            transcode_ns: 0,
+        })
+    }
+
+    /// Opens a plain file in its middle.
+    pub(super) fn open_at(file: &Arc<SourceFile>, start: u64) -> Result<FileText, SourceError> {
+        Ok(FileText {
+            input: Input::open(file, Purpose::Load, start)?,
+            first: Vec::new(),
+            first_at: 0,
+            transcoder: None,
+            found: None,
+            start,
+            transcode_ns: 0,
+        })
+    }
+
+    /// Bytes of the file before the text.
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// The encoding that only the text told: by a byte order mark, where none was declared and it is not UTF-8; or the byte
+    /// order of UTF-16 that was declared without one.
+    pub(super) fn encoding_found(&self) -> Option<TextEncoding> {
+        self.found
+    }
+
+    /// The encoding that the text is translated from; nothing where it is read as UTF-8.
+    pub(super) fn translated_from(&self) -> Option<TextEncoding> {
+        self.transcoder.as_ref().map(Transcoder::encoding)
+    }
+
+    /// Reads some text; 0 bytes at the end only.
+    pub(super) fn read(&mut self, bytes: &mut [u8]) -> Result<usize, SourceError> {
+        if let Some(transcoder) = &mut self.transcoder {
+            let start = Instant::now();
+            let before = self.input.reading_ns();
+            let count = transcoder.read(&mut self.input, bytes)?;
+            let reading_ns = self.input.reading_ns() - before;
+            self.transcode_ns += nanoseconds_since(start).saturating_sub(reading_ns);
+            return Ok(count);
+        }
+        let left = &self.first[self.first_at..];
+        if left.is_empty() {
+            return self.input.read(bytes);
+        }
+        let count = left.len().min(bytes.len());
+        bytes[..count].copy_from_slice(&left[..count]);
+        self.first_at += count;
+        Ok(count)
+    }
+
+    /// Takes `text`, the next that was read, for a chunk: how many bytes of the file it is, and
+    /// how its places are found where that is not plain.
+    pub(super) fn take(&mut self, text: &[u8]) -> (u64, Option<Arc<dyn Places>>) {
+        match &mut self.transcoder {
+            None => (text.len() as u64, None),
+            Some(transcoder) => {
+                let (bytes, places) = transcoder.take(text);
+                (bytes, Some(Arc::new(places)))
+            }
+        }
+    }
+
+    /// Bytes of the file between the beginning of `text`, the next that was read, and `position`.
+    pub(super) fn distance(&self, text: &[u8], position: usize) -> u64 {
+        match &self.transcoder {
+            None => position as u64,
+            Some(transcoder) => transcoder.distance(text, position),
+        }
+    }
+
+    /// Whether the file is still as it was planned.
+    pub(super) fn check_unchanged(&self) -> Result<(), SourceError> {
+        self.input.check_unchanged()
+    }
+
+    /// Takes out of a meter what was read ahead of the first `text_bytes` of the file's text.
+    pub(super) fn leave_out_ahead(&mut self, text_bytes: u64, meter: &mut SourceMeter) {
+        let stored_bytes = self.input.stored_bytes_of(text_bytes);
+        meter.read_ns = share_of(meter.read_ns, stored_bytes, meter.stored_bytes);
+        meter.decompress_ns = share_of(meter.decompress_ns, text_bytes, meter.text_bytes);
+        meter.stored_bytes = stored_bytes;
+        meter.text_bytes = text_bytes;
+    }
+
+    /// Adds what reading has cost so far.
+    pub(super) fn add_to(&self, meter: &mut SourceMeter) {
+        meter.stored_bytes = self.input.stored_bytes();
+        meter.text_bytes = self.input.text_bytes();
+        meter.read_ns = self.input.read_ns();
+        meter.decompress_ns = self.input.decompress_ns() + self.transcode_ns;
+    }
+}
+
+/// As large a part of a number as one number is of another.
+fn share_of(number: u64, part: u64, whole: u64) -> u64 {
+    let whole = u128::from(whole.max(1));
+    u64::try_from(u128::from(number) * u128::from(part) / whole).unwrap_or(u64::MAX)
+}
+
+/// The encoding of a text, the bytes of its mark, and the encoding again where only the text told it.
+fn encoding_of(
+    first: &[u8],
+    file: &SourceFile,
+) -> Result<(TextEncoding, usize, Option<TextEncoding>), SourceError> {
+    let path = || file.path.to_path_buf();
+    let declared = file.encoding;
+    let little = TextEncoding::Table(UTF_16LE);
+    let big = TextEncoding::Table(UTF_16BE);
+    match beginning(first) {
+        Beginning::Utf32(encoding) => Err(SourceError::EncodingUnread {
+            path: path(),
+            encoding,
+        }),
+        Beginning::LikeUtf16(encoding) if declared.is_none() => {
+            Err(SourceError::EncodingUndeclared {
+                path: path(),
+                encoding: encoding.name(),
+            })
+        }
+        Beginning::Unmarked | Beginning::LikeUtf16(_) => Ok(match declared {
+            None => (TextEncoding::Utf8, 0, None),
+            Some(TextEncoding::Utf16) => match utf16_order(first) {
+                Some(order) => (order, 0, Some(order)),
+                // A byte alone is told as what it is: no character.
+                None if first.len() < 2 => (little, 0, None),
+                None => return Err(SourceError::ByteOrderUnknown { path: path() }),
+            },
+            Some(declared) if declared == little || declared == big => match utf16_order(first) {
+                Some(order) if order != declared => {
+                    return Err(SourceError::ByteOrderContradicted {
+                        path: path(),
+                        declared: declared.name(),
+                        found: order.name(),
+                    });
+                }
+                _ => (declared, 0, None),
+            },
+            Some(declared) => (declared, 0, None),
+        }),
+        Beginning::Marked(mark, bytes) => {
+            let is_utf16 = mark == little || mark == big;
+            match declared {
+                None if mark == TextEncoding::Utf8 => Ok((mark, bytes, None)),
+                None => Ok((mark, bytes, Some(mark))),
+                Some(TextEncoding::Utf16) if is_utf16 => Ok((mark, bytes, None)),
+                Some(declared) if declared == mark => Ok((mark, bytes, None)),
+                // GBK is read as GB18030, and may have its mark.
+                Some(TextEncoding::Table(table))
+                    if table == GBK && mark == TextEncoding::Table(GB18030) =>
+                {
+                    Ok((mark, bytes, None))
+                }
+                // These four bytes are text in many encodings; the other marks are hardly.
+                Some(declared) if mark == TextEncoding::Table(GB18030) => Ok((declared, 0, None)),
+                Some(declared) => Err(SourceError::EncodingContradicted {
+                    path: path(),
+                    declared: declared.name(),
+                    found: mark.name(),
+                }),
+            }
+        }
+    }
+}
+
+/// Makes sure that the first bytes are not those of a file that is no text.
+fn check_kind(
+    first: &[u8],
+    file: &SourceFile,
+    compression: Compression,
+) -> Result<(), SourceError> {
+    let Some(found) = binary_kind(first) else {
+        return Ok(());
+    };
+    Err(SourceError::KindMismatch {
+        path: file.path.to_path_buf(),
+        expected: "text",
+        found,
+        mend: match (compression, found) {
+            _ if unpacking(found).is_some() => unpacking(found).unwrap_or_default().to_owned(),
+            (Compression::None, "gzip" | "zstd" | "bzip2" | "xz") => {
+                format!("declare it: format.compression = {found:?}")
+            }
+            (Compression::None, "zip (or an Excel workbook)") => {
+                "if it is an archive of texts, declare it: format.compression = \"zip\"; save the \
+                 sheets of a workbook as CSV (UTF-8)"
+                    .to_owned()
+            }
+            (_, "Parquet" | "Arrow IPC") => {
+                "its rows are found from its end, so it is read as a file by itself only: unpack it, or \
+                 write it to a file first; if it is one, it is likely not written to its end"
+                    .to_owned()
+            }
+            (Compression::Zip, _) => {
+                "unzip the outer archive and load the file, whose compression its name tells".to_owned()
+            }
+            _ => "make it again as text".to_owned(),
+        },
+    })
+}

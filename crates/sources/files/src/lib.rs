@@ -1,0 +1,64 @@
+//! Reading files: patterns to files, files to chunks of whole records. Knows nothing of
+//! databases.
+//!
+//! [`resolve`] finds the files that patterns name and refuses what cannot be read; a
+//! [`Preview`] shows a file's first rows to the planner; a [`ShardReader`] reads a file in
+//! chunks of whole records, decompressed, with its places kept.
+
+mod advise;
+mod archive;
+mod buffers;
+mod chunks;
+mod compression;
+mod cut;
+mod decoder_memory;
+mod expand;
+mod feed;
+mod file_text;
+mod files;
+mod gzip;
+mod header;
+mod input;
+mod last_record;
+mod lines;
+mod natural;
+mod nearest;
+mod pieces;
+mod pipe;
+mod preview;
+mod reader;
+mod row_reader;
+mod shard;
+mod signature;
+mod skip_lines;
+mod split;
+mod split_check;
+mod spool;
+mod stored;
+mod table;
+mod text;
+mod threads;
+mod transcode;
+mod window;
+
+pub use inrush_scan::Dialect;
+
+pub use archive::ZipMember;
+pub use buffers::BufferPool;
+pub use compression::compression_of;
+pub use feed::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Feed, FeedRange, FeedSettings};
+pub use files::{FileState, Origin, ResolveOptions, SourceFile, names_a_pipe, resolve, resolve_as};
+pub use last_record::last_field;
+pub use pieces::{pieces, pieces_of};
+pub use pipe::{Pipe, Pipes};
+pub use preview::{Preview, PreviewRecord};
+pub use reader::ShardReader;
+pub use row_reader::{RowReader, TypedRowReader};
+pub use shard::{RecordStart, Shard};
+pub use split::{first_records, needs_place};
+pub use split_check::{SplitCheck, SplitCheckSettings, SplitDifference, SplitMethod, check_split};
+pub use table::{TableField, TableFile, TableKind};
+pub use threads::on_threads;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,446 @@
+//! Reads a shard in chunks of whole records.
+//!
+//! A buffer is filled, scanned, and handed out up to the end of its last whole record; what
+//! follows is carried over to the next buffer. A record that no buffer holds makes the buffer
+//! grow, up to `record_bytes_max` and a chunk. The file's places (bytes, lines) are counted in
+//! the decompressed text, the byte order mark and the header included.
+//!
+//! A range of a file is read up to its nominal end; the last record that begins before it is
+//! finished behind it, and nothing more is taken there.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use inrush_rows::chunk::Chunk;
+use inrush_rows::compression::Compression;
+use inrush_rows::encoding::TextEncoding;
+use inrush_scan::{Dialect, Records, Scanner, TextEnd};
+use inrush_source::SourceError;
+use inrush_source::{SourceMeter, nanoseconds_since};
+
+use super::buffers::BufferPool;
+use super::cut::{first_line_bytes, is_line_based};
+use super::files::Origin;
+use super::lines::RangePlaces;
+use super::shard::{RecordStart, Shard};
+use super::signature::SIGNATURE_BYTES;
+use super::skip_lines;
+use super::split::{bytes_before, find_first_record};
+use super::stored::Purpose;
+use super::text::Text;
+use super::window::{Window, check_utf8};
+
+/// Bytes that are read at a time to finish a record behind a range's end.
+const FINISH_BYTES: usize = 4 << 10;
+
+/// Bytes of the longest byte order mark of a file that is read from its middle.
+const MARK_BYTES_MAX: u64 = 3;
+
+/// Reads a shard in chunks of whole records.
+pub struct ShardReader {
+    shard: Shard,
+    dialect: Dialect,
+    scanner: Scanner,
+    window: Window,
+    chunk_bytes: usize,
+    pool: BufferPool,
+    /// Where the records of others begin; nowhere in a whole file.
+    end: Option<u64>,
+    /// Where its own text begins.
+    begin: u64,
+    is_done: bool,
+    header: Option<Vec<String>>,
+    meter: SourceMeter,
+}
+
+impl ShardReader {
+    /// Opens the file and reads its beginning: what its first bytes say, and the header, which
+    /// only a shard from the file's beginning has. Chunks will have about `chunk_bytes` of text;
+    /// `pool` comes from the reader before this one ([`close`](ShardReader::close)) or is empty.
+    ///
+    /// # Panics
+    ///
+    /// If the shard is a range of a file that cannot be read in ranges
+    /// ([`SourceFile::reads_in_ranges`](super::SourceFile::reads_in_ranges)), or one that begins
+    /// in the middle, in a dialect that [needs a place](super::needs_place), and does not say where
+    /// its first record begins.
+    pub fn open(
+        shard: Shard,
+        dialect: &Dialect,
+        chunk_bytes: usize,
+        pool: BufferPool,
+    ) -> Result<ShardReader, SourceError> {
+        ShardReader::open_for(Purpose::Load, shard, dialect, chunk_bytes, pool)
+    }
+
+    pub(super) fn open_for(
+        purpose: Purpose,
+        shard: Shard,
+        dialect: &Dialect,
+        chunk_bytes: usize,
+        pool: BufferPool,
+    ) -> Result<ShardReader, SourceError> {
+        assert!(chunk_bytes > 0, "a chunk holds something");
+        dialect.check().map_err(|cause| SourceError::Dialect {
+            path: shard.file.path.to_path_buf(),
+            cause,
+        })?;
+        let is_whole = shard.is_whole();
+        if !is_whole {
+            let can_be_cut = shard.file.table().is_some() || shard.file.reads_in_ranges()?;
+            assert!(can_be_cut, "what cannot be read in ranges is read whole");
+        }
+        if shard.byte_range.start == 0 || shard.file.table().is_some() {
+            ShardReader::open_beginning(purpose, shard, dialect, chunk_bytes, pool, is_whole)
+        } else {
+            ShardReader::open_middle(shard, dialect, chunk_bytes, pool)
+        }
+    }
+
+    fn open_beginning(
+        purpose: Purpose,
+        shard: Shard,
+        dialect: &Dialect,
+        chunk_bytes: usize,
+        mut pool: BufferPool,
+        is_whole: bool,
+    ) -> Result<ShardReader, SourceError> {
+        // The text of typed rows is that of their range: it ends where that does.
+        let is_table = shard.file.table().is_some();
+        let text = Text::open_range(&shard.file, purpose, &shard.byte_range)?;
+        // A small file needs no whole chunk, but one byte more to see its end.
+        let is_plain =
+            shard.file.origin == Origin::File && shard.file.compression == Compression::None;
+        let expected = match is_plain {
+            true => usize::try_from(shard.size_bytes() + 1).unwrap_or(chunk_bytes),
+            false => chunk_bytes,
+        };
+        let first_bytes = chunk_bytes.min(expected).max(SIGNATURE_BYTES);
+        let buffer = pool.take(first_bytes);
+        let usual_bytes = usual_bytes(chunk_bytes);
+        let mut window = Window::new(Arc::clone(&shard.file), text, buffer, usual_bytes);
+        window.takes_what_comes = purpose == Purpose::Look && shard.file.is_pipe();
+        window.fill(first_bytes)?;
+        let mut scanner = Scanner::new(dialect);
+        let mut meter = SourceMeter::default();
+        skip_lines::pass_over(&mut window, dialect, &mut meter.skipped_line_count)?;
+        let header = match dialect.header && shard.byte_range.start == 0 {
+            true => window.read_header(dialect, &mut scanner, &mut meter.skipped_line_count)?,
+            false => None,
+        };
+        let end = (!is_whole && !is_table).then_some(shard.byte_range.end);
+        let is_done = end.is_some_and(|end| window.byte_offset >= end);
+        Ok(ShardReader {
+            shard,
+            dialect: dialect.clone(),
+            scanner,
+            window,
+            chunk_bytes,
+            pool,
+            end,
+            begin: 0,
+            is_done,
+            header,
+            meter,
+        })
+    }
+
+    /// Opens a range that begins in the middle of its file, at its first record.
+    fn open_middle(
+        shard: Shard,
+        dialect: &Dialect,
+        chunk_bytes: usize,
+        mut pool: BufferPool,
+    ) -> Result<ShardReader, SourceError> {
+        let file = Arc::clone(&shard.file);
+        let end = shard.byte_range.end.min(file.size_bytes);
+        // Where a search for the end of the record before begins, and where the first record is
+        // at the earliest: there itself, where nothing is searched for.
+        let (search_from, nominal) = match shard.first_record {
+            Some(first) => (None, first.byte_offset),
+            None => {
+                let bytes_before = bytes_before(dialect)
+                    .expect("with quotes or escapes a range says where its first record begins");
+                let nominal = shard.byte_range.start;
+                // What stands before the rows is the first range's, wherever this one begins.
+                let may_be_before_rows =
+                    dialect.header || dialect.skip_lines > 0 || nominal <= MARK_BYTES_MAX;
+                let rows_begin = match may_be_before_rows {
+                    true => skip_lines::rows_begin(&file, dialect)?.byte_offset,
+                    false => 0,
+                };
+                match nominal <= rows_begin {
+                    true => (None, rows_begin),
+                    // Behind the terminator of the record before, one starts here.
+                    false => (Some(nominal.saturating_sub(bytes_before as u64)), nominal),
+                }
+            }
+        };
+        let begin = search_from.unwrap_or(nominal).min(file.size_bytes);
+        let text = Text::open_at(&file, begin)?;
+        let buffer = pool.take(usual_bytes(chunk_bytes));
+        let mut window = Window::new(Arc::clone(&file), text, buffer, usual_bytes(chunk_bytes));
+        match shard.first_record {
+            Some(first) => window.line_offset = first.line - 1,
+            None => {
+                if search_from.is_some() && is_line_based(dialect) {
+                    pass_over_line(&mut window, end)?;
+                } else if search_from.is_some() {
+                    find_first_record(&mut window, dialect, nominal, end)?;
+                }
+                window.line_offset = 0;
+                window.range_places = Some(Arc::new(RangePlaces {
+                    path: Arc::clone(&file.path),
+                    lines: Arc::clone(&file.lines),
+                    byte_offset: window.byte_offset,
+                    line_byte: dialect.line_byte().unwrap_or(b'\n'),
+                }));
+            }
+        }
+        let begin = window.byte_offset;
+        let mut reader = ShardReader {
+            shard,
+            dialect: dialect.clone(),
+            scanner: Scanner::new(dialect),
+            window,
+            chunk_bytes,
+            pool,
+            end: Some(end),
+            begin,
+            is_done: false,
+            header: None,
+            meter: SourceMeter::default(),
+        };
+        if begin >= end {
+            reader.is_done = true;
+        }
+        Ok(reader)
+    }
+
+    /// The shard that is read.
+    pub fn shard(&self) -> &Shard {
+        &self.shard
+    }
+
+    /// The names in the file's header; nothing where the dialect has none, the file is empty, or
+    /// the shard does not begin where the file does.
+    pub fn header(&self) -> Option<&[String]> {
+        self.header.as_deref()
+    }
+
+    /// Where what was not read yet begins.
+    pub(super) fn position(&self) -> RecordStart {
+        RecordStart {
+            byte_offset: self.window.byte_offset,
+            line: self.window.line_offset + 1,
+        }
+    }
+
+    /// The encoding that only the text told, where it is not UTF-8.
+    pub fn encoding_found(&self) -> Option<TextEncoding> {
+        self.window.text.encoding_found()
+    }
+
+    /// The encoding that the text is translated from; nothing where it is read as UTF-8.
+    pub fn translated_from(&self) -> Option<TextEncoding> {
+        self.window.text.translated_from()
+    }
+
+    /// What has been read so far, and what it cost. Of a range only its own text is counted.
+    pub fn meter(&self) -> SourceMeter {
+        let mut meter = self.meter;
+        self.window.text.add_to(&mut meter);
+        if self.end.is_some() {
+            meter.text_bytes = self.window.byte_offset - self.begin;
+            meter.stored_bytes = meter.text_bytes;
+        }
+        meter
+    }
+
+    /// What the chunks that were handed out are made of, and what they cost: without what was read ahead of them. Of a
+    /// compressed file this reads on until the decompressor has given all text of what it has taken.
+    pub fn meter_of_chunks(&mut self) -> SourceMeter {
+        let mut meter = self.meter();
+        if self.end.is_none() {
+            let text_bytes = self.window.byte_offset;
+            self.window.text.leave_out_ahead(text_bytes, &mut meter);
+        }
+        meter
+    }
+
+    /// The next whole records, in `records` by their positions in the chunk; nothing at the end.
+    /// A chunk may hold no record where the file has long runs of blank lines. Blank lines of the
+    /// chunk are counted in `records`, those before a header in the [`meter`](ShardReader::meter)
+    /// only, which counts them all.
+    ///
+    /// After an error the reader is of no more use: its shard has failed.
+    pub fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
+        records.clear();
+        if self.is_done {
+            return Ok(None);
+        }
+        let mut wanted_bytes = self.chunk_bytes;
+        let consumed = loop {
+            // What came may be enough, and more may not come for long.
+            let is_enough = self.window.takes_what_comes
+                && wanted_bytes == self.chunk_bytes
+                && !self.window.bytes().is_empty();
+            if !is_enough {
+                self.window.fill(wanted_bytes.min(self.bytes_to_end()))?;
+            }
+            let consumed = self.scan(records)?;
+            if consumed > 0 || self.sees_file_end() {
+                break consumed;
+            }
+            if self.own_bytes() == self.bytes_to_end() {
+                break self.finish_last(records)?;
+            }
+            wanted_bytes = self.window.more_than(wanted_bytes, &self.dialect);
+        };
+        let sees_all = self.sees_file_end() && consumed == self.window.bytes().len();
+        self.is_done = sees_all || consumed >= self.bytes_to_end();
+        self.meter.record_count += records.len() as u64;
+        self.meter.skipped_line_count += records.skipped_count();
+        let chunk = (consumed > 0).then(|| self.take(consumed, records));
+        if self.is_done {
+            self.finish()?;
+        }
+        Ok(chunk)
+    }
+
+    fn take(&mut self, consumed: usize, records: &Records) -> Chunk {
+        let line_ends = u64::from(records.line_count);
+        let mut chunk = self
+            .window
+            .take(consumed, line_ends, &mut self.pool, self.is_done);
+        let start = Instant::now();
+        check_utf8(&mut chunk, records);
+        self.meter.scan_ns += nanoseconds_since(start);
+        self.meter.chunk_count += 1;
+        chunk
+    }
+
+    /// Takes back the memory of a chunk. Where something still holds a part of it, the memory
+    /// stays with that, and a new buffer is made when one is needed.
+    pub fn recycle(&mut self, chunk: Chunk) {
+        if !self
+            .pool
+            .recycle(chunk.text.into_memory(), usual_bytes(self.chunk_bytes))
+        {
+            self.meter.buffer_lost_count += 1;
+        }
+    }
+
+    /// Ends reading; the buffers are for the next reader.
+    pub fn close(mut self) -> BufferPool {
+        let usual_bytes = usual_bytes(self.chunk_bytes);
+        self.pool.put(self.window.into_buffer(), usual_bytes);
+        self.pool
+    }
+
+    /// Bytes from the window's front to the range's end.
+    fn bytes_to_end(&self) -> usize {
+        match self.end {
+            None => usize::MAX,
+            Some(end) => {
+                usize::try_from(end.saturating_sub(self.window.byte_offset)).unwrap_or(usize::MAX)
+            }
+        }
+    }
+
+    /// How much of the window's text lies before the range's end.
+    fn own_bytes(&self) -> usize {
+        self.window.bytes().len().min(self.bytes_to_end())
+    }
+
+    /// Whether the file's end comes before the range's, and is in the window.
+    fn sees_file_end(&self) -> bool {
+        self.window.at_end && self.own_bytes() == self.window.bytes().len()
+    }
+
+    /// Scans the window's own text. Returns how much of it is whole records and blank lines.
+    fn scan(&mut self, records: &mut Records) -> Result<usize, SourceError> {
+        let start = Instant::now();
+        let text = &self.window.bytes()[..self.own_bytes()];
+        let result = self.scanner.scan(text, self.sees_file_end(), records);
+        self.meter.scan_ns += nanoseconds_since(start);
+        match result {
+            Ok(scan) => Ok(scan.bytes_consumed),
+            Err(cause) => Err(self.window.scan_error(cause)),
+        }
+    }
+
+    /// The one line that begins before the range's end and ends behind it. Returns its bytes.
+    fn finish_last(&mut self, records: &mut Records) -> Result<usize, SourceError> {
+        let mut wanted_bytes = self.window.bytes().len() + FINISH_BYTES;
+        loop {
+            self.window.fill(wanted_bytes)?;
+            let start = Instant::now();
+            let text = self.window.bytes();
+            let at_end = self.window.at_end;
+            let scanner = &mut self.scanner;
+            let first = first_line_bytes(&self.dialect, scanner, text, at_end, records);
+            let scanned = first.and_then(|bytes| match bytes {
+                None => Ok(None),
+                Some(bytes) => {
+                    let end = if at_end && bytes == text.len() {
+                        TextEnd::File
+                    } else {
+                        TextEnd::MoreRecords
+                    };
+                    scanner.scan(&text[..bytes], end, records)?;
+                    Ok(Some(bytes))
+                }
+            });
+            self.meter.scan_ns += nanoseconds_since(start);
+            match scanned {
+                Ok(Some(bytes)) => return Ok(bytes),
+                Ok(None) => wanted_bytes = self.window.more_than(wanted_bytes, &self.dialect),
+                Err(cause) => return Err(self.window.scan_error(cause)),
+            }
+        }
+    }
+
+    /// At the end of a range the file must still be as it was planned, as it must at its own
+    /// end; and the lines of a plain file are noted for the ranges behind it.
+    fn finish(&mut self) -> Result<(), SourceError> {
+        if self.end.is_none() {
+            return Ok(());
+        }
+        self.window.text.check_unchanged()?;
+        let end = self.window.byte_offset;
+        let line_ends = self.window.line_offset - self.lines_at_begin();
+        self.shard.file.lines.note(self.begin, end, line_ends);
+        Ok(())
+    }
+
+    fn lines_at_begin(&self) -> u64 {
+        match (self.begin, self.shard.first_record) {
+            (0, _) | (_, None) => 0,
+            (_, Some(first)) => first.line - 1,
+        }
+    }
+}
+
+/// The text of a buffer that no long record has made grow.
+fn usual_bytes(chunk_bytes: usize) -> usize {
+    chunk_bytes.max(SIGNATURE_BYTES)
+}
+
+/// Passes over the window's text up to its first line end, or to byte `end` of the file.
+fn pass_over_line(window: &mut Window, end: u64) -> Result<(), SourceError> {
+    while window.byte_offset < end {
+        window.fill(FINISH_BYTES)?;
+        if window.bytes().is_empty() {
+            return Ok(());
+        }
+        match memchr::memchr(b'\n', window.bytes()) {
+            Some(at) => {
+                window.drop_front(at + 1, 0);
+                return Ok(());
+            }
+            None => window.drop_front(window.bytes().len(), 0),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! Reads a shard for a converter: as text, or as typed values where the file has those.
+
+use inrush_rows::chunk::Chunk;
+use inrush_scan::{Dialect, Records};
+use inrush_source::Chunks;
+use inrush_source::SourceError;
+use inrush_source::SourceMeter;
+
+use super::buffers::BufferPool;
+use super::files::Origin;
+use super::reader::ShardReader;
+use super::shard::Shard;
+use super::table::TypedReader;
+
+/// Reads a shard in chunks that a converter takes.
+pub enum RowReader {
+    /// Of a file of text.
+    Text(Box<ShardReader>),
+    /// Of a file of typed rows.
+    Typed(Box<TypedRowReader>),
+}
+
+/// Reads typed rows.
+pub struct TypedRowReader {
+    rows: TypedReader,
+    /// Of the reader before, for the one behind.
+    pool: BufferPool,
+}
+
+impl RowReader {
+    /// Opens a shard, as [`ShardReader::open`] does.
+    pub fn open(
+        shard: Shard,
+        dialect: &Dialect,
+        chunk_bytes: usize,
+        pool: BufferPool,
+    ) -> Result<RowReader, SourceError> {
+        Ok(match &shard.file.origin {
+            Origin::Table(table) => {
+                let rows = TypedReader::open(&shard.file, table, &shard.byte_range, dialect)?;
+                RowReader::Typed(Box::new(TypedRowReader { rows, pool }))
+            }
+            _ => {
+                let reader = ShardReader::open(shard, dialect, chunk_bytes, pool)?;
+                RowReader::Text(Box::new(reader))
+            }
+        })
+    }
+
+    /// The names in the file's header, as [`ShardReader::header`] has them.
+    pub fn header(&self) -> Option<&[String]> {
+        match self {
+            RowReader::Text(reader) => reader.header(),
+            RowReader::Typed(reader) => reader.rows.header(),
+        }
+    }
+
+    /// Ends reading; the buffers are for the next reader.
+    pub fn close(self) -> BufferPool {
+        match self {
+            RowReader::Text(reader) => reader.close(),
+            RowReader::Typed(reader) => reader.pool,
+        }
+    }
+}
+
+impl Chunks for RowReader {
+    fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
+        match self {
+            RowReader::Text(reader) => reader.next_chunk(records),
+            RowReader::Typed(reader) => reader.rows.next_chunk(records),
+        }
+    }
+
+    fn recycle(&mut self, chunk: Chunk) {
+        match self {
+            RowReader::Text(reader) => reader.recycle(chunk),
+            RowReader::Typed(reader) => reader.rows.recycle(chunk),
+        }
+    }
+
+    fn meter(&self) -> SourceMeter {
+        match self {
+            RowReader::Text(reader) => reader.meter(),
+            RowReader::Typed(reader) => Chunks::meter(&reader.rows),
+        }
+    }
+
+    fn meter_of_chunks(&mut self) -> SourceMeter {
+        match self {
+            RowReader::Text(reader) => reader.meter_of_chunks(),
+            RowReader::Typed(reader) => reader.rows.meter_of_chunks(),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Reads the rows of a part of a table as they are, without their text.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use inrush_rows::chunk::Chunk;
+use inrush_rows::location::Location;
+use inrush_rows::padded_text::PaddedText;
+use inrush_rows::typed_rows::TypedRows;
+use inrush_scan::{Dialect, Record, Records, ScanError};
+use inrush_source::Chunks;
+use inrush_source::SourceError;
+use inrush_source::{SourceMeter, nanoseconds_since};
+
+use super::TableFile;
+use super::content::TableContent;
+use super::places::RowNumbers;
+use super::rows::TableRows;
+use crate::files::SourceFile;
+
+/// Values of the rows of a chunk, where there is more than one: what is converted through a text after
+/// all has one at a time.
+const CHUNK_BYTES: u64 = 2 << 20;
+
+/// The rows of a part of a table.
+pub(crate) struct TypedReader {
+    rows: TableRows,
+    content: TableContent,
+    header: Option<Vec<String>>,
+    /// Rows that were decoded, in parts of chunks.
+    ready: VecDeque<TypedRows>,
+    record_bytes_max: usize,
+    next_row: u64,
+    meter: SourceMeter,
+    /// What stands in place of a text.
+    no_text: PaddedText,
+}
+
+impl TypedReader {
+    /// The rows whose groups begin in a range of the file's bytes.
+    pub(crate) fn open(
+        file: &Arc<SourceFile>,
+        table: &Arc<TableFile>,
+        range: &Range<u64>,
+        dialect: &Dialect,
+    ) -> Result<TypedReader, SourceError> {
+        let rows = TableRows::open(file, table, range)?;
+        let names = || {
+            let fields = table.fields.iter();
+            fields.map(|field| field.name.clone()).collect()
+        };
+        Ok(TypedReader {
+            content: TableContent::open(file, table, range)?,
+            header: (range.start == 0).then(names),
+            ready: VecDeque::new(),
+            record_bytes_max: dialect.record_bytes_max,
+            next_row: rows.first_row,
+            rows,
+            meter: SourceMeter::default(),
+            no_text: PaddedText::of(b""),
+        })
+    }
+
+    /// The names of the columns, where the file's first row is one of these.
+    pub(crate) fn header(&self) -> Option<&[String]> {
+        self.header.as_deref()
+    }
+
+    /// Cuts rows where their values are many bytes, and refuses a row that is longer than any record may
+    /// be.
+    fn cut(&self, rows: TypedRows, ready: &mut VecDeque<TypedRows>) -> Result<(), SourceError> {
+        let sizes = rows.row_bytes();
+        // No text is longer than this: quotes and hex digits double it, numbers and times have fewer
+        // characters than this, and decimals of 256 bits fewer than this and their bytes.
+        let text_bytes_max = |size: u64| 2 * size + 64 * rows.columns.len() as u64;
+        let mut start = 0;
+        let mut bytes = 0;
+        let mut part = |start: usize, end: usize, bytes: u64| {
+            ready.push_back(TypedRows {
+                bytes_count: bytes,
+                ..rows.slice(start..end)
+            });
+        };
+        for (row, size) in sizes.iter().enumerate() {
+            if text_bytes_max(*size) > self.record_bytes_max as u64
+                && rows.row_text(row).0.len() > self.record_bytes_max
+            {
+                return Err(self.too_long(row));
+            }
+            if row > start && bytes + size > CHUNK_BYTES {
+                part(start, row, bytes);
+                start = row;
+                bytes = 0;
+            }
+            bytes += size;
+        }
+        part(start, sizes.len(), bytes);
+        Ok(())
+    }
+
+    #[cold]
+    fn too_long(&self, row: usize) -> SourceError {
+        let byte_offset = self.next_row + row as u64;
+        SourceError::Scan {
+            location: Location {
+                file: Arc::clone(&self.rows.file.path),
+                line: byte_offset + 1,
+                byte_offset,
+            },
+            cause: ScanError::RecordTooLong {
+                start: 0,
+                line: 0,
+                record_bytes_max: self.record_bytes_max,
+                multiline: false,
+            },
+        }
+    }
+}
+
+impl Chunks for TypedReader {
+    fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
+        records.clear();
+        while self.ready.is_empty() {
+            let Some(rows) = self.rows.next()? else {
+                return Ok(None);
+            };
+            let mut ready = std::mem::take(&mut self.ready);
+            self.cut(rows, &mut ready)?;
+            self.ready = ready;
+        }
+        let Some(mut rows) = self.ready.pop_front() else {
+            return Ok(None);
+        };
+        let row_end = self.next_row + rows.row_count as u64;
+        let begun = Instant::now();
+        self.content.append_until(row_end, &mut rows.content)?;
+        self.meter.read_ns += nanoseconds_since(begun);
+        records
+            .records
+            .extend((0..rows.row_count as u32).map(|row| Record {
+                start: row,
+                end: row,
+                line: row,
+                first_field: 0,
+                escaped: false,
+            }));
+        self.meter.record_count += rows.row_count as u64;
+        self.meter.text_bytes += rows.bytes_count;
+        self.meter.chunk_count += 1;
+        let chunk = Chunk {
+            text: self.no_text.clone(),
+            file: Arc::clone(&self.rows.file.path),
+            byte_offset: self.next_row,
+            line_offset: 0,
+            invalid_utf8: Vec::new(),
+            places: Some(Arc::new(RowNumbers)),
+            typed: Some(rows),
+        };
+        self.next_row = row_end;
+        Ok(Some(chunk))
+    }
+
+    fn recycle(&mut self, _chunk: Chunk) {}
+
+    fn meter(&self) -> SourceMeter {
+        let mut meter = self.meter;
+        self.rows.add_to(&mut meter);
+        meter
+    }
+}

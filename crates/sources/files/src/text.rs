@@ -1,0 +1,126 @@
+//! The text of one file, whatever it is made of.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use inrush_rows::chunk::Places;
+use inrush_rows::encoding::TextEncoding;
+use inrush_source::SourceError;
+use inrush_source::SourceMeter;
+
+use super::file_text::FileText;
+use super::files::{Origin, SourceFile};
+use super::stored::Purpose;
+use super::table::TableText;
+
+/// The text of one file, in UTF-8.
+pub(super) enum Text {
+    /// Of a file of text.
+    File(Box<FileText>),
+    /// Of a file of typed rows.
+    Table(Box<TableText>),
+}
+
+impl Text {
+    /// Opens a file from its beginning.
+    pub(super) fn open(file: &Arc<SourceFile>, purpose: Purpose) -> Result<Text, SourceError> {
+        Text::open_range(file, purpose, &(0..file.size_bytes))
+    }
+
+    /// Opens a file from its beginning; of one of typed rows, the rows of a range of it.
+    pub(super) fn open_range(
+        file: &Arc<SourceFile>,
+        purpose: Purpose,
+        range: &Range<u64>,
+    ) -> Result<Text, SourceError> {
+        Ok(match &file.origin {
+            Origin::Table(table) => Text::Table(Box::new(TableText::open(file, table, range)?)),
+            _ => Text::File(Box::new(FileText::open(file, purpose)?)),
+        })
+    }
+
+    /// Opens a plain file in its middle.
+    pub(super) fn open_at(file: &Arc<SourceFile>, start: u64) -> Result<Text, SourceError> {
+        Ok(Text::File(Box::new(FileText::open_at(file, start)?)))
+    }
+
+    /// Bytes of the file before the text, or rows.
+    pub(super) fn start(&self) -> u64 {
+        match self {
+            Text::File(text) => text.start(),
+            Text::Table(text) => text.start(),
+        }
+    }
+
+    /// Whether places are the numbers of rows.
+    pub(super) fn counts_rows(&self) -> bool {
+        matches!(self, Text::Table(_))
+    }
+
+    /// The encoding that only the text told, where it is not UTF-8.
+    pub(super) fn encoding_found(&self) -> Option<TextEncoding> {
+        match self {
+            Text::File(text) => text.encoding_found(),
+            Text::Table(_) => None,
+        }
+    }
+
+    /// The encoding that the text is translated from; nothing where it is read as UTF-8.
+    pub(super) fn translated_from(&self) -> Option<TextEncoding> {
+        match self {
+            Text::File(text) => text.translated_from(),
+            Text::Table(_) => None,
+        }
+    }
+
+    /// Reads some text; 0 bytes at the end only.
+    pub(super) fn read(&mut self, bytes: &mut [u8]) -> Result<usize, SourceError> {
+        match self {
+            Text::File(text) => text.read(bytes),
+            Text::Table(text) => text.read(bytes),
+        }
+    }
+
+    /// Takes `text`, the next that was read, for a chunk: how many bytes, or rows, of the file it is,
+    /// and how its places are found where that is not plain.
+    pub(super) fn take(&mut self, text: &[u8]) -> (u64, Option<Arc<dyn Places>>) {
+        match self {
+            Text::File(file) => file.take(text),
+            Text::Table(table) => table.take(text.len()),
+        }
+    }
+
+    /// Bytes, or rows, of the file between the beginning of `text`, the next that was read, and
+    /// `position`.
+    pub(super) fn distance(&self, text: &[u8], position: usize) -> u64 {
+        match self {
+            Text::File(file) => file.distance(text, position),
+            Text::Table(table) => table.distance(position),
+        }
+    }
+
+    /// Whether the file is still as it was planned.
+    pub(super) fn check_unchanged(&self) -> Result<(), SourceError> {
+        match self {
+            Text::File(text) => text.check_unchanged(),
+            Text::Table(text) => text.check_unchanged(),
+        }
+    }
+
+    /// Takes out of a meter what was read ahead of the first `text_bytes` of the file's text.
+    pub(super) fn leave_out_ahead(&mut self, text_bytes: u64, meter: &mut SourceMeter) {
+        match self {
+            Text::File(text) => text.leave_out_ahead(text_bytes, meter),
+            // Its bytes are counted by rows already.
+            Text::Table(_) => {}
+        }
+    }
+
+    /// Adds what reading has cost so far.
+    pub(super) fn add_to(&self, meter: &mut SourceMeter) {
+        match self {
+            Text::File(text) => text.add_to(meter),
+            Text::Table(text) => text.add_to(meter),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The same work on several threads, each of which takes what is next.
+
+/// What so many threads find, the caller's own among them; one of the errors, where there are any.
+pub fn on_threads<T: Send, E: Send>(
+    threads: usize,
+    work: &(impl Fn() -> Result<Vec<T>, E> + Sync),
+) -> Result<Vec<T>, E> {
+    let mut found = Vec::new();
+    std::thread::scope(|scope| {
+        // Where a thread cannot be had, the others do its part.
+        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (1..threads).map_while(spawn).collect();
+        let mut result = work().map(|own| found.extend(own));
+        for other in others {
+            let theirs = other
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            result = result.and(theirs.map(|theirs| found.extend(theirs)));
+        }
+        result
+    })?;
+    Ok(found)
+}
