@@ -18,7 +18,7 @@ pub mod pipeline;
 pub mod plan;
 pub mod preflight;
 pub mod report;
-pub mod sniff;
+
 pub mod undo;
 pub mod upkeep;
 pub mod verify;
@@ -34,5 +34,6 @@ pub use inrush_rows::{
     cancel, chunk, column, column_policy, encoding, location, padded_text, printable, reject,
     typed_rows,
 };
+pub use inrush_sniff as sniff;
 pub use inrush_system::free_space;
 pub use pipeline::{Failure, Hint, RunOptions, Success, check, run};

@@ -1,10 +1,10 @@
 //! Why a package cannot be planned.
 
 use inrush_package::PackageError;
+use inrush_sniff::SniffError;
 use inrush_source::SourceError;
 
 use crate::destination::EngineError;
-use crate::sniff::SniffError;
 
 /// A plan cannot be made. Nothing has been changed.
 #[derive(Debug, thiserror::Error)]

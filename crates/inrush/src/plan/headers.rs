@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use inrush_files::{Preview, PreviewRecord, SourceFile};
 use inrush_scan::{Dialect, ExtraFields};
+use inrush_sniff::row_names;
 
 use super::error::PlanError;
-use crate::sniff::row_names;
 
 /// Rows of the first file that are held against its header.
 const ROWS_LOOKED_AT: usize = 32;

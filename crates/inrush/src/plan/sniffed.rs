@@ -8,9 +8,9 @@ use inrush_files::{Preview, SourceFile};
 use inrush_package::{ColumnDetail, Flow, Format, PackageFaultKind, Preset};
 use inrush_rows::plural::counted;
 use inrush_scan::Dialect;
+use inrush_sniff::{Guess, SniffOptions, is_declared, row_names, sniff};
 
 use super::error::PlanError;
-use crate::sniff::{self, Guess, SniffOptions, is_declared, row_names, sniff};
 
 /// Points that are told before a run; `inrush init` tells all of them.
 const UNSURE_TOLD_MAX: usize = 10;
@@ -49,7 +49,7 @@ pub fn of(
         format: flow.format.clone(),
         everything: false,
     };
-    if let Some(table) = sniff::tables::told(files, &flow.format)? {
+    if let Some(table) = inrush_sniff::tables::told(files, &flow.format)? {
         return match flow.columns.is_empty() && target_columns.is_none() {
             true => guessed(&table),
             false => of_table(&flow.format),
