@@ -64,8 +64,8 @@ verdicts: build ## holds loads back in many ways, and says how often the verdict
 SANITIZED = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --release --locked \
 	--target $$(rustc -vV | sed -n 's/^host: //p')
 
-sanitize: $(VENV)/.stamp-venv ## scan, wire and inrush's convert under the address sanitizer
-	$(SANITIZED) -p inrush-scan -p inrush-wire
+sanitize: $(VENV)/.stamp-venv ## scan, pgcopy and inrush's convert under the address sanitizer
+	$(SANITIZED) -p inrush-scan -p inrush-pgcopy
 	$(SANITIZED) -p inrush --lib -- convert:: tcp:: residency:: metering::machine::
 
 check: $(VENV)/.stamp-inrush ## formatters in check mode, lints, types

@@ -22,8 +22,8 @@ use inrush::column::{Column, ColumnType};
 use inrush::convert::Instructions;
 use inrush_kernels::forms::{as_it_is, rewritten, with_nulls};
 use inrush_kernels::{instructions, lineitem, types};
+use inrush_pgcopy::{BinaryEncoder, Kernel, PgType, TextEncoder};
 use inrush_scan::Dialect;
-use inrush_wire::{BinaryEncoder, Kernel, PgType, TextEncoder};
 
 use cpu_time::{CpuTime, criterion, measure, time};
 use way::{Way, chunk, chunks, csv};

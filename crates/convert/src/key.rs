@@ -9,8 +9,8 @@ use arrow_schema::{DataType, TimeUnit};
 use inrush_rows::column::Column;
 use inrush_rows::column_policy::ValueSource;
 use inrush_rows::reject::RejectCode;
+use inrush_pgcopy::timestamp;
 use inrush_scan::{Dialect, MissingFields};
-use inrush_wire::timestamp;
 
 use super::column_converter::ColumnConverter;
 use super::error::{ConvertError, ValueError};

@@ -9,7 +9,7 @@ use inrush_rows::column::Column;
 use inrush_rows::cursor::Cursor;
 use inrush_rows::reject::RejectCode;
 use inrush_rows::time_zone::{self, OffsetFault};
-use inrush_wire::timestamp::{
+use inrush_pgcopy::timestamp::{
     INFINITY, MINUS_INFINITY, POSTGRES_EPOCH_MICROSECONDS, POSTGRES_MAX, POSTGRES_MIN,
 };
 
@@ -189,7 +189,7 @@ pub(super) fn in_range(microseconds: i128) -> Result<i64, ValueError> {
              write infinity",
         ));
     }
-    // What is past the end of 64 bits goes on at their other end (`inrush_wire::timestamp`).
+    // What is past the end of 64 bits goes on at their other end (`inrush_pgcopy::timestamp`).
     Ok(microseconds as i64)
 }
 
@@ -303,8 +303,8 @@ pub(super) fn offset_seconds(zone: &[u8], whole: &[u8]) -> Result<i32, ValueErro
 #[cfg(test)]
 mod tests {
     use inrush_rows::column::ColumnType;
-    use inrush_wire::timestamp;
     use proptest::prelude::*;
+    use inrush_pgcopy::timestamp;
 
     use super::super::kernel::both_paths;
     use super::*;

@@ -19,7 +19,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, IntervalUnit, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use inrush_wire::timestamp;
+use inrush_pgcopy::timestamp;
 
 use super::calendar_text;
 use super::carry::Way;
@@ -405,7 +405,7 @@ mod tests {
         Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, StringArray,
         StringViewArray, TimestampMicrosecondArray,
     };
-    use inrush_wire::timestamp::{INFINITY, MAX, MIN, MINUS_INFINITY};
+    use inrush_pgcopy::timestamp::{INFINITY, MAX, MIN, MINUS_INFINITY};
 
     fn adapted(vendor: Vendor, column_type: ColumnType, values: ArrayRef) -> Adapted {
         adapted_as(vendor, column_type, "", values)

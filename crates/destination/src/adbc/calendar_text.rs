@@ -1,7 +1,9 @@
 //! Dates, times and intervals as ISO 8601 text, for databases without types for them. Years before
 //! 1 are counted as ISO 8601 does, with a year 0 and a minus sign.
 
-use inrush_wire::timestamp::{INFINITY, MINUS_INFINITY, POSTGRES_EPOCH_MICROSECONDS, to_postgres};
+use inrush_pgcopy::timestamp::{
+    INFINITY, MINUS_INFINITY, POSTGRES_EPOCH_MICROSECONDS, to_postgres,
+};
 
 use crate::calendar::civil;
 
@@ -86,7 +88,7 @@ fn day(days: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inrush_wire::timestamp::{MAX, MIN};
+    use inrush_pgcopy::timestamp::{MAX, MIN};
 
     #[test]
     fn dates_and_timestamps_are_written() {

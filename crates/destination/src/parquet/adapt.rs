@@ -3,7 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Time64MicrosecondType, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch};
-use inrush_wire::timestamp;
+use inrush_pgcopy::timestamp;
 
 use super::layout::{FileColumn, Layout};
 use crate::column_type::ColumnType;

@@ -9,7 +9,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use inrush_wire::timestamp;
+use inrush_pgcopy::timestamp;
 
 use super::layout::FileColumn;
 use super::names;

@@ -18,7 +18,7 @@ use arrow_array::{
     StringViewArray, StructArray,
 };
 use arrow_schema::{DataType, Field, Schema};
-use inrush_wire::timestamp;
+use inrush_pgcopy::timestamp;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 

@@ -62,7 +62,7 @@ pub enum DestinationError {
     },
     /// A batch cannot be encoded for its table.
     #[error("a batch does not fit its table: {0}")]
-    Encode(#[from] inrush_wire::EncodeError),
+    Encode(#[from] inrush_pgcopy::EncodeError),
 }
 
 impl DestinationError {

@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 use inrush_rows::column::{self, Column, ColumnType};
-use inrush_wire::{BinaryEncoder, EncodeError, TextEncoder};
+use inrush_pgcopy::{BinaryEncoder, EncodeError, TextEncoder};
 
 use crate::destination::postgres::DestinationError;
 use crate::destination::postgres::plan::{FlowPlan, WireForm};

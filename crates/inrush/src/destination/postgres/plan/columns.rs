@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_rows::column::{Column, ColumnType};
-use inrush_wire::PgType;
+use inrush_pgcopy::PgType;
 
 use super::WireForm;
 use crate::destination::postgres::Session;

@@ -168,7 +168,7 @@ fn unit_bounds(bounds: &UnitBounds) -> Value {
 #[cfg(test)]
 mod tests {
     use inrush_rows::column::ColumnType;
-    use inrush_wire::PgType;
+    use inrush_pgcopy::PgType;
 
     use super::*;
     use crate::plan::identity::golden_test::assert_golden;

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use inrush_convert::{KeyBounds, KeySet};
 use inrush_files::Shard;
 use inrush_package::{IndexPolicy, Mode, RunSettings};
-use inrush_wire::PgType;
+use inrush_pgcopy::PgType;
 
 use crate::destination::postgres::catalog::TargetFacts;
 use crate::destination::postgres::default_grants::DefaultGrant;

@@ -6,7 +6,7 @@ use arrow_array::types::{
     Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef};
-use inrush_wire::timestamp;
+use inrush_pgcopy::timestamp;
 
 use super::form::ColumnForm;
 use crate::verify::{ExactSum, add_count, whole};

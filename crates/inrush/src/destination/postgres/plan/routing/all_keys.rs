@@ -18,9 +18,9 @@ use inrush_files::{
 use inrush_package::Step;
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
+use inrush_pgcopy::timestamp;
 use inrush_scan::{Dialect, Records};
 use inrush_source::{Chunks, SourceError};
-use inrush_wire::timestamp;
 
 use crate::destination::postgres::plan::bounds::{self, Interval};
 use crate::destination::postgres::plan::{KeyKind, KeyPlan};

@@ -1,7 +1,7 @@
 //! Writes the same rows, extremes of every type, in both forms of COPY: a look at what a real
 //! server makes of them.
 //!
-//! `cargo run --release -p inrush-wire --example every_type -- DIRECTORY` writes `binary.copy`,
+//! `cargo run --release -p inrush-pgcopy --example every_type -- DIRECTORY` writes `binary.copy`,
 //! `text.copy` and `check.sql`. The script loads both files and prints the rows in which the
 //! server's values differ from those that were meant, of which there should be none:
 //!
@@ -21,8 +21,8 @@ use arrow_array::{
     StructArray, Time64MicrosecondArray, TimestampMicrosecondArray,
 };
 use arrow_schema::{DataType, Field, Fields};
-use inrush_wire::limits::{DATE_DAYS_MAX, DATE_DAYS_MIN};
-use inrush_wire::{BinaryEncoder, PgType, TextEncoder, interval, timestamp};
+use inrush_pgcopy::limits::{DATE_DAYS_MAX, DATE_DAYS_MIN};
+use inrush_pgcopy::{BinaryEncoder, PgType, TextEncoder, interval, timestamp};
 
 /// Rows of the table: the values of the longest sample, and NULL for all.
 const ROWS: usize = 12;

@@ -1,6 +1,6 @@
 //! Random batches through the encoder, and back through the decoder.
 
-use inrush_wire::{BinaryEncoder, Kernel, PgType};
+use inrush_pgcopy::{BinaryEncoder, Kernel, PgType};
 use proptest::prelude::*;
 
 use crate::batches::{any_batch, batch};

@@ -31,12 +31,12 @@ pub(super) mod avx512 {
     use std::arch::x86_64::*;
 
     use super::Slot;
-    use crate::pgcopy::avx512::{load_numbers, store_slots};
-    use crate::pgcopy::numeric::{Layout, SIGN_NEGATIVE};
+    use crate::binary::avx512::{load_numbers, store_slots};
+    use crate::binary::numeric::{Layout, SIGN_NEGATIVE};
 
     /// Makes the fields of `values` in `slots`.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512ifma,avx512vl")]
-    pub(in crate::pgcopy) fn fill(values: &[i128], layout: &Layout, slots: &mut [Slot]) {
+    pub(in crate::binary) fn fill(values: &[i128], layout: &Layout, slots: &mut [Slot]) {
         let (values, values_rest) = values.as_chunks::<8>();
         let (slots, slots_rest) = slots.as_chunks_mut::<8>();
         for (values, slots) in values.iter().zip(slots) {
@@ -158,8 +158,8 @@ pub(super) mod avx512 {
         use proptest::prelude::*;
 
         use super::*;
-        use crate::pgcopy::kernel::Kernel;
-        use crate::pgcopy::numeric::quick_field;
+        use crate::binary::kernel::Kernel;
+        use crate::binary::numeric::quick_field;
 
         fn expected(value: i128, layout: &Layout) -> Option<Vec<u8>> {
             let field = quick_field(value, layout)?;

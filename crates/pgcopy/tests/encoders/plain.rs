@@ -8,7 +8,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use inrush_wire::{PgType, timestamp};
+use inrush_pgcopy::{PgType, timestamp};
 
 use crate::decoder::Value;
 

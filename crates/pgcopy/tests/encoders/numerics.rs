@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::{Decimal128Array, StringViewArray};
-use inrush_wire::limits::{NUMERIC_DIGITS_AFTER_POINT_MAX, NUMERIC_DIGITS_BEFORE_POINT_MAX};
-use inrush_wire::{BinaryEncoder, EncodeError, Kernel, PgType};
+use inrush_pgcopy::limits::{NUMERIC_DIGITS_AFTER_POINT_MAX, NUMERIC_DIGITS_BEFORE_POINT_MAX};
+use inrush_pgcopy::{BinaryEncoder, EncodeError, Kernel, PgType};
 use proptest::prelude::*;
 
 use crate::batches::{any_decimal, batch};

@@ -1,7 +1,7 @@
 //! Reads a stream of binary COPY back, by the documentation of the format and the `_recv`
 //! functions of the types. Plain, and without a look at the encoder.
 
-use inrush_wire::PgType;
+use inrush_pgcopy::PgType;
 
 /// A value as PostgreSQL would have it.
 #[derive(Clone, Debug, PartialEq)]

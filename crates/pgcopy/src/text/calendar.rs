@@ -1,10 +1,10 @@
 //! Dates, times and intervals in forms that PostgreSQL reads alike under every setting.
 
 use super::format::{append_infinity, append_integer, append_unsigned};
+use crate::binary::temporal::{postgres_date, postgres_time, postgres_timestamp};
 use crate::error::ValueFault;
 use crate::interval;
 use crate::limits::POSTGRES_EPOCH_DAYS;
-use crate::pgcopy::temporal::{postgres_date, postgres_time, postgres_timestamp};
 
 const DAY_MICROSECONDS: i64 = 86_400_000_000;
 const HOUR_MICROSECONDS: i64 = 3_600_000_000;

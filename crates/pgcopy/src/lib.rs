@@ -15,12 +15,12 @@ pub mod interval;
 pub mod limits;
 pub mod timestamp;
 
+mod binary;
 mod error;
-mod pgcopy;
-mod pgtext;
+mod text;
 
-pub use error::EncodeError;
 #[doc(hidden)]
-pub use pgcopy::Kernel;
-pub use pgcopy::{BinaryEncoder, PgType};
-pub use pgtext::TextEncoder;
+pub use binary::Kernel;
+pub use binary::{BinaryEncoder, PgType};
+pub use error::EncodeError;
+pub use text::TextEncoder;

@@ -9,7 +9,7 @@ use arrow_array::{
     Time64MicrosecondArray, TimestampMicrosecondArray,
 };
 use arrow_buffer::Buffer;
-use inrush_wire::{BinaryEncoder, PgType, timestamp};
+use inrush_pgcopy::{BinaryEncoder, PgType, timestamp};
 
 use crate::batches::{batch, intervals, uuids};
 

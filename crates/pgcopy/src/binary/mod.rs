@@ -24,14 +24,14 @@
 //! [`values`] and [`views`] (reads by row without bounds checks), in [`writer`] (raw stores into the
 //! reserved memory) and in `avx512` (loads and stores of vectors); each begins with why it is
 //! sound. What keeps it so is the sum of step 2: a field that may become longer than its column's
-//! `bytes_max` says is a write past the end. `tests/wire/plain.rs` holds an encoder without any of
+//! `bytes_max` says is a write past the end. `tests/encoders/plain.rs` holds an encoder without any of
 //! it, which must give the same bytes.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod binary;
 mod byte;
 mod column;
+mod encoder;
 mod kernel;
 mod numeric;
 mod numeric_slots;
@@ -43,7 +43,7 @@ mod values;
 mod views;
 mod writer;
 
-pub use binary::BinaryEncoder;
+pub use encoder::BinaryEncoder;
 pub use kernel::Kernel;
 pub use pg_type::PgType;
 pub(crate) use pg_type::is_interval;
