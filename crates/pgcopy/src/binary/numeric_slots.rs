@@ -191,7 +191,7 @@ pub(super) mod avx512 {
                 for power in 0..=38 {
                     let unit = 10i128.pow(power);
                     values.extend([unit - 1, unit, unit + 1, 1 - unit, -unit, -1 - unit]);
-                    values.extend([unit / 2 * 5, unit / 9, 9999 * (unit / 10_000)]);
+                    values.extend([(unit / 2).wrapping_mul(5), unit / 9, 9999 * (unit / 10_000)]);
                 }
                 for shift in 0..127 {
                     values.extend([1 << shift, (1 << shift) - 1, -(1 << shift)]);
