@@ -3,10 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::contract::Destination;
-use crate::error::{Error, Result};
-use crate::{adbc, parquet};
-
 /// The URL of a connection, with its options.
 #[derive(Clone, Debug)]
 pub struct Address<'a> {
@@ -57,7 +53,7 @@ impl Kind {
     /// what an option names. Whoever wrote the URL and the options chose it.
     pub fn loaded_code(&self, options: &BTreeMap<String, String>) -> Option<LoadedCode> {
         if let Kind::Adbc(driver) = self
-            && adbc::is_path_of_driver(driver)
+            && names_library(driver)
         {
             return Some(LoadedCode::Url(driver.clone()));
         }
@@ -122,6 +118,14 @@ impl Kind {
                         .to_owned(),
                 )
             }),
+        }
+    }
+
+    /// The local path that it names, as it is written; none where it names a driver.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Kind::DuckDb(path) | Kind::Parquet(path) => Some(path),
+            Kind::Adbc(_) => None,
         }
     }
 
@@ -191,30 +195,19 @@ pub fn scheme(text: &str) -> Option<&str> {
     is_scheme.then_some(scheme)
 }
 
+/// Whether a driver is named by the path of its library or manifest, and not by the name that it is installed under.
+pub fn names_library(driver: &str) -> bool {
+    driver.contains(['/', '\\'])
+        || [".so", ".toml", ".dylib", ".dll"]
+            .iter()
+            .any(|end| driver.to_lowercase().ends_with(end))
+}
+
 /// Slashes after a scheme's colon, as in `duckdb:///data/x.duckdb`, begin a path from the root.
 fn path(text: &str) -> PathBuf {
     match text.strip_prefix("//") {
         Some(rest) => PathBuf::from(rest),
         None => PathBuf::from(text),
-    }
-}
-
-/// Reaches a destination.
-pub fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
-    let kind = Kind::of(address.url);
-    if let Some((what, hint)) = kind.as_ref().and_then(|kind| kind.fault(address.folder)) {
-        return Err(Error::Address { what, hint });
-    }
-    match kind {
-        Some(Kind::DuckDb(file)) => adbc::open_duckdb(address, &address.folder.join(file)),
-        Some(Kind::Adbc(driver)) => adbc::open_driver(address, &driver),
-        Some(Kind::Parquet(folder)) => parquet::open(address, &address.folder.join(folder)),
-        None => Err(Error::Address {
-            what: "the URL names no destination".to_owned(),
-            hint:
-                "write FILE.duckdb, parquet:FOLDER, adbc:DRIVER, or postgresql://USER@HOST/DATABASE"
-                    .to_owned(),
-        }),
     }
 }
 

@@ -15,6 +15,7 @@
 //! have threads of its own.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use arrow_array::RecordBatch;
 
@@ -63,6 +64,12 @@ pub trait Destination: Send + Sync {
 
     /// Gives a stopped run up: its staging is removed, and the ledger says so.
     fn discard(&self, run: &PastRun) -> Result<()>;
+
+    /// The URL of another destination of the same kind in a folder, into which a preflight loads its sample; both are
+    /// removed afterwards. None where there can be no such destination.
+    fn scratch(&self, _folder: &Path) -> Option<String> {
+        None
+    }
 }
 
 /// A run that holds its lock. Dropped, it lets go of it, and leaves what is committed.

@@ -22,7 +22,7 @@ pub mod target;
 pub mod type_name;
 
 pub use abilities::{Abilities, PublishedTogether, Streams};
-pub use address::{Address, open};
+pub use address::Address;
 pub use address_space::{AddressSpace, address_space, lacks};
 pub use column_type::{ColumnType, interval_fields};
 pub use contract::{Destination, OpenRun, PublishStep, Published, UnitStream};

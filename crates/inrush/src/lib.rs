@@ -17,6 +17,7 @@ pub mod pace;
 pub mod pipeline;
 pub mod plan;
 pub mod preflight;
+mod registry;
 pub mod report;
 
 pub mod undo;

@@ -58,7 +58,7 @@ pub struct PlaceOptions<'a> {
 impl LedgerPlace {
     /// The place that a connection means. One that is no server is opened.
     pub fn of(connection: &Connection, options: &PlaceOptions<'_>) -> Result<LedgerPlace, Error> {
-        let engine = destination::engine_of(connection);
+        let engine = destination::engine_of(connection)?;
         Ok(LedgerPlace(engine.past_runs(connection, options)?))
     }
 

@@ -142,6 +142,8 @@ struct AdbcDestination {
     abilities: Abilities,
     schema: Option<String>,
     shared: Arc<Shared>,
+    /// Whether it is a file of DuckDB that the URL names.
+    is_file: bool,
     /// The file, where opening has made it.
     made: Option<duckdb::file::MadeFile>,
 }
@@ -184,7 +186,9 @@ pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destina
     if matches!(way, DuckDbWay::Driver(_)) {
         place.push_str(", through its ADBC driver");
     }
-    AdbcDestination::open(address, database, &place, made)
+    let mut destination = AdbcDestination::open(address, database, &place)?;
+    (destination.is_file, destination.made) = (true, made);
+    Ok(Box::new(destination))
 }
 
 /// How the library of DuckDB is used.
@@ -249,8 +253,9 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
         .map_err(|error| secrets.blank_error(refused(error)))?;
     drop(opening);
     let place = format!("through the ADBC driver {name}");
-    AdbcDestination::open(address, database, &place, None)
-        .map_err(|error| secrets.blank_error(error))
+    let destination = AdbcDestination::open(address, database, &place)
+        .map_err(|error| secrets.blank_error(error))?;
+    Ok(Box::new(destination))
 }
 
 impl AdbcDestination {
@@ -258,8 +263,7 @@ impl AdbcDestination {
         address: &Address<'_>,
         database: Box<dyn Database>,
         place: &str,
-        made: Option<duckdb::file::MadeFile>,
-    ) -> Result<Box<dyn Destination>> {
+    ) -> Result<AdbcDestination> {
         let interrupt = Arc::new(Interrupt::default());
         let (vendor, version) = database
             .vendor()
@@ -310,14 +314,15 @@ impl AdbcDestination {
         } else {
             product
         };
-        Ok(Box::new(AdbcDestination {
+        Ok(AdbcDestination {
             control: Mutex::new(control),
             described: format!("{called} {version}, {place}").replace(" ,", ","),
             abilities: abilities(quirks),
             schema,
             shared,
-            made,
-        }))
+            is_file: false,
+            made: None,
+        })
     }
 
     fn control(&self) -> MutexGuard<'_, Session> {
@@ -510,5 +515,12 @@ impl Destination for AdbcDestination {
         }
         ledger.mark_discarded(&mut session, run.run_id)?;
         session.commit("cannot give the run up")
+    }
+
+    /// A driver's options may name any place, so only a file of DuckDB has another one beside it.
+    fn scratch(&self, folder: &Path) -> Option<String> {
+        let file = folder.join("sample");
+        let url = || format!("duckdb:{}", file.display());
+        self.is_file.then(url)
     }
 }

@@ -6,6 +6,7 @@ use adbc_core::options::AdbcVersion;
 use adbc_core::{LOAD_FLAG_DEFAULT, error::Result as AdbcResult};
 use adbc_driver_manager::ManagedDriver;
 
+use crate::address::names_library;
 use crate::address_space::lacks;
 use crate::error::{Error, Result};
 
@@ -62,7 +63,7 @@ pub fn load(
         let library = duckdb_library(None, site_packages)?;
         return load_duckdb(&library);
     }
-    if is_path(driver) {
+    if names_library(driver) {
         let path = folder.join(driver);
         if !path.is_file() {
             return Err(Error::Address {
@@ -103,14 +104,6 @@ pub fn load(
             package.replace('_', "-")
         ),
     })
-}
-
-/// Whether a driver is named by the path of its library or manifest, and not by the name that it is installed under.
-pub fn is_path(driver: &str) -> bool {
-    driver.contains(['/', '\\'])
-        || [".so", ".toml", ".dylib", ".dll"]
-            .iter()
-            .any(|end| driver.to_lowercase().ends_with(end))
 }
 
 fn place(site_packages: Option<&Path>) -> String {

@@ -38,8 +38,6 @@ mod types;
 
 use std::path::Path;
 
-pub use driver::is_path as is_path_of_driver;
-
 use crate::address::Address;
 use crate::contract::Destination;
 use crate::error::Result;

@@ -171,4 +171,8 @@ impl Destination for ParquetFolder {
         self.root.store_run(&stored)?;
         remove_staging(&self.root, run_id)
     }
+
+    fn scratch(&self, folder: &Path) -> Option<String> {
+        Some(format!("parquet:{}", folder.join("sample").display()))
+    }
 }

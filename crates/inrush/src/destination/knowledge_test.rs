@@ -68,6 +68,11 @@ const KNOW: &[Known] = &[
         words: &["Kind::of"],
     },
     Known {
+        file: "inrush/src/registry.rs",
+        why: "opens the destination that a URL means, and is the only file that names their crates",
+        words: &["Kind::Adbc", "Kind::DuckDb", "Kind::Parquet", "Kind::of"],
+    },
+    Known {
         file: "cli/src/credentials.rs",
         why: "reads what libpq reads of environment and files, which the library never does",
         words: &["pg_"],

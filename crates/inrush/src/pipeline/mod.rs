@@ -130,7 +130,7 @@ pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<destination:
 /// Runs a resolved package to its end, or until it is asked to stop.
 pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
     package.check().map_err(Error::from)?;
-    let engine = destination::engine_of_package(package).map_err(Error::from)?;
+    let engine = destination::engine_of_package(package)?;
     engine.run(package, options)
 }
 

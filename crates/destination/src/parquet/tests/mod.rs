@@ -22,7 +22,7 @@ use inrush_pgcopy::timestamp;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 
-use crate::address::{Address, open};
+use crate::address::Address;
 use crate::column_type::interval_fields;
 use crate::contract::{Destination, OpenRun, PublishStep};
 use crate::error::Error;
@@ -55,14 +55,14 @@ impl Lake {
     }
 
     fn open(&self) -> Box<dyn Destination> {
-        open(&Address {
+        let address = Address {
             url: "parquet:lake",
             options: &self.options,
             folder: self.folder.path(),
             site_packages: None,
             ledger_schema: "inrush",
-        })
-        .unwrap()
+        };
+        crate::parquet::open(&address, &self.path("")).unwrap()
     }
 
     /// Loads batches, each as a unit of its own, and publishes them.

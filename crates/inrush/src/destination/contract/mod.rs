@@ -1,6 +1,5 @@
 //! The engine that loads into destinations that are reached by the contract of `inrush_destination`: what is done here
-//! goes for all of them, and nothing here knows which one it is, but for `preflight/scratch.rs`: what a destination that
-//! is thrown away is called beside a file, and beside a folder, is no part of the contract.
+//! goes for all of them, and nothing here knows which one it is.
 //!
 //! [`plan`] resolves a package against files and destination, [`load`] runs that, [`preflight`] measures it, and
 //! [`upkeep`] looks after what stopped runs left.
@@ -15,6 +14,7 @@ use std::path::PathBuf;
 
 use inrush_destination::address::Kind;
 use inrush_package::{Connection, Package};
+use inrush_destination::{Address, Destination};
 
 use self::plan::ContractPlan;
 use self::upkeep::LedgerOfDestination;
@@ -22,14 +22,20 @@ use super::{Checked, Engine, EnginePlan, PastRuns};
 use crate::error::Error;
 use crate::pipeline::{Failure, RunOptions, Success};
 use crate::preflight::{PreflightReport, Wish};
+use crate::registry;
 use crate::upkeep::PlaceOptions;
 
 /// Loads by the contract.
 pub struct Contract;
 
-/// Whether a connection means a destination that is reached by the contract.
-pub fn is_meant(connection: &Connection) -> bool {
-    Kind::of(connection.address()).is_some()
+/// Whether a URL means a destination that is reached by the contract.
+pub fn is_meant(url: &str) -> bool {
+    Kind::of(url).is_some()
+}
+
+/// Opens the destination of an address. Nothing else in this engine asks the registry.
+fn open(address: &Address<'_>) -> Result<Box<dyn Destination>, Error> {
+    Ok(registry::open(address)?)
 }
 
 impl Engine for Contract {
@@ -60,7 +66,7 @@ impl Engine for Contract {
         connection: &Connection,
         options: &PlaceOptions<'_>,
     ) -> Result<Box<dyn PastRuns>, Error> {
-        let destination = inrush_destination::open(&inrush_destination::Address {
+        let destination = open(&Address {
             url: connection.address(),
             options: &connection.options,
             folder: options.folder,

@@ -114,6 +114,11 @@ pub struct Address {
     last_good: Arc<AtomicUsize>,
 }
 
+/// Whether a URL means a server of PostgreSQL.
+pub fn is_meant(url: &str) -> bool {
+    url.starts_with("postgresql://") || url.starts_with("postgres://")
+}
+
 impl Address {
     /// Reads a URL and fills its gaps.
     pub fn parse(url: &str, defaults: &ConnectionDefaults) -> Result<Address, DestinationError> {
@@ -121,7 +126,7 @@ impl Address {
             url: redacted_url(url),
             reason,
         };
-        if !url.starts_with("postgresql://") && !url.starts_with("postgres://") {
+        if !is_meant(url) {
             return Err(fail(format!("no destination is meant by it: {URLS}")));
         }
         let settings = Settings::gather(url, defaults).map_err(fail)?;

@@ -46,7 +46,7 @@ mod upkeep;
 pub mod verify;
 mod vigil;
 
-pub use address::Address;
+pub use address::{Address, is_meant};
 pub use engine::Postgres;
 pub use error::DestinationError;
 pub use refusal::RefusalFacts;

@@ -8,6 +8,7 @@ use inrush_files::Pipes;
 use inrush_package::Package;
 use inrush_rows::plural::counted;
 
+use crate::destination::contract::open;
 use crate::destination::contract::plan::{self, ContractFlow, ContractPlan, Earlier, shard_of};
 use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
@@ -49,13 +50,13 @@ pub struct PreparedRun {
 /// Opens the destination that a package names.
 pub fn reach(package: &Package, options: &RunOptions<'_>) -> Result<Box<dyn Destination>, Error> {
     let connection = package.single_connection()?;
-    Ok(inrush_destination::open(&Address {
+    open(&Address {
         url: connection.address(),
         options: &connection.options,
         folder: &options.folder,
         site_packages: options.site_packages.as_deref(),
         ledger_schema: &package.run.ledger_schema,
-    })?)
+    })
 }
 
 /// Plans a package.

@@ -4,7 +4,8 @@
 use inrush_files::Shard;
 use inrush_package::Package;
 
-use super::scratch::{self, Scratch};
+use inrush_destination::Destination;
+use super::scratch::Scratch;
 use super::{batches, predict, together};
 use crate::destination::contract::plan::{ContractFlow, ContractPlan, Earlier};
 use crate::error::Error;
@@ -19,6 +20,8 @@ use crate::preflight::{Patience, Wish, files, findings, sample, steps, walk};
 pub struct Preflight<'a> {
     /// The package.
     pub package: &'a Package,
+    /// The destination, open.
+    pub destination: &'a dyn Destination,
     /// The plan.
     pub plan: &'a ContractPlan,
     /// What a run is told.
@@ -105,17 +108,18 @@ impl Preflight<'_> {
 
     /// What the destination takes of each flow, alone and with all steps together; and why something has no figure.
     fn destination(&self, flows: &mut [FlowFound], patience: Patience) -> Result<String, Error> {
-        let Some(folder) = scratch::folder(self.package, self.options) else {
-            let why_not =
-                "a driver goes to a place that has no other one beside it to be thrown away";
-            return Ok(why_not.to_owned());
-        };
-        let measured = Scratch::make(self, &folder).and_then(|scratch| {
+        let measured = Scratch::make(self).and_then(|scratch| {
+            let Some(scratch) = scratch else {
+                return Ok(
+                    "a driver goes to a place that has no other one beside it to be thrown away",
+                );
+            };
             let mut flows = flows.iter_mut();
-            flows.try_for_each(|found| take(&scratch, found, patience))
+            flows.try_for_each(|found| take(&scratch, found, patience))?;
+            Ok("no row of the sample came so far")
         });
         match measured {
-            Ok(()) => Ok("no row of the sample came so far".to_owned()),
+            Ok(why_not) => Ok(why_not.to_owned()),
             Err(Error::Interrupted) => Err(Error::Interrupted),
             Err(error) => Ok(findings::words(&error)),
         }

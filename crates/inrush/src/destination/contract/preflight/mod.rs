@@ -61,6 +61,7 @@ pub fn preflight(
     } else if !plan.flows.is_empty() {
         let preflight = Preflight {
             package,
+            destination: destination.as_ref(),
             plan: &plan,
             options,
             wish,

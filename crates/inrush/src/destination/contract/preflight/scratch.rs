@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use inrush_destination::address::Kind;
-use inrush_destination::{
-    Address, Destination, NewRun, OpenRun, TargetPlan, UnitRecord, UnitStream, WriteMode,
-};
 use inrush_package::Package;
+use inrush_destination::{Address, NewRun, OpenRun, TargetPlan, UnitRecord, UnitStream, WriteMode};
 
 use super::measure::Preflight;
+use crate::destination::contract::open;
 use crate::error::Error;
 use crate::pipeline::RunOptions;
 use crate::preflight::at_once::on_a_thread_each;
@@ -18,10 +17,8 @@ use crate::preflight::at_once::on_a_thread_each;
 /// Nothing where there is no place beside it.
 pub fn folder(package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
     let connection = package.single_connection().ok()?;
-    let place = match Kind::of(connection.address())? {
-        Kind::DuckDb(file) | Kind::Parquet(file) => options.folder.join(file),
-        Kind::Adbc(_) => return None,
-    };
+    let kind = Kind::of(connection.address())?;
+    let place = options.folder.join(kind.path()?);
     let name = format!(".inrush-preflight-{}", std::process::id());
     Some(place.parent().unwrap_or(Path::new("")).join(name))
 }
@@ -31,20 +28,31 @@ pub struct Scratch<'a> {
     /// Whose plan is tried in it.
     pub preflight: &'a Preflight<'a>,
     folder: PathBuf,
-    is_parquet: bool,
+    /// A folder in it for one destination after the other. What stands beside the destination's file, such as a log, is
+    /// removed with it.
+    inner: PathBuf,
+    /// The URL of a destination in `inner`.
+    url: String,
 }
 
 impl<'a> Scratch<'a> {
-    /// Makes it.
-    pub fn make(preflight: &'a Preflight<'a>, folder: &Path) -> Result<Scratch<'a>, Error> {
-        let connection = preflight.package.single_connection()?;
-        let is_parquet = matches!(Kind::of(connection.address()), Some(Kind::Parquet(_)));
-        make_folder(folder)?;
-        Ok(Scratch {
+    /// Makes it; none where the destination has no place for another one beside it.
+    pub fn make(preflight: &'a Preflight<'a>) -> Result<Option<Scratch<'a>>, Error> {
+        let Some(folder) = folder(preflight.package, preflight.options) else {
+            return Ok(None);
+        };
+        let inner = folder.join("one");
+        let absolute = std::path::absolute(&inner).unwrap_or_else(|_| inner.clone());
+        let Some(url) = preflight.destination.scratch(&absolute) else {
+            return Ok(None);
+        };
+        make_folder(&folder)?;
+        Ok(Some(Scratch {
             preflight,
-            folder: folder.to_owned(),
-            is_parquet,
-        })
+            folder,
+            inner,
+            url,
+        }))
     }
 
     /// Lets streams load into a destination of its own, which is removed then; also the seconds of publishing. Each is
@@ -55,24 +63,32 @@ impl<'a> Scratch<'a> {
         streams: usize,
         work: &(impl Fn(&str, usize, &mut dyn UnitStream) -> Result<T, Error> + Sync),
     ) -> Result<(Vec<T>, f64), Error> {
-        // What stands beside its file, such as a log, goes with the folder.
-        let folder = self.folder.join("one");
-        make_folder(&folder)?;
-        let done = self.run_in(&folder.join("sample"), flow, streams, work);
+        make_folder(&self.inner)?;
+        let done = self.load(flow, streams, work);
         // What cannot be removed now is taken away with the whole folder.
-        let _ = std::fs::remove_dir_all(&folder);
+        let _ = std::fs::remove_dir_all(&self.inner);
         done
     }
 
-    fn run_in<T: Send>(
+    fn load<T: Send>(
         &self,
-        place: &Path,
         flow: usize,
         streams: usize,
         work: &(impl Fn(&str, usize, &mut dyn UnitStream) -> Result<T, Error> + Sync),
     ) -> Result<(Vec<T>, f64), Error> {
-        let plan = self.preflight.plan;
-        let destination = self.open(place)?;
+        let Preflight {
+            package,
+            plan,
+            options,
+            ..
+        } = self.preflight;
+        let destination = open(&Address {
+            url: &self.url,
+            options: &package.single_connection()?.options,
+            folder: &options.folder,
+            site_packages: options.site_packages.as_deref(),
+            ledger_schema: &package.run.ledger_schema,
+        })?;
         let planned = &plan.flows[flow].target;
         let target = TargetPlan {
             name: destination.target_name(None, &planned.name.name)?,
@@ -102,21 +118,6 @@ impl<'a> Scratch<'a> {
         let publishing = Instant::now();
         open.publish(&|_| {})?;
         Ok((found, publishing.elapsed().as_secs_f64()))
-    }
-
-    fn open(&self, place: &Path) -> Result<Box<dyn Destination>, Error> {
-        let (package, options) = (self.preflight.package, self.preflight.options);
-        let connection = package.single_connection()?;
-        let absolute = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
-        let kind = if self.is_parquet { "parquet" } else { "duckdb" };
-        let destination = inrush_destination::open(&Address {
-            url: &format!("{kind}:{}", absolute.display()),
-            options: &connection.options,
-            folder: Path::new("/"),
-            site_packages: options.site_packages.as_deref(),
-            ledger_schema: &package.run.ledger_schema,
-        })?;
-        Ok(destination)
     }
 }
 
