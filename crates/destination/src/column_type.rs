@@ -50,8 +50,7 @@ pub enum ColumnType {
         fraction_digits: u8,
     },
     /// Microseconds since 1970-01-01T00:00:00 of an unnamed zone. Which numbers stand for the
-    /// infinities and for what is past the end of 64 bits says
-    /// [`timestamp`](inrush_pgcopy::timestamp).
+    /// infinities and for what is past the end of 64 bits says `inrush_pgcopy::timestamp`.
     Timestamp {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
@@ -66,7 +65,7 @@ pub enum ColumnType {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,
         /// Whether the destination has infinite ones; which parts stand for them says
-        /// [`interval`](inrush_pgcopy::interval).
+        /// `inrush_pgcopy::interval`.
         has_infinity: bool,
     },
     /// 16 bytes.

@@ -1,4 +1,4 @@
-//! What a destination must offer to be loaded, and the destinations that offer it.
+//! The contract of a destination: what it must offer to be loaded, and what more than one of them needs.
 //!
 //! [`contract`] has the traits; `docs/specs/destination.md` says in MUST and SHOULD what they
 //! promise, and the conformance suite holds every destination to it. Arrow is the one type system
@@ -6,16 +6,14 @@
 //! ([`ColumnType::arrow`]). Nothing here knows of files, of packages or of the engine.
 
 pub mod abilities;
-pub mod adbc;
 pub mod address;
 pub mod address_space;
-mod calendar;
+pub mod calendar;
 pub mod column_type;
 pub mod contract;
 pub mod error;
-mod lock_file;
+pub mod lock_file;
 pub mod misfit;
-pub mod parquet;
 pub mod record;
 pub mod special_type;
 pub mod target;

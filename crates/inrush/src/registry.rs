@@ -2,7 +2,7 @@
 //! traits of `inrush_destination`.
 
 use inrush_destination::address::Kind;
-use inrush_destination::{Address, Destination, Error, Result, adbc, parquet};
+use inrush_destination::{Address, Destination, Error, Result};
 
 /// Opens the destination that an address means. [`Error::Address`] says why there is none, and which URLs there are.
 pub fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
@@ -18,8 +18,8 @@ pub fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
         return Err(Error::Address { what, hint });
     }
     match kind {
-        Kind::DuckDb(file) => adbc::open_duckdb(address, &address.folder.join(file)),
-        Kind::Adbc(driver) => adbc::open_driver(address, &driver),
-        Kind::Parquet(folder) => parquet::open(address, &address.folder.join(folder)),
+        Kind::DuckDb(file) => inrush_adbc::open_duckdb(address, &address.folder.join(file)),
+        Kind::Adbc(driver) => inrush_adbc::open_driver(address, &driver),
+        Kind::Parquet(folder) => inrush_parquet::open(address, &address.folder.join(folder)),
     }
 }

@@ -1,0 +1,161 @@
+//! The way of each type into a database: what its driver's ingest takes, as was tried out.
+
+use inrush_destination::{ColumnPlan, ColumnType};
+
+use crate::quirks::Vendor;
+
+/// How a column of a batch becomes one that a driver takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// As it is.
+    AsIs,
+    /// Days, with the numbers that stand for the infinities there, where there are such.
+    Days {
+        /// Numbers of `-infinity` and `infinity`.
+        infinities: Option<(i32, i32)>,
+    },
+    /// Microseconds, likewise.
+    Microseconds {
+        /// Numbers of `-infinity` and `infinity`.
+        infinities: Option<(i64, i64)>,
+    },
+    /// An interval as Arrow's own type.
+    MonthDayNano,
+    /// 16 bytes, tagged as Arrow's extension type of a UUID.
+    TaggedUuid,
+    /// A number with a point, which must not be NaN.
+    NumbersOnly,
+    /// A decimal in as few bytes as its precision needs: what the database keeps it in, too.
+    NarrowDecimal,
+    /// Its text.
+    Text,
+    /// As it is: JSON without halves of surrogate pairs.
+    Json,
+    /// The text of such JSON that has no NUL in it either.
+    JsonbText,
+}
+
+/// How a column is carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// How its values are.
+    pub way: Way,
+    /// The type of its staging column, where that is not the target's own: publishing casts.
+    pub staging: Option<&'static str>,
+}
+
+impl Carried {
+    const fn as_is() -> Carried {
+        Carried::by(Way::AsIs)
+    }
+
+    const fn by(way: Way) -> Carried {
+        Carried { way, staging: None }
+    }
+
+    const fn cast(way: Way) -> Carried {
+        Carried {
+            way,
+            staging: Some("TEXT"),
+        }
+    }
+}
+
+/// The way of a column; none where there is none.
+pub fn of_column(vendor: Vendor, column: &ColumnPlan) -> Option<Carried> {
+    let carried = carried(vendor, &column.column_type)?;
+    let is_jsonb = vendor == Vendor::Postgres
+        && column.column_type == ColumnType::Json
+        && column.sql.eq_ignore_ascii_case("jsonb");
+    Some(match is_jsonb {
+        true => Carried {
+            way: Way::JsonbText,
+            ..carried
+        },
+        false => carried,
+    })
+}
+
+/// The way of a type; none where there is none.
+pub fn carried(vendor: Vendor, column_type: &ColumnType) -> Option<Carried> {
+    match vendor {
+        Vendor::DuckDb => duckdb(column_type),
+        Vendor::Sqlite => sqlite(column_type),
+        Vendor::Postgres => postgres(column_type),
+        Vendor::Other => other(column_type),
+    }
+}
+
+fn duckdb(column_type: &ColumnType) -> Option<Carried> {
+    Some(match column_type {
+        ColumnType::Date => Carried::by(Way::Days {
+            infinities: Some((-i32::MAX, i32::MAX)),
+        }),
+        ColumnType::Timestamp { .. } | ColumnType::TimestampTz { .. } => {
+            Carried::by(Way::Microseconds {
+                infinities: Some((-i64::MAX, i64::MAX)),
+            })
+        }
+        ColumnType::Decimal { .. } => Carried::by(Way::NarrowDecimal),
+        ColumnType::Interval { .. } => Carried::by(Way::MonthDayNano),
+        ColumnType::Uuid => Carried::by(Way::TaggedUuid),
+        ColumnType::Json => Carried::by(Way::Json),
+        ColumnType::DecimalText { .. } | ColumnType::Opaque | ColumnType::Special(_) => {
+            return None;
+        }
+        _ => Carried::as_is(),
+    })
+}
+
+/// SQLite makes NULL of NaN, and its driver knows neither decimals nor times.
+fn sqlite(column_type: &ColumnType) -> Option<Carried> {
+    Some(match column_type {
+        ColumnType::Float32 | ColumnType::Float64 => Carried::by(Way::NumbersOnly),
+        ColumnType::Decimal { .. }
+        | ColumnType::Date
+        | ColumnType::Time { .. }
+        | ColumnType::Timestamp { .. }
+        | ColumnType::TimestampTz { .. }
+        | ColumnType::Interval { .. }
+        | ColumnType::Uuid => Carried::by(Way::Text),
+        ColumnType::Opaque | ColumnType::Special(_) => return None,
+        _ => Carried::as_is(),
+    })
+}
+
+/// The driver writes binary COPY by the Arrow type of a column, not by that of the table: what has no
+/// Arrow type goes as text into staging, and is cast from there.
+fn postgres(column_type: &ColumnType) -> Option<Carried> {
+    Some(match column_type {
+        ColumnType::Date => Carried::by(Way::Days { infinities: None }),
+        ColumnType::Timestamp { .. } | ColumnType::TimestampTz { .. } => {
+            Carried::by(Way::Microseconds { infinities: None })
+        }
+        ColumnType::Interval { .. } => Carried::by(Way::MonthDayNano),
+        ColumnType::DecimalText { .. }
+        | ColumnType::Uuid
+        | ColumnType::Json
+        | ColumnType::Enum { .. } => Carried::cast(Way::Text),
+        ColumnType::Opaque | ColumnType::Special(_) => return None,
+        _ => Carried::as_is(),
+    })
+}
+
+/// Whole numbers, 64-bit floating point and text are what every driver takes; all else goes as text
+/// into staging, and is cast from there.
+fn other(column_type: &ColumnType) -> Option<Carried> {
+    Some(match column_type {
+        ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 | ColumnType::Float64 => {
+            Carried::as_is()
+        }
+        ColumnType::Text { .. } => Carried::by(Way::Text),
+        ColumnType::Bool
+        | ColumnType::Float32
+        | ColumnType::Decimal { .. }
+        | ColumnType::Date
+        | ColumnType::Time { .. }
+        | ColumnType::Timestamp { .. }
+        | ColumnType::TimestampTz { .. } => Carried::cast(Way::Text),
+        _ => return None,
+    })
+}

@@ -1,0 +1,524 @@
+//! A database that a driver of ADBC reaches.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use adbc_driver_manager::ManagedDriver;
+use inrush_destination::{
+    Abilities, Address, Destination, Error, NewRun, OpenRun, PastRun, PublishedTogether,
+    ResolvedType, Result, RunState, TargetFacts, TargetName, TargetPlan, WriteMode,
+};
+
+use crate::by_driver;
+use crate::catalog;
+use crate::connection::Database;
+use crate::driver;
+use crate::duckdb;
+use crate::interrupt::Interrupt;
+use crate::ledger::{Ledger, StoredRun};
+use crate::lock;
+use crate::queue::QUEUE_BYTES_MAX;
+use crate::quirks::{Quirks, RunLock, Vendor};
+use crate::run::Run;
+use crate::secrets::Secrets;
+use crate::session::{self, Session};
+use crate::sql;
+use crate::staging;
+use crate::types;
+
+/// Files of DuckDB are opened one at a time: whether this process has one open is looked up before.
+static OPENING: Mutex<()> = Mutex::new(());
+
+/// What a destination and its run share. The database is closed when the last one lets go of it.
+pub struct Shared {
+    /// What is particular to it.
+    pub quirks: &'static Quirks,
+    /// Its name, for messages.
+    pub product: &'static str,
+    /// Its ledger.
+    pub ledger: Ledger,
+    /// Threads that a statement gets when it does not load, where that is set.
+    threads: Option<u64>,
+    held: Mutex<HashSet<String>>,
+    database: Box<dyn Database>,
+}
+
+impl Shared {
+    /// A connection that an interrupt ends.
+    pub fn session(&self, interrupt: &Arc<Interrupt>) -> Result<Session> {
+        Session::open(&*self.database, self.quirks, interrupt)
+    }
+
+    /// Lets streams load, one thread each.
+    pub fn one_thread(&self, session: &mut Session) -> Result<()> {
+        self.set_threads(session, 1)
+    }
+
+    /// Takes the lock of a run. Who has it is told as the ledger names it, where the database knows only
+    /// a session.
+    pub fn hold(&self, session: &mut Session, run_key: &str, holder: &str) -> Result<lock::Held> {
+        let refused = match lock::take(session, self.quirks, run_key, holder) {
+            Err(refused @ Error::Held { .. }) if self.quirks.run_lock == RunLock::Advisory => {
+                refused
+            }
+            other => return other,
+        };
+        let Error::Held { what, hint } = refused else {
+            return Err(refused);
+        };
+        let known = match self.ledger.exists(session, self.quirks)? {
+            true => self.ledger.runs(session, Some(run_key))?,
+            false => Vec::new(),
+        };
+        let is_loading = |run: &&StoredRun| run.record.state == RunState::Loading;
+        Err(Error::Held {
+            what: match known.iter().rfind(is_loading) {
+                Some(run) => format!("{what}, for {}", run.record.holder),
+                None => what,
+            },
+            hint,
+        })
+    }
+
+    /// Lets a statement have all threads again.
+    pub fn all_threads(&self, session: &mut Session) -> Result<()> {
+        self.set_threads(session, self.threads.unwrap_or(1))
+    }
+
+    fn set_threads(&self, session: &mut Session, threads: u64) -> Result<()> {
+        if let Some(setting) = self.quirks.threads {
+            let statement = format!("SET {setting} = {threads}");
+            session.run("cannot set how many threads there are", &statement)?;
+        }
+        Ok(())
+    }
+}
+
+/// A run's key, held against other runs of this process.
+pub struct Claim {
+    shared: Arc<Shared>,
+    run_key: String,
+}
+
+impl Claim {
+    /// Takes a key, or says that it is taken.
+    pub fn take(shared: &Arc<Shared>, run_key: &str) -> Result<Claim> {
+        let mut held = shared.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if !held.insert(run_key.to_owned()) {
+            return Err(Error::Held {
+                what: format!(
+                    "this process ({}) is loading this package",
+                    std::process::id()
+                ),
+                hint: "wait until that run is done".to_owned(),
+            });
+        }
+        drop(held);
+        Ok(Claim {
+            shared: shared.clone(),
+            run_key: run_key.to_owned(),
+        })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut held = self
+            .shared
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        held.remove(&self.run_key);
+    }
+}
+
+/// A database that a driver of ADBC reaches.
+struct AdbcDestination {
+    control: Mutex<Session>,
+    described: String,
+    abilities: Abilities,
+    schema: Option<String>,
+    shared: Arc<Shared>,
+    /// Whether it is a file of DuckDB that the URL names.
+    is_file: bool,
+    /// The file, where opening has made it.
+    made: Option<duckdb::file::MadeFile>,
+}
+
+/// Opens a file of DuckDB, or makes it.
+pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destination>> {
+    let mut options = address.options.clone();
+    let driver = options
+        .remove("driver")
+        .map(|driver| address.folder.join(driver));
+    let driver = driver.as_deref().map(Path::to_string_lossy);
+    let library = driver::duckdb_library(driver.as_deref(), address.site_packages)?;
+    duckdb::file::is_possible(file)?;
+    let path = file.to_str().ok_or_else(|| Error::Address {
+        what: format!("the path {} is not UTF-8", file.display()),
+        hint: "DuckDB takes paths in UTF-8: name another one".to_owned(),
+    })?;
+    // Rows of a table have no order, and to keep one costs a third of what INSERT can do.
+    options
+        .entry("preserve_insertion_order".to_owned())
+        .or_insert_with(|| "false".to_owned());
+    let mut way = duckdb_way(&library)?;
+    let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    duckdb::file::not_open_here(file)?;
+    let was_there = file.symlink_metadata().is_ok();
+    let database = match &mut way {
+        DuckDbWay::Functions(functions) => duckdb::open(functions, path, &options),
+        DuckDbWay::Driver(driver) => {
+            options.insert("path".to_owned(), path.to_owned());
+            by_driver::open(driver, &options)
+        }
+    };
+    let database = database.map_err(|error| duckdb::file::cannot_open(file, &error.message))?;
+    let made = match was_there {
+        true => None,
+        false => duckdb::file::MadeFile::opened(file),
+    };
+    drop(opening);
+    let mut place = file.display().to_string();
+    if matches!(way, DuckDbWay::Driver(_)) {
+        place.push_str(", through its ADBC driver");
+    }
+    let mut destination = AdbcDestination::open(address, database, &place)?;
+    (destination.is_file, destination.made) = (true, made);
+    Ok(Box::new(destination))
+}
+
+/// How the library of DuckDB is used.
+enum DuckDbWay {
+    Functions(&'static duckdb::Functions),
+    Driver(ManagedDriver),
+}
+
+/// By its functions of C; where a library shows none of them, or the process uses those of another one, by the
+/// ADBC driver that it is, too.
+fn duckdb_way(library: &Path) -> Result<DuckDbWay> {
+    match duckdb::load(library) {
+        Ok(functions) => Ok(DuckDbWay::Functions(functions)),
+        Err(_) if duckdb::is_driver(library, driver::DUCKDB_ENTRYPOINT) => {
+            driver::load_duckdb(library).map(DuckDbWay::Driver)
+        }
+        Err(unloaded) => Err(unloaded),
+    }
+}
+
+/// Opens whatever a driver reaches.
+pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destination>> {
+    let mut options = address.options.clone();
+    let entrypoint = options.remove("entrypoint");
+    let mut driver = driver::load(
+        name,
+        entrypoint.as_deref(),
+        address.folder,
+        address.site_packages,
+    )?;
+    let secrets = Secrets::of(&options);
+    // The driver that DuckDB's library is locks its file as DuckDB does.
+    let duckdb_file = match name.to_lowercase().contains("duckdb") {
+        true => options.get("path").map(Path::new),
+        false => None,
+    };
+    let refused = |error: adbc_core::error::Error| {
+        match duckdb_file {
+        Some(file) if duckdb::file::is_locked(&error.message) => {
+            duckdb::file::cannot_open(file, &error.message)
+        }
+        _ => Error::Address {
+            what: format!(
+                "the ADBC driver {name} cannot open a database: {}",
+                error.message.trim()
+            ),
+            hint: "options of the connection, such as uri, go to the driver as they are: mend them as it \
+                   says"
+                .to_owned(),
+        },
+    }
+    };
+    let opening = match duckdb_file {
+        Some(file) => {
+            let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+            duckdb::file::not_open_here(file)?;
+            Some(opening)
+        }
+        None => None,
+    };
+    let database = by_driver::open(&mut driver, &options)
+        .map_err(|error| secrets.blank_error(refused(error)))?;
+    drop(opening);
+    let place = format!("through the ADBC driver {name}");
+    let destination = AdbcDestination::open(address, database, &place)
+        .map_err(|error| secrets.blank_error(error))?;
+    Ok(Box::new(destination))
+}
+
+impl AdbcDestination {
+    fn open(
+        address: &Address<'_>,
+        database: Box<dyn Database>,
+        place: &str,
+    ) -> Result<AdbcDestination> {
+        let interrupt = Arc::new(Interrupt::default());
+        let (vendor, version) = database
+            .vendor()
+            .map_err(|error| session::refused(&interrupt, "cannot connect", &error))?;
+        let quirks = Quirks::of(&vendor);
+        let product = match quirks.vendor {
+            Vendor::DuckDb => "DuckDB",
+            Vendor::Sqlite => "SQLite",
+            Vendor::Postgres => "PostgreSQL",
+            Vendor::Other => "this database",
+        };
+        let mut control = Session::open(&*database, quirks, &interrupt)?;
+        let threads = match quirks.threads {
+            Some(setting) => {
+                let statement = format!("SELECT current_setting('{setting}')");
+                control.number("cannot ask how many threads there are", &statement)?
+            }
+            None => None,
+        };
+        let shared = Arc::new(Shared {
+            quirks,
+            product,
+            ledger: Ledger::new(quirks, address.ledger_schema),
+            threads,
+            held: Mutex::new(HashSet::new()),
+            database,
+        });
+        if quirks.vendor == Vendor::Other {
+            understands_texts(&mut control, &vendor)?;
+        }
+        if quirks.vendor == Vendor::Sqlite && lock::database_file(&mut control)?.is_none() {
+            return Err(Error::Address {
+                what: "no file is named, and SQLite would keep the rows in memory: they would be gone \
+                       with this command"
+                    .to_owned(),
+                hint: "name one: --option uri=FILE, or options = { uri = \"FILE\" } in a package".to_owned(),
+            });
+        }
+        let schema = match quirks.current_schema {
+            Some(statement) => {
+                let rows = control.rows("cannot ask for the schema", statement)?;
+                rows.into_iter().flatten().next().flatten()
+            }
+            None => None,
+        };
+        let called = if quirks.vendor == Vendor::Other {
+            vendor.as_str()
+        } else {
+            product
+        };
+        Ok(AdbcDestination {
+            control: Mutex::new(control),
+            described: format!("{called} {version}, {place}").replace(" ,", ","),
+            abilities: abilities(quirks),
+            schema,
+            shared,
+            is_file: false,
+            made: None,
+        })
+    }
+
+    fn control(&self) -> MutexGuard<'_, Session> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The targets of a switched run that do not hold its rows any more.
+    fn gone(&self, session: &mut Session, stored: &StoredRun) -> Result<Vec<String>> {
+        let mut gone = Vec::new();
+        if stored.record.state != RunState::Switched {
+            return Ok(gone);
+        }
+        for (target, loaded) in stored.record.targets.iter().zip(&stored.loaded) {
+            let holds = match sql::parse_names(target) {
+                Some((schema, name)) => {
+                    let found =
+                        catalog::kind(session, self.shared.quirks, schema.as_deref(), &name)?;
+                    let name = TargetName {
+                        schema,
+                        name,
+                        sql: target.clone(),
+                    };
+                    match loaded {
+                        // Rows of others took their place.
+                        None => false,
+                        Some(loaded) => {
+                            found.is_some_and(|found| found.kind == "table")
+                                && (*loaded == 0 || catalog::rows_up_to(session, &name, 1)? > 0)
+                        }
+                    }
+                }
+                None => false,
+            };
+            if !holds {
+                gone.push(target.clone());
+            }
+        }
+        Ok(gone)
+    }
+}
+
+/// Refuses a database that reads texts in another way than the SQL standard does: what is written
+/// into its ledger would come back changed.
+fn understands_texts(session: &mut Session, vendor: &str) -> Result<()> {
+    let asked = "a\\b'c";
+    let rows = session.rows(
+        "cannot ask a question",
+        &format!("SELECT {}", sql::text(asked)),
+    )?;
+    match rows.into_iter().flatten().flatten().next() {
+        Some(answer) if answer == asked => Ok(()),
+        _ => Err(Error::Unsuitable {
+            what: format!("{vendor} reads backslashes in texts in a way of its own"),
+            hint: "let it take texts as the SQL standard does, such as by sql_mode NO_BACKSLASH_ESCAPES"
+                .to_owned(),
+        }),
+    }
+}
+
+fn abilities(quirks: &Quirks) -> Abilities {
+    Abilities {
+        streams: quirks.streams,
+        published_together: PublishedTogether::Run,
+        modes: vec![WriteMode::Create, WriteMode::Append, WriteMode::Replace],
+        partitions: false,
+        user_sql: true,
+        folds_names: quirks.folds_names,
+        unit_bytes: quirks.unit_bytes,
+        batch_rows: quirks.batch_rows,
+        stream_buffer_bytes: QUEUE_BYTES_MAX as u64,
+        not_promised: quirks
+            .not_promised
+            .iter()
+            .map(|&said| said.to_owned())
+            .collect(),
+    }
+}
+
+impl Drop for AdbcDestination {
+    fn drop(&mut self) {
+        let Some(made) = self.made.take().filter(duckdb::file::MadeFile::is_unwanted) else {
+            return;
+        };
+        // Others may have loaded into it, and closed it, before it was opened here.
+        let count = "SELECT count(*) FROM information_schema.tables \
+                     WHERE table_catalog = current_database()";
+        let tables = self.control().number("cannot look into the file", count);
+        if matches!(tables, Ok(Some(0))) {
+            made.remove();
+        }
+    }
+}
+
+impl Destination for AdbcDestination {
+    fn describe(&self) -> String {
+        self.described.clone()
+    }
+
+    fn abilities(&self) -> &Abilities {
+        &self.abilities
+    }
+
+    fn target_name(&self, schema: Option<&str>, name: &str) -> Result<TargetName> {
+        let (quirks, product) = (self.shared.quirks, self.shared.product);
+        staging::check_name(quirks, product, "table", name)?;
+        let schema = match (schema, quirks.vendor) {
+            (Some(given), Vendor::Sqlite) if given.eq_ignore_ascii_case("main") => None,
+            (Some(given), Vendor::Sqlite) => {
+                return Err(Error::Unsuitable {
+                    what: format!("{given}.{name}: tables of SQLite have no schema"),
+                    hint: format!("name the table {name} alone"),
+                });
+            }
+            (Some(given), _) => {
+                staging::check_name(quirks, product, "schema", given)?;
+                Some(given.to_owned())
+            }
+            (None, _) => self.schema.clone(),
+        };
+        if let Some(schema) = schema.as_deref().filter(|_| quirks.has_schemas())
+            && !catalog::schema_exists(&mut self.control(), schema)?
+        {
+            return Err(Error::Unsuitable {
+                what: format!("the schema {schema} of the table {name} is not there"),
+                hint: format!("make it: CREATE SCHEMA {}", sql::name(schema)),
+            });
+        }
+        let quirks = self.shared.quirks;
+        let name = match quirks.folds_names {
+            true => catalog::kind(&mut self.control(), quirks, schema.as_deref(), name)?
+                .map_or_else(|| name.to_owned(), |found| found.name),
+            false => name.to_owned(),
+        };
+        Ok(TargetName {
+            sql: match &schema {
+                Some(schema) => format!("{}.{}", sql::name(schema), sql::name(&name)),
+                None => sql::name(&name),
+            },
+            schema,
+            name,
+        })
+    }
+
+    fn resolve_type(&self, type_name: &str) -> Result<ResolvedType> {
+        types::resolve(self.shared.quirks.vendor, self.shared.product, type_name)
+    }
+
+    fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>> {
+        catalog::target(&mut self.control(), self.shared.quirks, name)
+    }
+
+    fn runs(&self, run_key: Option<&str>) -> Result<Vec<PastRun>> {
+        let mut session = self.control();
+        let ledger = &self.shared.ledger;
+        if !ledger.exists(&mut session, self.shared.quirks)? {
+            return Ok(Vec::new());
+        }
+        let mut past = Vec::new();
+        for stored in ledger.runs(&mut session, run_key)? {
+            past.push(PastRun {
+                units: ledger.units(&mut session, stored.record.run_id)?,
+                gone: self.gone(&mut session, &stored)?,
+                record: stored.record,
+            });
+        }
+        Ok(past)
+    }
+
+    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
+        if let Some(made) = &self.made {
+            made.keep();
+        }
+        Ok(Box::new(Run::begin(&self.shared, run, targets)?))
+    }
+
+    fn discard(&self, run: &PastRun) -> Result<()> {
+        let (quirks, ledger) = (self.shared.quirks, &self.shared.ledger);
+        let run = &run.record;
+        let _claim = Claim::take(&self.shared, &run.run_key)?;
+        let mut session = self.shared.session(&Arc::new(Interrupt::default()))?;
+        let holder = format!("process {}, which gives it up", std::process::id());
+        let _held = self.shared.hold(&mut session, &run.run_key, &holder)?;
+        session.begin()?;
+        // A session that is dropped takes back what is open.
+        ledger.fence(&mut session, quirks, run)?;
+        if let Some(stored) = ledger.run(&mut session, run.run_id)? {
+            for (schema, table) in &stored.staging {
+                staging::remove(&mut session, schema.as_deref(), table)?;
+            }
+        }
+        ledger.mark_discarded(&mut session, run.run_id)?;
+        session.commit("cannot give the run up")
+    }
+
+    /// A driver's options may name any place, so only a file of DuckDB has another one beside it.
+    fn scratch(&self, folder: &Path) -> Option<String> {
+        let file = folder.join("sample");
+        let url = || format!("duckdb:{}", file.display());
+        self.is_file.then(url)
+    }
+}

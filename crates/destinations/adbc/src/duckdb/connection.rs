@@ -1,0 +1,278 @@
+//! A connection to DuckDB.
+//!
+//! # Why it is sound
+//!
+//! A handle is DuckDB's own, was made by the function that its comment names, and is given back once, when
+//! what owns it is dropped. DuckDB lets all threads use a connection; statements of it wait for each other, and
+//! `duckdb_interrupt` is there to be called from another thread.
+#![expect(unsafe_code, reason = "functions of C")]
+
+use std::ffi::{CStr, CString, c_char};
+use std::sync::{Arc, Weak};
+
+use adbc_core::CancelHandle;
+use adbc_core::error::{Error as AdbcError, Result as AdbcResult, Status};
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
+use arrow_array::{RecordBatch, StructArray};
+use arrow_schema::ArrowError;
+
+use super::database::Instance;
+use super::functions::{Functions, Opaque, QueryResult};
+use super::rows::Source;
+use crate::answer;
+use crate::connection::{Connection, IngestName, Taker};
+use crate::queue::QueueReader;
+use crate::sql;
+
+/// A connection; the database stays open for as long as it is.
+pub struct Link {
+    handle: Opaque,
+    instance: Arc<Instance>,
+}
+
+// SAFETY: as said at the top.
+unsafe impl Send for Link {}
+// SAFETY: as said at the top.
+unsafe impl Sync for Link {}
+
+impl Link {
+    /// Connects.
+    pub fn open(instance: Arc<Instance>) -> AdbcResult<Arc<Link>> {
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the database is open; `duckdb_connect` fills the handle in.
+        let state = unsafe { (instance.functions.connect)(instance.handle(), &mut handle) };
+        match state {
+            0 => Ok(Arc::new(Link { handle, instance })),
+            _ => Err(refused("DuckDB makes no connection")),
+        }
+    }
+
+    /// The functions of its library.
+    pub fn functions(&self) -> &'static Functions {
+        self.instance.functions
+    }
+
+    /// What DuckDB knows it by.
+    pub fn handle(&self) -> Opaque {
+        self.handle
+    }
+
+    fn query(&self, sql: &str) -> AdbcResult<Answer> {
+        let sql = c_text(sql)?;
+        let mut answer = Answer {
+            functions: self.functions(),
+            result: QueryResult::EMPTY,
+        };
+        // SAFETY: the connection is open; `duckdb_query` fills the result in, where it fails, too.
+        let state =
+            unsafe { (self.functions().query)(self.handle, sql.as_ptr(), &mut answer.result) };
+        match state {
+            0 => Ok(answer),
+            _ => Err(answer.error()),
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // SAFETY: made by `duckdb_connect`.
+        unsafe { (self.functions().disconnect)(&mut self.handle) };
+    }
+}
+
+/// What a statement answered.
+struct Answer {
+    functions: &'static Functions,
+    result: QueryResult,
+}
+
+impl Answer {
+    fn error(&mut self) -> AdbcError {
+        // SAFETY: the text is there for as long as the result is.
+        let message = unsafe { text((self.functions.result_error)(&mut self.result)) };
+        refused(message.as_deref().unwrap_or("DuckDB does not say why"))
+    }
+
+    fn rows_changed(&mut self) -> Option<i64> {
+        // SAFETY: the result was filled in.
+        i64::try_from(unsafe { (self.functions.rows_changed)(&mut self.result) }).ok()
+    }
+
+    fn rows(&mut self) -> AdbcResult<Vec<Vec<Option<String>>>> {
+        let schema = self.schema()?;
+        let mut rows = Vec::new();
+        loop {
+            // SAFETY: the result was filled in; it is given by value, as the header says.
+            let mut chunk = unsafe { (self.functions.fetch_chunk)(self.result) };
+            if chunk.is_null() {
+                return Ok(rows);
+            }
+            let batch = self.batch(chunk, &schema);
+            // SAFETY: made by `duckdb_fetch_chunk`.
+            unsafe { (self.functions.destroy_data_chunk)(&mut chunk) };
+            answer::add_rows(&batch?, &mut rows)?;
+        }
+    }
+
+    fn schema(&mut self) -> AdbcResult<FFI_ArrowSchema> {
+        let mut schema = FFI_ArrowSchema::empty();
+        // SAFETY: the result was filled in, and has as many columns as it says; `types` and `options` are made here
+        // and given back here.
+        let error = unsafe {
+            let functions = self.functions;
+            let columns = (functions.column_count)(&mut self.result);
+            let names: Vec<*const c_char> = (0..columns)
+                .map(|column| (functions.column_name)(&mut self.result, column))
+                .collect();
+            let mut types: Vec<Opaque> = (0..columns)
+                .map(|column| (functions.column_logical_type)(&mut self.result, column))
+                .collect();
+            let mut options = (functions.result_get_arrow_options)(&mut self.result);
+            let (of, called) = (types.as_mut_ptr(), names.as_ptr());
+            let error = (functions.to_arrow_schema)(options, of, called, columns, &mut schema);
+            (functions.destroy_arrow_options)(&mut options);
+            for column_type in &mut types {
+                (functions.destroy_logical_type)(column_type);
+            }
+            error
+        };
+        self.functions.check(error)?;
+        Ok(schema)
+    }
+
+    fn batch(&mut self, chunk: Opaque, schema: &FFI_ArrowSchema) -> AdbcResult<RecordBatch> {
+        let mut array = FFI_ArrowArray::empty();
+        // SAFETY: the chunk is one of the result.
+        let error = unsafe {
+            let mut options = (self.functions.result_get_arrow_options)(&mut self.result);
+            let error = (self.functions.data_chunk_to_arrow)(options, chunk, &mut array);
+            (self.functions.destroy_arrow_options)(&mut options);
+            error
+        };
+        self.functions.check(error)?;
+        // SAFETY: DuckDB made both, of the same columns.
+        let data = unsafe { from_ffi(array, schema) }.map_err(odd)?;
+        Ok(RecordBatch::from(StructArray::from(data)))
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        // SAFETY: one that is not filled in is left alone, and all others are DuckDB's.
+        unsafe { (self.functions.destroy_result)(&mut self.result) };
+    }
+}
+
+impl Functions {
+    /// What a function of Arrow's answered: nothing where all went well.
+    pub fn check(&self, mut error: Opaque) -> AdbcResult<()> {
+        if error.is_null() {
+            return Ok(());
+        }
+        // SAFETY: made by the function that was called.
+        unsafe {
+            let failed = (self.error_data_has_error)(error);
+            let message = text((self.error_data_message)(error));
+            (self.destroy_error_data)(&mut error);
+            match failed {
+                true => Err(refused(message.as_deref().unwrap_or_default())),
+                false => Ok(()),
+            }
+        }
+    }
+}
+
+/// A connection as a session has it.
+pub struct DuckDbConnection(pub Arc<Link>);
+
+impl Connection for DuckDbConnection {
+    fn run(&mut self, sql: &str) -> AdbcResult<Option<i64>> {
+        Ok(self.0.query(sql)?.rows_changed())
+    }
+
+    fn rows(&mut self, sql: &str) -> AdbcResult<Vec<Vec<Option<String>>>> {
+        self.0.query(sql)?.rows()
+    }
+
+    fn ingest(&mut self, into: &IngestName, rows: QueueReader) -> AdbcResult<Taker> {
+        let source = Source::new(&self.0, rows)?;
+        let schema = into.schema.iter();
+        let table: Vec<String> = schema
+            .chain([&into.table])
+            .map(|name| sql::name(name))
+            .collect();
+        let columns = sql::names(source.names());
+        let from = self.0.instance.sources.lend(source);
+        let insert = format!(
+            "INSERT INTO {} ({columns}) SELECT * FROM {}",
+            table.join("."),
+            from.call()
+        );
+        let link = self.0.clone();
+        Ok(Box::new(move || {
+            let counted = link.query(&insert).map(|mut answer| answer.rows_changed());
+            // Whoever sends rows must not wait for somebody to take them.
+            drop(from);
+            counted
+        }))
+    }
+
+    fn begin(&mut self) -> AdbcResult<()> {
+        self.0.query("BEGIN TRANSACTION").map(drop)
+    }
+
+    fn commit(&mut self) -> AdbcResult<()> {
+        self.0.query("COMMIT").map(drop)
+    }
+
+    fn rollback(&mut self) -> AdbcResult<()> {
+        self.0.query("ROLLBACK").map(drop)
+    }
+
+    fn cancel_handle(&self) -> Box<dyn CancelHandle> {
+        Box::new(Canceller(Arc::downgrade(&self.0)))
+    }
+}
+
+/// What ends the statement of a connection, for as long as that is there.
+struct Canceller(Weak<Link>);
+
+impl CancelHandle for Canceller {
+    fn try_cancel(&self) -> AdbcResult<()> {
+        if let Some(link) = self.0.upgrade() {
+            // SAFETY: the connection is open.
+            unsafe { (link.functions().interrupt)(link.handle) };
+        }
+        Ok(())
+    }
+}
+
+/// What DuckDB says, as an error.
+pub fn refused(message: &str) -> AdbcError {
+    AdbcError::with_message_and_status(message, Status::Internal)
+}
+
+/// What Arrow says, as an error.
+pub fn odd(error: ArrowError) -> AdbcError {
+    refused(&error.to_string())
+}
+
+/// A text as C has it.
+pub fn c_text(text: &str) -> AdbcResult<CString> {
+    CString::new(text)
+        .map_err(|_| refused("a text has a NUL byte, which DuckDB does not take here"))
+}
+
+/// A text of C's, where there is one.
+///
+/// # Safety
+///
+/// It is NULL, or ends with a NUL byte.
+pub unsafe fn text(text: *const c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: as the caller says.
+    let text = unsafe { CStr::from_ptr(text) };
+    Some(text.to_string_lossy().into_owned())
+}

@@ -1,0 +1,127 @@
+//! A file of DuckDB that is open.
+//!
+//! # Why it is sound
+//!
+//! The handle is DuckDB's own, made by `duckdb_open_ext` and given back once. All threads may connect.
+#![expect(unsafe_code, reason = "functions of C")]
+
+use std::collections::BTreeMap;
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use adbc_core::error::Result as AdbcResult;
+
+use super::connection::{DuckDbConnection, Link, c_text, refused, text};
+use super::file::SETTING;
+use super::functions::{Functions, Opaque};
+use super::rows::{self, Sources};
+use crate::connection::{Connection, Database};
+use crate::interrupt::Interrupt;
+
+/// A database that is open, with the rows that are on their way into it.
+pub struct Instance {
+    handle: Opaque,
+    /// The functions of its library.
+    pub functions: &'static Functions,
+    /// Rows that its connections take.
+    pub sources: Arc<Sources>,
+}
+
+// SAFETY: as said at the top.
+unsafe impl Send for Instance {}
+// SAFETY: as said at the top.
+unsafe impl Sync for Instance {}
+
+impl Instance {
+    /// What DuckDB knows it by.
+    pub fn handle(&self) -> Opaque {
+        self.handle
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // SAFETY: made by `duckdb_open_ext`.
+        unsafe { (self.functions.close)(&mut self.handle) };
+    }
+}
+
+/// Opens a file, or makes it. The options are DuckDB's settings.
+pub fn open(
+    functions: &'static Functions,
+    path: &str,
+    options: &BTreeMap<String, String>,
+) -> AdbcResult<Box<dyn Database>> {
+    let path = c_text(path)?;
+    let mut config = Config::new(functions)?;
+    for (name, value) in options {
+        config.set(name, value)?;
+    }
+    let (mut handle, mut error) = (std::ptr::null_mut(), std::ptr::null_mut::<c_char>());
+    // SAFETY: `duckdb_open_ext` fills in one of the two; the text is ours to free.
+    let failed = unsafe {
+        let state = (functions.open_ext)(path.as_ptr(), &mut handle, config.handle, &mut error);
+        let message = text(error);
+        (functions.free)(error.cast());
+        (state != 0).then(|| message.unwrap_or_else(|| "it does not say why".to_owned()))
+    };
+    drop(config);
+    if let Some(message) = failed {
+        return Err(refused(&message));
+    }
+    let instance = Arc::new(Instance {
+        handle,
+        sources: Arc::new(Sources::default()),
+        functions,
+    });
+    rows::register(&*Link::open(instance.clone())?, &instance.sources)?;
+    Ok(Box::new(DuckDb(instance)))
+}
+
+/// Settings of a database that is not open yet.
+struct Config {
+    functions: &'static Functions,
+    handle: Opaque,
+}
+
+impl Config {
+    fn new(functions: &'static Functions) -> AdbcResult<Config> {
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: `duckdb_create_config` fills the handle in.
+        match unsafe { (functions.create_config)(&mut handle) } {
+            0 => Ok(Config { functions, handle }),
+            _ => Err(refused("DuckDB has no memory for its settings")),
+        }
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> AdbcResult<()> {
+        let (called, said) = (c_text(name)?, c_text(value)?);
+        // SAFETY: both texts are there during the call.
+        match unsafe { (self.functions.set_config)(self.handle, called.as_ptr(), said.as_ptr()) } {
+            0 => Ok(()),
+            // The value may be a secret.
+            _ => Err(refused(&format!("{SETTING} {name}"))),
+        }
+    }
+}
+
+impl Drop for Config {
+    fn drop(&mut self) {
+        // SAFETY: made by `duckdb_create_config`.
+        unsafe { (self.functions.destroy_config)(&mut self.handle) };
+    }
+}
+
+struct DuckDb(Arc<Instance>);
+
+impl Database for DuckDb {
+    fn vendor(&self) -> AdbcResult<(String, String)> {
+        // SAFETY: the text is a constant of the library's.
+        let version = unsafe { text((self.0.functions.library_version)()) };
+        Ok(("duckdb".to_owned(), version.unwrap_or_default()))
+    }
+
+    fn connect(&self, _interrupt: &Arc<Interrupt>) -> AdbcResult<Box<dyn Connection>> {
+        Ok(Box::new(DuckDbConnection(Link::open(self.0.clone())?)))
+    }
+}

@@ -1,0 +1,218 @@
+//! A file of DuckDB: who has it open, and what DuckDB says when it cannot open it.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use inrush_destination::Error;
+
+/// What stands before the name of a setting whose value DuckDB does not take.
+pub const SETTING: &str = "it does not take the value of its setting";
+
+/// Refuses a file that this process has open already. DuckDB's lock holds other processes off, but
+/// not its own: two instances in one process would both write to the file and spoil it.
+#[cfg(target_os = "linux")]
+pub fn not_open_here(file: &Path) -> Result<(), Error> {
+    let (Ok(wanted), Ok(open)) = (std::fs::metadata(file), std::fs::read_dir("/proc/self/fd"))
+    else {
+        return Ok(());
+    };
+    let same = |path: std::path::PathBuf| {
+        std::fs::metadata(path)
+            .is_ok_and(|found| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino()))
+    };
+    match open.filter_map(|entry| Some(entry.ok()?.path())).any(same) {
+        false => Ok(()),
+        true => Err(Error::Held {
+            what: format!(
+                "this process ({}) has {} open already",
+                std::process::id(),
+                file.display()
+            ),
+            hint: "close the other connection to it first, as with con.close() in Python"
+                .to_owned(),
+        }),
+    }
+}
+
+/// Elsewhere nothing tells.
+#[cfg(not(target_os = "linux"))]
+pub fn not_open_here(_file: &Path) -> Result<(), Error> {
+    Ok(())
+}
+
+/// Refuses a file whose folder is not there, or that is no file.
+pub fn is_possible(file: &Path) -> Result<(), Error> {
+    if file.is_dir() {
+        return Err(Error::Address {
+            what: format!("{} is a folder, not a file of DuckDB", file.display()),
+            hint: "write the path of a file, as in results.duckdb".to_owned(),
+        });
+    }
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => Err(Error::Address {
+            what: format!("the folder of {} is not there", file.display()),
+            hint: format!("make it: mkdir -p {}", folder.display()),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// A file that opening has made. Where nothing comes of it, it goes again: whoever only looks leaves
+/// nothing behind.
+pub struct MadeFile {
+    path: PathBuf,
+    inode: u64,
+    wanted: AtomicBool,
+}
+
+impl MadeFile {
+    /// Of a file that was not there before it was opened, and is open now: DuckDB's lock holds all
+    /// others off.
+    pub fn opened(path: &Path) -> Option<MadeFile> {
+        let inode = path.metadata().ok()?.ino();
+        Some(MadeFile {
+            path: path.to_owned(),
+            inode,
+            wanted: AtomicBool::new(false),
+        })
+    }
+
+    /// The file is to stay.
+    pub fn keep(&self) {
+        self.wanted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it may go, if nothing is in it.
+    pub fn is_unwanted(&self) -> bool {
+        !self.wanted.load(Ordering::Relaxed)
+    }
+
+    /// Removes it. The caller has it open still, so what has its name and its inode is it, and nobody
+    /// else can have written to it.
+    pub fn remove(&self) {
+        if self
+            .path
+            .metadata()
+            .is_ok_and(|found| found.ino() == self.inode)
+        {
+            // An empty file that stays does no harm.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether what DuckDB said is that another process has the file.
+pub fn is_locked(message: &str) -> bool {
+    message.contains("Could not set lock")
+}
+
+/// What DuckDB said when it could not open a file, as an error of ours.
+pub fn cannot_open(file: &Path, message: &str) -> Error {
+    let message = message.trim();
+    if is_locked(message) {
+        return Error::Held {
+            what: format!("{} is held by {}", file.display(), holder(message)),
+            hint: "DuckDB lets only one process write to a file: wait until that one is done, or end it"
+                .to_owned(),
+        };
+    }
+    let hint = if message.contains("were not recognized") || message.contains(SETTING) {
+        "options of the connection go to DuckDB as its settings: mend or leave out that one"
+    } else if message.contains("not a valid DuckDB database file") {
+        "name another file: this one is left as it is"
+    } else if message.contains("ermission denied") {
+        "the user of this process may not write there: name another file, or grant it"
+    } else if message.contains("storage version") || message.contains("newer version") {
+        "another version of DuckDB wrote this file: pip install -U duckdb"
+    } else {
+        "name a file that DuckDB can open and write to"
+    };
+    Error::Address {
+        what: format!("DuckDB cannot open {}: {message}", file.display()),
+        hint: hint.to_owned(),
+    }
+}
+
+/// `/usr/bin/python3.11 (PID 8152)` in what DuckDB says of a lock.
+fn holder(message: &str) -> String {
+    let said = message
+        .split_once("Conflicting lock is held in ")
+        .and_then(|(_, rest)| Some(&rest[..=rest.find(')')?]))
+        .or_else(|| {
+            let (_, rest) = message.split_once("(PID ")?;
+            Some(&rest[..rest.find(')')?])
+        });
+    match said {
+        Some(said) => said.replace("(PID ", "(process "),
+        None => format!("another process ({message})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_that_holds_the_lock_is_named() {
+        let said = "IO Error: Could not set lock on file \"/tmp/a.duckdb\": Conflicting lock is held in \
+            /usr/bin/python3.11 (PID 8152). See also https://duckdb.org/docs/current/connect/concurrency";
+        let error = cannot_open(Path::new("/tmp/a.duckdb"), said);
+        assert!(matches!(error, Error::Held { .. }));
+        assert_eq!(
+            error.to_string(),
+            "/tmp/a.duckdb is held by /usr/bin/python3.11 (process 8152)"
+        );
+    }
+
+    #[test]
+    fn a_setting_is_what_is_to_be_mended() {
+        for said in [
+            format!("{SETTING} threads"),
+            "Invalid Input Error: The following options were not recognized: nosuch".to_owned(),
+        ] {
+            let error = cannot_open(Path::new("x.duckdb"), &said);
+            assert!(error.hint().expect("a hint").contains("as its settings"));
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_missing_is_named() {
+        let error = is_possible(Path::new("/nowhere/x.duckdb")).expect_err("no folder");
+        assert_eq!(
+            error.to_string(),
+            "the folder of /nowhere/x.duckdb is not there"
+        );
+    }
+
+    #[test]
+    fn only_the_file_itself_goes_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x.duckdb");
+        std::fs::write(&path, "").expect("written");
+        let made = MadeFile::opened(&path).expect("it is there");
+        assert!(made.is_unwanted());
+        let aside = folder.path().join("aside");
+        std::fs::rename(&path, &aside).expect("renamed");
+        std::fs::write(&path, "of somebody else").expect("written");
+        made.remove();
+        assert!(path.exists());
+        std::fs::rename(&aside, &path).expect("renamed");
+        made.remove();
+        assert!(!path.exists());
+        made.keep();
+        assert!(!made.is_unwanted());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_is_open_here_is_refused() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        assert!(matches!(
+            not_open_here(file.path()),
+            Err(Error::Held { .. })
+        ));
+        let path = file.into_temp_path();
+        assert!(not_open_here(&path).is_ok());
+    }
+}

@@ -1,0 +1,331 @@
+//! The table function that DuckDB takes rows from: `SELECT * FROM inrush_rows(7)`.
+//!
+//! DuckDB binds it to its columns, and calls it for one vector's rows at a time, on one thread, until it
+//! gets none. It waits for the stream that sends them.
+//!
+//! # Why it is sound
+//!
+//! A number stands for a [`Source`], so no address goes through SQL. What DuckDB keeps for its calls are counted
+//! references, made by `Arc::into_raw` and given back by the function that it calls when it is done with
+//! them. No panic goes through DuckDB. A source's connection is open for as long as the source is.
+#![expect(unsafe_code, reason = "DuckDB calls it by its functions of C")]
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use adbc_core::error::Result as AdbcResult;
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
+
+use super::connection::{Link, c_text, odd, refused};
+use super::functions::{self, BIGINT, Functions, Opaque};
+use crate::queue::QueueReader;
+
+const NAME: &str = "inrush_rows";
+
+/// Rows on their way into a table.
+pub struct Source {
+    link: Arc<Link>,
+    /// The columns as DuckDB reads them out of Arrow's.
+    converted: Opaque,
+    columns: Vec<(CString, Opaque)>,
+    names: Vec<String>,
+    /// Rows that a vector of DuckDB's has at most.
+    vector_rows: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Where batches come from; nowhere any more when it was taken back.
+    reader: Option<QueueReader>,
+    /// What is left of a batch with more rows than a vector.
+    rest: Option<RecordBatch>,
+}
+
+// SAFETY: handles of DuckDB's that are only read; what changes has a lock.
+unsafe impl Send for Source {}
+// SAFETY: likewise.
+unsafe impl Sync for Source {}
+
+impl Source {
+    /// Of the rows that a reader gives.
+    pub fn new(link: &Arc<Link>, reader: QueueReader) -> AdbcResult<Source> {
+        let schema = reader.schema();
+        let mut source = Source {
+            link: link.clone(),
+            converted: std::ptr::null_mut(),
+            columns: Vec::with_capacity(schema.fields().len()),
+            names: schema
+                .fields()
+                .iter()
+                .map(|field| field.name().clone())
+                .collect(),
+            // SAFETY: it has no arguments.
+            vector_rows: unsafe { (link.functions().vector_size)() } as usize,
+            state: Mutex::new(State {
+                reader: Some(reader),
+                rest: None,
+            }),
+        };
+        let mut arrow = FFI_ArrowSchema::try_from(schema.as_ref()).map_err(odd)?;
+        // SAFETY: the connection is open; the function fills in what it makes of the columns.
+        let error = unsafe {
+            let made = &mut source.converted;
+            (link.functions().schema_from_arrow)(link.handle(), &mut arrow, made)
+        };
+        link.functions().check(error)?;
+        // No rows, but vectors of the types that rows will have.
+        let chunk = source.chunk(&RecordBatch::new_empty(schema))?;
+        for (column, name) in source.names.iter().enumerate() {
+            // SAFETY: the chunk has a vector for each column.
+            let column_type = unsafe {
+                let functions = link.functions();
+                (functions.vector_get_column_type)(chunk.vector(column))
+            };
+            source.columns.push((c_text(name)?, column_type));
+        }
+        drop(chunk);
+        Ok(source)
+    }
+
+    /// The names of its columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The rows of one vector; none at the end.
+    fn next(&self) -> AdbcResult<Option<RecordBatch>> {
+        let mut state = self.state();
+        let batch = loop {
+            let next = match (state.rest.take(), &mut state.reader) {
+                (Some(rest), _) => Some(rest),
+                (None, Some(reader)) => reader.next().transpose().map_err(odd)?,
+                (None, None) => return Err(refused("taken back")),
+            };
+            match next {
+                None => return Ok(None),
+                Some(batch) if batch.num_rows() == 0 => {}
+                Some(batch) => break batch,
+            }
+        };
+        let rows = batch.num_rows();
+        if rows <= self.vector_rows {
+            return Ok(Some(batch));
+        }
+        state.rest = Some(batch.slice(self.vector_rows, rows - self.vector_rows));
+        Ok(Some(batch.slice(0, self.vector_rows)))
+    }
+
+    /// Rows as DuckDB has them; values stay where they are where both have them alike.
+    fn chunk(&self, batch: &RecordBatch) -> AdbcResult<Chunk> {
+        let data = StructArray::from(batch.clone()).to_data();
+        let mut array = FFI_ArrowArray::new(&data);
+        let functions = self.link.functions();
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the array has the columns that were converted; the function takes it over, or leaves it to us.
+        let error = unsafe {
+            let link = self.link.handle();
+            (functions.data_chunk_from_arrow)(link, &mut array, self.converted, &mut handle)
+        };
+        functions.check(error)?;
+        Ok(Chunk { functions, handle })
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        let functions = self.link.functions();
+        for (_, column_type) in &mut self.columns {
+            // SAFETY: made by `duckdb_vector_get_column_type`.
+            unsafe { (functions.destroy_logical_type)(column_type) };
+        }
+        if !self.converted.is_null() {
+            // SAFETY: made by `duckdb_schema_from_arrow`.
+            unsafe { (functions.destroy_arrow_converted_schema)(&mut self.converted) };
+        }
+    }
+}
+
+/// Rows in DuckDB's vectors.
+struct Chunk {
+    functions: &'static Functions,
+    handle: Opaque,
+}
+
+impl Chunk {
+    fn vector(&self, column: usize) -> Opaque {
+        // SAFETY: the chunk is there; a column that it has not is answered with NULL.
+        unsafe { (self.functions.data_chunk_get_vector)(self.handle, column as u64) }
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        // SAFETY: made by `duckdb_data_chunk_from_arrow`.
+        unsafe { (self.functions.destroy_data_chunk)(&mut self.handle) };
+    }
+}
+
+/// The rows that are on their way into a database, by number.
+#[derive(Default)]
+pub struct Sources {
+    lent: Mutex<(i64, HashMap<i64, Arc<Source>>)>,
+}
+
+impl Sources {
+    fn lent(&self) -> MutexGuard<'_, (i64, HashMap<i64, Arc<Source>>)> {
+        self.lent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a statement take rows, until what is returned is dropped.
+    pub fn lend(self: &Arc<Self>, source: Source) -> Lent {
+        let source = Arc::new(source);
+        let mut lent = self.lent();
+        lent.0 += 1;
+        let number = lent.0;
+        lent.1.insert(number, source.clone());
+        Lent {
+            sources: self.clone(),
+            number,
+            source,
+        }
+    }
+}
+
+/// Rows that a statement takes.
+pub struct Lent {
+    sources: Arc<Sources>,
+    number: i64,
+    source: Arc<Source>,
+}
+
+impl Lent {
+    /// How SQL calls it.
+    pub fn call(&self) -> String {
+        format!("{NAME}({})", self.number)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.sources.lent().1.remove(&self.number);
+        // DuckDB may keep its reference for longer; whoever sends rows learns now that nobody takes them.
+        let mut state = self.source.state();
+        state.rest = None;
+        state.reader = None;
+    }
+}
+
+/// Makes the table function known to a database.
+pub fn register(link: &Link, sources: &Arc<Sources>) -> AdbcResult<()> {
+    let functions = link.functions();
+    let name = c_text(NAME)?;
+    // SAFETY: all that is made here is given back here; DuckDB copies the name, and gives the reference back.
+    let state = unsafe {
+        let mut function = (functions.create_table_function)();
+        let mut number = (functions.create_logical_type)(BIGINT);
+        (functions.table_function_set_name)(function, name.as_ptr());
+        (functions.table_function_add_parameter)(function, number);
+        let extra = Arc::into_raw(sources.clone()).cast_mut().cast();
+        (functions.table_function_set_extra_info)(function, extra, give_sources_back);
+        (functions.table_function_set_bind)(function, bind);
+        (functions.table_function_set_init)(function, begin);
+        (functions.table_function_set_function)(function, fill);
+        let state = (functions.register_table_function)(link.handle(), function);
+        (functions.destroy_logical_type)(&mut number);
+        (functions.destroy_table_function)(&mut function);
+        state
+    };
+    match state {
+        0 => Ok(()),
+        _ => Err(refused("DuckDB does not take a table function")),
+    }
+}
+
+unsafe extern "C" fn give_sources_back(sources: *mut c_void) {
+    // SAFETY: `register` gave it away.
+    drop(unsafe { Arc::from_raw(sources.cast_const().cast::<Sources>()) });
+}
+
+unsafe extern "C" fn give_source_back(source: *mut c_void) {
+    // SAFETY: `bind` gave it away.
+    drop(unsafe { Arc::from_raw(source.cast_const().cast::<Source>()) });
+}
+
+/// Says which columns there are.
+unsafe extern "C" fn bind(info: Opaque) {
+    let Some(functions) = functions::loaded() else {
+        return;
+    };
+    // SAFETY: `info` is DuckDB's for the time of this call, and has what `register` gave away.
+    let bound = guarded(|| unsafe {
+        let sources = (functions.bind_get_extra_info)(info).cast::<Sources>();
+        let mut value = (functions.bind_get_parameter)(info, 0);
+        let number = (functions.get_int64)(value);
+        (functions.destroy_value)(&mut value);
+        let source = (*sources).lent().1.get(&number).cloned();
+        let source = source.ok_or_else(|| refused("there are no rows of that number"))?;
+        for (name, column_type) in &source.columns {
+            (functions.bind_add_result_column)(info, name.as_ptr(), *column_type);
+        }
+        let data = Arc::into_raw(source).cast_mut().cast();
+        (functions.bind_set_bind_data)(info, data, give_source_back);
+        Ok(())
+    });
+    if let Err(message) = bound {
+        // SAFETY: DuckDB copies the text.
+        unsafe { (functions.bind_set_error)(info, message.as_ptr()) };
+    }
+}
+
+/// Asks for one thread: rows come one batch after the other.
+unsafe extern "C" fn begin(info: Opaque) {
+    if let Some(functions) = functions::loaded() {
+        // SAFETY: `info` is DuckDB's for the time of this call.
+        unsafe { (functions.init_set_max_threads)(info, 1) };
+    }
+}
+
+/// Fills a chunk of DuckDB's with the next rows; with none at the end.
+unsafe extern "C" fn fill(info: Opaque, out: Opaque) {
+    let Some(functions) = functions::loaded() else {
+        return;
+    };
+    // SAFETY: both are DuckDB's for the time of this call; `bind` gave it the source, whose columns the chunk
+    // has.
+    let filled = guarded(|| unsafe {
+        let source = (functions.function_get_bind_data)(info).cast::<Source>();
+        let source = &*source;
+        let Some(batch) = source.next()? else {
+            (functions.data_chunk_set_size)(out, 0);
+            return Ok(());
+        };
+        let chunk = source.chunk(&batch)?;
+        for column in 0..source.columns.len() {
+            let into = (functions.data_chunk_get_vector)(out, column as u64);
+            (functions.vector_reference_vector)(into, chunk.vector(column));
+        }
+        (functions.data_chunk_set_size)(out, batch.num_rows() as u64);
+        Ok(())
+    });
+    if let Err(message) = filled {
+        // SAFETY: DuckDB copies the text.
+        unsafe { (functions.function_set_error)(info, message.as_ptr()) };
+    }
+}
+
+/// Does what DuckDB asks for; an error or a panic is a text for it.
+fn guarded(work: impl FnOnce() -> AdbcResult<()>) -> Result<(), CString> {
+    let message = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(error)) => error.message,
+        Err(_) => "rows came to a bad end".to_owned(),
+    };
+    Err(CString::new(message).unwrap_or_else(|_| c"rows came to a bad end".to_owned()))
+}

@@ -1,0 +1,98 @@
+//! One ingest under way: the driver takes batches on a thread of its own.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use adbc_core::error::{Error as AdbcError, Status};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use inrush_destination::{Error, Result};
+
+use crate::connection::IngestName;
+use crate::interrupt::Interrupt;
+use crate::queue::{Abandoned, Queue, QueueReader};
+use crate::session::Session;
+
+const DOING: &str = "cannot add rows to staging";
+
+/// An ingest under way. Dropped, it is taken back.
+pub struct Ingest {
+    queue: Arc<Queue>,
+    worker: Option<JoinHandle<std::result::Result<Option<i64>, AdbcError>>>,
+}
+
+impl Ingest {
+    /// Begins one.
+    pub fn begin(
+        session: &mut Session,
+        interrupt: &Interrupt,
+        into: &IngestName,
+        schema: &SchemaRef,
+    ) -> Result<Ingest> {
+        let queue = Arc::new(Queue::default());
+        interrupt.watch_queue(&queue);
+        let taker = session.ingest(into, QueueReader::new(queue.clone(), schema.clone()))?;
+        let worker = std::thread::Builder::new()
+            .name("inrush-ingest".to_owned())
+            .spawn(taker)
+            .map_err(|error| Error::Refused {
+                doing: DOING.to_owned(),
+                message: format!("no thread can be started: {error}"),
+                hint: Some("raise the limit of processes and threads (ulimit -u)".to_owned()),
+            })?;
+        Ok(Ingest {
+            queue,
+            worker: Some(worker),
+        })
+    }
+
+    /// Hands a batch over. The driver's own error comes out here, or at the end.
+    pub fn push(&mut self, session: &Session, batch: RecordBatch) -> Result<()> {
+        match self.queue.push(batch) {
+            Ok(()) => Ok(()),
+            Err(Abandoned) => Err(match self.join() {
+                Err(error) => session.refused(DOING, &error),
+                // DuckDB's driver takes the error of a reader for the end of its rows.
+                Ok(_) if session.is_interrupted() => Error::Interrupted,
+                Ok(_) => Error::Refused {
+                    doing: DOING.to_owned(),
+                    message: "the driver stopped before all rows were sent".to_owned(),
+                    hint: None,
+                },
+            }),
+        }
+    }
+
+    /// Ends it; the rows that the driver counted, where it does.
+    pub fn finish(mut self, session: &Session) -> Result<Option<u64>> {
+        self.queue.end();
+        let counted = self
+            .join()
+            .map_err(|error| session.refused(DOING, &error))?;
+        if session.is_interrupted() {
+            return Err(Error::Interrupted);
+        }
+        Ok(counted.and_then(|rows| u64::try_from(rows).ok()))
+    }
+
+    fn join(&mut self) -> std::result::Result<Option<i64>, AdbcError> {
+        let Some(worker) = self.worker.take() else {
+            return Ok(None);
+        };
+        worker.join().unwrap_or_else(|_| {
+            let message = "the thread of the driver came to a bad end";
+            Err(AdbcError::with_message_and_status(
+                message,
+                Status::Internal,
+            ))
+        })
+    }
+}
+
+impl Drop for Ingest {
+    fn drop(&mut self) {
+        self.queue.abort();
+        // What it says does not matter any more.
+        let _ = self.join();
+    }
+}

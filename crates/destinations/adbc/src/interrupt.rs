@@ -1,0 +1,80 @@
+//! Making what is under way end.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::ThreadId;
+
+use adbc_core::{CancelHandle, Statement};
+
+use crate::queue::Queue;
+
+/// What has to be told when a run is to end: connections, statements and the queues of streams.
+#[derive(Default)]
+pub struct Interrupt {
+    raised: AtomicBool,
+    connections: Mutex<Vec<Box<dyn CancelHandle>>>,
+    statements: Mutex<Vec<(ThreadId, Box<dyn CancelHandle>)>>,
+    queues: Mutex<Vec<Weak<Queue>>>,
+}
+
+impl Interrupt {
+    /// Whether it was asked to end.
+    pub fn is_raised(&self) -> bool {
+        self.raised.load(Ordering::Acquire)
+    }
+
+    /// Makes a connection known.
+    pub fn watch(&self, handle: Box<dyn CancelHandle>) {
+        let mut connections = self
+            .connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        connections.push(handle);
+    }
+
+    /// Makes a statement known: the last one of its thread, which is the one under way.
+    pub fn watch_statement(&self, statement: &impl Statement) {
+        let thread = std::thread::current().id();
+        let mut statements = self
+            .statements
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        statements.retain(|(of, _)| *of != thread);
+        statements.push((thread, statement.get_cancel_handle()));
+    }
+
+    /// Makes a queue known.
+    pub fn watch_queue(&self, queue: &Arc<Queue>) {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.retain(|queue| queue.strong_count() > 0);
+        queues.push(Arc::downgrade(queue));
+        drop(queues);
+        if self.is_raised() {
+            queue.abort();
+        }
+    }
+
+    /// Makes all of them end. What a driver cannot cancel ends with its next batch.
+    pub fn raise(&self) {
+        self.raised.store(true, Ordering::Release);
+        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        for queue in queues.iter().filter_map(Weak::upgrade) {
+            queue.abort();
+        }
+        // A driver without a way to cancel says so; there is nothing more to be done then.
+        let statements = self
+            .statements
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for (_, statement) in statements.iter() {
+            let _ = statement.try_cancel();
+        }
+        let connections = self
+            .connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for connection in connections.iter() {
+            let _ = connection.try_cancel();
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! The ledger: a table of runs and one of units.
+
+use inrush_destination::{Error, NewRun, Result, RunRecord, RunState, UnitRecord};
+
+use crate::catalog;
+use crate::quirks::Quirks;
+use crate::session::Session;
+use crate::sql;
+
+/// Written into each run: what wrote it.
+const VERSION: u64 = 1;
+
+/// The names of the ledger's tables.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    schema: Option<String>,
+    run_name: String,
+    /// The table of runs, quoted.
+    pub run: String,
+    /// The table of units, quoted.
+    pub unit: String,
+}
+
+/// A run as its row has it.
+#[derive(Clone, Debug)]
+pub struct StoredRun {
+    /// What everybody sees of it.
+    pub record: RunRecord,
+    /// Its staging tables: schema and name.
+    pub staging: Vec<(Option<String>, String)>,
+    /// Rows that were loaded into each target, of runs that are switched; none where others took their
+    /// place since.
+    pub loaded: Vec<Option<u64>>,
+}
+
+const RUN_COLUMNS: &str = "run_id, version, name, run_key, package, package_hash, holder, epoch, state, \
+                           started_at, switched_at, targets, staging, loaded";
+
+impl Ledger {
+    /// In this schema, where there are schemas.
+    pub fn new(quirks: &Quirks, schema: &str) -> Ledger {
+        let prefix = quirks.ledger_prefix;
+        let schema = quirks.has_schemas().then(|| schema.to_owned());
+        let quoted = |table: &str| match &schema {
+            Some(schema) => format!("{}.{}", sql::name(schema), sql::name(table)),
+            None => sql::name(table),
+        };
+        let run_name = format!("{prefix}run");
+        Ledger {
+            run: quoted(&run_name),
+            unit: quoted(&format!("{prefix}unit")),
+            run_name,
+            schema,
+        }
+    }
+
+    /// Whether it is there.
+    pub fn exists(&self, session: &mut Session, quirks: &Quirks) -> Result<bool> {
+        let schema = self.schema.as_deref();
+        Ok(catalog::kind(session, quirks, schema, &self.run_name)?.is_some())
+    }
+
+    /// Makes it where it is not there.
+    pub fn create(&self, session: &mut Session, quirks: &Quirks) -> Result<()> {
+        if self.exists(session, quirks)? {
+            return Ok(());
+        }
+        let doing = "cannot make the ledger";
+        if let Some(schema) = &self.schema
+            && !catalog::schema_exists(session, schema)?
+        {
+            session.run(doing, &format!("CREATE SCHEMA {}", sql::name(schema)))?;
+        }
+        // The table of runs comes last: where it is there, both are.
+        let unit = format!(
+            "CREATE TABLE IF NOT EXISTS {} (run_id BIGINT NOT NULL, unit_key TEXT NOT NULL, \
+             target TEXT NOT NULL, rows_loaded BIGINT NOT NULL, detail TEXT NOT NULL)",
+            self.unit
+        );
+        let run = format!(
+            "CREATE TABLE IF NOT EXISTS {} (run_id BIGINT NOT NULL, version BIGINT NOT NULL, \
+             name TEXT NOT NULL, run_key TEXT NOT NULL, package TEXT NOT NULL, \
+             package_hash TEXT NOT NULL, holder TEXT NOT NULL, epoch BIGINT NOT NULL, \
+             state TEXT NOT NULL, started_at BIGINT NOT NULL, switched_at BIGINT, \
+             targets TEXT NOT NULL, staging TEXT NOT NULL, loaded TEXT NOT NULL)",
+            self.run
+        );
+        session.run(doing, &unit)?;
+        session.run(doing, &run)?;
+        Ok(())
+    }
+
+    /// The runs of a package, or of all, the oldest first.
+    pub fn runs(&self, session: &mut Session, run_key: Option<&str>) -> Result<Vec<StoredRun>> {
+        let condition = match run_key {
+            Some(key) => format!("WHERE run_key = {}", sql::text(key)),
+            None => String::new(),
+        };
+        self.select(session, &condition)
+    }
+
+    /// The run with this number.
+    pub fn run(&self, session: &mut Session, run_id: i64) -> Result<Option<StoredRun>> {
+        let found = self.select(session, &format!("WHERE run_id = {run_id}"))?;
+        Ok(found.into_iter().next())
+    }
+
+    fn select(&self, session: &mut Session, condition: &str) -> Result<Vec<StoredRun>> {
+        let statement = format!(
+            "SELECT {RUN_COLUMNS} FROM {} {condition} ORDER BY run_id",
+            self.run
+        );
+        let rows = session.rows("cannot read the ledger", &statement)?;
+        rows.into_iter().map(|row| self.parse(row)).collect()
+    }
+
+    fn parse(&self, row: Vec<Option<String>>) -> Result<StoredRun> {
+        let mut row = Row {
+            table: &self.run,
+            values: row.into_iter(),
+        };
+        let run_id = row.number("run_id")?;
+        let version: u64 = row.number("version")?;
+        if version != VERSION {
+            return Err(Error::Ledger {
+                what: format!(
+                    "{} was written by another version of Inrush (version {version} of the ledger)",
+                    self.run
+                ),
+                hint: "use that version, or name another schema for the ledger".to_owned(),
+            });
+        }
+        Ok(StoredRun {
+            record: RunRecord {
+                run_id,
+                name: row.text("name")?,
+                run_key: row.text("run_key")?,
+                package: row.text("package")?,
+                package_hash: row.text("package_hash")?,
+                holder: row.text("holder")?,
+                epoch: row.number("epoch")?,
+                state: row.json_word("state")?,
+                started_at_microseconds: row.number("started_at")?,
+                switched_at_microseconds: row.number_or_null("switched_at")?,
+                targets: row.json("targets")?,
+            },
+            staging: row.json("staging")?,
+            loaded: row.json("loaded")?,
+        })
+    }
+
+    /// The units of a run.
+    pub fn units(&self, session: &mut Session, run_id: i64) -> Result<Vec<UnitRecord>> {
+        let statement = format!(
+            "SELECT unit_key, target, rows_loaded, detail FROM {} WHERE run_id = {run_id} \
+             ORDER BY unit_key",
+            self.unit
+        );
+        let rows = session.rows("cannot read the ledger", &statement)?;
+        let parse = |row: Vec<Option<String>>| {
+            let mut row = Row {
+                table: &self.unit,
+                values: row.into_iter(),
+            };
+            Ok(UnitRecord {
+                key: row.text("unit_key")?,
+                target: row.text("target")?,
+                rows_loaded: row.number("rows_loaded")?,
+                detail: row.text("detail")?,
+            })
+        };
+        rows.into_iter().map(parse).collect()
+    }
+
+    /// Enters a new run, and gives it the next number.
+    pub fn enter(
+        &self,
+        session: &mut Session,
+        run: &NewRun,
+        run_id: i64,
+        targets: Vec<String>,
+        staging: &[(Option<String>, String)],
+    ) -> Result<RunRecord> {
+        let record = RunRecord {
+            run_id,
+            name: run.name.clone(),
+            run_key: run.run_key.clone(),
+            package: run.package.clone(),
+            package_hash: run.package_hash.clone(),
+            holder: run.holder.clone(),
+            epoch: 1,
+            state: RunState::Loading,
+            started_at_microseconds: run.started_at_microseconds,
+            switched_at_microseconds: None,
+            targets,
+        };
+        let statement = format!(
+            "INSERT INTO {} ({RUN_COLUMNS}) VALUES ({run_id}, {VERSION}, {}, {}, {}, {}, {}, 1, \
+             'loading', {}, NULL, {}, {}, '[]')",
+            self.run,
+            sql::text(&record.name),
+            sql::text(&record.run_key),
+            sql::text(&record.package),
+            sql::text(&record.package_hash),
+            sql::text(&record.holder),
+            record.started_at_microseconds,
+            sql::text(&json(&record.targets)),
+            sql::text(&json(&staging)),
+        );
+        session.run("cannot enter the run into the ledger", &statement)?;
+        Ok(record)
+    }
+
+    /// The next number of a run.
+    pub fn next_id(&self, session: &mut Session) -> Result<i64> {
+        let statement = format!("SELECT coalesce(max(run_id), 0) + 1 FROM {}", self.run);
+        let next = session.number("cannot read the ledger", &statement)?;
+        Ok(next.and_then(|next| i64::try_from(next).ok()).unwrap_or(1))
+    }
+
+    /// Takes a stopped run over: its epoch is raised, so that whoever held it writes no more.
+    pub fn take_over(
+        &self,
+        session: &mut Session,
+        stored: &StoredRun,
+        run: &NewRun,
+        targets: Vec<String>,
+        staging: &[(Option<String>, String)],
+    ) -> Result<RunRecord> {
+        let mut record = stored.record.clone();
+        record.epoch += 1;
+        record.holder = run.holder.clone();
+        record.package_hash = run.package_hash.clone();
+        record.targets = targets;
+        let statement = format!(
+            "UPDATE {} SET epoch = {}, holder = {}, package_hash = {}, targets = {}, staging = {} \
+             WHERE run_id = {}",
+            self.run,
+            record.epoch,
+            sql::text(&record.holder),
+            sql::text(&record.package_hash),
+            sql::text(&json(&record.targets)),
+            sql::text(&json(&staging)),
+            record.run_id,
+        );
+        session.run("cannot take the run over in the ledger", &statement)?;
+        Ok(record)
+    }
+
+    /// Holds the run's row, and refuses if the run was taken over or ended by somebody else.
+    pub fn fence(&self, session: &mut Session, quirks: &Quirks, record: &RunRecord) -> Result<()> {
+        let statement = format!(
+            "SELECT epoch, state, holder FROM {} WHERE run_id = {}{}",
+            self.run, record.run_id, quirks.hold_row
+        );
+        let rows = session.rows("cannot read the ledger", &statement)?;
+        let row: Vec<String> = rows
+            .into_iter()
+            .flatten()
+            .map(Option::unwrap_or_default)
+            .collect();
+        match row.as_slice() {
+            [epoch, state, _] if *epoch == record.epoch.to_string() && state == "loading" => Ok(()),
+            [_, state, holder] => Err(Error::Held {
+                what: format!(
+                    "run {} is no longer held here: it is {state}, and {holder} has it",
+                    record.name
+                ),
+                hint: "let the other one load, and end this one".to_owned(),
+            }),
+            _ => Err(Error::Ledger {
+                what: format!(
+                    "run {} is no longer in the ledger {}",
+                    record.name, self.run
+                ),
+                hint: "somebody removed it: run the same command again".to_owned(),
+            }),
+        }
+    }
+
+    /// Enters a unit.
+    pub fn enter_unit(&self, session: &mut Session, run_id: i64, unit: &UnitRecord) -> Result<()> {
+        let statement = format!(
+            "INSERT INTO {} (run_id, unit_key, target, rows_loaded, detail) \
+             VALUES ({run_id}, {}, {}, {}, {})",
+            self.unit,
+            sql::text(&unit.key),
+            sql::text(&unit.target),
+            unit.rows_loaded,
+            sql::text(&unit.detail),
+        );
+        session.run("cannot enter a unit into the ledger", &statement)?;
+        Ok(())
+    }
+
+    /// Forgets the units of a target.
+    pub fn forget_target(&self, session: &mut Session, run_id: i64, target: &str) -> Result<()> {
+        let statement = format!(
+            "DELETE FROM {} WHERE run_id = {run_id} AND target = {}",
+            self.unit,
+            sql::text(target)
+        );
+        session.run("cannot take units out of the ledger", &statement)?;
+        Ok(())
+    }
+
+    /// Marks a run as switched.
+    pub fn mark_switched(
+        &self,
+        session: &mut Session,
+        run_id: i64,
+        at_microseconds: i64,
+        loaded: &[u64],
+    ) -> Result<()> {
+        let statement = format!(
+            "UPDATE {} SET state = 'switched', switched_at = {at_microseconds}, loaded = {} \
+             WHERE run_id = {run_id}",
+            self.run,
+            sql::text(&json(&loaded)),
+        );
+        session.run("cannot mark the run as switched", &statement)?;
+        Ok(())
+    }
+
+    /// Notes that a target has none of the rows any more that earlier runs have loaded into it.
+    pub fn mark_gone(&self, session: &mut Session, target: &str) -> Result<()> {
+        for stored in self.select(session, "WHERE state = 'switched'")? {
+            let mut loaded = stored.loaded;
+            let places = stored.record.targets.iter().enumerate();
+            let own: Vec<usize> = places
+                .filter(|(place, name)| {
+                    *name == target && loaded.get(*place).is_some_and(Option::is_some)
+                })
+                .map(|(place, _)| place)
+                .collect();
+            if own.is_empty() {
+                continue;
+            }
+            for place in own {
+                loaded[place] = None;
+            }
+            let statement = format!(
+                "UPDATE {} SET loaded = {} WHERE run_id = {}",
+                self.run,
+                sql::text(&json(&loaded)),
+                stored.record.run_id
+            );
+            session.run("cannot note in the ledger what gave way", &statement)?;
+        }
+        Ok(())
+    }
+
+    /// Notes that the staging tables of a run are gone.
+    pub fn clear_staging(&self, session: &mut Session, run_id: i64) -> Result<()> {
+        let statement = format!(
+            "UPDATE {} SET staging = '[]' WHERE run_id = {run_id}",
+            self.run
+        );
+        session.run("cannot note in the ledger that staging is gone", &statement)?;
+        Ok(())
+    }
+
+    /// Marks a run as given up.
+    pub fn mark_discarded(&self, session: &mut Session, run_id: i64) -> Result<()> {
+        let doing = "cannot mark the run as given up";
+        let units = format!("DELETE FROM {} WHERE run_id = {run_id}", self.unit);
+        let run = format!(
+            "UPDATE {} SET state = 'discarded', staging = '[]' WHERE run_id = {run_id}",
+            self.run
+        );
+        session.run(doing, &units)?;
+        session.run(doing, &run)?;
+        Ok(())
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("names and numbers are written as JSON")
+}
+
+/// Values of a row, one after the other.
+struct Row<'a> {
+    table: &'a str,
+    values: std::vec::IntoIter<Option<String>>,
+}
+
+impl Row<'_> {
+    fn odd(&self, column: &str, value: &str) -> Error {
+        Error::Ledger {
+            what: format!("{column} of a row of {} is {value:?}", self.table),
+            hint: "somebody or something changed the ledger: drop that row, or the whole ledger if no \
+                   run of it is to go on"
+                .to_owned(),
+        }
+    }
+
+    fn text(&mut self, column: &str) -> Result<String> {
+        match self.values.next().flatten() {
+            Some(value) => Ok(value),
+            None => Err(self.odd(column, "NULL")),
+        }
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, column: &str) -> Result<T> {
+        let value = self.text(column)?;
+        value.parse().map_err(|_| self.odd(column, &value))
+    }
+
+    fn number_or_null(&mut self, column: &str) -> Result<Option<i64>> {
+        match self.values.next().flatten() {
+            Some(value) => value
+                .parse()
+                .map(Some)
+                .map_err(|_| self.odd(column, &value)),
+            None => Ok(None),
+        }
+    }
+
+    fn json<T: serde::de::DeserializeOwned>(&mut self, column: &str) -> Result<T> {
+        let value = self.text(column)?;
+        serde_json::from_str(&value).map_err(|_| self.odd(column, &value))
+    }
+
+    fn json_word<T: serde::de::DeserializeOwned>(&mut self, column: &str) -> Result<T> {
+        let value = self.text(column)?;
+        serde_json::from_value(serde_json::Value::String(value.clone()))
+            .map_err(|_| self.odd(column, &value))
+    }
+}

@@ -1,0 +1,51 @@
+//! Databases that are reached by a driver of ADBC, and DuckDB by its own functions of C.
+//!
+//! [`connection`] says what is asked of either; [`by_driver`] and [`duckdb`] are the two ways. Rows go
+//! by a bulk ingest into one staging table for each target, beside it. All
+//! streams append to it; a unit is one transaction that ends with the unit's row in the ledger, so
+//! that both stand or neither. [`publish`] makes staging the target by a new name, or copies it
+//! over, for all targets in one transaction.
+//!
+//! What differs between databases stands in [`quirks`], one row each; nothing else asks whose
+//! driver it is but [`carry`] (Arrow types), [`types`] and [`catalog`] (names of types, and
+//! tables as they are).
+
+mod adapt;
+mod answer;
+mod by_driver;
+mod calendar_text;
+mod carry;
+mod catalog;
+mod connection;
+mod destination;
+mod driver;
+mod duckdb;
+mod ingest;
+mod interrupt;
+mod json_text;
+mod ledger;
+mod lock;
+mod publish;
+mod queue;
+mod quirks;
+mod run;
+mod secrets;
+mod session;
+mod sql;
+mod staging;
+mod stream;
+mod types;
+
+use std::path::Path;
+
+use inrush_destination::{Address, Destination, Result};
+
+/// Opens a file of DuckDB, or makes it.
+pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destination>> {
+    destination::open_duckdb(address, file)
+}
+
+/// Opens whatever a driver reaches.
+pub fn open_driver(address: &Address<'_>, driver: &str) -> Result<Box<dyn Destination>> {
+    destination::open_driver(address, driver)
+}

@@ -1,0 +1,156 @@
+//! Holding a run, so that nobody else loads it at the same time.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use inrush_destination::lock_file::{self, Taken};
+use inrush_destination::{Error, Result};
+use sha2::{Digest, Sha256};
+
+use crate::quirks::{Quirks, RunLock};
+use crate::session::Session;
+
+/// A run that is held, until this is dropped or its session ends.
+#[derive(Debug)]
+pub enum Held {
+    /// By the database's lock of its file, by its ledger alone, or by an advisory lock of the session.
+    Elsewhere,
+    /// By a file.
+    File {
+        /// Gone when this is dropped.
+        _file: LockFile,
+    },
+}
+
+const HINT: &str = "wait until that one is done, or end it, then run the same command again";
+
+/// Takes the lock of a run, or says who has it.
+pub fn take(session: &mut Session, quirks: &Quirks, run_key: &str, holder: &str) -> Result<Held> {
+    match quirks.run_lock {
+        RunLock::DatabaseFile | RunLock::LedgerOnly => Ok(Held::Elsewhere),
+        RunLock::LockFile => match database_file(session)? {
+            Some(file) => LockFile::take(&file, holder).map(|_file| Held::File { _file }),
+            None => Ok(Held::Elsewhere),
+        },
+        RunLock::Advisory => advisory(session, run_key),
+    }
+}
+
+/// The file of SQLite; none of a database in memory.
+pub fn database_file(session: &mut Session) -> Result<Option<PathBuf>> {
+    let rows = session.rows("cannot ask for the database's file", "PRAGMA database_list")?;
+    let main = rows.into_iter().find(|row| {
+        row.get(1)
+            .is_some_and(|name| name.as_deref() == Some("main"))
+    });
+    let file = main.and_then(|row| row.into_iter().nth(2)).flatten();
+    Ok(file.filter(|file| !file.is_empty()).map(PathBuf::from))
+}
+
+/// A file that is locked as long as this lives, and gone afterwards.
+#[derive(Debug)]
+pub struct LockFile {
+    path: PathBuf,
+    _file: File,
+}
+
+impl LockFile {
+    fn take(database: &Path, holder: &str) -> Result<LockFile> {
+        let mut name = database.as_os_str().to_owned();
+        name.push(".inrush-lock");
+        let path = PathBuf::from(name);
+        let failed = |source| Error::File {
+            doing: "cannot lock",
+            path: path.display().to_string(),
+            source,
+        };
+        loop {
+            let file = match lock_file::try_take(&path, holder).map_err(failed)? {
+                Taken::Ours(file) => file,
+                Taken::Others(other) => {
+                    return Err(Error::Held {
+                        what: format!("{} is being loaded by {other}", database.display()),
+                        hint: HINT.to_owned(),
+                    });
+                }
+            };
+            // Whoever held it removes it before letting go: a lock of a file that is gone is none.
+            let locked = file.metadata().map_err(failed)?.ino();
+            if std::fs::metadata(&path).is_ok_and(|there| there.ino() == locked) {
+                return Ok(LockFile { path, _file: file });
+            }
+        }
+    }
+}
+
+impl Drop for LockFile {
+    fn drop(&mut self) {
+        // A file that stays does no harm: its lock is gone.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Of PostgreSQL: held by the session, so it is gone with its process.
+fn advisory(session: &mut Session, run_key: &str) -> Result<Held> {
+    let digest = Sha256::digest(format!("inrush adbc run {run_key}").as_bytes());
+    let (head, _) = digest.split_first_chunk::<8>().expect("32 bytes");
+    let key = i64::from_be_bytes(*head);
+    let doing = "cannot ask for the run's lock";
+    let rows = session.rows(doing, &format!("SELECT pg_try_advisory_lock({key})"))?;
+    if rows
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|taken| taken == "true")
+    {
+        return Ok(Held::Elsewhere);
+    }
+    let (class, object) = ((key >> 32) as u32, key as u32);
+    let who = session.rows(
+        doing,
+        &format!(
+            "SELECT a.pid, a.usename::text, coalesce(host(a.client_addr), 'this server') \
+             FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid \
+             WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 \
+             AND l.classid = {class} AND l.objid = {object}"
+        ),
+    )?;
+    let words: Vec<String> = who
+        .into_iter()
+        .flatten()
+        .map(Option::unwrap_or_default)
+        .collect();
+    let who = match words.as_slice() {
+        [process, user, host, ..] => {
+            format!("the session of user {user} from {host} (server process {process})")
+        }
+        _ => "another session".to_owned(),
+    };
+    Err(Error::Held {
+        what: format!("this package is being loaded by {who}"),
+        hint: HINT.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_holds_a_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = folder.path().join("x.sqlite");
+        let first = LockFile::take(&database, "host a, process 7").expect("taken");
+        let second = LockFile::take(&database, "host b").expect_err("held");
+        assert!(
+            second
+                .to_string()
+                .ends_with("is being loaded by host a, process 7")
+        );
+        drop(first);
+        drop(LockFile::take(&database, "host b").expect("free again"));
+        let left = std::fs::read_dir(folder.path()).expect("read").count();
+        assert_eq!(left, 0);
+    }
+}

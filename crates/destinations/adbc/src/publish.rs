@@ -1,0 +1,234 @@
+//! Making staged rows part of their targets: all of them in one transaction.
+
+use inrush_destination::calendar::now_microseconds;
+use inrush_destination::{Error, PublishStep, Published, Result, WriteMode};
+
+use crate::catalog;
+use crate::run::Run;
+use crate::session::Session;
+use crate::sql;
+use crate::staging::Staging;
+
+/// Publishes a run.
+pub fn publish(
+    run: &Run,
+    session: &mut Session,
+    reached: &dyn Fn(PublishStep),
+) -> Result<Published> {
+    let shared = &run.shared;
+    if !shared.quirks.transactional_ddl {
+        // Empty tables do no harm, and rows come with the transaction.
+        for staging in &run.stagings {
+            if kind(run, session, staging)?.is_none() {
+                staging.create_target(session)?;
+            }
+        }
+    }
+    session.begin()?;
+    let published = switch(run, session, reached);
+    let mut published = match published {
+        Ok(published) => published,
+        Err(error) => {
+            // The first error is the one to tell.
+            let _ = session.rollback();
+            return Err(error);
+        }
+    };
+    reached(PublishStep::BeforeCommit);
+    let committed = session
+        .refuse_interrupted()
+        .and_then(|()| session.commit("cannot commit the switch"));
+    if let Err(error) = committed {
+        let _ = session.rollback();
+        return Err(error);
+    }
+    reached(PublishStep::Committed);
+    if !shared.quirks.transactional_ddl {
+        let removed = run
+            .stagings
+            .iter()
+            .try_for_each(|staging| staging.remove(session));
+        let cleared =
+            removed.and_then(|()| shared.ledger.clear_staging(session, run.record.run_id));
+        // The rows are in: that is no failure of the run.
+        if let Err(error) = cleared {
+            published.notes.push(format!(
+                "a staging table is still there, and the next run of the package removes it: {error}"
+            ));
+        }
+    }
+    Ok(published)
+}
+
+fn switch(run: &Run, session: &mut Session, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+    let shared = &run.shared;
+    let ledger = &shared.ledger;
+    ledger.fence(session, shared.quirks, &run.record)?;
+    for staging in &run.stagings {
+        user_statements(run, session, "pre_sql", staging, &staging.plan.pre_sql)?;
+    }
+    let mut published = Published::default();
+    let mut loaded = Vec::with_capacity(run.stagings.len());
+    for (place, staging) in run.stagings.iter().enumerate() {
+        session.refuse_interrupted()?;
+        let staged = staging.count(session)?;
+        if staging.plan.mode != WriteMode::Append {
+            ledger.mark_gone(session, &staging.plan.name.sql)?;
+        }
+        published.rows.push(fill(run, session, staging, staged)?);
+        loaded.push(staged);
+        if place == 0 {
+            reached(PublishStep::Under);
+        }
+    }
+    for staging in &run.stagings {
+        user_statements(run, session, "post_sql", staging, &staging.plan.post_sql)?;
+    }
+    let run_id = run.record.run_id;
+    ledger.mark_switched(session, run_id, now_microseconds(), &loaded)?;
+    if shared.quirks.transactional_ddl {
+        ledger.clear_staging(session, run_id)?;
+    }
+    Ok(published)
+}
+
+/// Fills a target, and says how many rows it has then, where that costs little to know.
+fn fill(run: &Run, session: &mut Session, staging: &Staging, staged: u64) -> Result<Option<u64>> {
+    let quirks = run.shared.quirks;
+    let target = &staging.plan.name;
+    let Some(found) = kind(run, session, staging)? else {
+        if staging.casts() {
+            staging.create_target(session)?;
+            run.shared.all_threads(session)?;
+            copy(session, staging, staged)?;
+            staging.remove(session)?;
+        } else {
+            // The catalog alone changes: rows stay where they are.
+            let rename = format!(
+                "ALTER TABLE {} RENAME TO {}",
+                staging.sql,
+                sql::name(&target.name)
+            );
+            session.run(&format!("cannot make {}", target.sql), &rename)?;
+        }
+        return Ok(Some(staged));
+    };
+    if found != "table" {
+        return Err(Error::Unsuitable {
+            what: format!("{} is a {found} by now", target.sql),
+            hint: "remove it, or name another table".to_owned(),
+        });
+    }
+    run.shared.all_threads(session)?;
+    match staging.plan.mode {
+        WriteMode::Create if catalog::rows_up_to(session, target, 1)? > 0 => {
+            return Err(Error::Unsuitable {
+                what: format!(
+                    "{} has rows by now, which it had not when the load began",
+                    target.sql
+                ),
+                hint: "use the mode append or replace, or empty it".to_owned(),
+            });
+        }
+        WriteMode::Replace => {
+            let doing = format!("cannot empty {}", target.sql);
+            session.run(&doing, &format!("DELETE FROM {}", target.sql))?;
+        }
+        _ => {}
+    }
+    session.refuse_interrupted()?;
+    let before = counted(session, staging, quirks.counts_targets)?;
+    copy(session, staging, staged)?;
+    let after = counted(session, staging, quirks.counts_targets)?;
+    if before
+        .zip(after)
+        .is_some_and(|(before, after)| after != before + staged)
+    {
+        return Err(Error::Refused {
+            doing: format!("cannot add the rows to {}", target.sql),
+            message: format!(
+                "{staged} rows are staged, and it went from {} to {} rows",
+                before.unwrap_or_default(),
+                after.unwrap_or_default()
+            ),
+            hint: Some(
+                "a trigger of the table, or ON CONFLICT in its constraints, leaves rows out or puts them in \
+                 the place of others: mend or leave out those rows, or load into another table"
+                    .to_owned(),
+            ),
+        });
+    }
+    if quirks.transactional_ddl {
+        staging.remove(session)?;
+    }
+    match staging.plan.mode {
+        WriteMode::Append if !quirks.counts_quickly => Ok(None),
+        WriteMode::Append => {
+            let doing = format!("cannot count the rows of {}", target.sql);
+            session.number(&doing, &format!("SELECT count(*) FROM {}", target.sql))
+        }
+        _ => Ok(Some(staged)),
+    }
+}
+
+/// The rows of a target, where they are to be counted.
+fn counted(session: &mut Session, staging: &Staging, is_wanted: bool) -> Result<Option<u64>> {
+    let target = &staging.plan.name.sql;
+    match is_wanted {
+        false => Ok(None),
+        true => session.number(
+            &format!("cannot count the rows of {target}"),
+            &format!("SELECT count(*) FROM {target}"),
+        ),
+    }
+}
+
+/// Copies all rows of staging into its target.
+fn copy(session: &mut Session, staging: &Staging, staged: u64) -> Result<()> {
+    let doing = format!("cannot add the rows to {}", staging.plan.name.sql);
+    match session.run(&doing, &staging.copy_statement())? {
+        Some(copied) if copied != staged => Err(Error::Refused {
+            doing,
+            message: format!("{staged} rows are staged, and {copied} were added"),
+            hint: Some("does a trigger or rule of the table leave rows out?".to_owned()),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn kind(run: &Run, session: &mut Session, staging: &Staging) -> Result<Option<String>> {
+    let name = &staging.plan.name;
+    let found = catalog::kind(
+        session,
+        run.shared.quirks,
+        name.schema.as_deref(),
+        &name.name,
+    )?;
+    Ok(found.map(|found| found.kind))
+}
+
+/// Runs statements of the user, one at a time.
+fn user_statements(
+    run: &Run,
+    session: &mut Session,
+    setting: &str,
+    staging: &Staging,
+    texts: &[String],
+) -> Result<()> {
+    if !texts.is_empty() {
+        run.shared.all_threads(session)?;
+    }
+    let doing = format!("{setting} of {}", staging.plan.name.sql);
+    for statement in texts.iter().flat_map(|text| sql::statements(text)) {
+        if let Some(word) = sql::ends_transaction(statement) {
+            return Err(Error::Unsuitable {
+                what: format!(
+                    "{doing}: {word} would end the transaction that all rows are published in"
+                ),
+                hint: "leave it out".to_owned(),
+            });
+        }
+        session.run(&doing, statement)?;
+    }
+    Ok(())
+}

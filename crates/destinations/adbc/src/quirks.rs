@@ -1,0 +1,210 @@
+//! What differs between databases: one row each.
+
+use inrush_destination::Streams;
+
+/// Whose database it is, as its driver says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vendor {
+    /// DuckDB.
+    DuckDb,
+    /// SQLite.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+    /// Any other: only what the SQL standard has is asked of it.
+    Other,
+}
+
+/// How a run is kept from being loaded twice at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunLock {
+    /// The database lets only one process open its file.
+    DatabaseFile,
+    /// A file beside the database's own, locked by the system.
+    LockFile,
+    /// An advisory lock of the session.
+    Advisory,
+    /// The ledger names the holder; nothing tells whether it lives.
+    LedgerOnly,
+}
+
+/// What differs between databases.
+#[derive(Debug)]
+pub struct Quirks {
+    /// Whose it is.
+    pub vendor: Vendor,
+    /// The statement that tells the schema of tables without one; none where tables have no schema.
+    pub current_schema: Option<&'static str>,
+    /// What stands before `run` and `unit` in the names of the ledger's tables. PostgreSQL's ledger
+    /// schema has tables of its own for what is loaded by postgresql://.
+    pub ledger_prefix: &'static str,
+    /// Statements for each new connection.
+    pub on_connect: &'static [&'static str],
+    /// How many streams fill a table at the same time.
+    pub streams: Streams,
+    /// CREATE, DROP and ALTER TABLE are part of a transaction.
+    pub transactional_ddl: bool,
+    /// The setting of how many threads a statement gets. Streams are threads enough while rows come:
+    /// DuckDB's driver flushes 204,800 rows at a time by an INSERT, and with threads of its own that
+    /// is split among them. Row groups of 122,880 rows are then hardly ever whole, and all that is
+    /// not whole is written once more at the checkpoint: with lineitem (scale 1, two streams) that
+    /// makes 22 CPU seconds and a file of 281 MB out of 12 and 184.
+    pub threads: Option<&'static str>,
+    /// The driver counts the rows of an ingest itself.
+    pub ingest_counts: bool,
+    /// How a run is kept from being loaded twice at a time.
+    pub run_lock: RunLock,
+    /// What makes a SELECT hold the run's row until the transaction ends.
+    pub hold_row: &'static str,
+    /// Counting all rows of a table costs next to nothing.
+    pub counts_quickly: bool,
+    /// Names that differ only in case are one name.
+    pub folds_names: bool,
+    /// Rows that a target takes are counted before and after: its own rules may leave some out, or put
+    /// them in the place of others, without a word.
+    pub counts_targets: bool,
+    /// Bytes of a name at most; what is longer would be cut off without an error.
+    pub name_bytes_max: Option<usize>,
+    /// What makes transactions that number their runs wait for each other, behind the table's name.
+    pub lock_table: Option<&'static str>,
+    /// Bytes of text that a unit should have at least: for DuckDB some of its row groups, so that the last
+    /// one, which is not whole, does not count.
+    pub unit_bytes: u64,
+    /// Rows that the driver likes to have in a batch.
+    pub batch_rows: u32,
+    /// What is not promised.
+    pub not_promised: &'static [&'static str],
+}
+
+const DUCKDB: Quirks = Quirks {
+    vendor: Vendor::DuckDb,
+    current_schema: Some("SELECT current_schema()"),
+    ledger_prefix: "",
+    on_connect: &[],
+    streams: Streams::Many,
+    transactional_ddl: true,
+    threads: Some("threads"),
+    ingest_counts: true,
+    run_lock: RunLock::DatabaseFile,
+    hold_row: "",
+    counts_quickly: true,
+    folds_names: true,
+    counts_targets: false,
+    name_bytes_max: None,
+    lock_table: None,
+    unit_bytes: 128 << 20,
+    batch_rows: 8_192,
+    not_promised: &[],
+};
+
+const SQLITE: Quirks = Quirks {
+    vendor: Vendor::Sqlite,
+    current_schema: None,
+    ledger_prefix: "inrush_",
+    on_connect: &["PRAGMA busy_timeout = 5000"],
+    streams: Streams::One,
+    transactional_ddl: true,
+    threads: None,
+    ingest_counts: true,
+    run_lock: RunLock::LockFile,
+    hold_row: "",
+    counts_quickly: false,
+    folds_names: true,
+    counts_targets: true,
+    name_bytes_max: None,
+    lock_table: None,
+    unit_bytes: 64 << 20,
+    batch_rows: 8_192,
+    not_promised: &[
+        "SQLite has no types for decimals, dates, times, intervals, UUIDs and JSON: they are kept as \
+         exact text, which compares and sorts as text",
+        "programs other than Inrush can write to the SQLite file between two units; whoever finds it \
+         locked waits, and fails after five seconds",
+    ],
+};
+
+const POSTGRES: Quirks = Quirks {
+    vendor: Vendor::Postgres,
+    current_schema: Some("SELECT current_schema()"),
+    ledger_prefix: "adbc_",
+    on_connect: &[],
+    streams: Streams::Many,
+    transactional_ddl: true,
+    threads: None,
+    ingest_counts: true,
+    run_lock: RunLock::Advisory,
+    hold_row: " FOR SHARE",
+    counts_quickly: false,
+    folds_names: false,
+    counts_targets: false,
+    name_bytes_max: Some(63),
+    lock_table: Some("IN SHARE ROW EXCLUSIVE MODE"),
+    unit_bytes: 64 << 20,
+    batch_rows: 8_192,
+    not_promised: &[
+        "through ADBC a table of PostgreSQL is loaded whole and with WAL: partitions, FREEZE and the \
+         other ways of postgresql:// are not used",
+        "a session pooler that hands a connection to somebody else between transactions loses the \
+         run's advisory lock; only the ledger's epoch fences then",
+    ],
+};
+
+const OTHER: Quirks = Quirks {
+    vendor: Vendor::Other,
+    current_schema: None,
+    ledger_prefix: "inrush_",
+    on_connect: &[],
+    streams: Streams::One,
+    transactional_ddl: false,
+    threads: None,
+    ingest_counts: false,
+    run_lock: RunLock::LedgerOnly,
+    hold_row: "",
+    counts_quickly: false,
+    folds_names: false,
+    counts_targets: false,
+    name_bytes_max: None,
+    lock_table: None,
+    unit_bytes: 64 << 20,
+    batch_rows: 8_192,
+    not_promised: &[
+        "this database is not one that Inrush is tested with: only plain SQL and the driver's ingest \
+         are used",
+        "whether CREATE, DROP and ALTER TABLE are part of a transaction is not known: a new target is \
+         seen empty before its rows come, all of which are copied into the targets in one transaction",
+        "a database without transactions, or one whose driver cannot turn autocommit off, is refused \
+         when the first unit begins",
+        "a second run of the same package at the same time is told from a stopped one by the ledger \
+         alone: do not start two",
+    ],
+};
+
+impl Quirks {
+    /// The row of the database that calls itself so.
+    pub fn of(vendor_name: &str) -> &'static Quirks {
+        match vendor_name.to_lowercase().as_str() {
+            "duckdb" => &DUCKDB,
+            "sqlite" => &SQLITE,
+            "postgresql" => &POSTGRES,
+            _ => &OTHER,
+        }
+    }
+
+    /// Whether tables have schemas here.
+    pub fn has_schemas(&self) -> bool {
+        self.current_schema.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vendors_are_known_by_their_names() {
+        assert_eq!(Quirks::of("duckdb").vendor, Vendor::DuckDb);
+        assert_eq!(Quirks::of("SQLite").vendor, Vendor::Sqlite);
+        assert_eq!(Quirks::of("PostgreSQL").vendor, Vendor::Postgres);
+        assert_eq!(Quirks::of("Oracle").vendor, Vendor::Other);
+    }
+}

@@ -1,0 +1,269 @@
+//! A run under way.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use inrush_destination::{
+    Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState, TargetPlan,
+    UnitRecord, UnitStream,
+};
+
+use crate::destination::{Claim, Shared};
+use crate::interrupt::Interrupt;
+use crate::ledger::StoredRun;
+use crate::lock::Held;
+use crate::publish;
+use crate::session::Session;
+use crate::staging::{self, Staging};
+use crate::stream::Stream;
+
+/// A run under way. What it holds is let go of in the order of its fields.
+pub struct Run {
+    session: Mutex<Session>,
+    /// Lets the run be interrupted.
+    pub interrupt: Arc<Interrupt>,
+    /// The run as the ledger has it.
+    pub record: RunRecord,
+    /// Targets with their staging tables, in the plan's order.
+    pub stagings: Vec<Staging>,
+    kept: Vec<UnitRecord>,
+    _held: Held,
+    _claim: Claim,
+    /// The database.
+    pub shared: Arc<Shared>,
+}
+
+impl Run {
+    /// Begins a run, or takes one over.
+    pub fn begin(shared: &Arc<Shared>, run: &NewRun, targets: &[TargetPlan]) -> Result<Run> {
+        let claim = Claim::take(shared, &run.run_key)?;
+        let interrupt = Arc::new(Interrupt::default());
+        let mut session = shared.session(&interrupt)?;
+        let held = shared.hold(&mut session, &run.run_key, &run.holder)?;
+        shared.ledger.create(&mut session, shared.quirks)?;
+        let transactional = shared.quirks.transactional_ddl;
+        if transactional {
+            session.begin()?;
+        }
+        let entered = enter(shared, &mut session, run, targets);
+        let (record, stagings, kept) = match entered {
+            Ok(entered) => entered,
+            Err(error) => {
+                // The first error is the one to tell.
+                let _ = session.rollback();
+                return Err(error);
+            }
+        };
+        if transactional {
+            session.commit("cannot begin the run")?;
+        }
+        shared.one_thread(&mut session)?;
+        Ok(Run {
+            session: Mutex::new(session),
+            interrupt,
+            record,
+            stagings,
+            kept,
+            _held: held,
+            _claim: claim,
+            shared: shared.clone(),
+        })
+    }
+
+    fn session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Entered = (RunRecord, Vec<Staging>, Vec<UnitRecord>);
+
+/// Enters a run into the ledger and makes its staging.
+fn enter(
+    shared: &Shared,
+    session: &mut Session,
+    run: &NewRun,
+    targets: &[TargetPlan],
+) -> Result<Entered> {
+    let (quirks, ledger) = (shared.quirks, &shared.ledger);
+    if let Some(lock) = quirks.lock_table {
+        let statement = format!("LOCK TABLE {} {lock}", ledger.run);
+        session.run("cannot lock the ledger", &statement)?;
+    }
+    let stored = match run.takes_over {
+        Some(run_id) => Some(stopped(shared, session, run_id, &run.run_key)?),
+        None => None,
+    };
+    let run_id = match &stored {
+        Some(stored) => stored.record.run_id,
+        None => ledger.next_id(session)?,
+    };
+    let stagings: Vec<Staging> = targets
+        .iter()
+        .map(|plan| Staging::new(quirks, shared.product, &run.run_key, run_id, plan))
+        .collect::<Result<_>>()?;
+    let units = match &stored {
+        Some(_) => ledger.units(session, run_id)?,
+        None => Vec::new(),
+    };
+    // What no target of the plan uses any more, and what a process left that was killed after a switch.
+    let mut left = stored
+        .iter()
+        .flat_map(|stored| stored.staging.clone())
+        .collect::<Vec<_>>();
+    for past in ledger.runs(session, Some(&run.run_key))? {
+        if past.record.state == RunState::Switched && !past.staging.is_empty() {
+            left.extend(past.staging);
+            ledger.clear_staging(session, past.record.run_id)?;
+        }
+    }
+    left.retain(|table| stagings.iter().all(|staging| staging.stored() != *table));
+    for (schema, table) in &left {
+        staging::remove(session, schema.as_deref(), table)?;
+    }
+    let mut kept: Vec<UnitRecord> = Vec::new();
+    let mut forgotten: Vec<&str> = Vec::new();
+    for unit in &units {
+        let is_target = stagings
+            .iter()
+            .any(|staging| staging.plan.name.sql == unit.target);
+        if !is_target && !forgotten.contains(&unit.target.as_str()) {
+            forgotten.push(&unit.target);
+        }
+    }
+    for staging in &stagings {
+        let target = staging.plan.name.sql.as_str();
+        let of_target = || units.iter().filter(|unit| unit.target == target);
+        let rows: u64 = of_target().map(|unit| unit.rows_loaded).sum();
+        let stands = staging.stands(session, quirks)?;
+        // Staging that another run left under this name, or that somebody changed, is of no use.
+        if stands && stored.is_some() && staging.count(session)? == rows {
+            kept.extend(of_target().cloned());
+            continue;
+        }
+        if stands {
+            staging.remove(session)?;
+        }
+        staging.create(session)?;
+        if of_target().next().is_some() {
+            forgotten.push(target);
+        }
+    }
+    for target in forgotten {
+        ledger.forget_target(session, run_id, target)?;
+    }
+    let names = targets.iter().map(|plan| plan.name.sql.clone()).collect();
+    let tables: Vec<_> = stagings.iter().map(Staging::stored).collect();
+    let record = match &stored {
+        Some(stored) => ledger.take_over(session, stored, run, names, &tables)?,
+        None => ledger.enter(session, run, run_id, names, &tables)?,
+    };
+    Ok((record, stagings, kept))
+}
+
+/// The run that is to be taken over, if it can be.
+fn stopped(
+    shared: &Shared,
+    session: &mut Session,
+    run_id: i64,
+    run_key: &str,
+) -> Result<StoredRun> {
+    let found = shared.ledger.run(session, run_id)?;
+    found
+        .filter(|stored| {
+            stored.record.state == RunState::Loading && stored.record.run_key == run_key
+        })
+        .ok_or_else(|| Error::Ledger {
+            what: format!(
+                "run {run_id} in {} cannot be gone on with",
+                shared.ledger.run
+            ),
+            hint: "somebody ended it meanwhile: run the same command again".to_owned(),
+        })
+}
+
+impl OpenRun for Run {
+    fn record(&self) -> &RunRecord {
+        &self.record
+    }
+
+    fn kept(&self) -> &[UnitRecord] {
+        &self.kept
+    }
+
+    fn forget(&mut self, keys: &[String]) -> Result<Vec<String>> {
+        let shared = self.shared.clone();
+        let (quirks, ledger, run_id) = (shared.quirks, &shared.ledger, self.record.run_id);
+        let mut session = self.session();
+        let units = ledger.units(&mut session, run_id)?;
+        let gone_targets: Vec<&Staging> = self
+            .stagings
+            .iter()
+            .filter(|staging| {
+                let target = &staging.plan.name.sql;
+                units
+                    .iter()
+                    .any(|unit| unit.target == *target && keys.contains(&unit.key))
+            })
+            .collect();
+        session.begin()?;
+        let emptied = gone_targets.iter().try_for_each(|staging| {
+            ledger.fence(&mut session, quirks, &self.record)?;
+            if quirks.transactional_ddl {
+                staging.remove(&mut session)?;
+                staging.create(&mut session)?;
+            } else {
+                let statement = format!("DELETE FROM {}", staging.sql);
+                session.run("cannot empty a staging table", &statement)?;
+            }
+            ledger.forget_target(&mut session, run_id, &staging.plan.name.sql)
+        });
+        match emptied {
+            Ok(()) => session.commit("cannot take units out of staging")?,
+            Err(error) => {
+                // The first error is the one to tell.
+                let _ = session.rollback();
+                return Err(error);
+            }
+        }
+        drop(session);
+        let is_gone = |unit: &UnitRecord| {
+            gone_targets
+                .iter()
+                .any(|staging| staging.plan.name.sql == unit.target)
+        };
+        let gone = units
+            .iter()
+            .filter(|unit| is_gone(unit))
+            .map(|unit| unit.key.clone());
+        let gone: Vec<String> = gone.collect();
+        self.kept.retain(|unit| !gone.contains(&unit.key));
+        Ok(gone)
+    }
+
+    fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
+        let session = self.shared.session(&self.interrupt)?;
+        Ok(Box::new(Stream::new(self, session)))
+    }
+
+    fn staged_rows(&self) -> Result<Vec<u64>> {
+        let mut session = self.session();
+        self.stagings
+            .iter()
+            .map(|staging| staging.count(&mut session))
+            .collect()
+    }
+
+    fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+        publish::publish(self, &mut self.session(), reached)
+    }
+
+    fn is_switched(&self) -> Result<bool> {
+        // The run's own connection may be what broke.
+        let mut session = self.shared.session(&Arc::new(Interrupt::default()))?;
+        let stored = self.shared.ledger.run(&mut session, self.record.run_id)?;
+        Ok(stored.is_some_and(|stored| stored.record.state == RunState::Switched))
+    }
+
+    fn interrupt(&self) {
+        self.interrupt.raise();
+    }
+}

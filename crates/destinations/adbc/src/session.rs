@@ -1,0 +1,211 @@
+//! A connection, and what is asked of it.
+
+use std::sync::Arc;
+
+use adbc_core::error::{Error as AdbcError, Status};
+use inrush_destination::{Error, Result};
+
+use crate::connection::{Connection, Database, IngestName, Taker};
+use crate::interrupt::Interrupt;
+use crate::queue::QueueReader;
+use crate::quirks::Quirks;
+
+/// A connection to a database.
+pub struct Session {
+    connection: Box<dyn Connection>,
+    interrupt: Arc<Interrupt>,
+    in_transaction: bool,
+}
+
+impl Session {
+    /// Connects.
+    pub fn open(
+        database: &dyn Database,
+        quirks: &Quirks,
+        interrupt: &Arc<Interrupt>,
+    ) -> Result<Session> {
+        let connection = database
+            .connect(interrupt)
+            .map_err(|error| refused(interrupt, "cannot connect", &error))?;
+        interrupt.watch(connection.cancel_handle());
+        let mut session = Session {
+            connection,
+            interrupt: interrupt.clone(),
+            in_transaction: false,
+        };
+        for statement in quirks.on_connect {
+            session.rows("cannot set a connection up", statement)?;
+        }
+        Ok(session)
+    }
+
+    /// The connection, for what only it tells.
+    pub fn connection(&self) -> &dyn Connection {
+        &*self.connection
+    }
+
+    /// Runs a statement; the rows that it changed, where the driver tells.
+    pub fn run(&mut self, doing: &str, sql: &str) -> Result<Option<u64>> {
+        let answer = self.connection.run(sql);
+        let rows = answer.map_err(|error| self.refused(doing, &error))?;
+        Ok(rows.and_then(|rows| u64::try_from(rows).ok()))
+    }
+
+    /// Asks for rows, few of them, as text.
+    pub fn rows(&mut self, doing: &str, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
+        let answer = self.connection.rows(sql);
+        answer.map_err(|error| self.refused(doing, &error))
+    }
+
+    /// Asks for one number.
+    pub fn number(&mut self, doing: &str, sql: &str) -> Result<Option<u64>> {
+        let rows = self.rows(doing, sql)?;
+        let first = rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next());
+        let Some(Some(text)) = first else {
+            return Ok(None);
+        };
+        // A number with a fraction is how some drivers give what they do not know to be whole.
+        let whole = text.strip_suffix(".0").unwrap_or(&text);
+        whole.parse().map(Some).map_err(|_| Error::Refused {
+            doing: doing.to_owned(),
+            message: format!("{text:?} came where a number should"),
+            hint: None,
+        })
+    }
+
+    /// What adds rows to a table.
+    pub fn ingest(&mut self, into: &IngestName, rows: QueueReader) -> Result<Taker> {
+        let taker = self.connection.ingest(into, rows);
+        taker.map_err(|error| self.refused("cannot begin to send rows", &error))
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&mut self) -> Result<()> {
+        debug_assert!(!self.in_transaction, "transactions are not nested");
+        let begun = self.connection.begin();
+        begun.map_err(|error| self.refused("cannot begin a transaction", &error))?;
+        self.in_transaction = true;
+        Ok(())
+    }
+
+    /// Commits it.
+    pub fn commit(&mut self, doing: &str) -> Result<()> {
+        let committed = self.connection.commit();
+        committed.map_err(|error| self.refused(doing, &error))?;
+        self.in_transaction = false;
+        Ok(())
+    }
+
+    /// Takes it back; where none is, nothing happens.
+    pub fn rollback(&mut self) -> Result<()> {
+        if !self.in_transaction {
+            return Ok(());
+        }
+        self.in_transaction = false;
+        let rolled_back = self.connection.rollback();
+        rolled_back.map_err(|error| self.refused("cannot take a transaction back", &error))
+    }
+
+    /// Refuses to go on where it was asked to end.
+    pub fn refuse_interrupted(&self) -> Result<()> {
+        match self.interrupt.is_raised() {
+            true => Err(Error::Interrupted),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether it was asked to end.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt.is_raised()
+    }
+
+    /// What the driver said, as an error of ours.
+    pub fn refused(&self, doing: &str, error: &AdbcError) -> Error {
+        refused(&self.interrupt, doing, error)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // The database takes back what is open when a connection ends; said here, it is sure to.
+        let _ = self.rollback();
+    }
+}
+
+/// What a driver said, as an error of ours.
+pub fn refused(interrupt: &Interrupt, doing: &str, error: &AdbcError) -> Error {
+    if interrupt.is_raised() || error.status == Status::Cancelled {
+        return Error::Interrupted;
+    }
+    let state: String = error
+        .sqlstate
+        .iter()
+        .filter_map(|byte| u8::try_from(*byte).ok())
+        .filter(u8::is_ascii_alphanumeric)
+        .map(char::from)
+        .collect();
+    let message = error.message.trim();
+    let names_state = state.len() == 5 && state != "00000" && !message.contains(&state);
+    Error::Refused {
+        doing: doing.to_owned(),
+        message: match names_state {
+            true => format!("{message} (SQLSTATE {state})"),
+            false => message.to_owned(),
+        },
+        hint: hint(&state, message),
+    }
+}
+
+/// How it is mended, where that can be told from what the driver said. Most drivers give no code.
+fn hint(state: &str, message: &str) -> Option<String> {
+    let lower = message.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let hint = if state.starts_with("23") || says(&["constraint", "duplicate key"]) {
+        "a constraint of the target refuses rows: mend or leave out those rows, or drop the constraint \
+         and make it anew after the load"
+    } else if state == "42501" || says(&["permission denied", "read-only", "readonly"]) {
+        "the user of this connection may not do that: grant it, or connect as another"
+    } else if says(&["no space left", "disk is full", "out of disk"]) {
+        "make room on the disk, then run the same command again: it goes on where it stopped"
+    } else if says(&["out of memory", "failed to allocate"]) {
+        "give the database more memory, or set its option memory_limit or threads lower"
+    } else if says(&["database is locked", "database table is locked"]) {
+        "another program writes to the file: wait until it is done, then run the same command again"
+    } else {
+        return None;
+    };
+    Some(hint.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_name_state_and_mend() {
+        let mut error = AdbcError::with_message_and_status("duplicate key", Status::Integrity);
+        for (place, byte) in error.sqlstate.iter_mut().zip(b"23505") {
+            *place = *byte as std::ffi::c_char;
+        }
+        let said = refused(&Interrupt::default(), "cannot add rows", &error);
+        assert_eq!(
+            said.to_string(),
+            "cannot add rows: duplicate key (SQLSTATE 23505)"
+        );
+        assert!(said.hint().expect("a hint").contains("constraint"));
+    }
+
+    #[test]
+    fn what_was_asked_to_stop_says_so() {
+        let interrupt = Interrupt::default();
+        interrupt.raise();
+        let error = AdbcError::with_message_and_status("x", Status::Internal);
+        assert!(matches!(
+            refused(&interrupt, "y", &error),
+            Error::Interrupted
+        ));
+    }
+}

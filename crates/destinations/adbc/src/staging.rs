@@ -1,0 +1,282 @@
+//! Staging tables: one for each target, beside it, of the columns that are filled.
+
+use sha2::{Digest, Sha256};
+
+use inrush_destination::{Error, Result, TargetPlan, WriteMode};
+
+use crate::carry::{self, Carried};
+use crate::catalog;
+use crate::connection::IngestName;
+use crate::quirks::Quirks;
+use crate::session::Session;
+use crate::sql;
+
+/// A target with its staging table.
+#[derive(Debug)]
+pub struct Staging {
+    /// The target, as it is to be filled.
+    pub plan: TargetPlan,
+    /// The staging table, as ingest takes it.
+    pub name: IngestName,
+    /// As statements name it.
+    pub sql: String,
+    /// How each column goes there.
+    pub carried: Vec<Carried>,
+}
+
+impl Staging {
+    /// Of a target, in the run with this number; refused where it cannot be.
+    pub fn new(
+        quirks: &Quirks,
+        product: &str,
+        run_key: &str,
+        run_id: i64,
+        plan: &TargetPlan,
+    ) -> Result<Staging> {
+        let unsuitable = |what: String, hint: &str| Error::Unsuitable {
+            what,
+            hint: hint.to_owned(),
+        };
+        let table = &plan.name.sql;
+        if plan.mode == WriteMode::ReplacePartitions || !plan.partition_by.is_empty() {
+            return Err(unsuitable(
+                format!("{table}: {product} has no partitions that could be filled"),
+                "load the whole table, with the mode create, append or replace",
+            ));
+        }
+        if plan.columns.is_empty() {
+            return Err(unsuitable(
+                format!("{table}: no column is filled"),
+                "name the columns of the files",
+            ));
+        }
+        let mut ways = Vec::with_capacity(plan.columns.len());
+        for column in &plan.columns {
+            check_name(quirks, product, "column", &column.name)?;
+            ways.push(carry::of_column(quirks.vendor, column).ok_or_else(|| {
+                unsuitable(
+                    format!(
+                        "{table}.{}: there is no way into the type {} through this driver",
+                        sql::name(&column.name),
+                        column.sql
+                    ),
+                    "leave the column out, or make it text",
+                )
+            })?);
+        }
+        let schema = plan.name.schema.clone();
+        let digest = Sha256::digest(
+            [run_key, &run_id.to_string(), table, &plan.shape]
+                .join("\0")
+                .as_bytes(),
+        );
+        let hexadecimal: String = digest
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let name = format!("inrush_staging_{hexadecimal}");
+        Ok(Staging {
+            plan: plan.clone(),
+            sql: quoted(schema.as_deref(), &name),
+            name: IngestName {
+                schema,
+                table: name,
+            },
+            carried: ways,
+        })
+    }
+
+    /// Whether publishing has to make other types of some columns.
+    pub fn casts(&self) -> bool {
+        self.carried.iter().any(|carried| carried.staging.is_some())
+    }
+
+    /// Whether it stands.
+    pub fn stands(&self, session: &mut Session, quirks: &Quirks) -> Result<bool> {
+        let schema = self.name.schema.as_deref();
+        Ok(catalog::kind(session, quirks, schema, &self.name.table)?.is_some())
+    }
+
+    /// Makes it.
+    pub fn create(&self, session: &mut Session) -> Result<()> {
+        let doing = format!("cannot make the staging table of {}", self.plan.name.sql);
+        session.run(&doing, &self.create_statement(&self.sql, true))?;
+        Ok(())
+    }
+
+    /// Makes the target.
+    pub fn create_target(&self, session: &mut Session) -> Result<()> {
+        let doing = format!("cannot make {}", self.plan.name.sql);
+        session.run(&doing, &self.create_statement(&self.plan.name.sql, false))?;
+        Ok(())
+    }
+
+    fn create_statement(&self, table: &str, staging: bool) -> String {
+        let columns: Vec<String> = self
+            .plan
+            .columns
+            .iter()
+            .zip(&self.carried)
+            .map(|(column, carried)| {
+                let own = carried.staging.filter(|_| staging);
+                let not_null = if column.nullable { "" } else { " NOT NULL" };
+                format!(
+                    "{} {}{not_null}",
+                    sql::name(&column.name),
+                    own.unwrap_or(&column.sql)
+                )
+            })
+            .collect();
+        format!("CREATE TABLE {table} ({})", columns.join(", "))
+    }
+
+    /// The statement that copies all rows into the target.
+    pub fn copy_statement(&self) -> String {
+        let names = sql::names(self.plan.columns.iter().map(|column| column.name.as_str()));
+        let values: Vec<String> = self
+            .plan
+            .columns
+            .iter()
+            .zip(&self.carried)
+            .map(|(column, carried)| match carried.staging {
+                Some(_) => format!("CAST({} AS {})", sql::name(&column.name), column.sql),
+                None => sql::name(&column.name),
+            })
+            .collect();
+        format!(
+            "INSERT INTO {} ({names}) SELECT {} FROM {}",
+            self.plan.name.sql,
+            values.join(", "),
+            self.sql
+        )
+    }
+
+    /// Removes it.
+    pub fn remove(&self, session: &mut Session) -> Result<()> {
+        remove(session, self.name.schema.as_deref(), &self.name.table)
+    }
+
+    /// The database's own count of its rows.
+    pub fn count(&self, session: &mut Session) -> Result<u64> {
+        let doing = format!("cannot count the staged rows of {}", self.plan.name.sql);
+        let rows = session.number(&doing, &format!("SELECT count(*) FROM {}", self.sql))?;
+        Ok(rows.unwrap_or(0))
+    }
+
+    /// As the ledger has it.
+    pub fn stored(&self) -> (Option<String>, String) {
+        (self.name.schema.clone(), self.name.table.clone())
+    }
+}
+
+/// Removes a staging table, if it is there.
+pub fn remove(session: &mut Session, schema: Option<&str>, table: &str) -> Result<()> {
+    let statement = format!("DROP TABLE IF EXISTS {}", quoted(schema, table));
+    session.run("cannot remove a staging table", &statement)?;
+    Ok(())
+}
+
+fn quoted(schema: Option<&str>, table: &str) -> String {
+    match schema {
+        Some(schema) => format!("{}.{}", sql::name(schema), sql::name(table)),
+        None => sql::name(table),
+    }
+}
+
+/// Refuses a name that the database would not keep as it is.
+pub fn check_name(quirks: &Quirks, product: &str, what: &str, name: &str) -> Result<()> {
+    let wrong = if name.is_empty() {
+        "is empty".to_owned()
+    } else if name.contains('\0') {
+        "has a NUL in it".to_owned()
+    } else if let Some(most) = quirks.name_bytes_max.filter(|most| name.len() > *most) {
+        format!(
+            "has {} bytes, and {product} cuts off what is past {most}",
+            name.len()
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::Unsuitable {
+        what: format!("the name {name:?} of a {what} {wrong}"),
+        hint: "give it another name".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inrush_destination::{ColumnPlan, ColumnType, TargetName};
+
+    fn plan() -> TargetPlan {
+        let column = |name: &str, sql: &str, column_type, nullable| ColumnPlan {
+            name: name.to_owned(),
+            sql: sql.to_owned(),
+            column_type,
+            nullable,
+        };
+        TargetPlan {
+            name: TargetName {
+                schema: Some("s".to_owned()),
+                name: "t".to_owned(),
+                sql: "\"s\".\"t\"".to_owned(),
+            },
+            columns: vec![
+                column("a \"b\"", "bigint", ColumnType::Int64, false),
+                column("u", "uuid", ColumnType::Uuid, true),
+            ],
+            mode: WriteMode::Create,
+            partition_by: Vec::new(),
+            shape: "1".to_owned(),
+            pre_sql: Vec::new(),
+            post_sql: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn statements_name_all_columns() {
+        let staging = Staging::new(Quirks::of("postgresql"), "PostgreSQL", "k", 1, &plan());
+        let staging = staging.expect("possible");
+        let table = &staging.sql;
+        assert_eq!(
+            staging.create_statement(table, true),
+            format!("CREATE TABLE {table} (\"a \"\"b\"\"\" bigint NOT NULL, \"u\" TEXT)")
+        );
+        assert_eq!(
+            staging.copy_statement(),
+            format!(
+                "INSERT INTO \"s\".\"t\" (\"a \"\"b\"\"\", \"u\") \
+                 SELECT \"a \"\"b\"\"\", CAST(\"u\" AS uuid) FROM {table}"
+            )
+        );
+    }
+
+    #[test]
+    fn another_shape_or_run_has_another_table() {
+        let of = |run_id, shape: &str| {
+            let plan = TargetPlan {
+                shape: shape.to_owned(),
+                ..plan()
+            };
+            Staging::new(Quirks::of("duckdb"), "DuckDB", "k", run_id, &plan)
+                .expect("possible")
+                .sql
+        };
+        assert_eq!(of(1, "1"), of(1, "1"));
+        assert_ne!(of(1, "1"), of(1, "2"));
+        assert_ne!(of(1, "1"), of(2, "1"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let mut partitioned = plan();
+        partitioned.partition_by = vec!["u".to_owned()];
+        let mut long = plan();
+        long.columns[0].name = "x".repeat(64);
+        for wrong in [partitioned, long] {
+            let refused = Staging::new(Quirks::of("postgresql"), "PostgreSQL", "k", 1, &wrong);
+            assert!(matches!(refused, Err(Error::Unsuitable { .. })));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The way of one thread into staging: a connection of its own, and a transaction for each unit.
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use inrush_destination::{Error, Misfit, Result, UnitRecord, UnitStream};
+
+use crate::adapt::Adapter;
+use crate::ingest::Ingest;
+use crate::quirks::RunLock;
+use crate::run::Run;
+use crate::session::Session;
+use crate::staging::Staging;
+
+/// The way of one thread into staging.
+pub struct Stream<'a> {
+    run: &'a Run,
+    // Before the session: an ingest under way ends before its connection does.
+    unit: Option<OpenUnit>,
+    session: Session,
+}
+
+/// A unit that is being written.
+struct OpenUnit {
+    target: usize,
+    adapter: Adapter,
+    ingest: Option<Ingest>,
+    sent: u64,
+    /// Rows that the driver counted, where it does.
+    counted: Option<u64>,
+    /// Rows in staging before, where the driver does not count.
+    before: u64,
+}
+
+impl<'a> Stream<'a> {
+    /// A stream of a run.
+    pub fn new(run: &'a Run, session: Session) -> Stream<'a> {
+        Stream {
+            run,
+            unit: None,
+            session,
+        }
+    }
+
+    fn staging(&self, target: usize) -> &'a Staging {
+        &self.run.stagings[target]
+    }
+
+    /// Sends rows. An ingest begins with the first of them.
+    fn send(&mut self, batch: RecordBatch) -> Result<()> {
+        let unit = self.unit.as_mut().expect("a unit was begun");
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        unit.sent += batch.num_rows() as u64;
+        let ingest = match &mut unit.ingest {
+            Some(ingest) => ingest,
+            none => {
+                let name = &self.run.stagings[unit.target].name;
+                let (interrupt, schema) = (&self.run.interrupt, unit.adapter.schema());
+                none.insert(Ingest::begin(&mut self.session, interrupt, name, schema)?)
+            }
+        };
+        ingest.push(&self.session, batch)
+    }
+
+    /// Ends the ingest under way.
+    fn finish(&mut self) -> Result<()> {
+        let unit = self.unit.as_mut().expect("a unit was begun");
+        if let Some(ingest) = unit.ingest.take() {
+            unit.counted = match self.run.shared.quirks.ingest_counts {
+                true => ingest.finish(&self.session)?,
+                false => ingest.finish(&self.session).map(|_| None)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// The database's own count of the unit's rows.
+    fn counted(&mut self) -> Result<u64> {
+        let unit = self.unit.as_ref().expect("a unit was begun");
+        let (target, before, sent) = (unit.target, unit.before, unit.sent);
+        let counted = match unit.counted {
+            Some(counted) => counted,
+            None => self
+                .staging(target)
+                .count(&mut self.session)?
+                .saturating_sub(before),
+        };
+        if counted != sent {
+            return Err(Error::Refused {
+                doing: format!("cannot add rows to {}", self.staging(target).plan.name.sql),
+                message: format!("{sent} rows were sent, and the database counts {counted}"),
+                hint: Some(
+                    "does a trigger or rule of the database change what is added to staging tables?"
+                        .to_owned(),
+                ),
+            });
+        }
+        Ok(counted)
+    }
+}
+
+fn unconverted(product: &str, error: &ArrowError) -> Error {
+    Error::Refused {
+        doing: format!("cannot convert rows for {product}"),
+        message: error.to_string(),
+        hint: None,
+    }
+}
+
+impl UnitStream for Stream<'_> {
+    fn begin_unit(&mut self, target: usize, _key: &str) -> Result<()> {
+        assert!(
+            self.unit.is_none(),
+            "a unit is ended before the next one begins"
+        );
+        let shared = &self.run.shared;
+        let staging = self.staging(target);
+        self.session.begin()?;
+        shared
+            .ledger
+            .fence(&mut self.session, shared.quirks, &self.run.record)?;
+        let before = match shared.quirks.ingest_counts {
+            true => 0,
+            false => staging.count(&mut self.session)?,
+        };
+        let ways = staging.carried.iter().map(|carried| carried.way).collect();
+        self.unit = Some(OpenUnit {
+            target,
+            adapter: Adapter::new(&staging.plan.columns, ways, shared.product),
+            ingest: None,
+            sent: 0,
+            counted: shared.quirks.ingest_counts.then_some(0),
+            before,
+        });
+        Ok(())
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<Vec<Misfit>> {
+        let unit = self.unit.as_ref().expect("a unit was begun");
+        let adapted = unit.adapter.adapt(batch);
+        let adapted = adapted.map_err(|error| unconverted(self.run.shared.product, &error))?;
+        self.send(adapted.batch)?;
+        Ok(adapted.misfits)
+    }
+
+    fn commit_unit(&mut self, record: &UnitRecord) -> Result<u64> {
+        self.finish()?;
+        let counted = self.counted()?;
+        if counted != record.rows_loaded {
+            return Err(Error::Count {
+                what: format!("what is staged for {}", record.target),
+                counted,
+                sent: record.rows_loaded,
+            });
+        }
+        let shared = &self.run.shared;
+        if shared.quirks.run_lock == RunLock::LedgerOnly {
+            shared
+                .ledger
+                .fence(&mut self.session, shared.quirks, &self.run.record)?;
+        }
+        let run_id = self.run.record.run_id;
+        shared
+            .ledger
+            .enter_unit(&mut self.session, run_id, record)?;
+        self.session.commit("cannot commit a unit")?;
+        self.unit = None;
+        Ok(counted)
+    }
+
+    fn abort_unit(&mut self) -> Result<()> {
+        // Dropped, an ingest under way is taken back.
+        self.unit = None;
+        self.session.rollback()
+    }
+}

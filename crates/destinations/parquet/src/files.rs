@@ -1,0 +1,196 @@
+//! Files and folders that outlast a crash, and the one step that readers see.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use inrush_destination::{Error, Result};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// An error of the system, with what was being done to which file.
+pub(super) fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.display().to_string();
+    move |source| Error::File {
+        doing,
+        path,
+        source,
+    }
+}
+
+/// Makes a folder and those above it, and makes them last.
+pub(super) fn make_folder(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent {
+        make_folder(parent)?;
+    }
+    match fs::create_dir(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+        Err(error) => return Err(failed("cannot make the folder", path)(error)),
+    }
+    sync_folder(parent.unwrap_or(Path::new(".")))
+}
+
+/// Makes the names in a folder last.
+pub(super) fn sync_folder(path: &Path) -> Result<()> {
+    File::open(path)
+        .and_then(|folder| folder.sync_all())
+        .map_err(failed("cannot make lasting the folder", path))
+}
+
+/// Writes a small file so that it is there whole, or as it was before.
+pub(super) fn write_whole<T: Serialize>(path: &Path, value: &T) -> Result<()> {
+    let mut text = serde_json::to_vec_pretty(value).map_err(|error| Error::Refused {
+        doing: format!("writing {}", path.display()),
+        message: error.to_string(),
+        hint: None,
+    })?;
+    text.push(b'\n');
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".tmp");
+    let temporary = path.with_file_name(name);
+    File::create(&temporary)
+        .and_then(|mut file| {
+            file.write_all(&text)?;
+            file.sync_all()
+        })
+        .map_err(failed("cannot write", &temporary))?;
+    fs::rename(&temporary, path).map_err(failed("cannot write", path))?;
+    sync_folder(path.parent().unwrap_or(Path::new(".")))
+}
+
+/// Reads what [`write_whole`] wrote; none where there is no such file.
+pub(super) fn read_whole<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(failed("cannot read", path)(error)),
+    };
+    serde_json::from_slice(&text)
+        .map(Some)
+        .map_err(|error| Error::Ledger {
+            what: format!("{} is not as this version of Inrush writes it: {error}", path.display()),
+            hint: "another version wrote it, or it was changed by hand: take the version that wrote it, \
+                   or put the file back as it was"
+                .to_owned(),
+        })
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// Removes a file that may be gone already.
+pub(super) fn remove_file(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if !is_absent(&error) => Err(failed("cannot remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes a folder with all that is in it; it may be gone already.
+pub(super) fn remove_folder(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if !is_absent(&error) => Err(failed("cannot remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// What stands in a folder, sorted by name; nothing where there is none.
+pub(super) fn list(path: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if is_absent(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(failed("cannot list", path)(error)),
+    };
+    let mut paths = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<io::Result<Vec<_>>>()
+        .map_err(failed("cannot list", path))?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// How a name comes to stand for another folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Swap {
+    /// Both names stand for the other's folder after it.
+    Exchange,
+    /// The second name must not be there before.
+    New,
+}
+
+/// Gives the folder `new` the name `place`, in one step for whoever reads.
+pub(super) fn swap(new: &Path, place: &Path, how: Swap) -> io::Result<()> {
+    let flags = match how {
+        Swap::Exchange => RenameFlags::EXCHANGE,
+        Swap::New => RenameFlags::NOREPLACE,
+    };
+    Ok(renameat_with(CWD, new, CWD, place, flags)?)
+}
+
+/// Tries whether the file system can exchange folders and link files, in a folder of ours.
+pub(super) fn check_file_system(scratch: &Path) -> Result<()> {
+    remove_folder(scratch)?;
+    let (left, right) = (scratch.join("left"), scratch.join("right"));
+    make_folder(&left)?;
+    make_folder(&right)?;
+    let file = left.join("file");
+    File::create(&file).map_err(failed("cannot write", &file))?;
+    let unable = |what: &str, error: io::Error| {
+        Error::Unsuitable {
+        what: format!(
+            "the file system of {} cannot {what} ({error}), so readers could see half of a table",
+            scratch.display()
+        ),
+        hint: "take a folder on a local disk (ext4, XFS, Btrfs, tmpfs); network shares and object stores \
+               mounted as folders cannot do it"
+            .to_owned(),
+    }
+    };
+    fs::hard_link(&file, right.join("file"))
+        .map_err(|error| unable("give a file a second name (link)", error))?;
+    swap(&left, &right, Swap::Exchange)
+        .map_err(|error| unable("exchange two folders in one step (RENAME_EXCHANGE)", error))?;
+    remove_folder(scratch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_exchanged() {
+        let folder = tempfile::tempdir().unwrap();
+        let (new, place) = (folder.path().join("new"), folder.path().join("place"));
+        make_folder(&new.join("inner")).unwrap();
+        make_folder(&place).unwrap();
+        assert!(swap(&new, &place, Swap::New).is_err());
+        swap(&new, &place, Swap::Exchange).unwrap();
+        assert!(place.join("inner").is_dir());
+        assert!(new.is_dir() && !new.join("inner").exists());
+        check_file_system(&folder.path().join("scratch")).unwrap();
+    }
+
+    #[test]
+    fn small_files_are_there_whole_or_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.json");
+        assert_eq!(read_whole::<Vec<u32>>(&path).unwrap(), None);
+        write_whole(&path, &vec![1u32, 2]).unwrap();
+        assert_eq!(read_whole(&path).unwrap(), Some(vec![1u32, 2]));
+        fs::write(&path, "[1,").unwrap();
+        let error = read_whole::<Vec<u32>>(&path).unwrap_err();
+        assert!(matches!(error, Error::Ledger { .. }));
+    }
+}

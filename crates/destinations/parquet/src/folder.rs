@@ -1,0 +1,177 @@
+//! The folder of tables, as a destination.
+
+use std::path::Path;
+
+use inrush_destination::{
+    Abilities, Address, Destination, Error, NewRun, OpenRun, PastRun, PublishedTogether,
+    ResolvedType, Result, RunState, Streams, TargetFacts, TargetName, TargetPlan, WriteMode,
+};
+
+use crate::ledger::Root;
+use crate::lock::Lock;
+use crate::options::Options;
+use crate::run::{Run, remove_staging};
+use crate::table::Table;
+use crate::{names, publish, recover, types};
+
+/// Bytes of text of a unit, which becomes a file: readers like files that are not small.
+const UNIT_BYTES: u64 = 128 << 20;
+
+/// A folder of tables.
+pub(super) struct ParquetFolder {
+    root: Root,
+    options: Options,
+    abilities: Abilities,
+}
+
+impl ParquetFolder {
+    /// Looks at the folder; nothing is made, but what a crash has left half published is brought to
+    /// its end.
+    pub(super) fn open(address: &Address<'_>, folder: &Path) -> Result<ParquetFolder> {
+        if folder.as_os_str().is_empty() || (folder.exists() && !folder.is_dir()) {
+            return Err(Error::Address {
+                what: format!("{:?} is no folder", folder.display().to_string()),
+                hint: "write parquet:FOLDER; each table becomes a folder in it".to_owned(),
+            });
+        }
+        let options = Options::read(address.options)?;
+        let abilities = Abilities {
+            streams: Streams::Many,
+            published_together: PublishedTogether::Target,
+            modes: vec![
+                WriteMode::Create,
+                WriteMode::Append,
+                WriteMode::Replace,
+                WriteMode::ReplacePartitions,
+            ],
+            partitions: true,
+            user_sql: false,
+            folds_names: false,
+            unit_bytes: UNIT_BYTES,
+            batch_rows: 1024,
+            stream_buffer_bytes: (options.row_group_bytes_max + options.partition_buffer_bytes) as u64,
+            not_promised: vec![
+                "tables are exchanged one after the other: a reader of several may see the new rows of one and \
+                 the old ones of another for a moment"
+                    .to_owned(),
+                "a reader that lists a folder before the exchange and opens its files after it fails where they \
+                 were replaced, and sees the old rows where others were appended"
+                    .to_owned(),
+            ],
+        };
+        let root = Root::new(folder);
+        recover::finish_published(&root, &options)?;
+        Ok(ParquetFolder {
+            root,
+            options,
+            abilities,
+        })
+    }
+}
+
+impl Destination for ParquetFolder {
+    fn describe(&self) -> String {
+        format!("Parquet files in {}", self.root.folder().display())
+    }
+
+    fn abilities(&self) -> &Abilities {
+        &self.abilities
+    }
+
+    fn target_name(&self, schema: Option<&str>, name: &str) -> Result<TargetName> {
+        names::target_name(schema, name)
+    }
+
+    fn resolve_type(&self, type_name: &str) -> Result<ResolvedType> {
+        types::resolve(type_name)
+    }
+
+    fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>> {
+        let table = Table::read(&self.root, &names::path(name)?)?;
+        Ok(table.map(Table::facts))
+    }
+
+    fn runs(&self, run_key: Option<&str>) -> Result<Vec<PastRun>> {
+        self.root
+            .stored_runs()?
+            .iter()
+            .filter(|run| run_key.is_none_or(|key| key == run.record.run_key))
+            .map(|run| self.root.past_run(run))
+            .collect()
+    }
+
+    fn unknown_run(
+        &self,
+        run_key: &str,
+        target: &TargetName,
+        unit_keys: &[&str],
+    ) -> Result<Option<String>> {
+        let path = names::path(target)?;
+        let Some(generation) = self.root.generation(&path)? else {
+            return Ok(None);
+        };
+        for run in generation.runs.iter().filter(|run| run.run_key == run_key) {
+            let stored = self.root.stored_run(run.run_id)?;
+            let is_known = stored.is_some_and(|stored| generation.run(&stored.record) == Some(run));
+            // Names of files mean their unit.
+            let has_unit = |key: &&&str| {
+                let first =
+                    publish::first_file(run_key, run.run_id, run.started_at_microseconds, key);
+                let is_first = |file: &String| {
+                    let file = Path::new(file);
+                    file.file_stem().is_some_and(|stem| stem == first.as_str())
+                };
+                run.files.iter().any(is_first)
+            };
+            if !is_known && unit_keys.iter().any(|key| has_unit(&key)) {
+                return Ok(Some(run.run_id.to_string()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
+        let run = Run::begin(&self.root, &self.options, run, targets)?;
+        Ok(Box::new(run))
+    }
+
+    fn discard(&self, run: &PastRun) -> Result<()> {
+        let run_id = run.record.run_id;
+        let _lock = Lock::take(
+            &self.root.run_lock(&run.record.run_key),
+            &format!(
+                "package {:?} in {}",
+                run.record.package,
+                self.root.folder().display()
+            ),
+            &run.record.holder,
+        )?;
+        let Some(mut stored) = self.root.stored_run(run_id)? else {
+            return Ok(());
+        };
+        if stored.record.state == RunState::Discarded {
+            return remove_staging(&self.root, run_id);
+        }
+        for target in &stored.targets {
+            let generation = self.root.generation(Path::new(&target.path))?;
+            if generation.is_some_and(|it| it.run(&stored.record).is_some()) {
+                return Err(Error::Unsuitable {
+                    what: format!("run {run_id} cannot be given up: its rows are in {}", target.path),
+                    hint: "give the command of that run again, which brings the rest of its tables to an end"
+                        .to_owned(),
+                });
+            }
+        }
+        // Switched, and replaced since: there is nothing to give up.
+        if stored.record.state == RunState::Switched {
+            return Ok(());
+        }
+        stored.record.state = RunState::Discarded;
+        self.root.store_run(&stored)?;
+        remove_staging(&self.root, run_id)
+    }
+
+    fn scratch(&self, folder: &Path) -> Option<String> {
+        Some(format!("parquet:{}", folder.join("sample").display()))
+    }
+}

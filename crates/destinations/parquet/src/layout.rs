@@ -1,0 +1,230 @@
+//! How a target's columns lie in files: which are in them, and which make folders.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, new_null_array};
+use arrow_schema::{Field, Schema, SchemaRef};
+use inrush_destination::{ColumnPlan, ColumnType, Error, Result, TargetPlan};
+use parquet::schema::types::{SchemaDescriptor, Type};
+
+use crate::ledger::{StoredColumn, digest};
+use crate::table::{Table, in_a_file};
+use crate::{names, types};
+
+/// How a target's columns lie in files.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// Those in the files, in the files' order.
+    pub(super) columns: Vec<FileColumn>,
+    /// Those that make folders, the outermost first.
+    pub(super) partitions: Vec<FileColumn>,
+    /// All of the table, as its generation tells them.
+    pub(super) stored: Vec<StoredColumn>,
+    pub(super) arrow: SchemaRef,
+    pub(super) parquet: SchemaDescriptor,
+}
+
+/// A column of a target.
+#[derive(Clone, Debug)]
+pub(super) struct FileColumn {
+    pub(super) name: String,
+    pub(super) column_type: ColumnType,
+    pub(super) nullable: bool,
+    /// Its place in the batches; none where the run does not fill it.
+    pub(super) source: Option<usize>,
+}
+
+impl Layout {
+    /// What is to be written for this target, beside what stands there.
+    pub(super) fn new(plan: &TargetPlan, table: Option<&Table>) -> Result<Layout> {
+        let unsuitable = |what: String, hint: &str| Error::Unsuitable {
+            what: format!("table {}: {what}", plan.name.sql),
+            hint: hint.to_owned(),
+        };
+        for (place, column) in plan.columns.iter().enumerate() {
+            if plan.columns[..place]
+                .iter()
+                .any(|other| other.name == column.name)
+            {
+                return Err(unsuitable(
+                    format!("column {:?} comes twice", column.name),
+                    "give each column its own name",
+                ));
+            }
+        }
+        let columns = match table.filter(|table| !table.columns.is_empty()) {
+            None => plan
+                .columns
+                .iter()
+                .enumerate()
+                .map(|(place, column)| FileColumn {
+                    name: column.name.clone(),
+                    column_type: column.column_type.clone(),
+                    nullable: column.nullable,
+                    source: Some(place),
+                })
+                .collect(),
+            Some(table) => {
+                if table.partitioned_by != plan.partition_by {
+                    return Err(unsuitable(
+                        format!(
+                            "it is partitioned by ({}), and its rows shall be by ({})",
+                            table.partitioned_by.join(", "),
+                            plan.partition_by.join(", ")
+                        ),
+                        "name the same columns in the same order, or load into a table of another name",
+                    ));
+                }
+                columns_beside(plan, table, &unsuitable)?
+            }
+        };
+        let stored = columns
+            .iter()
+            .map(|column| StoredColumn {
+                name: column.name.clone(),
+                type_name: types::sql(&column.column_type),
+                not_null: !column.nullable,
+            })
+            .collect();
+        let (in_folders, in_files): (Vec<_>, Vec<_>) = columns
+            .into_iter()
+            .partition(|column| plan.partition_by.contains(&column.name));
+        if in_files.is_empty() {
+            return Err(unsuitable(
+                "no column is left for its files".to_owned(),
+                "leave a column out of those that make partitions",
+            ));
+        }
+        let mut partitions = Vec::with_capacity(plan.partition_by.len());
+        for name in &plan.partition_by {
+            let Some(column) = in_folders.iter().find(|column| column.name == *name) else {
+                return Err(unsuitable(
+                    format!("there is no column {name:?} to make partitions by"),
+                    "name columns of the table, each once",
+                ));
+            };
+            if !names::may_name_partitions(name) {
+                return Err(unsuitable(
+                    format!("column {name:?} cannot be the name of folders ({name}=value)"),
+                    "give it a name without / \\ = % * ? [ ] { } and without . or _ at its beginning",
+                ));
+            }
+            if !types::may_partition(&column.column_type) || column.source.is_none() {
+                return Err(unsuitable(
+                    format!(
+                        "values of column {name:?} ({}) cannot be the names of folders",
+                        types::sql(&column.column_type)
+                    ),
+                    "make partitions by a column of text, whole numbers, decimals, dates, timestamps, \
+                     booleans or uuid that the load fills",
+                ));
+            }
+            partitions.push(column.clone());
+        }
+        let fields: Vec<Field> = in_files
+            .iter()
+            .map(|column| Field::new(&column.name, column.column_type.arrow(), column.nullable))
+            .collect();
+        let parquet_fields = in_files
+            .iter()
+            .map(|column| types::parquet_type(&column.name, &column.column_type, column.nullable))
+            .collect::<Result<Vec<_>>>()?;
+        let root = Type::group_type_builder("schema")
+            .with_fields(parquet_fields)
+            .build()
+            .map_err(|error| unsuitable(error.to_string(), "give the columns other names"))?;
+        Ok(Layout {
+            columns: in_files,
+            partitions,
+            stored,
+            arrow: Arc::new(Schema::new(fields)),
+            parquet: SchemaDescriptor::new(Arc::new(root)),
+        })
+    }
+
+    /// Names what files of this layout can be used for.
+    pub(super) fn digest(&self, plan: &TargetPlan) -> String {
+        // As a generation writes them down: names that files have cannot be renamed.
+        let text = serde_json::to_string(&(&self.stored, &plan.partition_by))
+            .expect("columns are texts and flags");
+        digest(&[&plan.name.sql, &plan.shape, &text])
+    }
+
+    /// The columns of a batch that are in files.
+    pub(super) fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let columns: Vec<ArrayRef> = self
+            .columns
+            .iter()
+            .map(|column| match column.source {
+                Some(place) => batch.column(place).clone(),
+                None => new_null_array(&column.column_type.arrow(), batch.num_rows()),
+            })
+            .collect();
+        RecordBatch::try_new(self.arrow.clone(), columns).map_err(|error| Error::Refused {
+            doing: "taking a batch of rows".to_owned(),
+            message: error.to_string(),
+            hint: None,
+        })
+    }
+}
+
+/// The columns of a table that stands, filled by those of the plan with the same names.
+fn columns_beside(
+    plan: &TargetPlan,
+    table: &Table,
+    unsuitable: &dyn Fn(String, &str) -> Error,
+) -> Result<Vec<FileColumn>> {
+    let known = |column: &&ColumnPlan| !table.columns.iter().any(|it| it.name == column.name);
+    if let Some(column) = plan.columns.iter().find(known) {
+        return Err(unsuitable(
+            format!("it has no column {:?}", column.name),
+            "its columns are those of its files: leave the column out, or load into a new table",
+        ));
+    }
+    let mut columns = Vec::with_capacity(table.columns.len());
+    for column in &table.columns {
+        let Some(column_type) = &column.column_type else {
+            return Err(unsuitable(
+                format!(
+                    "column {:?} is {}, which cannot be written here",
+                    column.name, column.sql
+                ),
+                "load into a new table",
+            ));
+        };
+        let source = plan.columns.iter().position(|it| it.name == column.name);
+        match source {
+            None if column.not_null => {
+                return Err(unsuitable(
+                    format!(
+                        "column {:?} takes no NULL, and the load does not fill it",
+                        column.name
+                    ),
+                    "fill it",
+                ));
+            }
+            Some(place)
+                if in_a_file(&plan.columns[place].column_type) != in_a_file(column_type) =>
+            {
+                return Err(unsuitable(
+                    format!(
+                        "column {:?} is {} there, and {} comes",
+                        column.name, column.sql, plan.columns[place].sql
+                    ),
+                    "give it the type that it has there, or load into a new table",
+                ));
+            }
+            _ => {}
+        }
+        columns.push(FileColumn {
+            name: column.name.clone(),
+            // Batches come in the plan's type; both are one in a file.
+            column_type: source
+                .map_or(column_type, |place| &plan.columns[place].column_type)
+                .clone(),
+            nullable: !column.not_null,
+            source,
+        });
+    }
+    Ok(columns)
+}

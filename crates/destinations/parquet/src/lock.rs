@@ -1,0 +1,86 @@
+//! Locks between processes that load into one folder.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use inrush_destination::lock_file::{self, Taken};
+use inrush_destination::{Error, Result};
+
+use crate::files::{self, failed};
+
+/// A lock that is held until it is dropped. The file stays: who removed it would let two hold it.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+/// How long a step waits for another process that makes the same table's next generation.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+const WAIT_STEP: Duration = Duration::from_millis(10);
+
+impl Lock {
+    /// Takes it, or says who holds `what`.
+    pub(super) fn take(path: &Path, what: &str, holder: &str) -> Result<Lock> {
+        match Lock::try_take(path, holder)? {
+            Ok(lock) => Ok(lock),
+            Err(other) => Err(Error::Held {
+                what: format!("{what} is held by {other}"),
+                hint: "wait until it is done, or stop it".to_owned(),
+            }),
+        }
+    }
+
+    /// Takes one that others hold only briefly; `stop` says whether to give up.
+    pub(super) fn wait(
+        path: &Path,
+        what: &str,
+        holder: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Lock> {
+        let begun = Instant::now();
+        loop {
+            match Lock::try_take(path, holder)? {
+                Ok(lock) => return Ok(lock),
+                Err(_) if stop() => return Err(Error::Interrupted),
+                Err(other) if begun.elapsed() > WAIT_MAX => {
+                    return Err(Error::Held {
+                        what: format!(
+                            "{what} is held by {other} for more than {} s",
+                            WAIT_MAX.as_secs()
+                        ),
+                        hint: "look whether that process still works; then give the same command again"
+                            .to_owned(),
+                    });
+                }
+                Err(_) => std::thread::sleep(WAIT_STEP),
+            }
+        }
+    }
+
+    fn try_take(path: &Path, holder: &str) -> Result<std::result::Result<Lock, String>> {
+        files::make_folder(path.parent().unwrap_or(Path::new(".")))?;
+        match lock_file::try_take(path, holder).map_err(failed("cannot lock", path))? {
+            Taken::Ours(_file) => Ok(Ok(Lock { _file })),
+            Taken::Others(other) => Ok(Err(other)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_holds_it_and_the_next_learns_who() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("locks/x.lock");
+        let first = Lock::take(&path, "table x", "host a, process 1").unwrap();
+        let refused = Lock::take(&path, "table x", "host b, process 2").unwrap_err();
+        assert_eq!(refused.to_string(), "table x is held by host a, process 1");
+        let stopped = Lock::wait(&path, "table x", "", &|| true).unwrap_err();
+        assert!(matches!(stopped, Error::Interrupted));
+        drop(first);
+        Lock::take(&path, "table x", "host b, process 2").unwrap();
+    }
+}

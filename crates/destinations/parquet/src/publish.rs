@@ -1,0 +1,477 @@
+//! The step that readers see: a table's folder is exchanged for its next generation.
+//!
+//! Under the locks of all its tables, the run first makes all next generations beside them. Files are
+//! not moved but linked, so that a crash anywhere leaves what is needed to begin again. Then each
+//! folder is exchanged; the run's own file says last that it is switched.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use inrush_destination::calendar::now_microseconds;
+use inrush_destination::{Error, PublishStep, Published, Result, RunState, WriteMode};
+
+use crate::data_file::DataFile;
+use crate::files::{self, Swap, failed};
+use crate::ledger::{FORMAT, GENERATION, Generation, GenerationRun, StagedUnit, StoredRun, digest};
+use crate::lock::Lock;
+use crate::run::{Run, RunTarget, refuse_rows, remove_staging};
+use crate::table::{Table, TableFile};
+use crate::{data_file, names};
+
+/// A next generation that is ready.
+struct Next {
+    folder: PathBuf,
+    rows: u64,
+    partitions: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// What is to be done for a target.
+enum Step {
+    /// The run is in it already.
+    Done {
+        rows: u64,
+        partitions: Vec<String>,
+    },
+    Exchange(Next),
+}
+
+/// Publishes all targets of a run, or what is left of them.
+pub(super) fn publish(run: &Run, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+    let published = publish_all(run, reached);
+    let is_half = || {
+        let is_begun = matches!(run.root.is_in_a_table(&run.stored), Ok(true));
+        is_begun && matches!(run.root.switched_at(&run.stored), Ok(None))
+    };
+    match published {
+        Err(error) if is_half() => Err(Error::Refused {
+            doing: "publishing all tables of the load".to_owned(),
+            message: format!("some have their new rows already, and others do not yet: {error}"),
+            hint: Some(
+                "fix the cause and give the same command again: the next command on this folder publishes the \
+                 other tables"
+                    .to_owned(),
+            ),
+        }),
+        published => published,
+    }
+}
+
+fn publish_all(run: &Run, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+    let _locks = lock_tables(run)?;
+    let mut steps = Vec::with_capacity(run.targets.len());
+    for target in &run.targets {
+        steps.push(build(run, target)?);
+        reached(PublishStep::Under);
+    }
+    if run.is_interrupted() {
+        return Err(Error::Interrupted);
+    }
+    // From here on the run comes to its end, whoever brings it there.
+    run.root.store_run(&StoredRun {
+        publishing: Some(
+            run.targets
+                .iter()
+                .map(|target| target.plan.clone())
+                .collect(),
+        ),
+        ..run.stored.clone()
+    })?;
+    let mut published = Published::default();
+    for (index, (step, target)) in steps.into_iter().zip(&run.targets).enumerate() {
+        let (rows, partitions) = match step {
+            Step::Done { rows, partitions } => (rows, partitions),
+            Step::Exchange(next) => {
+                reached(PublishStep::BeforeCommit);
+                exchange(run, target, &next.folder)?;
+                reached(PublishStep::Committed);
+                published.notes.extend(next.notes);
+                (next.rows, next.partitions)
+            }
+        };
+        published.rows.push(Some(rows));
+        if !partitions.is_empty() {
+            published.partitions.insert(index, partitions);
+        }
+    }
+    finish(run)?;
+    Ok(published)
+}
+
+/// Takes the locks of all tables, in the order of their names, so that nobody waits in a circle.
+fn lock_tables(run: &Run) -> Result<Vec<Lock>> {
+    let mut paths: Vec<&Path> = run
+        .targets
+        .iter()
+        .map(|target| target.path.as_path())
+        .collect();
+    paths.sort();
+    paths
+        .into_iter()
+        .map(|path| {
+            Lock::wait(
+                &run.root.table_lock(path),
+                &format!("table {}", path.display()),
+                &run.stored.record.holder,
+                &|| run.is_interrupted(),
+            )
+        })
+        .collect()
+}
+
+/// Makes the next generation of a target, as it is now that its lock is held.
+fn build(run: &Run, target: &RunTarget) -> Result<Step> {
+    let staged = run.staged(target)?;
+    let mut partitions: BTreeSet<String> = staged
+        .iter()
+        .flat_map(|unit| &unit.files)
+        .map(|file| file.partition.clone())
+        .collect();
+    partitions.remove("");
+    let written: Vec<String> = partitions.iter().cloned().collect();
+    let table = Table::read(&run.root, &target.path)?;
+    if let Some(table) = &table
+        && let Some(generation) = &table.generation
+        && generation.run(&run.stored.record).is_some()
+    {
+        return Ok(Step::Done {
+            rows: table.rows(),
+            partitions: written,
+        });
+    }
+    if let Some((what, hint)) = table.as_ref().and_then(|table| table.obstacle.clone()) {
+        return Err(Error::Unsuitable { what, hint });
+    }
+    refuse_rows(&target.plan, table.as_ref())?;
+    check_columns(target, table.as_ref())?;
+    refuse_other_spellings(target, table.as_ref())?;
+    let stays = |file: &TableFile| match target.plan.mode {
+        // A file without rows only told of the columns.
+        _ if file.rows == 0 => false,
+        WriteMode::Append => true,
+        WriteMode::Create | WriteMode::Replace => false,
+        WriteMode::ReplacePartitions => !partitions.contains(&file.partition),
+    };
+    let kept: Vec<&TableFile> = table
+        .iter()
+        .flat_map(|table| &table.files)
+        .filter(|file| stays(file))
+        .collect();
+    let place = run.root.folder().join(&target.path);
+    let mut next = Building::new(target.staging.with_extension("next"))?;
+    for file in &kept {
+        next.link(&place.join(&file.path), &file.path)?;
+    }
+    for path in table.iter().flat_map(|table| &table.others) {
+        next.link(&place.join(path), path)?;
+    }
+    let mut rows: u64 = kept.iter().map(|file| file.rows).sum();
+    let (added, rows_added) = next.take_staged(run, target, &staged)?;
+    rows += rows_added;
+    if kept.is_empty() && added.is_empty() {
+        next.add_empty(run, target)?;
+    }
+    let runs = table
+        .as_ref()
+        .and_then(|table| table.generation.as_ref())
+        .map(|generation| {
+            let kept: BTreeSet<&Path> = kept.iter().map(|file| file.path.as_path()).collect();
+            let mut runs = generation.runs_after(|file| kept.contains(Path::new(file)));
+            if target.plan.mode != WriteMode::Append {
+                // Also of runs without a file: what they said of the table is not so any more.
+                let replaces = matches!(target.plan.mode, WriteMode::Replace | WriteMode::Create);
+                runs.iter_mut().for_each(|run| run.gone |= replaces);
+            }
+            runs
+        });
+    let mut runs = runs.unwrap_or_default();
+    let record = &run.stored.record;
+    runs.push(GenerationRun {
+        run_id: record.run_id,
+        run_key: record.run_key.clone(),
+        package: record.package.clone(),
+        started_at_microseconds: record.started_at_microseconds,
+        switched_at_microseconds: now_microseconds(),
+        files: added,
+        gone: false,
+    });
+    next.finish(&Generation {
+        format: FORMAT,
+        columns: target.layout.stored.clone(),
+        partitioned_by: target.plan.partition_by.clone(),
+        runs,
+    })?;
+    Ok(Step::Exchange(Next {
+        folder: next.folder,
+        rows,
+        partitions: written,
+        notes: table.map(|table| table.notes).unwrap_or_default(),
+    }))
+}
+
+/// Partitions are told apart by their folders' names: one that is written in another way than here would
+/// stay beside the one that takes its place.
+fn refuse_other_spellings(target: &RunTarget, table: Option<&Table>) -> Result<()> {
+    if target.plan.mode != WriteMode::ReplacePartitions {
+        return Ok(());
+    }
+    let is_integer = |folder: &str| {
+        let column = names::partition_column(folder);
+        let plans = target.plan.columns.iter();
+        let mut own = plans.filter(|plan| Some(plan.name.as_str()) == column);
+        own.any(|plan| {
+            use inrush_destination::ColumnType::{Int16, Int32, Int64};
+            matches!(plan.column_type, Int16 | Int32 | Int64)
+        })
+    };
+    for file in table.iter().flat_map(|table| &table.files) {
+        for folder in file
+            .partition
+            .split('/')
+            .filter(|folder| !folder.is_empty())
+        {
+            if let Some(here) = names::written_here(folder, is_integer(folder)) {
+                return Err(Error::Unsuitable {
+                    what: format!(
+                        "table {} has the partition folder {folder:?}, which would be {here:?} here: old and \
+                         new rows of one value could stand side by side",
+                        target.plan.name.sql
+                    ),
+                    hint: "give the folder that name, or replace the whole table".to_owned(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The table may have got other columns while the run was loading.
+fn check_columns(target: &RunTarget, table: Option<&Table>) -> Result<()> {
+    let now = crate::layout::Layout::new(&target.plan, table)?;
+    if now.stored == target.layout.stored {
+        return Ok(());
+    }
+    Err(Error::Unsuitable {
+        what: format!(
+            "table {} has got other columns since the load began",
+            target.plan.name.sql
+        ),
+        hint: "give the same command again: it loads what does not fit anew".to_owned(),
+    })
+}
+
+/// A generation that is being made.
+struct Building {
+    folder: PathBuf,
+    /// All its folders, to be made lasting.
+    folders: BTreeSet<PathBuf>,
+}
+
+impl Building {
+    fn new(folder: PathBuf) -> Result<Building> {
+        files::remove_folder(&folder)?;
+        files::make_folder(&folder)?;
+        Ok(Building {
+            folders: BTreeSet::from([folder.clone()]),
+            folder,
+        })
+    }
+
+    fn make_place(&mut self, name: &Path) -> Result<PathBuf> {
+        let path = self.folder.join(name);
+        let mut above = path.parent();
+        while let Some(folder) = above.filter(|folder| *folder != self.folder) {
+            self.folders.insert(folder.to_owned());
+            above = folder.parent();
+        }
+        if let Some(parent) = path.parent()
+            && !parent.is_dir()
+        {
+            fs::create_dir_all(parent).map_err(failed("cannot make the folder", parent))?;
+        }
+        Ok(path)
+    }
+
+    fn link(&mut self, from: &Path, name: &Path) -> Result<()> {
+        let path = self.make_place(name)?;
+        fs::hard_link(from, &path).map_err(failed("cannot link", from))
+    }
+
+    /// Links the files of staging, and returns their names and rows.
+    fn take_staged(
+        &mut self,
+        run: &Run,
+        target: &RunTarget,
+        staged: &[StagedUnit],
+    ) -> Result<(Vec<String>, u64)> {
+        let mut names = Vec::new();
+        let mut rows = 0;
+        for unit in staged {
+            for (number, file) in unit.files.iter().enumerate() {
+                let name = join(&file.partition, &file_name(run, &unit.record.key, number));
+                let path = target.staging.join(&file.name);
+                rows += data_file::measure(&path)?.0;
+                self.link(&path, Path::new(&name))?;
+                names.push(name);
+            }
+        }
+        Ok((names, rows))
+    }
+
+    /// A table without rows still has its columns.
+    fn add_empty(&mut self, run: &Run, target: &RunTarget) -> Result<()> {
+        let mut partition = String::new();
+        for column in &target.layout.partitions {
+            if !partition.is_empty() {
+                partition.push('/');
+            }
+            names::push_partition(&mut partition, &column.name, None);
+        }
+        let name = join(&partition, &file_name(run, "", 0));
+        let path = self.make_place(Path::new(&name))?;
+        DataFile::create(path, &target.layout, &run.options, &[], 0)?.close()?;
+        Ok(())
+    }
+
+    fn finish(&self, generation: &Generation) -> Result<()> {
+        files::write_whole(&self.folder.join(GENERATION), generation)?;
+        for folder in &self.folders {
+            files::sync_folder(folder)?;
+        }
+        Ok(())
+    }
+}
+
+/// Names of files mean the run too: whoever has listed an older generation opens none of this one.
+fn file_name(run: &Run, key: &str, number: usize) -> String {
+    let record = &run.stored.record;
+    let first = first_file(
+        &record.run_key,
+        record.run_id,
+        record.started_at_microseconds,
+        key,
+    );
+    match number {
+        0 => format!("{first}.parquet"),
+        number => format!("{first}-{number}.parquet"),
+    }
+}
+
+/// The name of a unit's first file, without its ending.
+pub(super) fn first_file(run_key: &str, run_id: i64, started_at: i64, unit_key: &str) -> String {
+    let texts = [
+        run_key,
+        &run_id.to_string(),
+        &started_at.to_string(),
+        unit_key,
+    ];
+    format!("part-{}", digest(&texts))
+}
+
+fn join(partition: &str, name: &str) -> String {
+    match partition {
+        "" => name.to_owned(),
+        partition => format!("{partition}/{name}"),
+    }
+}
+
+/// Exchanges the table's folder, and puts the old one away.
+fn exchange(run: &Run, target: &RunTarget, next: &Path) -> Result<()> {
+    let place = run.root.folder().join(&target.path);
+    let parent = place.parent().unwrap_or(Path::new("."));
+    files::make_folder(parent)?;
+    let how = match place.is_dir() {
+        true => Swap::Exchange,
+        false => Swap::New,
+    };
+    files::swap(next, &place, how).map_err(|error| Error::Refused {
+        doing: format!(
+            "putting the new files of table {} in place",
+            target.plan.name.sql
+        ),
+        message: error.to_string(),
+        hint: match error.kind() {
+            io::ErrorKind::CrossesDevices => Some(format!(
+                "{} must be a folder of the same file system as {}, and no mount",
+                place.display(),
+                run.root.folder().display()
+            )),
+            io::ErrorKind::AlreadyExists => {
+                Some("somebody made it meanwhile: give the same command again".to_owned())
+            }
+            _ => None,
+        },
+    })?;
+    files::sync_folder(parent)?;
+    if how == Swap::Exchange {
+        files::sync_folder(next.parent().unwrap_or(Path::new(".")))?;
+    }
+    Ok(())
+}
+
+/// Writes down that the run is switched, and removes what it needs no more.
+fn finish(run: &Run) -> Result<()> {
+    let mut finished = run
+        .is_finished
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    if *finished {
+        return Ok(());
+    }
+    for target in &run.targets {
+        retire(run, &target.staging.with_extension("next"))?;
+    }
+    let mut stored = run.stored.clone();
+    stored.publishing = None;
+    stored.record.state = RunState::Switched;
+    stored.record.switched_at_microseconds = run
+        .root
+        .switched_at(&run.stored)?
+        .or_else(|| Some(now_microseconds()));
+    for target in &run.targets {
+        stored
+            .units
+            .extend(run.staged(target)?.into_iter().map(|unit| unit.record));
+    }
+    run.root.store_run(&stored)?;
+    *finished = true;
+    remove_staging(&run.root, stored.record.run_id)
+}
+
+/// Puts an old generation away. Files that only it has go now, for their room; its names of files
+/// that stay are left until the next run begins, for readers who are listing it: one that lists while
+/// names go would miss files that are still there.
+fn retire(run: &Run, old: &Path) -> Result<()> {
+    if !old.is_dir() {
+        return Ok(());
+    }
+    let retired = run.root.retired();
+    files::make_folder(&retired)?;
+    let name = old
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let place = retired.join(format!("{}-{name}", run.stored.record.run_id));
+    files::remove_folder(&place)?;
+    fs::rename(old, &place).map_err(failed("cannot put away", old))?;
+    remove_alone(&place)
+}
+
+fn remove_alone(folder: &Path) -> Result<()> {
+    for path in files::list(folder)? {
+        // A run that begins at this moment may remove it too.
+        let Ok(metadata) = fs::symlink_metadata(&path) else {
+            continue;
+        };
+        if metadata.is_dir() {
+            remove_alone(&path)?;
+        } else if metadata.nlink() == 1 {
+            files::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}

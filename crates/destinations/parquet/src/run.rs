@@ -1,0 +1,480 @@
+//! A run that holds its lock.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use inrush_destination::{
+    Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState, TargetPlan,
+    UnitRecord, UnitStream, WriteMode,
+};
+
+use crate::data_file;
+use crate::files;
+use crate::layout::Layout;
+use crate::ledger::{
+    FORMAT, Root, StagedUnit, StoredRun, StoredTarget, digest, staged_units, unit_file,
+};
+use crate::lock::Lock;
+use crate::names;
+use crate::options::Options;
+use crate::publish;
+use crate::stream::Stream;
+use crate::table::Table;
+
+/// A run that holds its lock.
+pub(super) struct Run {
+    pub(super) root: Root,
+    pub(super) options: Options,
+    pub(super) targets: Vec<RunTarget>,
+    pub(super) stored: StoredRun,
+    kept: Vec<UnitRecord>,
+    counter: AtomicU64,
+    pub(super) interrupted: AtomicBool,
+    /// Whether its own file says that it is switched.
+    pub(super) is_finished: Mutex<bool>,
+    _lock: Lock,
+}
+
+/// A target of a run.
+pub(super) struct RunTarget {
+    pub(super) plan: TargetPlan,
+    /// The table's folder, below that of all tables.
+    pub(super) path: PathBuf,
+    pub(super) layout: Layout,
+    pub(super) staging: PathBuf,
+}
+
+impl Run {
+    /// Takes the lock, writes the run down, and makes its staging.
+    pub(super) fn begin(
+        root: &Root,
+        options: &Options,
+        new: &NewRun,
+        plans: &[TargetPlan],
+    ) -> Result<Run> {
+        files::make_folder(root.folder())?;
+        let lock = Lock::take(
+            &root.run_lock(&new.run_key),
+            &format!("package {:?} in {}", new.package, root.folder().display()),
+            &new.holder,
+        )?;
+        let earlier = new
+            .takes_over
+            .map(|run_id| stopped(root, new, run_id))
+            .transpose()?;
+        files::check_file_system(
+            &root
+                .home()
+                .join(format!("trial-{}", digest(&[&new.run_key]))),
+        )?;
+        check_targets(plans)?;
+        check_bloom_filters(options, plans)?;
+        let mut prepared = Vec::with_capacity(plans.len());
+        for plan in plans {
+            let path = names::path(&plan.name)?;
+            let layout = layout(root, plan, &path, earlier.as_ref().map(|run| &run.record))?;
+            prepared.push((plan.clone(), path, layout));
+        }
+        // Numbers are given one after the other, whatever else runs.
+        let numbers = Lock::wait(
+            &root.numbers_lock(),
+            &format!("the list of runs in {}", root.folder().display()),
+            &new.holder,
+            &|| false,
+        )?;
+        let mut record = match earlier {
+            Some(earlier) => RunRecord {
+                holder: new.holder.clone(),
+                epoch: earlier.record.epoch + 1,
+                package_hash: new.package_hash.clone(),
+                ..earlier.record
+            },
+            None => RunRecord {
+                run_id: root
+                    .stored_runs()?
+                    .last()
+                    .map_or(1, |run| run.record.run_id + 1),
+                name: new.name.clone(),
+                run_key: new.run_key.clone(),
+                package: new.package.clone(),
+                package_hash: new.package_hash.clone(),
+                holder: new.holder.clone(),
+                epoch: 1,
+                state: RunState::Loading,
+                started_at_microseconds: new.started_at_microseconds,
+                switched_at_microseconds: None,
+                targets: Vec::new(),
+            },
+        };
+        record.targets = plans.iter().map(|plan| plan.name.sql.clone()).collect();
+        let mut targets = Vec::with_capacity(prepared.len());
+        let mut stored_targets = Vec::with_capacity(prepared.len());
+        for (plan, path, layout) in prepared {
+            let name = layout.digest(&plan);
+            stored_targets.push(StoredTarget::new(&plan.name, &path, &name));
+            targets.push(RunTarget {
+                staging: root.staging(record.run_id).join(name),
+                plan,
+                path,
+                layout,
+            });
+        }
+        let stored = StoredRun {
+            format: FORMAT,
+            record,
+            targets: stored_targets,
+            units: Vec::new(),
+            publishing: None,
+        };
+        root.store_run(&stored)?;
+        drop(numbers);
+        let kept = clear_staging(root, stored.record.run_id, &targets)?;
+        Ok(Run {
+            root: root.clone(),
+            options: options.clone(),
+            targets,
+            stored,
+            kept,
+            counter: AtomicU64::new(0),
+            interrupted: AtomicBool::new(false),
+            is_finished: Mutex::new(false),
+            _lock: lock,
+        })
+    }
+
+    /// A run that a crash has stopped while it was published, to be brought to its end.
+    pub(super) fn half_published(
+        root: &Root,
+        options: &Options,
+        stored: StoredRun,
+        plans: Vec<TargetPlan>,
+        lock: Lock,
+    ) -> Result<Run> {
+        let mut targets = Vec::with_capacity(plans.len());
+        for (plan, target) in plans.into_iter().zip(&stored.targets) {
+            let path = PathBuf::from(&target.path);
+            targets.push(RunTarget {
+                layout: Layout::new(&plan, Table::read(root, &path)?.as_ref())?,
+                staging: root.staging(stored.record.run_id).join(&target.staging),
+                plan,
+                path,
+            });
+        }
+        Ok(Run {
+            root: root.clone(),
+            options: options.clone(),
+            targets,
+            stored,
+            kept: Vec::new(),
+            counter: AtomicU64::new(0),
+            interrupted: AtomicBool::new(false),
+            is_finished: Mutex::new(false),
+            _lock: lock,
+        })
+    }
+
+    /// The units of a target in staging.
+    pub(super) fn staged(&self, target: &RunTarget) -> Result<Vec<StagedUnit>> {
+        staged_units(&target.staging)
+    }
+
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+/// The run that is gone on with.
+fn stopped(root: &Root, new: &NewRun, run_id: i64) -> Result<StoredRun> {
+    let unsuitable = |what: &str| Error::Unsuitable {
+        what: format!("run {run_id} in {} {what}", root.folder().display()),
+        hint: "give the command again: it plans anew".to_owned(),
+    };
+    let Some(stored) = root.stored_run(run_id)? else {
+        return Err(unsuitable("is not there any more"));
+    };
+    if stored.record.run_key != new.run_key {
+        return Err(unsuitable("is of another package"));
+    }
+    match stored.record.state {
+        RunState::Loading => Ok(stored),
+        RunState::Switched => Err(unsuitable("is switched meanwhile")),
+        RunState::Discarded => Err(unsuitable("was given up meanwhile")),
+    }
+}
+
+/// How the target's rows lie in files; refused where its table cannot take them.
+fn layout(
+    root: &Root,
+    plan: &TargetPlan,
+    path: &Path,
+    earlier: Option<&RunRecord>,
+) -> Result<Layout> {
+    if plan.mode == WriteMode::ReplacePartitions && plan.partition_by.is_empty() {
+        return Err(Error::Unsuitable {
+            what: format!(
+                "table {}: its partitions shall be replaced, and it has none",
+                plan.name.sql
+            ),
+            hint: "say by which columns it is partitioned, or replace all of it".to_owned(),
+        });
+    }
+    if let Some(schema) = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        let is_table = files::list(&root.folder().join(schema))?
+            .iter()
+            .any(|path| {
+                !path.is_dir()
+                    && path.file_name().is_some_and(|name| {
+                        let name = name.to_string_lossy();
+                        name == crate::ledger::GENERATION || !name.starts_with(['.', '_'])
+                    })
+            });
+        if is_table {
+            return Err(Error::Unsuitable {
+                what: format!(
+                    "table {}: {} is a table itself, and so no schema",
+                    plan.name.sql,
+                    root.folder().join(schema).display()
+                ),
+                hint: "give the schema another name".to_owned(),
+            });
+        }
+    }
+    let table = Table::read(root, path)?;
+    if let Some((what, hint)) = table.as_ref().and_then(|table| table.obstacle.clone()) {
+        return Err(Error::Unsuitable { what, hint });
+    }
+    let holds_run = table
+        .as_ref()
+        .and_then(|table| table.generation.as_ref())
+        .zip(earlier)
+        .is_some_and(|(generation, record)| generation.run(record).is_some());
+    if !holds_run {
+        refuse_rows(plan, table.as_ref())?;
+    }
+    Layout::new(plan, table.as_ref())
+}
+
+/// A new table must not have rows.
+pub(super) fn refuse_rows(plan: &TargetPlan, table: Option<&Table>) -> Result<()> {
+    match table.map(Table::rows) {
+        Some(rows) if rows > 0 && plan.mode == WriteMode::Create => Err(Error::Unsuitable {
+            what: format!("table {} has {rows} rows already", plan.name.sql),
+            hint: "append to it or replace it, where that is meant; or load into a table of another name"
+                .to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn check_targets(plans: &[TargetPlan]) -> Result<()> {
+    let mut paths = BTreeSet::new();
+    for plan in plans {
+        let path = names::path(&plan.name)?;
+        let within = paths
+            .iter()
+            .find(|other: &&PathBuf| path.starts_with(other.as_path()) || other.starts_with(&path));
+        if let Some(other) = within {
+            return Err(Error::Unsuitable {
+                what: format!(
+                    "tables {} and {} would be one folder, or one in the other",
+                    other.display(),
+                    path.display()
+                ),
+                hint: "give one of them another name".to_owned(),
+            });
+        }
+        if plan.pre_sql.iter().chain(&plan.post_sql).next().is_some() {
+            return Err(Error::Unsuitable {
+                what: format!("table {}: files run no SQL", plan.name.sql),
+                hint: "leave pre_sql and post_sql out".to_owned(),
+            });
+        }
+        paths.insert(path);
+    }
+    Ok(())
+}
+
+fn check_bloom_filters(options: &Options, plans: &[TargetPlan]) -> Result<()> {
+    let is_known = |name: &&String| {
+        !plans
+            .iter()
+            .any(|plan| plan.columns.iter().any(|column| column.name == **name))
+    };
+    match options.bloom_filters.iter().find(is_known) {
+        None => Ok(()),
+        Some(name) => Err(Error::Unsuitable {
+            what: format!("option bloom_filters: no table of the load has a column {name:?}"),
+            hint: "name columns of the tables, with commas between them".to_owned(),
+        }),
+    }
+}
+
+/// Makes the staging folders, removes what belongs to no committed unit, and returns the units that
+/// stand there whole.
+fn clear_staging(root: &Root, run_id: i64, targets: &[RunTarget]) -> Result<Vec<UnitRecord>> {
+    let staging = root.staging(run_id);
+    files::make_folder(&staging)?;
+    for path in files::list(&staging)? {
+        if !targets.iter().any(|target| target.staging == path) {
+            files::remove_folder(&path)?;
+        }
+    }
+    let mut kept = Vec::new();
+    for target in targets {
+        files::make_folder(&target.staging)?;
+        let mut used = BTreeSet::new();
+        for unit in staged_units(&target.staging)? {
+            if is_whole(&unit, &target.staging) {
+                used.insert(unit_file(&target.staging, &unit.record.key));
+                used.extend(
+                    unit.files
+                        .iter()
+                        .map(|file| target.staging.join(&file.name)),
+                );
+                kept.push(unit.record);
+            }
+        }
+        // Records first: a record must not outlast its files.
+        let (mut records, mut others) = (Vec::new(), Vec::new());
+        for path in files::list(&target.staging)? {
+            if !used.contains(&path) {
+                match path
+                    .extension()
+                    .is_some_and(|extension| extension == "json")
+                {
+                    true => records.push(path),
+                    false => others.push(path),
+                }
+            }
+        }
+        remove_in_turn(&target.staging, &records, &others)?;
+    }
+    // Whoever was listing what earlier runs have put away is done.
+    for path in files::list(&root.retired())? {
+        files::remove_folder(&path)?;
+    }
+    Ok(kept)
+}
+
+/// Removes records, lastingly, before the files that they name.
+fn remove_in_turn(staging: &Path, records: &[PathBuf], others: &[PathBuf]) -> Result<()> {
+    for path in records {
+        files::remove_file(path)?;
+    }
+    if !records.is_empty() {
+        files::sync_folder(staging)?;
+    }
+    for path in others {
+        match path.is_dir() {
+            true => files::remove_folder(path)?,
+            false => files::remove_file(path)?,
+        }
+    }
+    Ok(())
+}
+
+fn is_whole(unit: &StagedUnit, staging: &Path) -> bool {
+    unit.files.iter().all(|file| {
+        data_file::measure(&staging.join(&file.name))
+            .is_ok_and(|measured| measured == (file.rows, file.bytes))
+    })
+}
+
+impl OpenRun for Run {
+    fn record(&self) -> &RunRecord {
+        &self.stored.record
+    }
+
+    fn kept(&self) -> &[UnitRecord] {
+        &self.kept
+    }
+
+    fn forget(&mut self, keys: &[String]) -> Result<Vec<String>> {
+        let mut gone = Vec::new();
+        for key in keys {
+            for target in &self.targets {
+                let record = unit_file(&target.staging, key);
+                let Some(unit) = files::read_whole::<StagedUnit>(&record)? else {
+                    continue;
+                };
+                let named: Vec<PathBuf> = unit
+                    .files
+                    .iter()
+                    .map(|file| target.staging.join(&file.name))
+                    .collect();
+                remove_in_turn(&target.staging, &[record], &named)?;
+                if !gone.contains(key) {
+                    gone.push(key.clone());
+                }
+            }
+        }
+        self.kept.retain(|unit| !gone.contains(&unit.key));
+        Ok(gone)
+    }
+
+    fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
+        Ok(Box::new(Stream {
+            targets: &self.targets,
+            options: &self.options,
+            attempt: self.stored.record.epoch.to_string(),
+            counter: &self.counter,
+            interrupted: &self.interrupted,
+            unit: None,
+        }))
+    }
+
+    fn staged_rows(&self) -> Result<Vec<u64>> {
+        self.targets
+            .iter()
+            .map(|target| {
+                let mut rows = 0;
+                for unit in self.staged(target)? {
+                    for file in &unit.files {
+                        rows += data_file::measure(&target.staging.join(&file.name))?.0;
+                    }
+                }
+                Ok(rows)
+            })
+            .collect()
+    }
+
+    fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+        publish::publish(self, reached)
+    }
+
+    fn is_switched(&self) -> Result<bool> {
+        Ok(self.root.switched_at(&self.stored)?.is_some())
+    }
+
+    fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Removes the staging of a run.
+pub(super) fn remove_staging(root: &Root, run_id: i64) -> Result<()> {
+    let staging = root.staging(run_id);
+    // Records go first, so that a crash leaves no unit without its files.
+    for target in files::list(&staging)? {
+        for path in files::list(&target)? {
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+            {
+                files::remove_file(&path)?;
+            }
+        }
+    }
+    let gone = fs::metadata(&staging).is_err();
+    files::remove_folder(&staging)?;
+    match gone {
+        true => Ok(()),
+        false => files::sync_folder(staging.parent().unwrap_or(Path::new("."))),
+    }
+}

@@ -1,0 +1,196 @@
+//! The way of one thread into staging.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_select::filter::filter_record_batch;
+use inrush_destination::{Error, Misfit, Result, UnitRecord, UnitStream};
+
+use crate::adapt;
+use crate::files;
+use crate::ledger::{FORMAT, StagedUnit, digest, unit_file};
+use crate::options::Options;
+use crate::partition::Folders;
+use crate::run::RunTarget;
+use crate::unit_writer::{Place, UnitWriter};
+
+/// A stream of a run.
+pub(super) struct Stream<'a> {
+    pub(super) targets: &'a [RunTarget],
+    pub(super) options: &'a Options,
+    /// Begins the names of all files of this attempt.
+    pub(super) attempt: String,
+    pub(super) counter: &'a AtomicU64,
+    pub(super) interrupted: &'a AtomicBool,
+    pub(super) unit: Option<Unit<'a>>,
+}
+
+/// A unit that is being written.
+pub(super) struct Unit<'a> {
+    target: &'a RunTarget,
+    staging: PathBuf,
+    key: String,
+    writer: UnitWriter<'a>,
+    folders: Folders,
+}
+
+impl Stream<'_> {
+    fn check(&self) -> Result<()> {
+        match self.interrupted.load(Ordering::Relaxed) {
+            true => Err(Error::Interrupted),
+            false => Ok(()),
+        }
+    }
+}
+
+fn out_of_turn(what: &str) -> Error {
+    Error::Refused {
+        doing: "filling staging".to_owned(),
+        message: what.to_owned(),
+        hint: None,
+    }
+}
+
+impl UnitStream for Stream<'_> {
+    fn begin_unit(&mut self, target: usize, key: &str) -> Result<()> {
+        self.check()?;
+        if self.unit.is_some() {
+            return Err(out_of_turn(
+                "a unit is begun, and the one before it is not ended",
+            ));
+        }
+        let Some(target) = self.targets.get(target) else {
+            return Err(out_of_turn(&format!("the run has no target {target}")));
+        };
+        let place = Place {
+            layout: &target.layout,
+            options: self.options,
+            folder: target.staging.clone(),
+            prefix: format!("{}-{}", digest(&[key]), self.attempt),
+            counter: self.counter,
+        };
+        self.unit = Some(Unit {
+            target,
+            staging: target.staging.clone(),
+            key: key.to_owned(),
+            writer: UnitWriter::new(place),
+            folders: Folders::default(),
+        });
+        Ok(())
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<Vec<Misfit>> {
+        self.check()?;
+        let Some(unit) = &mut self.unit else {
+            return Err(out_of_turn("rows come, and no unit is begun"));
+        };
+        let layout = &unit.target.layout;
+        let expected = unit.target.plan.columns.len();
+        if batch.num_columns() != expected {
+            return Err(out_of_turn(&format!(
+                "a batch has {} columns, and the target {expected}",
+                batch.num_columns()
+            )));
+        }
+        let mut misfits = adapt::misfits(layout, batch);
+        let mut fit = without(batch, &misfits)?;
+        let mut folders = Vec::new();
+        if !layout.partitions.is_empty() {
+            let (numbers, more) = unit.folders.of(&layout.partitions, &fit);
+            folders = numbers;
+            if !more.is_empty() {
+                folders.retain(|number| *number != u32::MAX);
+                fit = without(&fit, &more)?;
+                misfits = joined(misfits, more, batch.num_rows());
+            }
+        }
+        if fit.num_rows() > 0 {
+            let rows = layout.project(&fit)?;
+            match &mut unit.writer {
+                UnitWriter::Whole(whole) => whole.write(rows)?,
+                UnitWriter::Parted(parted) => parted.write(rows, &folders)?,
+            }
+        }
+        Ok(misfits)
+    }
+
+    fn commit_unit(&mut self, record: &UnitRecord) -> Result<u64> {
+        self.check()?;
+        let Some(unit) = self.unit.take() else {
+            return Err(out_of_turn("a unit is to be committed, and none is begun"));
+        };
+        if unit.key != record.key {
+            let message = format!(
+                "unit {:?} is to be committed, and {:?} is begun",
+                record.key, unit.key
+            );
+            unit.writer.discard()?;
+            return Err(out_of_turn(&message));
+        }
+        let Unit {
+            writer,
+            folders,
+            staging,
+            ..
+        } = unit;
+        let files = writer.finish(&|number| folders.name(number).to_owned())?;
+        let rows = files.iter().map(|file| file.rows).sum();
+        if rows != record.rows_loaded {
+            // What no record names is removed when a run begins.
+            return Err(Error::Count {
+                what: format!("what is staged for {}", record.target),
+                counted: rows,
+                sent: record.rows_loaded,
+            });
+        }
+        // Their names must last before the record does.
+        files::sync_folder(&staging)?;
+        let staged = StagedUnit {
+            format: FORMAT,
+            record: record.clone(),
+            files,
+        };
+        files::write_whole(&unit_file(&staging, &record.key), &staged)?;
+        Ok(rows)
+    }
+
+    fn abort_unit(&mut self) -> Result<()> {
+        match self.unit.take() {
+            Some(unit) => unit.writer.discard(),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The batch without these rows.
+fn without(batch: &RecordBatch, misfits: &[Misfit]) -> Result<RecordBatch> {
+    if misfits.is_empty() {
+        return Ok(batch.clone());
+    }
+    let mut keep = vec![true; batch.num_rows()];
+    for misfit in misfits {
+        keep[misfit.row] = false;
+    }
+    filter_record_batch(batch, &BooleanArray::from(keep)).map_err(|error| Error::Refused {
+        doing: "taking a batch of rows".to_owned(),
+        message: error.to_string(),
+        hint: None,
+    })
+}
+
+/// Misfits of a batch, and those among the rows that were left, by their places in the batch.
+fn joined(first: Vec<Misfit>, second: Vec<Misfit>, rows: usize) -> Vec<Misfit> {
+    let mut gone = vec![false; rows];
+    for misfit in &first {
+        gone[misfit.row] = true;
+    }
+    let places: Vec<usize> = (0..rows).filter(|row| !gone[*row]).collect();
+    let mut all = first;
+    all.extend(second.into_iter().map(|misfit| Misfit {
+        row: places[misfit.row],
+        ..misfit
+    }));
+    all.sort_by_key(|misfit| misfit.row);
+    all
+}
