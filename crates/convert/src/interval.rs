@@ -9,8 +9,8 @@
 //! Fractions of larger units become smaller ones as in PostgreSQL (half a month is 15 days, half
 //! a day 12 hours), but only where nothing has to be rounded; PostgreSQL rounds.
 
-use inrush_rows::column::IntervalFields;
 use inrush_pgcopy::interval::{INFINITY, MINUS_INFINITY};
+use inrush_rows::column::IntervalFields;
 
 use super::date::infinity;
 use super::error::ValueError;

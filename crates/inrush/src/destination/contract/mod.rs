@@ -13,8 +13,8 @@ mod upkeep;
 use std::path::PathBuf;
 
 use inrush_destination::address::Kind;
-use inrush_package::{Connection, Package};
 use inrush_destination::{Address, Destination};
+use inrush_package::{Connection, Package};
 
 use self::plan::ContractPlan;
 use self::upkeep::LedgerOfDestination;

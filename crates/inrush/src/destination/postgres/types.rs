@@ -1,7 +1,7 @@
 //! PostgreSQL's types, as columns to convert to and as encodings to send.
 
-use inrush_rows::column::{ColumnType, IntervalFields, SpecialType};
 use inrush_pgcopy::PgType;
+use inrush_rows::column::{ColumnType, IntervalFields, SpecialType};
 
 use super::error::DestinationError;
 use super::session::Session;

@@ -4,7 +4,6 @@
 use inrush_files::Shard;
 use inrush_package::Package;
 
-use inrush_destination::Destination;
 use super::scratch::Scratch;
 use super::{batches, predict, together};
 use crate::destination::contract::plan::{ContractFlow, ContractPlan, Earlier};
@@ -15,6 +14,7 @@ use crate::preflight::decode::Ways;
 use crate::preflight::flow_found::{self, FlowFound};
 use crate::preflight::result::{PreflightReport, Step, StepFound};
 use crate::preflight::{Patience, Wish, files, findings, sample, steps, walk};
+use inrush_destination::Destination;
 
 /// A plan that is measured.
 pub struct Preflight<'a> {

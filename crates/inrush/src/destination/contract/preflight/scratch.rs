@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use inrush_destination::address::Kind;
-use inrush_package::Package;
 use inrush_destination::{Address, NewRun, OpenRun, TargetPlan, UnitRecord, UnitStream, WriteMode};
+use inrush_package::Package;
 
 use super::measure::Preflight;
 use crate::destination::contract::open;

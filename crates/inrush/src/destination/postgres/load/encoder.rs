@@ -1,8 +1,8 @@
 //! Batches to the bytes of a COPY, in the form that the plan chose.
 
 use arrow_array::RecordBatch;
-use inrush_rows::column::{self, Column, ColumnType};
 use inrush_pgcopy::{BinaryEncoder, EncodeError, TextEncoder};
+use inrush_rows::column::{self, Column, ColumnType};
 
 use crate::destination::postgres::DestinationError;
 use crate::destination::postgres::plan::{FlowPlan, WireForm};

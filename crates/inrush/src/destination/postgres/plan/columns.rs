@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use inrush_rows::column::{Column, ColumnType};
 use inrush_pgcopy::PgType;
+use inrush_rows::column::{Column, ColumnType};
 
 use super::WireForm;
 use crate::destination::postgres::Session;

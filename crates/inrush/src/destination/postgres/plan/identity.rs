@@ -167,8 +167,8 @@ fn unit_bounds(bounds: &UnitBounds) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use inrush_rows::column::ColumnType;
     use inrush_pgcopy::PgType;
+    use inrush_rows::column::ColumnType;
 
     use super::*;
     use crate::plan::identity::golden_test::assert_golden;
