@@ -2,32 +2,23 @@
 //!
 //! [`contract`] has the traits; `docs/specs/destination.md` says in MUST and SHOULD what they
 //! promise, and the conformance suite holds every destination to it. Arrow is the one type system
-//! here: a destination is told columns by [`ColumnType`] and takes batches of their Arrow types
-//! ([`ColumnType::arrow`]). Nothing here knows of files, of packages or of the engine.
+//! here: a destination is told columns by `ColumnType` and takes batches of their Arrow types
+//! (`ColumnType::arrow`). Nothing here knows of files, of packages or of the engine.
 
 pub mod abilities;
 pub mod address;
-pub mod address_space;
-pub mod calendar;
-pub mod column_type;
 pub mod contract;
 pub mod error;
-pub mod lock_file;
 pub mod misfit;
 pub mod record;
-pub mod special_type;
 pub mod target;
-pub mod type_name;
 
 pub use abilities::{Abilities, PublishedTogether, Streams};
 pub use address::Address;
-pub use address_space::{AddressSpace, address_space, lacks};
-pub use column_type::{ColumnType, interval_fields};
 pub use contract::{Destination, OpenRun, PublishStep, Published, UnitStream};
 pub use error::{Error, Result};
 pub use misfit::{Adapted, Misfit};
 pub use record::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
-pub use special_type::{IntervalFields, SpecialType};
 pub use target::{
     ColumnPlan, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan, WriteMode,
 };

@@ -1,8 +1,7 @@
 //! Tables: as they are, and as they are to be.
 
+use inrush_rows::column_type::ColumnType;
 use serde::{Deserialize, Serialize};
-
-use crate::column_type::ColumnType;
 
 /// A table's full name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -182,7 +182,7 @@ pub enum Error {
         /// What they need, in bytes.
         needed: u64,
         /// What there is.
-        space: inrush_destination::AddressSpace,
+        space: inrush_system::address_space::AddressSpace,
     },
     /// A thread could not be started.
     #[error("cannot start a thread: {source}; nothing was switched")]

@@ -27,7 +27,6 @@ pub mod verify;
 pub use destination::Checked;
 pub use error::Error;
 pub use inrush_convert as convert;
-pub use inrush_destination::address_space;
 pub use inrush_files as source;
 pub use inrush_package as package;
 pub use inrush_package::secrets;
@@ -36,5 +35,6 @@ pub use inrush_rows::{
     typed_rows,
 };
 pub use inrush_sniff as sniff;
+pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
 pub use pipeline::{Failure, Hint, RunOptions, Success, check, run};

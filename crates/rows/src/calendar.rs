@@ -1,6 +1,8 @@
 //! Days and the Gregorian calendar, which is reckoned backwards too, as PostgreSQL does.
 //! The year 0 is 1 BC.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 /// Microseconds of a day.
 pub const DAY_MICROSECONDS: i64 = 86_400_000_000;
 
@@ -74,6 +76,14 @@ pub const fn civil_from_days(days: i64) -> (i64, u32, u32) {
     (year, month, day)
 }
 
+/// This moment, in microseconds since 1970.
+pub fn now_microseconds() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::civil;
@@ -120,5 +130,32 @@ mod tests {
             let (year, month, day) = civil_from_days(days);
             prop_assert_eq!(days_from_civil(year, month, day), days);
         }
+    }
+
+    /// Walks the calendar a day at a time, by the rules that children learn.
+    #[test]
+    fn eight_hundred_years_day_by_day() {
+        let (mut year, mut month, mut day) = (-401i64, 1, 1);
+        let start = (0..)
+            .map(|days| -days)
+            .find(|&days| civil_from_days(days) == (-401, 1, 1));
+        let start: i64 = start.expect("the year has a first day");
+        for days in start..start + 2 * 146_097 {
+            assert_eq!(civil_from_days(days), (year, month, day));
+            let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            let month_days = match month {
+                2 => 28 + u32::from(leap),
+                4 | 6 | 9 | 11 => 30,
+                _ => 31,
+            };
+            day += 1;
+            if day > month_days {
+                (month, day) = (month + 1, 1);
+            }
+            if month > 12 {
+                (year, month) = (year + 1, 1);
+            }
+        }
+        assert_eq!((year, month, day), (399, 1, 1));
     }
 }

@@ -1,8 +1,9 @@
 //! Columns and their types: what `convert` makes, in the destination's own terms.
 
 use arrow_schema::{Field, Schema};
-pub use inrush_destination::special_type::TIME_TZ_BYTES;
-pub use inrush_destination::{ColumnType, IntervalFields, SpecialType, interval_fields};
+
+pub use crate::column_type::{ColumnType, interval_fields};
+pub use crate::special_type::{IntervalFields, SpecialType, TIME_TZ_BYTES};
 
 use crate::column_policy::{ColumnPolicies, ValueSource};
 

@@ -396,15 +396,16 @@ fn text(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::carry::of_column;
-    use crate::quirks::Vendor;
     use arrow_array::{
         Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, StringArray,
         StringViewArray, TimestampMicrosecondArray,
     };
-    use inrush_destination::{ColumnType, interval_fields};
     use inrush_pgcopy::timestamp::{INFINITY, MAX, MIN, MINUS_INFINITY};
+    use inrush_rows::column_type::{ColumnType, interval_fields};
+
+    use super::*;
+    use crate::carry::of_column;
+    use crate::quirks::Vendor;
 
     fn adapted(vendor: Vendor, column_type: ColumnType, values: ArrayRef) -> Adapted {
         adapted_as(vendor, column_type, "", values)

@@ -1,10 +1,10 @@
 //! Dates, times and intervals as ISO 8601 text, for databases without types for them. Years before
 //! 1 are counted as ISO 8601 does, with a year 0 and a minus sign.
 
-use inrush_destination::calendar::civil;
 use inrush_pgcopy::timestamp::{
     INFINITY, MINUS_INFINITY, POSTGRES_EPOCH_MICROSECONDS, to_postgres,
 };
+use inrush_rows::calendar::civil_from_days;
 
 const DAY_MICROSECONDS: i128 = 86_400_000_000;
 
@@ -77,7 +77,7 @@ const HEXADECIMAL: &[u8; 16] = b"0123456789abcdef";
 
 /// A day since 1970-01-01.
 fn day(days: i64) -> String {
-    let (year, month, day) = civil(days);
+    let (year, month, day) = civil_from_days(days);
     match year < 0 {
         true => format!("-{:04}-{month:02}-{day:02}", -year),
         false => format!("{year:04}-{month:02}-{day:02}"),
@@ -86,8 +86,9 @@ fn day(days: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use inrush_pgcopy::timestamp::{MAX, MIN};
+
+    use super::*;
 
     #[test]
     fn dates_and_timestamps_are_written() {

@@ -1,6 +1,7 @@
 //! The way of each type into a database: what its driver's ingest takes, as was tried out.
 
-use inrush_destination::{ColumnPlan, ColumnType};
+use inrush_destination::ColumnPlan;
+use inrush_rows::column_type::ColumnType;
 
 use crate::quirks::Vendor;
 

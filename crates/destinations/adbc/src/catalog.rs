@@ -1,7 +1,8 @@
 //! Tables as they are.
 
 use arrow_schema::DataType;
-use inrush_destination::{ColumnType, Result, TargetColumn, TargetFacts, TargetName};
+use inrush_destination::{Result, TargetColumn, TargetFacts, TargetName};
+use inrush_rows::column_type::ColumnType;
 
 use crate::quirks::{Quirks, Vendor};
 use crate::session::Session;

@@ -6,7 +6,8 @@ use adbc_core::options::AdbcVersion;
 use adbc_core::{LOAD_FLAG_DEFAULT, error::Result as AdbcResult};
 use adbc_driver_manager::ManagedDriver;
 use inrush_destination::address::names_library;
-use inrush_destination::{Error, Result, lacks};
+use inrush_destination::{Error, Result};
+use inrush_system::address_space::lacks;
 
 /// The function by which the library of the `duckdb` wheel is a driver.
 pub const DUCKDB_ENTRYPOINT: &str = "duckdb_adbc_init";

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use inrush_destination::lock_file::{self, Taken};
 use inrush_destination::{Error, Result};
+use inrush_system::lock_file::{self, Taken};
 use sha2::{Digest, Sha256};
 
 use crate::quirks::{Quirks, RunLock};

@@ -1,7 +1,7 @@
 //! Making staged rows part of their targets: all of them in one transaction.
 
-use inrush_destination::calendar::now_microseconds;
 use inrush_destination::{Error, PublishStep, Published, Result, WriteMode};
+use inrush_rows::calendar::now_microseconds;
 
 use crate::catalog;
 use crate::run::Run;

@@ -1,8 +1,7 @@
 //! Staging tables: one for each target, beside it, of the columns that are filled.
 
-use sha2::{Digest, Sha256};
-
 use inrush_destination::{Error, Result, TargetPlan, WriteMode};
+use sha2::{Digest, Sha256};
 
 use crate::carry::{self, Carried};
 use crate::catalog;
@@ -206,8 +205,10 @@ pub fn check_name(quirks: &Quirks, product: &str, what: &str, name: &str) -> Res
 
 #[cfg(test)]
 mod tests {
+    use inrush_destination::{ColumnPlan, TargetName};
+
     use super::*;
-    use inrush_destination::{ColumnPlan, ColumnType, TargetName};
+    use inrush_rows::column_type::ColumnType;
 
     fn plan() -> TargetPlan {
         let column = |name: &str, sql: &str, column_type, nullable| ColumnPlan {

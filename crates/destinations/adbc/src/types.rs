@@ -1,7 +1,8 @@
 //! Names of types: as a database writes them, and what they mean there.
 
-use inrush_destination::type_name::TypeName;
-use inrush_destination::{ColumnType, Error, ResolvedType, Result};
+use inrush_destination::{Error, ResolvedType, Result};
+use inrush_rows::column_type::ColumnType;
+use inrush_rows::type_name::TypeName;
 
 use crate::carry::carried;
 use crate::quirks::Vendor;

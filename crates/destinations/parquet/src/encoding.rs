@@ -16,7 +16,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
-use inrush_destination::ColumnType;
+use inrush_rows::column_type::ColumnType;
 use parquet::basic::Encoding;
 
 use crate::options::Encodings;

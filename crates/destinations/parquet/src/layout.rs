@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{Field, Schema, SchemaRef};
-use inrush_destination::{ColumnPlan, ColumnType, Error, Result, TargetPlan};
+use inrush_destination::{ColumnPlan, Error, Result, TargetPlan};
+use inrush_rows::column_type::ColumnType;
 use parquet::schema::types::{SchemaDescriptor, Type};
 
 use crate::ledger::{StoredColumn, digest};

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use inrush_destination::lock_file::{self, Taken};
 use inrush_destination::{Error, Result};
+use inrush_system::lock_file::{self, Taken};
 
 use crate::files::{self, failed};
 

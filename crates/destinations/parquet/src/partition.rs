@@ -9,9 +9,10 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use inrush_destination::calendar::civil;
-use inrush_destination::{ColumnType, Misfit};
+use inrush_destination::Misfit;
 use inrush_pgcopy::timestamp;
+use inrush_rows::calendar::civil_from_days;
+use inrush_rows::column_type::ColumnType;
 
 use crate::layout::FileColumn;
 use crate::names;
@@ -174,7 +175,7 @@ fn push_decimal(out: &mut String, value: i128, scale: usize) {
 }
 
 fn push_date(out: &mut String, days: i64) {
-    let (year, month, day) = civil(days);
+    let (year, month, day) = civil_from_days(days);
     let sign = if year < 0 { "-" } else { "" };
     let _ = write!(out, "{sign}{:04}-{month:02}-{day:02}", year.abs());
 }

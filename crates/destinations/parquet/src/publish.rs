@@ -10,8 +10,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use inrush_destination::calendar::now_microseconds;
 use inrush_destination::{Error, PublishStep, Published, Result, RunState, WriteMode};
+use inrush_rows::calendar::now_microseconds;
 
 use crate::data_file::DataFile;
 use crate::files::{self, Swap, failed};
@@ -223,7 +223,7 @@ fn refuse_other_spellings(target: &RunTarget, table: Option<&Table>) -> Result<(
         let plans = target.plan.columns.iter();
         let mut own = plans.filter(|plan| Some(plan.name.as_str()) == column);
         own.any(|plan| {
-            use inrush_destination::ColumnType::{Int16, Int32, Int64};
+            use inrush_rows::column_type::ColumnType::{Int16, Int32, Int64};
             matches!(plan.column_type, Int16 | Int32 | Int64)
         })
     };

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use inrush_destination::{ColumnType, Error, Result, TargetColumn, TargetFacts};
+use inrush_destination::{Error, Result, TargetColumn, TargetFacts};
+use inrush_rows::column_type::ColumnType;
 use parquet::basic::Repetition;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::schema::types::Type;

@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
-use inrush_destination::type_name::TypeName;
-use inrush_destination::{ColumnType, Error, ResolvedType, Result, interval_fields};
+use inrush_destination::{Error, ResolvedType, Result};
+use inrush_rows::column_type::{ColumnType, interval_fields};
+use inrush_rows::type_name::TypeName;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
 use parquet::schema::types::{Type, TypePtr};
 

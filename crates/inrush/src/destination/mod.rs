@@ -20,8 +20,9 @@ pub use self::engine_error::EngineError;
 pub use self::postgres::password_file::text as password_file_text;
 /// For the command alone, which looks into servers of its own: the demo's, and those that it measures.
 pub use self::postgres::{Address, DestinationError, Session, catalog};
-use crate::error::Error;
 use inrush_package::{Connection, Package, URLS, redacted_url};
+
+use crate::error::Error;
 
 /// The exit status where there is no such place to load into: the command was used wrongly.
 const ADDRESS_STATUS: u8 = 2;

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Deref;
 use std::sync::mpsc;
 
-use inrush_destination::lacks;
+use inrush_system::address_space::lacks;
 use tokio::runtime::Runtime;
 
 use crate::error::Error;

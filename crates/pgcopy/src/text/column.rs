@@ -11,7 +11,7 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 
-use super::{calendar, escape, format};
+use super::{date_time, escape, format};
 use crate::binary::is_interval;
 use crate::error::ValueFault;
 use crate::limits::FIELD_BYTES_MAX;
@@ -133,13 +133,13 @@ impl<'a> Column<'a> {
                 check_length(bytes)?;
                 format::append_bytea(bytes, out);
             }
-            Values::Date(array) => calendar::append_date(array.value(row), out)?,
-            Values::Time(array) => calendar::append_time(array.value(row), out)?,
+            Values::Date(array) => date_time::append_date(array.value(row), out)?,
+            Values::Time(array) => date_time::append_time(array.value(row), out)?,
             Values::Timestamp(array, offset) => {
-                calendar::append_timestamp(array.value(row), offset, out)?;
+                date_time::append_timestamp(array.value(row), offset, out)?;
             }
             Values::Uuid(array) => format::append_uuid(array.value(row), out),
-            Values::TimeTz(array) => calendar::append_time_tz(array.value(row), out)?,
+            Values::TimeTz(array) => date_time::append_time_tz(array.value(row), out)?,
             Values::Interval {
                 months,
                 days,
@@ -147,7 +147,7 @@ impl<'a> Column<'a> {
                 are_finite,
             } => {
                 let parts = (months.value(row), days.value(row), microseconds.value(row));
-                calendar::append_interval(parts, *are_finite, out);
+                date_time::append_interval(parts, *are_finite, out);
             }
         }
         Ok(())

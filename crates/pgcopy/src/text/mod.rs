@@ -5,8 +5,8 @@
 //! DateStyle, IntervalStyle or time zone the session has. The bytes of a value that mean
 //! something to COPY are escaped ([`escape`]); formatted values have none of them.
 
-mod calendar;
 mod column;
+mod date_time;
 mod encoder;
 mod escape;
 mod format;

@@ -20,9 +20,10 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema};
 use inrush_destination::{
     Address, ColumnPlan, Destination, Error, NewRun, OpenRun, PastRun, PublishStep, RunState,
-    TargetPlan, UnitRecord, WriteMode, interval_fields,
+    TargetPlan, UnitRecord, WriteMode,
 };
 use inrush_pgcopy::timestamp;
+use inrush_rows::column_type::interval_fields;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 

@@ -1,11 +1,11 @@
 //! Opens the destination, plans, and enters the run into its ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan, UnitRecord};
 use inrush_files::Pipes;
 use inrush_package::Package;
+use inrush_rows::calendar::now_microseconds;
 use inrush_rows::plural::counted;
 
 use crate::destination::contract::open;
@@ -96,9 +96,6 @@ pub async fn prepare(
     };
     let before = switched(destination, &plan.run_key)?;
     let targets: Vec<TargetPlan> = plan.flows.iter().map(|flow| flow.target.clone()).collect();
-    let begun = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_micros() as i64);
     let mut open = destination.begin(
         &NewRun {
             run_key: plan.run_key.clone(),
@@ -106,7 +103,7 @@ pub async fn prepare(
             package: plan.package.clone(),
             package_hash: plan.package_hash.clone(),
             holder: holder(),
-            started_at_microseconds: begun,
+            started_at_microseconds: now_microseconds(),
             takes_over,
         },
         &targets,

@@ -1,6 +1,7 @@
 //! What is measured of a plan, in the order of the way of the data: the files, the loader, the destination, and what
 //! the run should take by all of it.
 
+use inrush_destination::Destination;
 use inrush_files::Shard;
 use inrush_package::Package;
 
@@ -14,7 +15,6 @@ use crate::preflight::decode::Ways;
 use crate::preflight::flow_found::{self, FlowFound};
 use crate::preflight::result::{PreflightReport, Step, StepFound};
 use crate::preflight::{Patience, Wish, files, findings, sample, steps, walk};
-use inrush_destination::Destination;
 
 /// A plan that is measured.
 pub struct Preflight<'a> {
