@@ -16,13 +16,13 @@ mod way;
 use std::hint::black_box;
 
 use criterion::Criterion;
-use inrush::chunk::Chunk;
-use inrush::column::Column;
-use inrush::convert::Instructions;
+use inrush_convert::Instructions;
 use inrush_kernels::forms::{
     all_quoted, as_it_is, field_bytes, rewritten, text_quoted, with_nulls,
 };
 use inrush_kernels::{instructions, lineitem, types};
+use inrush_rows::chunk::Chunk;
+use inrush_rows::column::Column;
 use inrush_scan::Dialect;
 
 use cpu_time::{CpuTime, criterion, measure, time};

@@ -17,12 +17,12 @@ use std::slice;
 
 use arrow_array::RecordBatch;
 use criterion::Criterion;
-use inrush::chunk::Chunk;
-use inrush::column::{Column, ColumnType};
-use inrush::convert::Instructions;
+use inrush_convert::Instructions;
 use inrush_kernels::forms::{as_it_is, rewritten, with_nulls};
 use inrush_kernels::{instructions, lineitem, types};
 use inrush_pgcopy::{BinaryEncoder, Kernel, PgType, TextEncoder};
+use inrush_rows::chunk::Chunk;
+use inrush_rows::column::{Column, ColumnType};
 use inrush_scan::Dialect;
 
 use cpu_time::{CpuTime, criterion, measure, time};

@@ -1,35 +1,25 @@
-//! The engine of Inrush: flat files into partitioned databases, in parallel streams, every row
-//! accounted for.
+//! Inrush as a library: checks, runs, predicts and looks after loads.
 //!
-//! One folder per step of the way of the data; the steps import the leaf types below. What a step does for one kind
-//! of destination alone stands in [`destination`], in the engine of that kind, and nothing else knows which one loads.
-//! The library never prints and never reads the environment: what it needs of either, its caller hands in.
+//! This crate chooses the driver and the destination that a connection means ([`registry`]) and hands them to the engine.
+//! [`operations`] has one function for each thing that a caller may ask for. All other names are those of the crates
+//! below, so that a caller needs this one alone. The library never prints and never reads the environment.
 
-pub mod destination;
-pub mod error;
-pub mod event;
-pub mod fault;
-mod gauge;
-pub mod ledger;
-pub mod mending;
-pub mod meter;
-pub mod pace;
-pub mod pipeline;
-pub mod plan;
-pub mod preflight;
+mod operations;
 mod registry;
-pub mod report;
 
-pub mod undo;
-pub mod upkeep;
-pub mod verify;
-
-pub use destination::Checked;
-pub use error::Error;
 pub use inrush_convert as convert;
+pub use inrush_engine::connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
+pub use inrush_engine::driver::{Checked, DriverPlan};
+pub use inrush_engine::error::Error;
+pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};
+pub use inrush_engine::{
+    event, fault, ledger, mending, meter, pace, pipeline, plan, preflight, report, undo, upkeep,
+    verify,
+};
 pub use inrush_files as source;
 pub use inrush_package as package;
 pub use inrush_package::secrets;
+pub use inrush_postgres as postgres;
 pub use inrush_rows::{
     cancel, chunk, column, column_policy, encoding, location, padded_text, printable, reject,
     typed_rows,
@@ -37,4 +27,4 @@ pub use inrush_rows::{
 pub use inrush_sniff as sniff;
 pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
-pub use pipeline::{Failure, Hint, RunOptions, Success, check, run};
+pub use operations::{check, ledger_of, preflight_of, run, scratch_folder};

@@ -1,13 +1,55 @@
-//! The destinations of this build. This is the only file that names their crates: everything else knows them by the
-//! traits of `inrush_destination`.
+//! The list of what this build loads into: the driver and the destination that each URL means. No other file names an
+//! implementation.
 
 use inrush_destination::address::Kind;
-use inrush_destination::{Address, Destination, Error, Result};
+use inrush_destination::{Address, Destination, Error as DestinationError, Result};
+use inrush_engine::contract::{self, Contract};
+use inrush_engine::driver::Driver;
+use inrush_engine::driver_error::DriverError;
+use inrush_engine::error::Error;
+use inrush_package::{Connection, Package, URLS, redacted_url};
+use inrush_postgres::Postgres;
 
-/// Opens the destination that an address means. [`Error::Address`] says why there is none, and which URLs there are.
-pub fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
+/// The exit status where there is no such place to load into: the command was used wrongly.
+const ADDRESS_STATUS: u8 = 2;
+
+/// Loads into every destination that keeps the contract.
+static CONTRACT: Contract = Contract { open };
+
+/// Nothing loads into the destination of this URL.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection URL {url} cannot be used: no destination is meant by it: {URLS}")]
+struct UnknownDestination {
+    /// The URL without its password.
+    url: String,
+}
+
+/// The driver that loads into the destination of a connection.
+pub fn driver_of(connection: &Connection) -> std::result::Result<&'static dyn Driver, Error> {
+    let url = connection.address();
+    if contract::is_meant(url) {
+        return Ok(&CONTRACT);
+    }
+    if inrush_postgres::is_meant(url) {
+        return Ok(&Postgres);
+    }
+    let unknown = UnknownDestination {
+        url: redacted_url(url),
+    };
+    Err(Error::Driver(
+        DriverError::new(unknown, None).with_exit_status(ADDRESS_STATUS),
+    ))
+}
+
+/// The driver that loads a package: all of its flows go to one destination.
+pub fn driver_of_package(package: &Package) -> std::result::Result<&'static dyn Driver, Error> {
+    driver_of(package.single_connection()?)
+}
+
+/// Opens the destination that an address means. [`DestinationError::Address`] says why there is none, and which URLs there are.
+fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
     let Some(kind) = Kind::of(address.url) else {
-        return Err(Error::Address {
+        return Err(DestinationError::Address {
             what: "the URL names no destination".to_owned(),
             hint:
                 "write FILE.duckdb, parquet:FOLDER, adbc:DRIVER, or postgresql://USER@HOST/DATABASE"
@@ -15,11 +57,37 @@ pub fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
         });
     };
     if let Some((what, hint)) = kind.fault(address.folder) {
-        return Err(Error::Address { what, hint });
+        return Err(DestinationError::Address { what, hint });
     }
     match kind {
         Kind::DuckDb(file) => inrush_adbc::open_duckdb(address, &address.folder.join(file)),
         Kind::Adbc(driver) => inrush_adbc::open_driver(address, &driver),
         Kind::Parquet(folder) => inrush_parquet::open(address, &address.folder.join(folder)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_scheme_is_an_error_that_names_the_known_ones() {
+        let unknown = |url: &str| {
+            let driver = driver_of(&Connection::new(url));
+            driver.err().map(|error| error.to_string())
+        };
+        for url in ["mysql://u:secret@h/d", "embedded", "POSTGRESQL://h/d", ""] {
+            let text = unknown(url).expect(url);
+            assert!(text.contains(URLS) && !text.contains("secret"), "{text}");
+        }
+        for url in [
+            "postgresql://h/d",
+            "postgres://h/d",
+            "x.duckdb",
+            "parquet:lake",
+            "adbc:sqlite",
+        ] {
+            assert_eq!(unknown(url), None, "{url}");
+        }
     }
 }

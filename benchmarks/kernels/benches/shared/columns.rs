@@ -1,7 +1,7 @@
 //! The columns that the texts are made into.
 
-use inrush::column::{Column, ColumnType};
 use inrush_kernels::types::{LABELS, NAMES};
+use inrush_rows::column::{Column, ColumnType};
 
 /// Lineitem's, none of them nullable.
 pub fn lineitem() -> Vec<Column> {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use inrush::chunk::Chunk;
-use inrush::column::Column;
-use inrush::convert::{Converter, Instructions};
-use inrush::padded_text::PaddedText;
-use inrush::reject::Reject;
+use inrush_convert::{Converter, Instructions};
 use inrush_kernels::clock::processor_time;
 use inrush_kernels::{BATCH_ROWS, instructions};
+use inrush_rows::chunk::Chunk;
+use inrush_rows::column::Column;
+use inrush_rows::padded_text::PaddedText;
+use inrush_rows::reject::Reject;
 use inrush_scan::masks::Kernel;
 use inrush_scan::{Dialect, Records, Scanner};
 

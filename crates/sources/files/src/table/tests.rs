@@ -12,6 +12,7 @@ use arrow_array::*;
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, Schema};
 use inrush_scan::Records;
+use inrush_source::{Chunks, SourceError};
 
 use super::TableFile;
 use crate::{

@@ -9,6 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use inrush_rows::cancel::{Stop, StopReason};
 use inrush_scan::{Dialect, Records};
+use inrush_source::SourceError;
 use tempfile::tempdir;
 
 use crate::stored::{Purpose, StoredFile};

@@ -1,0 +1,556 @@
+//! Where a connection goes: hosts in the order in which they are tried, and how they are reached.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use inrush_package::secrets::note_secret;
+use inrush_package::{URLS, redacted_url};
+use tokio_postgres::Config;
+use tokio_postgres::config::{ChannelBinding, Host, SslNegotiation};
+
+use super::DestinationError;
+use super::password_file;
+use super::required_auth::RequiredAuth;
+use super::settings::Settings;
+use super::socket::LoginRules;
+use super::tls_settings::{SslMode, TlsSettings};
+use crate::engine::connection_defaults::ConnectionDefaults;
+
+const PORT: u16 = 5432;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// The least that libpq waits.
+const CONNECT_TIMEOUT_MIN: Duration = Duration::from_secs(2);
+/// After this long without an answer the other end is asked whether it lives, every
+/// `KEEPALIVE_INTERVAL`, `KEEPALIVE_COUNT` times.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_COUNT: u32 = 6;
+
+/// How a silent peer is found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keepalive {
+    /// Silence before the first question; without keepalives none is asked.
+    pub idle: Option<Duration>,
+    /// Between questions.
+    pub interval: Duration,
+    /// Questions without an answer after which the peer is given up.
+    pub count: u32,
+    /// How long sent data may stay unacknowledged.
+    pub user_timeout: Option<Duration>,
+}
+
+impl Keepalive {
+    /// After how long a silence a peer that is gone is found out; never, where none is asked.
+    pub fn patience(&self) -> Option<Duration> {
+        self.idle.map(|idle| idle + self.interval * self.count)
+    }
+}
+
+/// One of the servers that an address names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its name, or the folder of its socket: what certificates and passwords are for.
+    pub host: Host,
+    /// Where it is reached, where its name is not asked.
+    pub host_address: Option<String>,
+    /// Its port.
+    pub port: u16,
+}
+
+impl Place {
+    /// Host and port, or the socket.
+    pub fn describe(&self) -> String {
+        match &self.host {
+            Host::Tcp(host) if host.contains(':') => format!("[{host}]:{}", self.port),
+            Host::Tcp(host) => format!("{host}:{}", self.port),
+            Host::Unix(folder) => format!("{}/.s.PGSQL.{}", folder.display(), self.port),
+        }
+    }
+}
+
+/// `requirepeer`: the user that runs the server at the other end of a unix socket.
+#[derive(Clone, Debug)]
+pub struct RequiredPeer {
+    name: String,
+    name_of: fn(u32) -> Option<String>,
+}
+
+impl RequiredPeer {
+    /// Says why the process of this user is not the server that is wanted, if it is not.
+    pub fn check(&self, user: u32) -> Result<(), String> {
+        let found = (self.name_of)(user);
+        if found.as_ref() == Some(&self.name) {
+            return Ok(());
+        }
+        Err(format!(
+            "user {} runs the server there, but requirepeer={}",
+            found.unwrap_or_else(|| user.to_string()),
+            self.name
+        ))
+    }
+}
+
+/// A database that can be connected to.
+#[derive(Clone)]
+pub struct Address {
+    /// What the driver takes, but for host and password. Its `Debug` leaves the password out.
+    pub config: Config,
+    /// Its servers, in the order in which they are tried; one of them must be a primary.
+    pub places: Vec<Place>,
+    /// How TLS is done.
+    pub tls: TlsSettings,
+    /// How long one server is given to answer.
+    pub connect_timeout: Duration,
+    /// How a silent server is found out.
+    pub keepalive: Keepalive,
+    /// How a server may ask who we are.
+    required_auth: Option<RequiredAuth>,
+    /// Who must run the server at the other end of a unix socket.
+    pub required_peer: Option<RequiredPeer>,
+    password_file: Option<String>,
+    /// The place that took the last connection: the others of a run go there as well.
+    last_good: Arc<AtomicUsize>,
+}
+
+/// Whether a URL means a server of PostgreSQL.
+pub fn is_meant(url: &str) -> bool {
+    url.starts_with("postgresql://") || url.starts_with("postgres://")
+}
+
+impl Address {
+    /// Reads a URL and fills its gaps.
+    pub fn parse(url: &str, defaults: &ConnectionDefaults) -> Result<Address, DestinationError> {
+        let fail = |reason: String| DestinationError::Address {
+            url: redacted_url(url),
+            reason,
+        };
+        if !is_meant(url) {
+            return Err(fail(format!("no destination is meant by it: {URLS}")));
+        }
+        let settings = Settings::gather(url, defaults).map_err(fail)?;
+        Address::of_settings(&settings, defaults).map_err(fail)
+    }
+
+    fn of_settings(settings: &Settings, defaults: &ConnectionDefaults) -> Result<Address, String> {
+        settings.check_unsupported()?;
+        let tls = TlsSettings::of(settings, defaults)?;
+        let mut config = Config::new();
+        let user = settings.get("user").or(defaults.user.as_deref());
+        let user = user.ok_or("it names no user and PGUSER is not set")?;
+        config.user(user);
+        config.dbname(settings.get("dbname").unwrap_or(user));
+        if let Some(password) = settings.get("password") {
+            note_secret(password);
+            config.password(password);
+        }
+        if let Some(options) = options(settings) {
+            config.options(options);
+        }
+        let words = ["disable", "prefer", "require"];
+        config.channel_binding(match settings.word("channel_binding", "prefer", &words)? {
+            "disable" => ChannelBinding::Disable,
+            "require" => ChannelBinding::Require,
+            _ => ChannelBinding::Prefer,
+        });
+        config.ssl_negotiation(match tls.is_direct {
+            true => SslNegotiation::Direct,
+            false => SslNegotiation::Postgres,
+        });
+        config.ssl_mode(match tls.mode {
+            SslMode::Disable => tokio_postgres::config::SslMode::Disable,
+            SslMode::Prefer => tokio_postgres::config::SslMode::Prefer,
+            _ => tokio_postgres::config::SslMode::Require,
+        });
+        check_session_wish(settings)?;
+        let connect_timeout = settings
+            .seconds("connect_timeout")?
+            .map_or(CONNECT_TIMEOUT, |wish| wish.max(CONNECT_TIMEOUT_MIN));
+        Ok(Address {
+            config,
+            places: places(settings)?,
+            tls,
+            connect_timeout,
+            keepalive: keepalive(settings)?,
+            required_auth: settings
+                .get("require_auth")
+                .map(RequiredAuth::parse)
+                .transpose()?,
+            required_peer: required_peer(settings, defaults)?,
+            password_file: match settings.get("passfile") {
+                Some(path) => password_file::text(Path::new(path))?,
+                None => defaults.password_file.clone(),
+            },
+            last_good: Arc::default(),
+        })
+    }
+
+    /// The server that took the last connection.
+    pub fn place(&self) -> &Place {
+        &self.places[self.last_good.load(Ordering::Relaxed)]
+    }
+
+    /// The same in words.
+    pub fn server(&self) -> String {
+        self.place().describe()
+    }
+
+    /// Server, database and user, without a password.
+    pub fn describe(&self) -> String {
+        format!(
+            "{} database {} as {}",
+            self.server(),
+            self.config.get_dbname().unwrap_or("?"),
+            self.config.get_user().unwrap_or("?")
+        )
+    }
+
+    /// What is wanted of a server before it is answered.
+    pub fn login_rules(&self, place: &Place) -> LoginRules {
+        LoginRules {
+            server: place.describe(),
+            required_auth: self.required_auth.clone(),
+            requires_certificate: self.tls.requires_certificate
+                && matches!(place.host, Host::Tcp(_)),
+        }
+    }
+
+    /// The servers in the order in which they are to be tried now, with their numbers.
+    pub fn places_to_try(&self) -> impl Iterator<Item = (usize, &Place)> {
+        let count = self.places.len();
+        let first = self.last_good.load(Ordering::Relaxed);
+        (0..count).map(move |step| {
+            let number = (first + step) % count;
+            (number, &self.places[number])
+        })
+    }
+
+    /// Notes which server took a connection.
+    pub fn took(&self, number: usize) {
+        self.last_good.store(number, Ordering::Relaxed);
+    }
+
+    /// What the driver takes to log in at a server: with the password of the URL, of PGPASSWORD, or
+    /// of the line of `.pgpass` that is for this server.
+    pub fn config_for(&self, place: &Place) -> Config {
+        let mut config = self.config.clone();
+        if config.get_password().is_none()
+            && let Some(text) = &self.password_file
+        {
+            let find = |host: &str| {
+                password_file::find(
+                    text,
+                    host,
+                    place.port,
+                    config.get_dbname().unwrap_or_default(),
+                    config.get_user().unwrap_or_default(),
+                )
+            };
+            let found = match &place.host {
+                Host::Tcp(host) => find(host),
+                Host::Unix(folder) => {
+                    find("localhost").or_else(|| find(&folder.display().to_string()))
+                }
+            };
+            if let Some(password) = found {
+                note_secret(password.as_ref());
+                config.password(password);
+            }
+        }
+        config
+    }
+}
+
+/// Options for the server, with the one that libpq takes from a variable of its own.
+fn options(settings: &Settings) -> Option<String> {
+    let geqo = settings
+        .get("geqo")
+        .filter(|word| *word != "default")
+        .map(|word| format!("-c geqo={}", word.replace('\\', "\\\\").replace(' ', "\\ ")));
+    // The later one wins, as a parameter of its own does.
+    let given = settings.get("options").map(str::to_owned);
+    match (given, geqo) {
+        (Some(given), Some(geqo)) => Some(format!("{given} {geqo}")),
+        (given, geqo) => given.or(geqo),
+    }
+}
+
+fn required_peer(
+    settings: &Settings,
+    defaults: &ConnectionDefaults,
+) -> Result<Option<RequiredPeer>, String> {
+    let Some(name) = settings.get("requirepeer") else {
+        return Ok(None);
+    };
+    let name_of = defaults.user_name.ok_or_else(|| {
+        format!(
+            "{} cannot be checked: the caller gave no names of users",
+            settings.called("requirepeer")
+        )
+    })?;
+    Ok(Some(RequiredPeer {
+        name: name.to_owned(),
+        name_of,
+    }))
+}
+
+/// The servers that the settings name, in the order in which they are tried.
+fn places(settings: &Settings) -> Result<Vec<Place>, String> {
+    let list = |name: &str| -> Vec<String> {
+        settings
+            .get(name)
+            .map(|text| text.split(',').map(|one| one.trim().to_owned()).collect())
+            .unwrap_or_default()
+    };
+    let (hosts, addresses, ports) = (list("host"), list("hostaddr"), list("port"));
+    let count = hosts.len().max(addresses.len()).max(1);
+    for (name, given) in [("host", &hosts), ("hostaddr", &addresses)] {
+        if !given.is_empty() && given.len() != count {
+            return Err(format!(
+                "it has {} of {name} for {count} servers",
+                given.len()
+            ));
+        }
+    }
+    if ports.len() > 1 && ports.len() != count {
+        return Err(format!("it has {} ports for {count} servers", ports.len()));
+    }
+    let mut found = Vec::with_capacity(count);
+    for index in 0..count {
+        let address = addresses.get(index).filter(|text| !text.is_empty());
+        let port = match ports.get(index).or(ports.first()).map(String::as_str) {
+            None | Some("") => PORT,
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|port| *port > 0)
+                .ok_or_else(|| format!("`{text}` is no port"))?,
+        };
+        let host = hosts.get(index).map_or("", String::as_str);
+        let host = match (host, address) {
+            ("", Some(address)) => Host::Tcp(address.clone()),
+            ("", None) => usual_host(port),
+            // As libpq has it, an address decides where to connect, whatever the host is.
+            (path, Some(address)) if path.starts_with('/') => Host::Tcp(address.clone()),
+            (path, None) if path.starts_with('/') => Host::Unix(PathBuf::from(path)),
+            (name, _) => Host::Tcp(name.to_owned()),
+        };
+        found.push(Place {
+            host,
+            host_address: address.cloned(),
+            port,
+        });
+    }
+    match settings.get("load_balance_hosts") {
+        None | Some("disable") => {}
+        // The process's own number is chance enough to spread loaders over servers.
+        Some("random") => found.rotate_left(std::process::id() as usize % count),
+        Some(other) => {
+            return Err(format!(
+                "load_balance_hosts `{other}` is none of disable, random"
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// Where a server is looked for that nobody named: its socket where there is one.
+fn usual_host(port: u16) -> Host {
+    ["/var/run/postgresql", "/tmp"]
+        .iter()
+        .map(Path::new)
+        .find(|folder| folder.join(format!(".s.PGSQL.{port}")).exists())
+        .map_or_else(
+            || Host::Tcp("localhost".to_owned()),
+            |folder| Host::Unix(folder.to_owned()),
+        )
+}
+
+/// A load writes: of several servers the primary is taken, whatever is wished beyond that.
+fn check_session_wish(settings: &Settings) -> Result<(), String> {
+    match settings.get("target_session_attrs") {
+        None | Some("any" | "read-write" | "primary") => Ok(()),
+        Some(wish @ ("read-only" | "standby" | "prefer-standby")) => Err(format!(
+            "target_session_attrs={wish} asks for a server that takes no writes"
+        )),
+        Some(other) => Err(format!("target_session_attrs `{other}` is not known")),
+    }
+}
+
+fn keepalive(settings: &Settings) -> Result<Keepalive, String> {
+    let idle = settings
+        .seconds("keepalives_idle")?
+        .unwrap_or(KEEPALIVE_IDLE);
+    let interval = settings
+        .seconds("keepalives_interval")?
+        .unwrap_or(KEEPALIVE_INTERVAL);
+    let count = match settings.number("keepalives_count")? {
+        None | Some(0) => KEEPALIVE_COUNT,
+        Some(count) => u32::try_from(count).map_err(|_| "keepalives_count is too large")?,
+    };
+    let user_timeout = match settings.number("tcp_user_timeout")? {
+        Some(0) => None,
+        Some(milliseconds) => Some(Duration::from_millis(milliseconds)),
+        // Data that nobody acknowledges is given up as late as an idle peer would be.
+        None => Some(idle + interval * count),
+    };
+    Ok(Keepalive {
+        idle: (settings.number("keepalives")? != Some(0)).then_some(idle),
+        interval,
+        count,
+        user_timeout,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::connection_defaults::ServiceFile;
+
+    fn defaults(variables: &[(&str, &str)]) -> ConnectionDefaults {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        ConnectionDefaults {
+            variables: variables.iter().map(own).collect(),
+            user: Some("etl".to_owned()),
+            service_files: vec![ServiceFile {
+                path: PathBuf::from("/etc/pg_service.conf"),
+                text: "[dw]\nhost=a,b\nport=6000,6001\ndbname=tpch\npassword=x=y\n\
+                       [odd]\ncolour=blue\n"
+                    .to_owned(),
+            }],
+            password_file: Some("a:*:*:*:first\nb:*:*:*:second\n".to_owned()),
+            ..ConnectionDefaults::default()
+        }
+    }
+
+    fn servers(address: &Address) -> Vec<String> {
+        address.places.iter().map(Place::describe).collect()
+    }
+
+    #[test]
+    fn gaps_are_filled_and_the_url_wins() {
+        let defaults = defaults(&[("host", "elsewhere"), ("password", "secret")]);
+        let address = Address::parse("postgresql://dw:6000/tpch?sslmode=verify-full", &defaults)
+            .expect("a good URL");
+        assert_eq!(address.describe(), "dw:6000 database tpch as etl");
+        assert_eq!(address.tls.mode, SslMode::VerifyFull);
+        assert_eq!(address.config.get_password(), Some(&b"secret"[..]));
+    }
+
+    #[test]
+    fn an_address_wins_over_the_path_of_a_socket() {
+        let defaults = defaults(&[("hostaddr", "127.0.0.1")]);
+        let address = Address::parse("postgresql:///t?host=/run/pg", &defaults).expect("good");
+        assert_eq!(servers(&address), ["127.0.0.1:5432"]);
+    }
+
+    #[test]
+    fn a_service_fills_gaps_before_the_environment() {
+        let defaults = defaults(&[("host", "elsewhere"), ("port", "7000"), ("user", "me")]);
+        let address =
+            Address::parse("postgresql:///?service=dw", &defaults).expect("a good service");
+        assert_eq!(servers(&address), ["a:6000", "b:6001"]);
+        assert_eq!(address.describe(), "a:6000 database tpch as me");
+        assert_eq!(address.config.get_password(), Some(&b"x=y"[..]));
+        let address =
+            Address::parse("postgresql://c/?service=dw&port=1", &defaults).expect("a good service");
+        assert_eq!(servers(&address), ["c:1"]);
+    }
+
+    #[test]
+    fn each_server_has_its_own_password() {
+        let address = Address::parse("postgresql://a,b:6001/x", &defaults(&[])).expect("good");
+        assert_eq!(servers(&address), ["a:5432", "b:6001"]);
+        let passwords: Vec<Option<Vec<u8>>> = address
+            .places
+            .iter()
+            .map(|place| address.config_for(place).get_password().map(<[u8]>::to_vec))
+            .collect();
+        assert_eq!(
+            passwords,
+            [Some(b"first".to_vec()), Some(b"second".to_vec())]
+        );
+        address.took(1);
+        let order: Vec<usize> = address.places_to_try().map(|(number, _)| number).collect();
+        assert_eq!(order, [1, 0]);
+    }
+
+    #[test]
+    fn a_variable_is_named_where_it_is_at_fault() {
+        let error = Address::parse(
+            "postgresql://dw/t",
+            &defaults(&[("sslcrl", "/no/such.crl")]),
+        );
+        let told = error.err().expect("refused").to_string();
+        assert!(
+            told.contains("sslcrl (from PGSSLCRL) has no effect"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn every_variable_stands_in_for_a_setting_that_is_taken() {
+        for (variable, setting) in crate::engine::connection_defaults::LIBPQ_VARIABLES {
+            let url = format!("postgresql://dw/t?{setting}=");
+            let is_known = Address::parse(&url, &defaults(&[])).is_ok();
+            assert_eq!(is_known, *setting != "geqo", "{variable}");
+        }
+    }
+
+    macro_rules! refuses {
+        ($($name:ident: $url:expr => $said:expr;)*) => {$(
+            #[test]
+            fn $name() {
+                let error = Address::parse($url, &defaults(&[])).err().expect("refused");
+                assert!(error.to_string().contains($said), "{error}");
+            }
+        )*};
+    }
+
+    refuses! {
+        unknown_sslmode: "postgresql://dw/t?sslmode=always" => "sslmode `always` is none of";
+        weak_sslmode_for_public_authorities:
+            "postgresql://dw/t?sslrootcert=system&sslmode=require" => "needs verify-full";
+        unknown_setting: "postgresql://dw/t?colour=blue" => "`colour` is no setting";
+        unknown_setting_of_a_service: "postgresql:///?service=odd" => "the service `odd` in /etc";
+        unknown_service: "postgresql:///?service=lake" => "`lake` is not in /etc/pg_service.conf";
+        a_standby: "postgresql://a/t?target_session_attrs=standby" => "takes no writes";
+        two_ports_for_three_hosts: "postgresql:///t?host=a,b,c&port=1,2" => "2 ports for 3";
+        no_port: "postgresql:///t?host=a&port=x" => "`x` is no port";
+        certificate_without_key: "postgresql://dw/t?sslcert=x" => "sslkey names no key for it";
+        no_certificate: "postgresql://dw/t?sslcertmode=require" => "needs a certificate";
+        encrypted_key: "postgresql://dw/t?sslpassword=x" => "`sslpassword` is not supported: ";
+        oauth: "postgresql://dw/t?oauth_issuer=x" => "does not log in by OAuth";
+        revocation_without_a_check: "postgresql://dw/t?sslcrl=x" => "sslcrl has no effect where";
+        direct_and_weak: "postgresql://dw/t?sslnegotiation=direct" => "sslmode=require or more";
+        old_tls: "postgresql://dw/t?ssl_max_protocol_version=TLSv1.1" => "leave no version of TLS";
+        unknown_tls: "postgresql://dw/t?ssl_min_protocol_version=1.2" => "is none of TLSv1,";
+        compression: "postgresql://dw/t?sslcompression=1" => "gives secrets away";
+        newer_protocol: "postgresql://dw/t?min_protocol_version=3.2" => "speaks version 3.0";
+        unknown_protocol: "postgresql://dw/t?max_protocol_version=4" => "none of 3.0, 3.2, latest";
+        gss_encryption: "postgresql://dw/t?gssencmode=require" => "does not encrypt by GSSAPI";
+        unknown_gssencmode: "postgresql://dw/t?gssencmode=on" => "none of disable, prefer, require";
+        other_encoding: "postgresql://dw/t?client_encoding=latin1" => "Inrush sends UTF-8";
+        replication: "postgresql://dw/t?replication=database" => "needs an ordinary session";
+        peer_without_names: "postgresql://dw/t?requirepeer=postgres" => "cannot be checked";
+        broken_encoding: "postgresql://dw/t?host=%zz" => "two hexadecimal digits";
+    }
+
+    #[test]
+    fn keepalives_are_what_libpq_means_by_them() {
+        let parse = |query: &str| {
+            let url = format!("postgresql://dw/t?{query}");
+            Address::parse(&url, &defaults(&[]))
+                .expect("a good URL")
+                .keepalive
+        };
+        let keepalive = parse("keepalives_idle=5&keepalives_interval=2&keepalives_count=3");
+        assert_eq!(keepalive.idle, Some(Duration::from_secs(5)));
+        assert_eq!(keepalive.user_timeout, Some(Duration::from_secs(11)));
+        assert_eq!(keepalive.patience(), Some(Duration::from_secs(11)));
+        assert_eq!(parse("keepalives=0").idle, None);
+        assert_eq!(parse("keepalives=0").patience(), None);
+        assert_eq!(parse("tcp_user_timeout=0").user_timeout, None);
+    }
+}

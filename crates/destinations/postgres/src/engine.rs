@@ -1,0 +1,225 @@
+//! The internals of the engine that PostgreSQL's driver still uses, by name. All other files of this crate take them from
+//! here, so that this list says how far the driver is from the contract of a destination. It may only become shorter.
+
+pub(crate) use inrush_engine::fault;
+
+pub(crate) mod connection_defaults {
+    pub(crate) use inrush_engine::connection_defaults::{
+        ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile,
+    };
+}
+
+pub(crate) mod driver {
+    pub(crate) use inrush_engine::driver::{Checked, Driver, DriverPlan, PastRuns};
+}
+
+pub(crate) mod driver_error {
+    pub(crate) use inrush_engine::driver_error::DriverError;
+}
+
+pub(crate) mod error {
+    pub(crate) use inrush_engine::error::Error;
+}
+
+pub(crate) mod event {
+    pub(crate) use inrush_engine::event::{Event, Observer, TargetSize};
+}
+
+pub(crate) mod gauge {
+    pub(crate) use inrush_engine::gauge::Gauge;
+}
+
+pub(crate) mod ledger {
+    pub(crate) use inrush_engine::ledger::{
+        Account, RunRecord, RunState, ShardRecord, SwitchedFile, TouchedFile,
+    };
+}
+
+pub(crate) mod mending {
+    pub(crate) use inrush_engine::mending::to_save;
+}
+
+pub(crate) mod meter {
+    pub(crate) use inrush_engine::meter::Meter;
+}
+
+pub(crate) mod pace {
+    pub(crate) use inrush_engine::pace::Pace;
+}
+
+pub(crate) mod pipeline {
+    pub(crate) use inrush_engine::pipeline::{
+        Failure, RunOptions, Success, damage, ending, expectations, gathering, plan_options,
+        require_address_space, runtime, stream_threads,
+    };
+
+    pub(crate) mod coverage {
+        pub(crate) use inrush_engine::pipeline::coverage::{check_bytes, check_file};
+    }
+
+    pub(crate) mod feeding {
+        pub(crate) use inrush_engine::pipeline::feeding::{FedFile, Taken};
+    }
+
+    pub(crate) mod file_header {
+        pub(crate) use inrush_engine::pipeline::file_header::check_header;
+    }
+
+    pub(crate) mod kept_rejects {
+        pub(crate) use inrush_engine::pipeline::kept_rejects::KeptRejects;
+    }
+
+    pub(crate) mod metering {
+        pub(crate) use inrush_engine::pipeline::metering::{
+            Backends, FedSource, FlowCount, Looking, Subjects,
+        };
+    }
+
+    pub(crate) mod naming {
+        pub(crate) use inrush_engine::pipeline::naming::{holder, new_run_name};
+    }
+
+    pub(crate) mod proof {
+        pub(crate) use inrush_engine::pipeline::proof::Proof;
+    }
+
+    pub(crate) mod reading_meter {
+        pub(crate) use inrush_engine::pipeline::reading_meter::ReadingMeter;
+    }
+
+    pub(crate) mod recheck {
+        pub(crate) use inrush_engine::pipeline::recheck::texts;
+    }
+
+    pub(crate) mod reject_count {
+        pub(crate) use inrush_engine::pipeline::reject_count::{RejectCount, RowTally};
+    }
+
+    pub(crate) mod reject_files {
+        pub(crate) use inrush_engine::pipeline::reject_files::{
+            bytes, count, of_key, remove, remove_all_but,
+        };
+    }
+
+    pub(crate) mod results {
+        pub(crate) use inrush_engine::pipeline::results::{Loaded, LoadedPieces, StreamResult};
+    }
+
+    pub(crate) mod sharing {
+        pub(crate) use inrush_engine::pipeline::sharing::Sharing;
+    }
+
+    pub(crate) mod splitting {
+        pub(crate) use inrush_engine::pipeline::splitting::{files, place};
+    }
+
+    pub(crate) mod telling {
+        pub(crate) use inrush_engine::pipeline::telling::Teller;
+    }
+
+    pub(crate) mod trailer {
+        pub(crate) use inrush_engine::pipeline::trailer::TrailerCatch;
+    }
+}
+
+pub(crate) mod plan {
+    pub(crate) use inrush_engine::plan::{
+        ContentChecks, MemoryBound, PlanError, PlanOptions, Reading, changed, column_words, expect,
+        identity, typed_rows,
+    };
+
+    pub(crate) mod columns {
+        pub(crate) use inrush_engine::plan::columns::{Known, TargetColumns, column};
+    }
+
+    pub(crate) mod error {
+        pub(crate) use inrush_engine::plan::error::PlanError;
+    }
+
+    pub(crate) mod fields {
+        pub(crate) use inrush_engine::plan::fields::Assigned;
+    }
+
+    pub(crate) mod flow_files {
+        pub(crate) use inrush_engine::plan::flow_files::FlowFiles;
+    }
+
+    pub(crate) mod loaded {
+        pub(crate) use inrush_engine::plan::loaded::{WantedFiles, loaded_by};
+    }
+
+    pub(crate) mod memory {
+        pub(crate) use inrush_engine::plan::memory::{
+            MemoryBound, row_group_bytes, text_and_batch,
+        };
+    }
+
+    pub(crate) mod options {
+        pub(crate) use inrush_engine::plan::options::PlanOptions;
+    }
+
+    pub(crate) mod user_sql {
+        pub(crate) use inrush_engine::plan::user_sql::statements;
+    }
+
+    pub(crate) mod words {
+        pub(crate) use inrush_engine::plan::words::{
+            TARGET_LOADED, bytes, dialect_words, reject_limit, shard_words, size_words,
+        };
+    }
+}
+
+pub(crate) mod preflight {
+    pub(crate) use inrush_engine::preflight::{
+        Patience, PreflightReport, STEP_PATIENCE, Wish, cores, decode, files, findings, flow_found,
+        model, or_tell, planning, prediction, sample, steps, walk,
+    };
+
+    pub(crate) mod at_once {
+        pub(crate) use inrush_engine::preflight::at_once::{on_a_thread_each, own_cpu_s};
+    }
+
+    pub(crate) mod client {
+        pub(crate) use inrush_engine::preflight::client::Client;
+    }
+
+    pub(crate) mod read {
+        pub(crate) use inrush_engine::preflight::read::ReadFound;
+    }
+
+    pub(crate) mod result {
+        pub(crate) use inrush_engine::preflight::result::{
+            Finding, PreflightReport, Step, StepFound, Weight,
+        };
+    }
+
+    pub(crate) mod together {
+        pub(crate) use inrush_engine::preflight::together::{BesideRows, Together};
+    }
+
+    pub(crate) mod took {
+        pub(crate) use inrush_engine::preflight::took::Took;
+    }
+}
+
+pub(crate) mod report {
+    pub(crate) use inrush_engine::report::{
+        PartitionReport, RejectFile, RunFolder, RunReport, ServerReport, TableReport, UnitReport,
+        reject_file_name,
+    };
+}
+
+pub(crate) mod undo {
+    pub(crate) use inrush_engine::undo::{UndoOptions, Undone, UndoneTarget};
+}
+
+pub(crate) mod upkeep {
+    pub(crate) use inrush_engine::upkeep::{PlaceOptions, StoppedRun, Which};
+}
+
+pub(crate) mod verify {
+    pub(crate) use inrush_engine::verify::{
+        BatchSums, Difference, EngineSums, ExactSum, NumberForm, Tally, VerifyError, VerifyPlan,
+        add_count, whole,
+    };
+}

@@ -1,0 +1,79 @@
+//! What this engine's errors are to those who do not know it, and how it knows them again.
+
+use super::DestinationError;
+use super::ledger::LedgerError;
+use super::switch::SwitchError;
+use super::undo::UndoError;
+use crate::engine::driver_error::DriverError;
+use crate::engine::error::Error;
+use crate::engine::plan::PlanError;
+use crate::engine::verify::VerifyError;
+
+impl From<DestinationError> for DriverError {
+    fn from(error: DestinationError) -> DriverError {
+        let hint = error.hint();
+        let exit_status = match &error {
+            DestinationError::Address { .. } => 2,
+            _ => 1,
+        };
+        let is_lost = matches!(&error, DestinationError::Lost { .. });
+        let told = DriverError::new(error, hint).with_exit_status(exit_status);
+        if is_lost { told.lost() } else { told }
+    }
+}
+
+impl From<LedgerError> for DriverError {
+    fn from(error: LedgerError) -> DriverError {
+        let hint = error.hint();
+        DriverError::new(error, hint)
+    }
+}
+
+impl From<SwitchError> for DriverError {
+    fn from(error: SwitchError) -> DriverError {
+        let hint = error.hint();
+        let exit_status = match &error {
+            SwitchError::Verify(VerifyError::TargetReplaced { .. }) => 1,
+            SwitchError::Count { .. } | SwitchError::Verify(_) => 5,
+            _ => 1,
+        };
+        DriverError::new(error, hint).with_exit_status(exit_status)
+    }
+}
+
+impl From<UndoError> for DriverError {
+    fn from(error: UndoError) -> DriverError {
+        let hint = error.hint();
+        DriverError::new(error, hint)
+    }
+}
+
+/// Makes errors of this engine what the library's callers are told, and what planners are.
+macro_rules! told_as {
+    ($told:ident: $($own:ident),*) => {$(
+        impl From<$own> for $told {
+            fn from(error: $own) -> $told {
+                $told::Driver(error.into())
+            }
+        }
+    )*};
+}
+
+told_as!(Error: DestinationError, LedgerError, SwitchError, UndoError);
+told_as!(PlanError: DestinationError, LedgerError);
+
+/// What the server said, or that it is gone, where the error is that.
+pub fn of_server(error: &Error) -> Option<&DestinationError> {
+    match error {
+        Error::Driver(error) => error.own(),
+        _ => None,
+    }
+}
+
+/// The same by value; other errors come back.
+pub fn said_by_server(error: Error) -> Result<DestinationError, Error> {
+    match error {
+        Error::Driver(error) => error.into_own().map_err(Error::Driver),
+        other => Err(other),
+    }
+}

@@ -1,0 +1,67 @@
+//! What can go wrong with the ledger.
+
+use crate::DestinationError;
+
+/// An error of the ledger.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The destination refused.
+    #[error(transparent)]
+    Destination(#[from] DestinationError),
+    /// Another run of the same package is at work.
+    #[error(
+        "{} at work now, held by {holder} since {since}",
+        run.as_ref().map_or_else(
+            || "this package is".to_owned(),
+            |run| format!("run {run} of this package is")
+        )
+    )]
+    Busy {
+        /// Its name; none where it has none yet.
+        run: Option<String>,
+        /// Process, host and session that hold it.
+        holder: String,
+        /// When it was started or taken over.
+        since: String,
+    },
+    /// Somebody took this run over.
+    #[error("run {run} was taken over by another process: this one stops and commits nothing more")]
+    TakenOver {
+        /// Its name.
+        run: String,
+    },
+    /// The ledger was made by a version that this one does not know.
+    #[error("the ledger in schema {schema} has version {found}; this Inrush knows version {known}")]
+    Version {
+        /// Its schema.
+        schema: String,
+        /// The version that it says it has.
+        found: i32,
+        /// The version that this program writes.
+        known: i32,
+    },
+}
+
+impl LedgerError {
+    /// How to mend it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            LedgerError::Destination(error) => error.hint(),
+            LedgerError::Busy { .. } => Some(
+                "wait for it, or stop that process; the same command then goes on from what it \
+                 has committed"
+                    .to_owned(),
+            ),
+            LedgerError::TakenOver { .. } => {
+                Some("`inrush status` says which process holds it now".to_owned())
+            }
+            LedgerError::Version { found, known, .. } if found > known => {
+                Some("use the newer Inrush".to_owned())
+            }
+            LedgerError::Version { schema, .. } => Some(format!(
+                "finish or clean up what it holds with the older Inrush, then drop the schema \
+                 {schema}, or give this one another with run.ledger_schema"
+            )),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Marks of appended files, which a database keeps outside of the ledger.
+//!
+//! If the ledger is lost (its schema dropped, another one named) and the same command is given again, appended rows would
+//! be loaded twice. So a run that appends leaves a mark for each target: an empty large object whose comment
+//! names the run, the target's OID and the files. A large object is no part of any schema, and every role may make one,
+//! also a role that may only INSERT. It commits with the rows that it tells of, or before the first of them where they
+//! go straight into the target.
+//!
+//! A plan is refused only for the mark of a run that the ledger does not know, with the same package, files and table.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use inrush_files::SourceFile;
+
+use crate::engine::plan::identity;
+use crate::quote::literal;
+use crate::{DestinationError, Session};
+
+/// Marks of a package that stay; older ones go when a new one comes.
+const MARKS_MAX: usize = 500;
+/// Bytes of a package's marks together; a plan reads no more of them for a target.
+const BYTES_MAX: usize = 1 << 20;
+/// Keys that a mark has: the smallest ones, which the same files always share, and most overlapping sets do.
+const KEYS_MAX: usize = 1_000;
+/// Keys that each mark has, however many a run leaves.
+const KEYS_MIN: usize = 16;
+/// Digits of a file's key in a mark.
+const DIGITS: usize = 16;
+/// Files that one query asks for.
+const ASKED_MAX: usize = 10_000;
+
+/// The beginning of every mark, without its keys: the words before them are shorter than what is read here.
+const HEADS: &str = "SELECT m.oid, pg_has_role(m.lomowner, 'USAGE') AS is_own, \
+       octet_length(d.description)::bigint AS bytes, \
+       string_to_array(substr(d.description, 1, 250), ' ') AS words \
+     FROM pg_largeobject_metadata m \
+     JOIN pg_description d ON d.objoid = m.oid AND d.classoid = 'pg_largeobject'::regclass \
+     WHERE starts_with(substr(d.description, 1, 250), $1)";
+
+/// What a run leaves for a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// For the person who finds it.
+    about: String,
+    run: String,
+    target_oid: u32,
+    /// Microseconds since 1970.
+    made_us: u128,
+    /// The smallest keys of its files.
+    keys: Vec<String>,
+}
+
+/// A mark in the database that tells of a file which a plan would append.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundMark {
+    /// Its large object.
+    pub oid: u32,
+    /// The run that left it.
+    pub run: String,
+    /// The target's OID.
+    pub target_oid: u32,
+    /// The key of one of the files.
+    pub key: String,
+}
+
+impl Mark {
+    /// Of the files of a flow that a run puts into a target; nothing where none of them can be the same once more.
+    pub fn new<'a>(
+        run: &str,
+        target: &str,
+        target_oid: u32,
+        files: impl Iterator<Item = &'a SourceFile>,
+    ) -> Option<Mark> {
+        let mut keys: Vec<String> = files.filter_map(file_key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys.truncate(KEYS_MAX);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        (!keys.is_empty()).then(|| Mark {
+            about: format!(
+                "Inrush run {run} appended files to {target}; this keeps them from being appended twice if the ledger is lost"
+            ),
+            run: run.to_owned(),
+            target_oid,
+            made_us: now.map_or(0, |now| now.as_micros()),
+            keys,
+        })
+    }
+
+    /// The comment that says it.
+    fn text(&self, run_key: &str, keys_max: usize) -> String {
+        let Mark {
+            about,
+            run,
+            target_oid,
+            made_us,
+            keys,
+        } = self;
+        let keys = keys[..keys.len().min(keys_max)].join(",");
+        let beginning = beginning(run_key);
+        format!("{beginning}{target_oid} {made_us:016} {run} {keys} {about}")
+    }
+}
+
+/// The key of a file as it is: the ledger, too, takes one of another size or time for another. A pipe has none.
+pub fn file_key(file: &SourceFile) -> Option<String> {
+    if file.is_pipe() {
+        return None;
+    }
+    let texts = [
+        identity::file_key(file),
+        file.size_bytes.to_string(),
+        file.modified_ns.to_string(),
+    ];
+    let mut key = identity::digest(texts.iter().map(String::as_str));
+    key.truncate(DIGITS);
+    Some(key)
+}
+
+fn beginning(run_key: &str) -> String {
+    format!("inrush mark {run_key} ")
+}
+
+/// The marks of a package that tell of one of these files (OID of the target, key), the oldest first. The server compares
+/// the keys: none of them comes here but the first that is found.
+pub async fn find(
+    session: &Session,
+    run_key: &str,
+    asked: &[(u32, String)],
+) -> Result<Vec<FoundMark>, DestinationError> {
+    let sql = format!(
+        "WITH heads AS ({HEADS}), \
+         asked AS (SELECT target::text, key FROM unnest($2::oid[], $3::text[]) AS asked (target, key)), \
+         near AS ( \
+           SELECT oid, words, sum(bytes) OVER (PARTITION BY words[4] ORDER BY words[5] DESC, oid DESC) AS bytes \
+           FROM heads WHERE words[4] IN (SELECT target FROM asked)), \
+         known AS ( \
+           SELECT n.oid, n.words[4] AS target, n.words[5] AS made, n.words[6] AS run, \
+             unnest(string_to_array(split_part(d.description, ' ', 7), ',')) AS key \
+           FROM near n \
+           JOIN pg_description d ON d.objoid = n.oid AND d.classoid = 'pg_largeobject'::regclass \
+           WHERE n.bytes <= {BYTES_MAX}) \
+         SELECT oid, target::oid, run, min(key) FROM known JOIN asked USING (target, key) \
+         GROUP BY oid, target, made, run ORDER BY made, oid"
+    );
+    let beginning = beginning(run_key);
+    let mut found = Vec::new();
+    for asked in asked.chunks(ASKED_MAX) {
+        let (oids, keys): (Vec<u32>, Vec<&str>) =
+            asked.iter().map(|(oid, key)| (*oid, key.as_str())).unzip();
+        let doing = "looking for marks of earlier runs";
+        let rows = session
+            .query(&sql, &[&beginning, &oids, &keys], doing)
+            .await?;
+        found.extend(rows.iter().map(|row| FoundMark {
+            oid: row.get(0),
+            target_oid: row.get(1),
+            run: row.get(2),
+            key: row.get(3),
+        }));
+    }
+    Ok(found)
+}
+
+/// Leaves marks, in the transaction that is open. Marks of an earlier attempt of the run give way to them, and so do the
+/// oldest of too many. Where the database's owner lets nobody make large objects, none is left.
+pub async fn leave(
+    session: &Session,
+    run_key: &str,
+    marks: &[Mark],
+) -> Result<(), DestinationError> {
+    let doing = "leaving a mark of the run";
+    let Some(first) = marks.first() else {
+        return Ok(());
+    };
+    let allowed = "SELECT has_function_privilege('lo_create(oid)', 'EXECUTE')";
+    let rows = session.query(allowed, &[], doing).await?;
+    if !rows[0].get::<_, bool>(0) {
+        return Ok(());
+    }
+    let keys_max = (BYTES_MAX / (DIGITS + 1) / marks.len()).clamp(KEYS_MIN, KEYS_MAX);
+    let texts: Vec<String> = marks
+        .iter()
+        .map(|mark| mark.text(run_key, keys_max))
+        .collect();
+    let bytes: usize = texts.iter().map(String::len).sum();
+    let targets: Vec<u32> = marks.iter().map(|mark| mark.target_oid).collect();
+    let sql = format!(
+        "WITH heads AS ({HEADS}), \
+         own AS (SELECT oid, words[6] = $2 AND words[4]::oid = ANY ($3::oid[]) AS is_of_run, \
+           row_number() OVER newest AS place, sum(bytes) OVER newest AS bytes \
+           FROM heads WHERE is_own AND words[4] ~ '^[0-9]+$' \
+           WINDOW newest AS (ORDER BY words[5] DESC, oid DESC)) \
+         SELECT lo_unlink(oid) FROM own WHERE is_of_run OR place > $4::bigint OR bytes > $5::bigint"
+    );
+    let marks_left = MARKS_MAX.saturating_sub(marks.len()) as i64;
+    let bytes_left = BYTES_MAX.saturating_sub(bytes) as i64;
+    let beginning = beginning(run_key);
+    session
+        .query(
+            &sql,
+            &[&beginning, &first.run, &targets, &marks_left, &bytes_left],
+            doing,
+        )
+        .await?;
+    for text in &texts {
+        let rows = session.query("SELECT lo_create(0)", &[], doing).await?;
+        let oid: u32 = rows[0].get(0);
+        // A dump of the database reads all of its large objects, whoever makes it.
+        let statements = format!(
+            "COMMENT ON LARGE OBJECT {oid} IS {}; GRANT SELECT ON LARGE OBJECT {oid} TO PUBLIC",
+            literal(text)
+        );
+        session.execute(&statements, doing).await?;
+    }
+    Ok(())
+}
+
+/// Removes the marks of a run whose rows are taken out of its targets, in the transaction that is open.
+pub async fn forget(session: &Session, run: &str) -> Result<(), DestinationError> {
+    let sql = format!(
+        "WITH heads AS ({HEADS}) SELECT lo_unlink(oid) FROM heads WHERE is_own AND words[6] = $2"
+    );
+    session
+        .query(
+            &sql,
+            &[&"inrush mark ", &run],
+            "removing the marks of the run",
+        )
+        .await?;
+    Ok(())
+}

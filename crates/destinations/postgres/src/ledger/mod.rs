@@ -1,0 +1,65 @@
+//! The ledger: what each run has done, in the destination itself, committed with the data.
+//!
+//! A unit's row commits in the unit's own transaction, so what the ledger says is done is done,
+//! whatever was killed when. The run's row carries an epoch: a transaction of an older epoch finds
+//! its fence gone and cannot commit, so a run that was taken over cannot write any more.
+
+mod error;
+mod holder;
+pub mod mark;
+mod record;
+mod run;
+mod schema;
+mod stored;
+mod switched;
+
+pub use error::LedgerError;
+pub use record::{ShardChoice, UnitAccounts, UnitRecord};
+pub use run::Fence;
+pub use schema::{exists, setup_statements};
+pub use switched::{Original, Replaced, SwitchedTable, What};
+
+use crate::Session;
+use crate::quote::qualified;
+
+/// The ledger in one schema of the destination.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    schema: String,
+}
+
+impl Ledger {
+    /// The ledger in `schema`.
+    pub fn new(schema: &str) -> Ledger {
+        Ledger {
+            schema: schema.to_owned(),
+        }
+    }
+
+    fn table(&self, name: &str) -> String {
+        qualified(&self.schema, name)
+    }
+
+    /// Makes the schemas and tables that are missing. Two runs that do so at once wait for one
+    /// another: `IF NOT EXISTS` alone does not keep them apart.
+    pub async fn set_up(
+        &self,
+        session: &Session,
+        statements: &[String],
+    ) -> Result<(), LedgerError> {
+        let doing = "making the ledger";
+        session.execute("BEGIN", doing).await?;
+        session
+            .query(
+                "SELECT pg_advisory_xact_lock(hashtextextended('inrush ledger ' || $1, 0))",
+                &[&self.schema],
+                doing,
+            )
+            .await?;
+        for statement in statements {
+            session.execute(statement, doing).await?;
+        }
+        session.execute("COMMIT", doing).await?;
+        Ok(())
+    }
+}

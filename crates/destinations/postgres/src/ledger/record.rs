@@ -1,0 +1,505 @@
+//! Units and shards in the ledger.
+
+use std::collections::BTreeMap;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::error::LedgerError;
+use super::run::Fence;
+use super::{Ledger, stored};
+use crate::Session;
+use crate::engine::ledger::{Account, ShardRecord, SwitchedFile, TouchedFile};
+
+/// A load unit in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitRecord {
+    /// Names the unit's files as they were, its table and how it reads them.
+    pub unit_key: String,
+    /// The flow.
+    pub flow: String,
+    /// The target, `schema.table`, quoted.
+    pub target: String,
+    /// Where its staging table is.
+    pub staging_schema: String,
+    /// Its staging table.
+    pub staging_table: String,
+    /// Whether several streams fill it.
+    pub shared: bool,
+    /// Whether its rows go straight into the target: there is no staging table of that name.
+    pub straight: bool,
+    /// Whether all of its shards are in it and it is ready for the switch.
+    pub finished: bool,
+    /// The server refused a row of it, so that one stream loaded it with a savepoint for each
+    /// batch.
+    pub careful: bool,
+    /// The server's own count of its rows.
+    pub rows_counted: Option<i64>,
+    /// Its smallest key as text.
+    pub key_smallest: Option<String>,
+    /// Its largest key as text.
+    pub key_largest: Option<String>,
+    /// The table that its rows went into still has the name that it had: its staging table, or
+    /// where they went straight in the target. Of what is written now it is true.
+    pub stands: bool,
+    /// The server's files of the staging table now, as a digest.
+    pub files: Option<String>,
+    /// They are others than those that the unit was committed with: the table was emptied, or written
+    /// anew (TRUNCATE, VACUUM FULL).
+    pub rewritten: bool,
+}
+
+/// Which shards of a run are meant; all where nothing is said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ShardChoice<'a> {
+    /// The first digits of their files' keys.
+    pub file_key_start: &'a str,
+    /// Their unit.
+    pub unit_key: Option<&'a str>,
+}
+
+/// What the shards of a run's units add up to.
+#[derive(Clone, Debug, Default)]
+pub struct UnitAccounts {
+    /// By the units' keys.
+    pub units: BTreeMap<String, Account>,
+    /// Shards of all units.
+    pub shard_count: u64,
+}
+
+impl UnitAccounts {
+    /// What these shards add up to.
+    pub fn of<'a>(shards: impl IntoIterator<Item = &'a ShardRecord>) -> UnitAccounts {
+        let mut accounts = UnitAccounts::default();
+        for shard in shards {
+            accounts.shard_count += 1;
+            let unit = accounts.units.entry(shard.unit_key.clone());
+            unit.or_default().add(&shard.account);
+        }
+        accounts
+    }
+
+    /// The account of a unit; zero where none of its shards was committed.
+    pub fn of_unit(&self, unit_key: &str) -> Account {
+        self.units.get(unit_key).copied().unwrap_or_default()
+    }
+}
+
+fn count(row: &Row, index: usize) -> u64 {
+    row.get::<_, i64>(index) as u64
+}
+
+fn shard_of(row: &Row) -> ShardRecord {
+    let text_start: Option<i64> = row.get(18);
+    let text_end: Option<i64> = row.get(19);
+    let refused: Option<Vec<i64>> = row.get(16);
+    ShardRecord {
+        unit_key: row.get(0),
+        shard_key: row.get(1),
+        file_key: row.get(2),
+        file: row.get(3),
+        byte_start: count(row, 4),
+        byte_end: row.get::<_, Option<i64>>(5).map(|end| end as u64),
+        file_bytes: count(row, 6),
+        file_modified_ns: row.get(7),
+        account: Account {
+            rows_read: count(row, 8),
+            rows_loaded: count(row, 9),
+            rows_rejected: count(row, 10),
+            rows_skipped: count(row, 11),
+            bytes_read: count(row, 12),
+        },
+        content_hash: row.get(13),
+        file_state: row.get(17),
+        text_range: text_start
+            .zip(text_end)
+            .map(|(start, end)| start as u64..end as u64),
+        tally: row.get(14),
+        trailer: row.get(15),
+        refused: refused
+            .unwrap_or_default()
+            .into_iter()
+            .map(|offset| offset as u64)
+            .collect(),
+    }
+}
+
+impl UnitRecord {
+    /// Whether what was committed of it can be kept by a plan that has a unit of its key: its table
+    /// is the one that it was begun with, and the plan looks for it there.
+    pub fn is_kept(&self, staging_schema: &str) -> bool {
+        self.stands && (self.straight || self.staging_schema == staging_schema)
+    }
+}
+
+impl Ledger {
+    /// The units of a run that were committed.
+    pub async fn units(
+        &self,
+        session: &Session,
+        run_id: i64,
+    ) -> Result<Vec<UnitRecord>, LedgerError> {
+        let table = stored::table("straight", "target", "staging_schema", "staging_table");
+        let filenodes = stored::filenodes("straight", "standing");
+        let sql = format!(
+            "SELECT unit_key, flow, target, staging_schema, staging_table, shared, finished, \
+                    rows_counted, key_smallest, key_largest, careful, straight, \
+                    coalesce(standing = table_oid, false), \
+                    files, filenodes IS DISTINCT FROM files \
+             FROM {} unit, LATERAL (SELECT {table} AS standing) t, \
+                  LATERAL (SELECT {filenodes} AS files) f \
+             WHERE run_id = $1 ORDER BY target, unit_key",
+            self.table("unit")
+        );
+        let rows = session
+            .query(&sql, &[&run_id], "reading the ledger")
+            .await?;
+        Ok(rows
+            .iter()
+            .map(|row| UnitRecord {
+                unit_key: row.get(0),
+                flow: row.get(1),
+                target: row.get(2),
+                staging_schema: row.get(3),
+                staging_table: row.get(4),
+                shared: row.get(5),
+                finished: row.get(6),
+                rows_counted: row.get(7),
+                key_smallest: row.get(8),
+                key_largest: row.get(9),
+                careful: row.get(10),
+                straight: row.get(11),
+                stands: row.get(12),
+                files: row.get(13),
+                rewritten: row.get(14),
+            })
+            .collect())
+    }
+
+    /// The shards of a run that were committed.
+    pub async fn shards(
+        &self,
+        session: &Session,
+        run_id: i64,
+    ) -> Result<Vec<ShardRecord>, LedgerError> {
+        self.shards_of(session, run_id, &ShardChoice::default())
+            .await
+    }
+
+    /// Some of the shards of a run that were committed.
+    pub async fn shards_of(
+        &self,
+        session: &Session,
+        run_id: i64,
+        choice: &ShardChoice<'_>,
+    ) -> Result<Vec<ShardRecord>, LedgerError> {
+        let sql = format!(
+            "SELECT unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, \
+                    file_modified_ns, rows_read, rows_loaded, rows_rejected, rows_skipped, \
+                    bytes_read, content_hash, tally, trailer, refused, \
+                    file_state, text_start, text_end \
+             FROM {} WHERE run_id = $1 AND left(file_key, length($2::text)) = $2::text \
+                           AND unit_key = coalesce($3::text, unit_key) \
+             ORDER BY unit_key, shard_key",
+            self.table("shard")
+        );
+        let parameters: &[&(dyn ToSql + Sync)] =
+            &[&run_id, &choice.file_key_start, &choice.unit_key];
+        let mut shards = Vec::new();
+        session
+            .query_each(&sql, parameters, "reading the ledger", |row| {
+                shards.push(shard_of(row));
+            })
+            .await?;
+        Ok(shards)
+    }
+
+    /// The rows of each unit of a run by the account of its shards, and how many shards those are.
+    pub async fn accounts(
+        &self,
+        session: &Session,
+        run_id: i64,
+    ) -> Result<UnitAccounts, LedgerError> {
+        let sql = format!(
+            "SELECT unit_key, count(*), sum(rows_read)::int8, sum(rows_loaded)::int8, \
+                    sum(rows_rejected)::int8, sum(rows_skipped)::int8, sum(bytes_read)::int8 \
+             FROM {} WHERE run_id = $1 GROUP BY unit_key",
+            self.table("shard")
+        );
+        let mut accounts = UnitAccounts::default();
+        session
+            .query_each(&sql, &[&run_id], "reading the ledger", |row| {
+                accounts.shard_count += count(row, 1);
+                let account = Account {
+                    rows_read: count(row, 2),
+                    rows_loaded: count(row, 3),
+                    rows_rejected: count(row, 4),
+                    rows_skipped: count(row, 5),
+                    bytes_read: count(row, 6),
+                };
+                accounts.units.insert(row.get(0), account);
+            })
+            .await?;
+        Ok(accounts)
+    }
+
+    /// Every file that runs with this key have switched in, newest run first. A run that is
+    /// switched has all of each of its files, unless a later run took them out again.
+    pub async fn switched_files(
+        &self,
+        session: &Session,
+        run_key: &str,
+    ) -> Result<Vec<SwitchedFile>, LedgerError> {
+        let sql = format!(
+            "SELECT r.run_id, coalesce(r.target_oids, '{{}}'), u.target, s.file_key, \
+                    s.file_bytes, s.file_modified_ns, sum(s.rows_loaded)::int8 \
+             FROM {} r JOIN {} u USING (run_id) JOIN {} s USING (run_id, unit_key) \
+             WHERE r.run_key = $1 AND r.state = 'switched' \
+               AND NOT EXISTS ( \
+                 SELECT FROM {switched} n JOIN {switched} o \
+                        ON o.table_oid = n.table_oid AND o.run_id > n.run_id \
+                           AND o.what IN ('kept', 'dropped') \
+                      JOIN {} later ON later.run_id = o.run_id AND later.state = 'switched' \
+                 WHERE n.run_id = r.run_id AND n.unit_key = u.unit_key \
+                   AND n.what NOT IN ('kept', 'dropped')) \
+             GROUP BY r.run_id, r.target_oids, u.target, s.file_key, s.file_bytes, \
+                      s.file_modified_ns \
+             ORDER BY r.run_id DESC",
+            self.table("run"),
+            self.table("unit"),
+            self.table("shard"),
+            self.table("run"),
+            switched = self.table("switched_table"),
+        );
+        let rows = session
+            .query(&sql, &[&run_key], "reading the ledger")
+            .await?;
+        Ok(rows
+            .iter()
+            .map(|row| SwitchedFile {
+                run_id: row.get(0),
+                target_oids: row.get(1),
+                target: row.get(2),
+                file_key: row.get(3),
+                file_bytes: row.get::<_, i64>(4) as u64,
+                file_modified_ns: row.get(5),
+                rows_loaded: row.get::<_, i64>(6) as u64,
+            })
+            .collect())
+    }
+
+    /// Writes a unit, inside its transaction; a shared unit is written when it begins and again
+    /// when it is finished.
+    pub async fn record_unit(
+        &self,
+        session: &Session,
+        fence: &Fence,
+        unit: &UnitRecord,
+    ) -> Result<(), LedgerError> {
+        let table = stored::table("$14::bool", "$5::text", "$6::text", "$7::text");
+        let filenodes = stored::filenodes("$14::bool", &table);
+        // Rows that went straight into a target went into the one of the first shard: what has its
+        // name later is another table.
+        let sql = format!(
+            "INSERT INTO {} AS unit (run_id, epoch, unit_key, flow, target, staging_schema, \
+                             staging_table, shared, finished, rows_counted, key_smallest, \
+                             key_largest, careful, straight, table_oid, filenodes) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, {table}, \
+                     {filenodes}) \
+             ON CONFLICT (run_id, unit_key) DO UPDATE SET epoch = excluded.epoch, \
+             finished = excluded.finished, rows_counted = excluded.rows_counted, \
+             key_smallest = excluded.key_smallest, key_largest = excluded.key_largest, \
+             careful = excluded.careful, committed_at = now(), \
+             table_oid = CASE WHEN unit.straight THEN unit.table_oid ELSE excluded.table_oid END, \
+             filenodes = excluded.filenodes",
+            self.table("unit")
+        );
+        session
+            .query(
+                &sql,
+                &[
+                    &fence.run_id,
+                    &fence.epoch,
+                    &unit.unit_key,
+                    &unit.flow,
+                    &unit.target,
+                    &unit.staging_schema,
+                    &unit.staging_table,
+                    &unit.shared,
+                    &unit.finished,
+                    &unit.rows_counted,
+                    &unit.key_smallest,
+                    &unit.key_largest,
+                    &unit.careful,
+                    &unit.straight,
+                ],
+                "writing the unit into the ledger",
+            )
+            .await?;
+        Ok(())
+    }
+
+    /// Whether the table that a unit's rows go into is the one that the unit was begun with. Asked
+    /// inside the transaction that has written to it, whose lock keeps it as it is.
+    pub async fn stands(
+        &self,
+        session: &Session,
+        fence: &Fence,
+        unit_key: &str,
+    ) -> Result<bool, LedgerError> {
+        let table = stored::table("straight", "target", "staging_schema", "staging_table");
+        let sql = format!(
+            "SELECT coalesce({table} = table_oid, false) FROM {} unit \
+             WHERE run_id = $1 AND unit_key = $2",
+            self.table("unit")
+        );
+        let rows = session
+            .query(&sql, &[&fence.run_id, &unit_key], "looking for the target")
+            .await?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
+    }
+
+    /// Writes a shard, inside the transaction that loaded it.
+    pub async fn record_shard(
+        &self,
+        session: &Session,
+        fence: &Fence,
+        shard: &ShardRecord,
+    ) -> Result<(), LedgerError> {
+        let sql = format!(
+            "INSERT INTO {} (run_id, epoch, unit_key, shard_key, file_key, file, byte_start, \
+                             byte_end, file_bytes, file_modified_ns, rows_read, rows_loaded, \
+                             rows_rejected, rows_skipped, bytes_read, content_hash, tally, \
+                             trailer, refused, file_state, text_start, text_end) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
+                     $18, $19, $20, $21, $22)",
+            self.table("shard")
+        );
+        let account = &shard.account;
+        let refused = shard.refused.iter().map(|offset| *offset as i64);
+        let refused: Option<Vec<i64>> = (!shard.refused.is_empty()).then(|| refused.collect());
+        session
+            .query(
+                &sql,
+                &[
+                    &fence.run_id,
+                    &fence.epoch,
+                    &shard.unit_key,
+                    &shard.shard_key,
+                    &shard.file_key,
+                    &shard.file,
+                    &(shard.byte_start as i64),
+                    &shard.byte_end.map(|end| end as i64),
+                    &(shard.file_bytes as i64),
+                    &shard.file_modified_ns,
+                    &(account.rows_read as i64),
+                    &(account.rows_loaded as i64),
+                    &(account.rows_rejected as i64),
+                    &(account.rows_skipped as i64),
+                    &(account.bytes_read as i64),
+                    &shard.content_hash,
+                    &shard.tally,
+                    &shard.trailer,
+                    &refused,
+                    &shard.file_state,
+                    &shard.text_range.as_ref().map(|range| range.start as i64),
+                    &shard.text_range.as_ref().map(|range| range.end as i64),
+                ],
+                "writing the shard into the ledger",
+            )
+            .await?;
+        Ok(())
+    }
+
+    /// Rows of a shard that were staged became rejects at the switch, inside its transaction.
+    pub async fn reject_staged(
+        &self,
+        session: &Session,
+        fence: &Fence,
+        unit_key: &str,
+        shard_key: &str,
+        count: u64,
+    ) -> Result<(), LedgerError> {
+        let doing = "writing rejects of the switch into the ledger";
+        let count = count as i64;
+        let sql = format!(
+            "UPDATE {} SET rows_loaded = rows_loaded - $4, rows_rejected = rows_rejected + $4 \
+             WHERE run_id = $1 AND unit_key = $2 AND shard_key = $3",
+            self.table("shard")
+        );
+        session
+            .query(&sql, &[&fence.run_id, &unit_key, &shard_key, &count], doing)
+            .await?;
+        let sql = format!(
+            "UPDATE {} SET rows_counted = rows_counted - $3, careful = true \
+             WHERE run_id = $1 AND unit_key = $2",
+            self.table("unit")
+        );
+        session
+            .query(&sql, &[&fence.run_id, &unit_key, &count], doing)
+            .await?;
+        Ok(())
+    }
+
+    /// A file has the text that it had, and its time, or its place on the disk, is another one: from
+    /// now on it is known by that.
+    pub async fn touch_file(
+        &self,
+        session: &Session,
+        run_id: i64,
+        touched: &TouchedFile,
+    ) -> Result<(), LedgerError> {
+        let sql = format!(
+            "UPDATE {} SET file_modified_ns = $3, file_state = $4 \
+             WHERE run_id = $1 AND file_key = $2",
+            self.table("shard")
+        );
+        let TouchedFile {
+            file_key,
+            modified_ns,
+            state,
+        } = touched;
+        session
+            .query(
+                &sql,
+                &[&run_id, &file_key, &modified_ns, &state],
+                "writing a file's time into the ledger",
+            )
+            .await?;
+        Ok(())
+    }
+
+    /// Forgets the shards of a unit, inside the transaction that empties its table.
+    pub async fn forget_shards(
+        &self,
+        session: &Session,
+        fence: &Fence,
+        unit_key: &str,
+    ) -> Result<(), LedgerError> {
+        let sql = format!(
+            "DELETE FROM {} WHERE run_id = $1 AND unit_key = $2",
+            self.table("shard")
+        );
+        session
+            .query(&sql, &[&fence.run_id, &unit_key], "forgetting shards")
+            .await?;
+        Ok(())
+    }
+
+    /// Forgets units, with their shards: they are loaded anew.
+    pub async fn forget_units(
+        &self,
+        session: &Session,
+        run_id: i64,
+        unit_keys: &[String],
+    ) -> Result<(), LedgerError> {
+        let sql = format!(
+            "DELETE FROM {} WHERE run_id = $1 AND unit_key = ANY($2)",
+            self.table("unit")
+        );
+        session
+            .query(&sql, &[&run_id, &unit_keys], "forgetting units")
+            .await?;
+        Ok(())
+    }
+}

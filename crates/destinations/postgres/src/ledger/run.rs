@@ -1,0 +1,392 @@
+//! Runs: begun, taken over, fenced, switched, discarded.
+
+use super::Ledger;
+use super::error::LedgerError;
+use crate::engine::ledger::{RunRecord, RunState};
+use crate::{DestinationError, Session};
+
+/// What a transaction checks and holds, so that no run that was taken over can commit.
+#[derive(Clone, Debug)]
+pub struct Fence {
+    /// The run.
+    pub run_id: i64,
+    /// Its name, for messages.
+    pub name: String,
+    /// The epoch that must still be the run's.
+    pub epoch: i32,
+}
+
+const COLUMNS: &str = "run_id, name, package, epoch, state, holder, \
+    to_char(started_at, 'YYYY-MM-DD HH24:MI:SS TZ'), \
+    to_char(held_since, 'YYYY-MM-DD HH24:MI:SS TZ'), \
+    to_char(switched_at, 'YYYY-MM-DD HH24:MI:SS TZ'), targets, \
+    coalesce(target_oids, '{}'), (extract(epoch from started_at) * 1000000)::bigint";
+
+fn record(row: &tokio_postgres::Row) -> RunRecord {
+    RunRecord {
+        run_id: row.get(0),
+        name: row.get(1),
+        package: row.get(2),
+        epoch: row.get(3),
+        state: RunState::from_word(row.get(4)),
+        holder: row.get(5),
+        started_at: row.get(6),
+        held_since: row.get(7),
+        switched_at: row.get(8),
+        targets: row.get(9),
+        target_oids: row.get(10),
+        started_at_microseconds: row.get(11),
+    }
+}
+
+impl Ledger {
+    /// The newest run with this key that was not discarded.
+    pub async fn latest_run(
+        &self,
+        session: &Session,
+        run_key: &str,
+    ) -> Result<Option<RunRecord>, LedgerError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {} WHERE run_key = $1 AND state NOT IN ('discarded', 'undone') \
+             ORDER BY run_id DESC LIMIT 1",
+            self.table("run")
+        );
+        let rows = session
+            .query(&sql, &[&run_key], "reading the ledger")
+            .await?;
+        Ok(rows.first().map(record))
+    }
+
+    /// A run by its number.
+    pub async fn run(
+        &self,
+        session: &Session,
+        run_id: i64,
+    ) -> Result<Option<RunRecord>, LedgerError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {} WHERE run_id = $1",
+            self.table("run")
+        );
+        let rows = session
+            .query(&sql, &[&run_id], "reading the ledger")
+            .await?;
+        Ok(rows.first().map(record))
+    }
+
+    /// A run by its name.
+    pub async fn run_by_name(
+        &self,
+        session: &Session,
+        name: &str,
+    ) -> Result<Option<RunRecord>, LedgerError> {
+        if !super::exists(session, &self.schema).await? {
+            return Ok(None);
+        }
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {} WHERE name = $1",
+            self.table("run")
+        );
+        let rows = session.query(&sql, &[&name], "reading the ledger").await?;
+        Ok(rows.first().map(record))
+    }
+
+    /// Runs after this one that are switched in, and in whose targets their rows are.
+    pub async fn later_runs(
+        &self,
+        session: &Session,
+        run_id: i64,
+    ) -> Result<Vec<RunRecord>, LedgerError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {} WHERE run_id > $1 AND state = 'switched' ORDER BY run_id DESC",
+            self.table("run")
+        );
+        let rows = session
+            .query(&sql, &[&run_id], "reading the ledger")
+            .await?;
+        Ok(rows.iter().map(record).collect())
+    }
+
+    /// Marks a run as undone, in the transaction that takes its rows out; false where it is
+    /// switched no more.
+    pub async fn mark_undone(&self, session: &Session, run_id: i64) -> Result<bool, LedgerError> {
+        let sql = format!(
+            "UPDATE {} SET state = 'undone', epoch = epoch + 1 \
+             WHERE run_id = $1 AND state = 'switched' RETURNING run_id",
+            self.table("run")
+        );
+        let rows = session
+            .query(&sql, &[&run_id], "marking the run as undone")
+            .await?;
+        Ok(!rows.is_empty())
+    }
+
+    /// The newest run with this key that stopped before its switch.
+    pub async fn latest_stopped(
+        &self,
+        session: &Session,
+        run_key: &str,
+    ) -> Result<Option<RunRecord>, LedgerError> {
+        let runs = self.stopped_runs(session, Some(run_key)).await?;
+        Ok(runs.into_iter().next())
+    }
+
+    /// Runs that stopped before their switch, the newest first; `run_key` narrows it to one
+    /// package and its targets.
+    pub async fn stopped_runs(
+        &self,
+        session: &Session,
+        run_key: Option<&str>,
+    ) -> Result<Vec<RunRecord>, LedgerError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {} WHERE state = 'loading' \
+             AND ($1::text IS NULL OR run_key = $1) ORDER BY run_id DESC",
+            self.table("run")
+        );
+        let rows = session
+            .query(&sql, &[&run_key], "reading the ledger")
+            .await?;
+        Ok(rows.iter().map(record).collect())
+    }
+
+    /// Takes the lock that the holder of a run with this key has as long as it lives, or tells
+    /// who has it. A loader that was killed a moment ago may still have a backend that finds
+    /// that out, so the lock is waited for a little.
+    pub async fn lock(&self, session: &Session, run_key: &str) -> Result<(), LedgerError> {
+        let doing = "taking the run's lock";
+        session.execute("SET lock_timeout = '3s'", doing).await?;
+        let locked = session
+            .query(
+                "SELECT pg_advisory_lock(hashtextextended('inrush run ' || $1, 0))",
+                &[&run_key],
+                doing,
+            )
+            .await;
+        session.execute("SET lock_timeout = 0", doing).await?;
+        match locked {
+            Ok(_) => Ok(()),
+            Err(DestinationError::Refused { code, .. })
+                if code == tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE =>
+            {
+                Err(match self.holder(session, run_key).await? {
+                    Some(holder) => holder.into(),
+                    None => LedgerError::Busy {
+                        run: None,
+                        holder: "a session that has just ended".to_owned(),
+                        since: "a moment ago".to_owned(),
+                    },
+                })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes the lock of a run that is known by its number.
+    pub async fn lock_run(&self, session: &Session, run_id: i64) -> Result<(), LedgerError> {
+        let sql = format!(
+            "SELECT run_key FROM {} WHERE run_id = $1",
+            self.table("run")
+        );
+        let rows = session
+            .query(&sql, &[&run_id], "taking the run's lock")
+            .await?;
+        match rows.first() {
+            Some(row) => self.lock(session, row.get(0)).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a living process holds the lock of a run with this key: tried without waiting,
+    /// and given back at once.
+    pub async fn is_held(&self, session: &Session, run_id: i64) -> Result<bool, LedgerError> {
+        let sql = format!(
+            "SELECT pg_try_advisory_lock(hashtextextended('inrush run ' || run_key, 0)), run_key \
+             FROM {} WHERE run_id = $1",
+            self.table("run")
+        );
+        let doing = "looking whether a run is held";
+        let rows = session.query(&sql, &[&run_id], doing).await?;
+        let Some(row) = rows.first() else {
+            return Ok(false);
+        };
+        let free: bool = row.get(0);
+        if free {
+            let key: String = row.get(1);
+            session
+                .query(
+                    "SELECT pg_advisory_unlock(hashtextextended('inrush run ' || $1, 0))",
+                    &[&key],
+                    doing,
+                )
+                .await?;
+        }
+        Ok(!free)
+    }
+
+    /// Writes a new run into the ledger.
+    #[allow(clippy::too_many_arguments)] // One column each.
+    pub async fn begin_run(
+        &self,
+        session: &Session,
+        run_key: &str,
+        name: &str,
+        package: &str,
+        package_hash: &str,
+        targets: &[String],
+        holder: &str,
+    ) -> Result<RunRecord, LedgerError> {
+        let sql = format!(
+            "INSERT INTO {} (run_key, name, package, package_hash, targets, state, holder) \
+             VALUES ($1, $2, $3, $4, $5, 'loading', $6) RETURNING {COLUMNS}",
+            self.table("run")
+        );
+        let rows = session
+            .query(
+                &sql,
+                &[&run_key, &name, &package, &package_hash, &targets, &holder],
+                "beginning the run in the ledger",
+            )
+            .await?;
+        Ok(record(&rows[0]))
+    }
+
+    /// Ends the backends of a run but for this session's own.
+    pub async fn end_backends(&self, session: &Session, run: &str) -> Result<(), LedgerError> {
+        // Five seconds are the server's own patience with each; the epoch fences those that are
+        // slower.
+        session
+            .query(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity \
+                 WHERE starts_with(application_name, 'inrush ' || $1 || ' ') \
+                   AND pid <> pg_backend_pid() AND pg_has_role(usesysid, 'USAGE')",
+                &[&run],
+                "ending what a run has left at the server",
+            )
+            .await?;
+        Ok(())
+    }
+
+    /// Takes a stopped run over: ends the backends that it left, then raises the epoch, which
+    /// waits for any transaction of theirs that is still committing.
+    pub async fn take_over(
+        &self,
+        session: &Session,
+        run: &RunRecord,
+        holder: &str,
+    ) -> Result<RunRecord, LedgerError> {
+        let doing = "taking the run over";
+        self.end_backends(session, &run.name).await?;
+        let sql = format!(
+            "UPDATE {} SET epoch = epoch + 1, holder = $2, held_since = now() \
+             WHERE run_id = $1 AND state = 'loading' RETURNING {COLUMNS}",
+            self.table("run")
+        );
+        session.execute("SET lock_timeout = '30s'", doing).await?;
+        let updated = session.query(&sql, &[&run.run_id, &holder], doing).await;
+        session.execute("SET lock_timeout = 0", doing).await?;
+        let rows = match updated {
+            Err(DestinationError::Refused { code, .. })
+                if code == tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE =>
+            {
+                return Err(LedgerError::Busy {
+                    run: Some(run.name.clone()),
+                    holder: format!("{}, whose backend would not end", run.holder),
+                    since: run.held_since.clone(),
+                });
+            }
+            other => other?,
+        };
+        match rows.first() {
+            Some(row) => Ok(record(row)),
+            None => Err(LedgerError::TakenOver {
+                run: run.name.clone(),
+            }),
+        }
+    }
+
+    /// Checks inside a transaction that the run is still ours, and holds it so until the
+    /// transaction ends: `FOR SHARE` makes an update of the epoch wait.
+    pub async fn hold_fence(&self, session: &Session, fence: &Fence) -> Result<(), LedgerError> {
+        self.check_fence(session, fence, "FOR SHARE").await
+    }
+
+    /// As [`Ledger::hold_fence`], alone: for the switch, which changes the run's row.
+    pub async fn hold_fence_alone(
+        &self,
+        session: &Session,
+        fence: &Fence,
+    ) -> Result<(), LedgerError> {
+        self.check_fence(session, fence, "FOR UPDATE").await
+    }
+
+    async fn check_fence(
+        &self,
+        session: &Session,
+        fence: &Fence,
+        strength: &str,
+    ) -> Result<(), LedgerError> {
+        let sql = format!(
+            "SELECT 1 FROM {} WHERE run_id = $1 AND epoch = $2 AND state = 'loading' {strength}",
+            self.table("run")
+        );
+        let rows = session
+            .query(&sql, &[&fence.run_id, &fence.epoch], "checking the fence")
+            .await?;
+        if rows.is_empty() {
+            return Err(LedgerError::TakenOver {
+                run: fence.name.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Marks the run as switched, inside the switch's transaction, and notes which tables its
+    /// targets are now.
+    pub async fn mark_switched(
+        &self,
+        session: &Session,
+        fence: &Fence,
+        target_oids: &[u32],
+    ) -> Result<(), LedgerError> {
+        let sql = format!(
+            "UPDATE {} SET state = 'switched', switched_at = now(), target_oids = $2 \
+             WHERE run_id = $1",
+            self.table("run")
+        );
+        session
+            .query(
+                &sql,
+                &[&fence.run_id, &target_oids],
+                "marking the run as switched",
+            )
+            .await?;
+        Ok(())
+    }
+
+    /// Whether the run was switched: how a lost reply to the switch's COMMIT is settled. It waits
+    /// for a transaction that is still committing.
+    pub async fn is_switched(&self, session: &Session, run_id: i64) -> Result<bool, LedgerError> {
+        let sql = format!(
+            "SELECT state FROM {} WHERE run_id = $1 FOR SHARE",
+            self.table("run")
+        );
+        let rows = session
+            .query(&sql, &[&run_id], "reading the ledger")
+            .await?;
+        Ok(rows
+            .first()
+            .is_some_and(|row| RunState::from_word(row.get(0)) == RunState::Switched))
+    }
+
+    /// Marks a run as given up; its staging tables have been dropped in the same transaction.
+    pub async fn discard(&self, session: &Session, run_id: i64) -> Result<(), LedgerError> {
+        let sql = format!(
+            "UPDATE {} SET state = 'discarded', epoch = epoch + 1 \
+             WHERE run_id = $1 AND state = 'loading'",
+            self.table("run")
+        );
+        session
+            .query(&sql, &[&run_id], "discarding the run")
+            .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,221 @@
+//! What the switch of a run did to each table: brought in, made, filled, taken out and kept, or
+//! dropped. `inrush undo` reads it, and so does whoever asks whether rows are still there.
+
+use super::error::LedgerError;
+use super::{Ledger, stored};
+use crate::Session;
+use crate::engine::ledger::RunRecord;
+
+/// What the switch did to a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A unit became a partition of the target.
+    Attached,
+    /// The target itself was made.
+    Made,
+    /// A unit's rows were put among those of the table.
+    Inserted,
+    /// It was taken out of the target, and stands elsewhere now.
+    Kept,
+    /// It was taken out of the target, and is gone.
+    Dropped,
+}
+
+const WORDS: [(&str, What); 5] = [
+    ("attached", What::Attached),
+    ("made", What::Made),
+    ("inserted", What::Inserted),
+    ("kept", What::Kept),
+    ("dropped", What::Dropped),
+];
+
+impl What {
+    fn word(self) -> &'static str {
+        WORDS
+            .iter()
+            .find(|(_, what)| *what == self)
+            .map_or("", |(word, _)| word)
+    }
+
+    fn from_word(word: &str) -> What {
+        WORDS
+            .iter()
+            .find(|(known, _)| *known == word)
+            .map_or(What::Inserted, |(_, what)| *what)
+    }
+}
+
+/// A table that a switch touched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchedTable {
+    /// The target, `schema.table`, quoted.
+    pub target: String,
+    /// What was done.
+    pub what: What,
+    /// The unit whose rows it holds, where it holds those of one.
+    pub unit_key: Option<String>,
+    /// Its OID.
+    pub table_oid: u32,
+    /// Its schema after the switch.
+    pub table_schema: String,
+    /// Its name after the switch.
+    pub table_name: String,
+    /// The bound of a partition, as the server writes it.
+    pub bound: Option<String>,
+    /// The condition that all rows of a partition meet, as the server writes it.
+    pub condition: Option<String>,
+    /// Where it stood before, where it was taken out.
+    pub original: Option<Original>,
+}
+
+/// Where a table stood that was taken out of its target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Original {
+    /// Its schema.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+    /// Names of its indexes, in the order of their OIDs.
+    pub indexes: Vec<String>,
+}
+
+/// What a run brought in is not in its target any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The run that replaced it, where one did.
+    pub by: Option<String>,
+}
+
+impl Ledger {
+    /// Writes what a switch did, inside its transaction.
+    pub async fn record_switched(
+        &self,
+        session: &Session,
+        run_id: i64,
+        tables: &[SwitchedTable],
+    ) -> Result<(), LedgerError> {
+        let sql = format!(
+            "INSERT INTO {} (run_id, number, target, what, unit_key, table_oid, table_schema, \
+                             table_name, bound, condition, original_schema, original_name, \
+                             original_indexes) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+            self.table("switched_table")
+        );
+        for (number, table) in (1_i32..).zip(tables) {
+            let original = table.original.as_ref();
+            session
+                .query(
+                    &sql,
+                    &[
+                        &run_id,
+                        &number,
+                        &table.target,
+                        &table.what.word(),
+                        &table.unit_key,
+                        &table.table_oid,
+                        &table.table_schema,
+                        &table.table_name,
+                        &table.bound,
+                        &table.condition,
+                        &original.map(|original| &original.schema),
+                        &original.map(|original| &original.name),
+                        &original.map(|original| &original.indexes),
+                    ],
+                    "writing the switch into the ledger",
+                )
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// What the switch of a run did.
+    pub async fn switched_tables(
+        &self,
+        session: &Session,
+        run_id: i64,
+    ) -> Result<Vec<SwitchedTable>, LedgerError> {
+        self.tables(session, "s.run_id = $1 ORDER BY s.number", &[&run_id])
+            .await
+    }
+
+    /// What earlier runs took out of a target and kept, and nobody has put back.
+    pub async fn kept_of_target(
+        &self,
+        session: &Session,
+        target: &str,
+    ) -> Result<Vec<SwitchedTable>, LedgerError> {
+        let condition = "s.target = $1 AND s.what = 'kept' AND r.state = 'switched' \
+                         ORDER BY s.run_id, s.number";
+        self.tables(session, condition, &[&target]).await
+    }
+
+    /// Whether what a run brought into a target was taken out of it since: by which run, or by nobody
+    /// that the ledger knows of where the target is another table. Which partitions have rows that
+    /// were put among others is not known: any that went may have held them.
+    pub async fn replaced(
+        &self,
+        session: &Session,
+        run: &RunRecord,
+        target: &str,
+    ) -> Result<Option<Replaced>, LedgerError> {
+        let (table, switched_run) = (self.table("switched_table"), self.table("run"));
+        let sql = format!(
+            "SELECT later.name FROM {table} n JOIN {table} o \
+                    ON o.run_id > n.run_id AND o.what IN ('kept', 'dropped') \
+                       AND (o.table_oid = n.table_oid \
+                            OR n.what = 'inserted' AND o.target = n.target) \
+             JOIN {switched_run} later ON later.run_id = o.run_id AND later.state = 'switched' \
+             WHERE n.run_id = $1 AND n.target = $2 \
+               AND n.what NOT IN ('kept', 'dropped') \
+             ORDER BY o.run_id LIMIT 1"
+        );
+        let doing = "looking for what became of a run";
+        let rows = session.query(&sql, &[&run.run_id, &target], doing).await?;
+        if let Some(row) = rows.first() {
+            return Ok(Some(Replaced { by: row.get(0) }));
+        }
+        let oid = stored::table("true", "$1::text", "NULL", "NULL");
+        let rows = session
+            .query(&format!("SELECT {oid}"), &[&target], doing)
+            .await?;
+        let now: Option<u32> = rows[0].get(0);
+        let is_there = now.is_some_and(|oid| run.target_oids.contains(&oid));
+        Ok((!is_there).then_some(Replaced { by: None }))
+    }
+
+    async fn tables(
+        &self,
+        session: &Session,
+        condition: &str,
+        parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)],
+    ) -> Result<Vec<SwitchedTable>, LedgerError> {
+        let sql = format!(
+            "SELECT s.target, s.what, s.unit_key, s.table_oid, s.table_schema, s.table_name, \
+                    s.bound, s.condition, s.original_schema, s.original_name, s.original_indexes \
+             FROM {} s JOIN {} r USING (run_id) WHERE {condition}",
+            self.table("switched_table"),
+            self.table("run")
+        );
+        let rows = session
+            .query(&sql, parameters, "reading the ledger")
+            .await?;
+        Ok(rows
+            .iter()
+            .map(|row| SwitchedTable {
+                target: row.get(0),
+                what: What::from_word(row.get(1)),
+                unit_key: row.get(2),
+                table_oid: row.get(3),
+                table_schema: row.get(4),
+                table_name: row.get(5),
+                bound: row.get(6),
+                condition: row.get(7),
+                original: row.get::<_, Option<String>>(8).map(|schema| Original {
+                    schema,
+                    name: row.get::<_, Option<String>>(9).unwrap_or_default(),
+                    indexes: row.get::<_, Option<Vec<String>>>(10).unwrap_or_default(),
+                }),
+            })
+            .collect())
+    }
+}

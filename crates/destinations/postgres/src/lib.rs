@@ -1,0 +1,54 @@
+//! PostgreSQL 14 to 18, by COPY into private staging tables.
+//!
+//! [`session`] opens connections, [`catalog`] reads what is there, [`types`] maps its types to
+//! columns, [`staging`] writes the statements that make staging tables, [`copy`] streams blocks
+//! into one (on most connections by [`block_socket`]) and [`unit`] loads and commits a load unit. The [`ledger`], the
+//! [`switch`] and [`undo`] are statements on the same sessions. [`driver`] is all of it, as callers see it who do not
+//! know which engine loads.
+
+mod address;
+mod block_socket;
+pub mod catalog;
+mod copy;
+mod default_grants;
+mod driver;
+mod engine;
+mod error;
+mod failures;
+mod guests;
+mod ledger;
+mod load;
+mod local_backend;
+mod message_limits;
+mod old_tables;
+mod partition_tree;
+mod password_file;
+mod plan;
+mod preflight;
+mod quote;
+mod ranges;
+mod refusal;
+mod required_auth;
+mod row_numbers;
+mod server_certificate;
+mod service_file;
+mod session;
+mod settings;
+mod socket;
+mod staging;
+mod swap;
+mod switch;
+mod tls;
+mod tls_settings;
+mod types;
+mod undo;
+mod unit;
+mod upkeep;
+mod verify;
+mod vigil;
+
+pub use address::{Address, is_meant};
+pub use driver::Postgres;
+pub use error::DestinationError;
+pub use refusal::RefusalFacts;
+pub use session::Session;

@@ -1,0 +1,62 @@
+//! Units whose rows are committed and have to be loaded anew: a target has refused one of them at the
+//! switch.
+
+use inrush_files::Shard;
+
+use super::careful::Additions;
+use super::context::Context;
+use super::loader::Loader;
+use crate::Session;
+use crate::engine::error::Error;
+use crate::engine::pipeline::results::StreamResult;
+use crate::plan::UnitPlan;
+use crate::plan::work_items::WorkItem;
+use crate::quote::qualified;
+
+/// Loads a unit once more, in the order of its files, into a staging table that is given what it does
+/// not have else.
+pub async fn load_in_file_order(
+    context: &Context<'_>,
+    session: &Session,
+    item: &WorkItem,
+    additions: &Additions,
+    result: &mut StreamResult,
+) -> Result<(), Error> {
+    let run = context.run;
+    let (_, unit) = run.unit(item.flow, item.unit);
+    // The ledger knows what was counted of it, whoever has loaded it.
+    let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
+    let committed = accounts.of_unit(&unit.key);
+    if let Some(sharing) = run.sharing.get(&(item.flow, item.unit)) {
+        sharing.take_back();
+    }
+    if !additions.is_empty() {
+        forget(context, session, unit).await?;
+    }
+    let bytes = unit.shards.iter().map(Shard::size_bytes).sum();
+    Loader::after_streams(context, session, item)
+        .careful_unit(committed.into(), bytes, additions, result)
+        .await
+}
+
+/// Forgets a unit. Its rejects are about to be written anew, into the same files where one stream
+/// has loaded it before: a run that is stopped meanwhile loads it as if it had never been.
+async fn forget(context: &Context<'_>, session: &Session, unit: &UnitPlan) -> Result<(), Error> {
+    let run = context.run;
+    let doing = "dropping a unit that is loaded anew";
+    let table = qualified(&run.plan.settings.staging_schema, &unit.staging_table);
+    session.execute("BEGIN", doing).await?;
+    run.ledger.hold_fence(session, &run.fence).await?;
+    // Somebody else may read the table, and not end.
+    let patience = run.plan.settings.lock_timeout_ms;
+    let patience = format!("SET LOCAL lock_timeout = {patience}");
+    session.execute(&patience, doing).await?;
+    session
+        .execute(&format!("DROP TABLE IF EXISTS {table}"), doing)
+        .await?;
+    let key = std::slice::from_ref(&unit.key);
+    run.ledger
+        .forget_units(session, run.fence.run_id, key)
+        .await?;
+    Ok(session.execute("COMMIT", doing).await?)
+}

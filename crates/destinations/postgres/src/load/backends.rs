@@ -1,0 +1,360 @@
+//! What the streams' backends are doing, as their server tells it of us.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use inrush_system::process;
+use inrush_system::tcp::TcpConnection;
+use inrush_verdict::{BackendSamples, BackendSeries, BackendState, Phase, ServerMeasurements};
+use tokio_postgres::Statement;
+
+use crate::engine::error::Error;
+use crate::engine::gauge::Gauge;
+use crate::engine::pipeline::metering::{Backends, Looking};
+use crate::local_backend::is_backend;
+use crate::{Address, Session};
+
+/// How long the server is waited for; a figure is not worth more.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A server that did not answer is left in peace for so long, and for longer each time.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// So often in vain, and it is not asked again.
+const FAILURES_MAX: u32 = 6;
+
+/// Blockers that are named at most.
+const BLOCKERS_MAX: usize = 5;
+
+/// What each backend does, by its process alone: the view over all of them would cost more the more there are.
+const STATES: &str = "\
+    SELECT a.pid, a.state, a.wait_event_type, a.wait_event, \
+           CASE WHEN a.wait_event_type = 'Lock' THEN pg_catalog.pg_blocking_pids(a.pid) END \
+    FROM pg_catalog.unnest($1::pg_catalog.int4[]) AS one(pid), \
+         LATERAL pg_catalog.pg_stat_get_activity(one.pid) AS a";
+
+/// Who holds a lock. Not what its statement says: that may hold what is nobody's business.
+const BLOCKERS: &str = "\
+    SELECT pid, coalesce(usename, ''), coalesce(application_name, ''), coalesce(state, '') \
+    FROM pg_catalog.pg_stat_activity WHERE pid = ANY($1)";
+
+/// Asks the server, over a connection of its own that is made once the streams have theirs.
+pub struct ServerBackends<'a> {
+    address: &'a Address,
+    name: String,
+    /// The server's number of its version.
+    version: i32,
+    connection: Connection,
+    failures: u32,
+    streams: Vec<Backend>,
+    first: Option<Totals>,
+    is_local: bool,
+}
+
+enum Connection {
+    /// To be made, from this time on.
+    Wanted(Instant),
+    Open(Box<(Session, Statement)>),
+    /// It could not be made, or was lost, once too often.
+    GivenUp,
+}
+
+/// What was seen of one stream's backend.
+#[derive(Default)]
+struct Backend {
+    process_id: i32,
+    is_local: bool,
+    samples: BTreeMap<(Option<Phase>, BackendState), u32>,
+    events: BTreeMap<String, u32>,
+    blockers: BTreeSet<String>,
+    stopped: u32,
+    disk_sleeps: u32,
+}
+
+/// What the whole server has done.
+#[derive(Clone, Copy)]
+struct Totals {
+    wal_bytes: i64,
+    checkpoints_timed: i64,
+    checkpoints_requested: i64,
+}
+
+impl<'a> ServerBackends<'a> {
+    /// Of so many streams of a run.
+    pub fn new(
+        address: &'a Address,
+        run: &str,
+        version: i32,
+        streams: usize,
+    ) -> ServerBackends<'a> {
+        ServerBackends {
+            address,
+            name: format!("inrush {run} meter"),
+            version,
+            connection: Connection::Wanted(Instant::now()),
+            failures: 0,
+            streams: (0..streams).map(|_| Backend::default()).collect(),
+            first: None,
+            is_local: false,
+        }
+    }
+
+    /// Looks at all backends. A server that fails to answer is asked again later: a load goes on without.
+    async fn look_at_all(&mut self, gauges: &[Arc<Gauge>]) {
+        for (stream, gauge) in self.streams.iter_mut().zip(gauges) {
+            if stream.process_id != gauge.process_id() {
+                stream.process_id = gauge.process_id();
+                let is_near = gauge.tcp().is_none_or(TcpConnection::is_loopback);
+                let database = self.address.config.get_dbname().unwrap_or_default();
+                stream.is_local = is_near && is_backend(stream.process_id, database);
+                self.is_local |= stream.is_local;
+            }
+        }
+        let process_ids: Vec<i32> = self
+            .streams
+            .iter()
+            .map(|stream| stream.process_id)
+            .filter(|process_id| *process_id != 0)
+            .collect();
+        let is_in_peace =
+            matches!(self.connection, Connection::Wanted(from) if Instant::now() < from);
+        if process_ids.is_empty() || is_in_peace {
+            return;
+        }
+        let asked = tokio::time::timeout(PATIENCE, self.ask(&process_ids, gauges)).await;
+        match asked {
+            Ok(Ok(())) => self.failures = 0,
+            _ => self.leave_in_peace(),
+        }
+    }
+
+    async fn ask(&mut self, process_ids: &[i32], gauges: &[Arc<Gauge>]) -> Result<(), Error> {
+        if matches!(self.connection, Connection::Wanted(_)) {
+            let session = Session::open(self.address, &self.name).await?;
+            let doing = "preparing to look at the streams' backends";
+            let prepared = session.client.prepare(STATES).await;
+            let states = prepared.map_err(|error| session.error(error, doing))?;
+            if self.first.is_none() {
+                self.first = Some(totals(&session, self.version).await?);
+            }
+            self.connection = Connection::Open(Box::new((session, states)));
+        }
+        let Connection::Open(open) = &self.connection else {
+            return Ok(());
+        };
+        let (session, states) = &**open;
+        let doing = "looking at the streams' backends";
+        // What a stream does is read at the time of its backend's answer, as near as can be.
+        let rows = session.client.query(states, &[&process_ids]).await;
+        let rows = rows.map_err(|error| session.error(error, doing))?;
+        let mut blockers = BTreeMap::new();
+        for row in rows {
+            let process_id: i32 = row.get(0);
+            let mut streams = self.streams.iter_mut().zip(gauges).enumerate();
+            let found = streams.find(|(_, (stream, _))| stream.process_id == process_id);
+            let Some((index, (stream, gauge))) = found else {
+                continue;
+            };
+            let (class, event): (Option<&str>, Option<&str>) = (row.get(2), row.get(3));
+            let state = state(row.get(1), class, event);
+            *stream.samples.entry((gauge.doing(), state)).or_default() += 1;
+            if let (Some(class), Some(event)) = (class, event) {
+                let name = format!("{class}:{event}");
+                *stream.events.entry(name).or_default() += 1;
+            }
+            if stream.is_local {
+                match process::state(process_id) {
+                    Some('T' | 't') => stream.stopped += 1,
+                    Some('D') => stream.disk_sleeps += 1,
+                    _ => {}
+                }
+            }
+            let holders: Option<Vec<i32>> = row.get(4);
+            for holder in holders.into_iter().flatten() {
+                blockers.insert(holder, index);
+            }
+        }
+        // Streams of one run wait for each other at times; that is no news.
+        blockers.retain(|process_id, _| !process_ids.contains(process_id));
+        if !blockers.is_empty() {
+            let holders: Vec<i32> = blockers.keys().copied().collect();
+            for row in session.query(BLOCKERS, &[&holders], doing).await? {
+                let process_id: i32 = row.get(0);
+                let (user, application, state): (String, String, String) =
+                    (row.get(1), row.get(2), row.get(3));
+                let stream = &mut self.streams[blockers[&process_id]];
+                if stream.blockers.len() < BLOCKERS_MAX {
+                    stream.blockers.insert(format!(
+                        "process {process_id} of user {user:?}, application {application:?}, {state}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn leave_in_peace(&mut self) {
+        self.failures += 1;
+        let next = match self.failures < FAILURES_MAX {
+            true => Connection::Wanted(Instant::now() + PAUSE * self.failures),
+            false => Connection::GivenUp,
+        };
+        if let Connection::Open(open) = std::mem::replace(&mut self.connection, next) {
+            open.0.abandon();
+        }
+    }
+
+    /// What the whole server has done since the first look, and the microseconds of CPU that its own backend took for
+    /// telling.
+    async fn total(&mut self) -> Option<(ServerMeasurements, u64)> {
+        let Connection::Open(open) = std::mem::replace(&mut self.connection, Connection::GivenUp)
+        else {
+            return None;
+        };
+        let (session, _) = *open;
+        let last = tokio::time::timeout(PATIENCE, totals(&session, self.version)).await;
+        let last = last.ok().and_then(Result::ok);
+        let asked = self
+            .is_local
+            .then(|| process::cpu_us(session.backend_process_id));
+        match last {
+            Some(_) => session.close().await,
+            None => session.abandon(),
+        }
+        let difference = |figure: fn(&Totals) -> i64| {
+            let (first, last) = (self.first.as_ref()?, last.as_ref()?);
+            u64::try_from(figure(last) - figure(first)).ok()
+        };
+        let server = ServerMeasurements {
+            is_local: self.is_local,
+            sample_ms: 0,
+            wal_bytes: difference(|totals| totals.wal_bytes),
+            checkpoints_timed: difference(|totals| totals.checkpoints_timed),
+            checkpoints_requested: difference(|totals| totals.checkpoints_requested),
+        };
+        Some((server, asked.flatten().map_or(0, |(ran, _)| ran)))
+    }
+}
+
+impl Backends for ServerBackends<'_> {
+    fn look<'l>(&'l mut self, gauges: &'l [Arc<Gauge>]) -> Looking<'l, ()> {
+        Box::pin(self.look_at_all(gauges))
+    }
+
+    fn end(&mut self) -> Looking<'_, Option<(ServerMeasurements, u64)>> {
+        Box::pin(self.total())
+    }
+
+    fn cpu_us(&self, stream: usize) -> Option<(u64, u64)> {
+        let backend = &self.streams[stream];
+        backend
+            .is_local
+            .then(|| process::cpu_us(backend.process_id))
+            .flatten()
+    }
+
+    fn is_local(&self) -> bool {
+        self.is_local
+    }
+
+    fn series(&self, stream: usize) -> Option<BackendSeries> {
+        let backend = &self.streams[stream];
+        if backend.samples.is_empty() {
+            return None;
+        }
+        let mut events: Vec<(String, u32)> = backend.events.clone().into_iter().collect();
+        events.sort_by_key(|(_, samples)| std::cmp::Reverse(*samples));
+        Some(BackendSeries {
+            process_id: backend.process_id,
+            samples: backend
+                .samples
+                .iter()
+                .map(|((phase, state), samples)| BackendSamples {
+                    phase: *phase,
+                    state: *state,
+                    samples: *samples,
+                })
+                .collect(),
+            events,
+            blockers: backend.blockers.iter().cloned().collect(),
+            cpu_us: None,
+            cpu_wait_us: None,
+            stopped_samples: backend.is_local.then_some(backend.stopped),
+            disk_sleep_samples: backend.is_local.then_some(backend.disk_sleeps),
+        })
+    }
+}
+
+/// What a backend does, by the words of its server.
+fn state(state: Option<&str>, class: Option<&str>, event: Option<&str>) -> BackendState {
+    if state.is_some_and(|state| state.starts_with("idle")) {
+        return BackendState::Idle;
+    }
+    let event = event.unwrap_or_default();
+    let is_wal = event.starts_with("WAL") || event.starts_with("Wal");
+    match class {
+        None => BackendState::Cpu,
+        Some("Client") => BackendState::Client,
+        Some("IO" | "LWLock") if is_wal => BackendState::Wal,
+        Some("IPC") if event == "SyncRep" => BackendState::Wal,
+        Some("IO") => BackendState::DataFile,
+        Some("LWLock") if event == "BufferIO" => BackendState::DataFile,
+        Some("Lock") if event != "extend" => BackendState::Lock,
+        Some("Lock" | "LWLock" | "BufferPin" | "Buffer") => BackendState::Internal,
+        Some(_) => BackendState::Other,
+    }
+}
+
+async fn totals(session: &Session, version: i32) -> Result<Totals, Error> {
+    let checkpoints = match version >= 170_000 {
+        true => "num_timed, num_requested FROM pg_catalog.pg_stat_checkpointer",
+        false => "checkpoints_timed, checkpoints_req FROM pg_catalog.pg_stat_bgwriter",
+    };
+    let statement = format!(
+        "SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), '0/0')::pg_catalog.int8, \
+         {checkpoints}"
+    );
+    let doing = "looking at the server's WAL and checkpoints";
+    let rows = session.query(&statement, &[], doing).await?;
+    Ok(Totals {
+        wal_bytes: rows[0].get(0),
+        checkpoints_timed: rows[0].get(1),
+        checkpoints_requested: rows[0].get(2),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wait_events_are_of_few_kinds() {
+        let active = Some("active");
+        for (class, event, expected) in [
+            (None, None, BackendState::Cpu),
+            (Some("Client"), Some("ClientRead"), BackendState::Client),
+            (Some("IO"), Some("WALWrite"), BackendState::Wal),
+            (Some("IO"), Some("WalSync"), BackendState::Wal),
+            (Some("LWLock"), Some("WALInsert"), BackendState::Wal),
+            (Some("IPC"), Some("SyncRep"), BackendState::Wal),
+            (Some("IO"), Some("DataFileExtend"), BackendState::DataFile),
+            (Some("Lock"), Some("extend"), BackendState::Internal),
+            (Some("Lock"), Some("relation"), BackendState::Lock),
+            (
+                Some("LWLock"),
+                Some("BufferContent"),
+                BackendState::Internal,
+            ),
+            (Some("Timeout"), Some("PgSleep"), BackendState::Other),
+        ] {
+            assert_eq!(state(active, class, event), expected, "{class:?} {event:?}");
+        }
+        let idle = state(
+            Some("idle in transaction"),
+            Some("Client"),
+            Some("ClientRead"),
+        );
+        assert_eq!(idle, BackendState::Idle);
+    }
+}

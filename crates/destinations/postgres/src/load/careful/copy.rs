@@ -1,0 +1,243 @@
+//! Batches on their way to the server, behind a savepoint each.
+
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+use inrush_convert::Converter;
+use inrush_package::RunSettings;
+use inrush_rows::cancel::Stop;
+use inrush_rows::chunk::Chunk;
+use inrush_rows::reject::Reject;
+use inrush_scan::Records;
+use inrush_verdict::Phase;
+
+use super::additions::Additions;
+use super::cause::{Place, cause};
+use super::definitions::Definitions;
+use super::isolate::{Isolator, Refusal, RowSink};
+use super::savepoint::Savepoint;
+use crate::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
+use crate::engine::error::Error;
+use crate::load::encoder::Encoder;
+use crate::plan::{FlowPlan, Publish, UnitPlan};
+use crate::quote::qualified;
+use crate::{RefusalFacts, Session};
+
+/// Rows that are refused before they are counted with those of other streams.
+const REFUSED_AT_ONCE_MAX: u64 = 64;
+/// Rows that are encoded at a time, so that blocks stay as small as those of other loads.
+const ROWS_PER_SLICE: usize = 256;
+
+/// Where a batch goes.
+pub struct CarefulCopy<'a> {
+    session: &'a Session,
+    flow: &'a FlowPlan,
+    unit: &'a UnitPlan,
+    /// The table that takes the rows, and its schema.
+    table: (&'a str, &'a str),
+    columns: Vec<String>,
+    encoder: Encoder,
+    pool: BlockPool,
+    additions: &'a Additions,
+    stop: Stop,
+    doing: String,
+    savepoint: Savepoint,
+    isolator: Isolator,
+    definitions: Definitions,
+}
+
+/// A batch, and the text that it was made of.
+#[derive(Clone, Copy)]
+pub struct Origin<'a> {
+    /// What made it.
+    pub converter: &'a Converter,
+    /// The text.
+    pub chunk: &'a Chunk,
+    /// Its records.
+    pub records: &'a Records,
+}
+
+impl<'a> CarefulCopy<'a> {
+    /// Goes into a unit's staging table, or straight into its target, by statements of an open
+    /// transaction. `additions` are what the staging table was given; `doing` says whence and whither, for
+    /// errors.
+    pub fn new(
+        session: &'a Session,
+        flow: &'a FlowPlan,
+        unit: &'a UnitPlan,
+        settings: &'a RunSettings,
+        additions: &'a Additions,
+        stop: Stop,
+        doing: String,
+    ) -> Result<CarefulCopy<'a>, Error> {
+        let encoder = Encoder::new(flow);
+        encoder.check(flow)?;
+        let table = match flow.publish {
+            Publish::Straight(_) => (flow.schema.as_str(), flow.table.as_str()),
+            _ => (
+                settings.staging_schema.as_str(),
+                unit.staging_table.as_str(),
+            ),
+        };
+        Ok(CarefulCopy {
+            session,
+            flow,
+            unit,
+            table,
+            columns: flow
+                .columns
+                .iter()
+                .map(|column| column.name.clone())
+                .collect(),
+            encoder,
+            pool: BlockPool::default(),
+            additions,
+            stop,
+            doing,
+            savepoint: Savepoint::default(),
+            isolator: Isolator::new(settings.batch_rows as usize),
+            definitions: Definitions::default(),
+        })
+    }
+
+    /// Loads rows of a batch. Those that the server refuses are appended to `rejects`; after some
+    /// of them it stops, so that they are counted soon. Returns which rows were refused, in their order, and where
+    /// it stopped.
+    pub async fn send(
+        &mut self,
+        batch: &RecordBatch,
+        from: usize,
+        refused_max: u64,
+        origin: &Origin<'_>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<(Vec<usize>, usize), Error> {
+        let refused_max = refused_max.clamp(1, REFUSED_AT_ONCE_MAX) as usize;
+        let mut isolator = self.isolator;
+        let mut rows = BatchRows {
+            copy: &mut *self,
+            batch,
+        };
+        let (refused, end) = isolator
+            .run(&mut rows, from..batch.num_rows(), refused_max)
+            .await?;
+        self.isolator = isolator;
+        let mut rows = Vec::with_capacity(refused.len());
+        for row in refused {
+            rows.push(row.row);
+            let cause = self.cause(&row.facts).await?;
+            let column = cause.column.as_deref();
+            let (chunk, records) = (origin.chunk, origin.records);
+            rejects.push(origin.converter.reject_row(
+                chunk,
+                records,
+                row.row,
+                column,
+                cause.code,
+                cause.reason,
+            ));
+        }
+        rows.sort_unstable();
+        Ok((rows, end))
+    }
+
+    /// All batches are in.
+    pub async fn end(self) -> Result<(), Error> {
+        Ok(self.savepoint.release(self.session, &self.doing).await?)
+    }
+
+    /// What a refusal means.
+    async fn cause(&mut self, facts: &RefusalFacts) -> Result<super::cause::Cause, Error> {
+        let definition = match &facts.constraint {
+            Some(name) => {
+                let table = qualified(self.table.0, self.table.1);
+                let table = facts.table.as_deref().unwrap_or(&table);
+                self.definitions.of(self.session, table, name).await?
+            }
+            None => None,
+        };
+        Ok(cause(
+            facts,
+            &Place {
+                table: self.table.1,
+                target: &self.flow.table,
+                columns: &self.columns,
+                definition: definition.as_deref(),
+            },
+        ))
+    }
+
+    async fn copy_range(
+        &mut self,
+        batch: &RecordBatch,
+        rows: Range<usize>,
+    ) -> Result<u64, CopyStop> {
+        // Without FREEZE: a savepoint stands in its way.
+        let mut writer = CopyWriter::begin(
+            self.session,
+            &self.unit.copy_shared,
+            self.pool.clone(),
+            self.stop.clone(),
+            self.doing.clone(),
+        )
+        .await
+        .map_err(CopyStop::Failed)?;
+        let mut block = self.pool.take();
+        self.encoder.begin(&mut block);
+        let mut at = rows.start;
+        while at < rows.end {
+            let end = rows.end.min(at + ROWS_PER_SLICE);
+            let encoding = self.session.gauge.enter(Phase::Encode);
+            self.encoder
+                .encode(&batch.slice(at, end - at), &mut block)
+                .map_err(CopyStop::Failed)?;
+            drop(encoding);
+            at = end;
+            if block.len() >= BLOCK_BYTES {
+                block = writer.send(block).await?;
+            }
+        }
+        self.encoder.end(&mut block);
+        if !block.is_empty() {
+            writer.send(block).await?;
+        }
+        writer.finish().await
+    }
+}
+
+/// The rows of a batch, as they are isolated.
+struct BatchRows<'c, 'a, 'b> {
+    copy: &'c mut CarefulCopy<'a>,
+    batch: &'b RecordBatch,
+}
+
+impl RowSink for BatchRows<'_, '_, '_> {
+    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), Refusal>, Error> {
+        let sent = rows.len() as u64;
+        let (session, doing) = (self.copy.session, self.copy.doing.as_str());
+        self.copy.savepoint.set(session, doing).await?;
+        let copied = self.copy.copy_range(self.batch, rows).await;
+        let error = match copied {
+            Ok(counted) if counted == sent => return Ok(Ok(())),
+            Ok(counted) => {
+                return Err(Error::Verification {
+                    what: format!("the COPY for {}", self.copy.doing),
+                    counted,
+                    sent,
+                });
+            }
+            Err(CopyStop::Asked) => return Err(Error::Interrupted),
+            Err(CopyStop::Failed(error)) => error,
+        };
+        let Some(facts) = error.row_refusal() else {
+            return Err(error.into());
+        };
+        let facts = Box::new(facts.clone());
+        let row = facts
+            .copy_row(self.copy.table.1)
+            .and_then(|row| usize::try_from(row).ok()?.checked_sub(1));
+        let after = &self.copy.additions.after_undo;
+        let doing = &self.copy.doing;
+        self.copy.savepoint.undo(session, after, doing).await?;
+        Ok(Err(Refusal { row, facts }))
+    }
+}

@@ -1,0 +1,42 @@
+//! What constraints say, for whoever reads why a row was refused.
+
+use std::collections::BTreeMap;
+
+use crate::{DestinationError, Session};
+
+/// Constraints and unique indexes of tables, looked up once each.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    known: BTreeMap<(String, String), Option<String>>,
+}
+
+impl Definitions {
+    /// What the constraint or unique index `name` of `table`, as SQL names it, says.
+    pub async fn of(
+        &mut self,
+        session: &Session,
+        table: &str,
+        name: &str,
+    ) -> Result<Option<String>, DestinationError> {
+        let key = (table.to_owned(), name.to_owned());
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let rows = session
+            .query(
+                "SELECT coalesce( \
+                   (SELECT pg_get_constraintdef(oid) FROM pg_constraint \
+                    WHERE conrelid = $1::text::regclass AND conname = $2), \
+                   (SELECT 'UNIQUE ' \
+                           || substring(pg_get_indexdef(indexrelid) FROM ' USING [^ ]+ (.*)') \
+                    FROM pg_index JOIN pg_class c ON c.oid = indexrelid \
+                    WHERE indrelid = $1::text::regclass AND c.relname = $2))",
+                &[&table, &name],
+                "looking a constraint up",
+            )
+            .await?;
+        let found: Option<String> = rows[0].get(0);
+        self.known.insert(key, found.clone());
+        Ok(found)
+    }
+}

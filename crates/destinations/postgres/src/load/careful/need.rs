@@ -1,0 +1,92 @@
+//! What the staging tables of a flow lack, so that a target which has refused one row can refuse it alone.
+
+use super::additions::Additions;
+use super::foreign_keys::ForeignKey;
+use super::package_keys::{PackageKey, RefusedStaged};
+use crate::plan::{FlowPlan, Plan, Publish, UnitPlan};
+use crate::quote::qualified;
+use crate::{DestinationError, Session, row_numbers};
+
+/// What is needed to find the rows that a target refuses, beside rows that came in the order of the
+/// files.
+#[derive(Debug, Default)]
+pub struct Need {
+    /// Numbers, where the rows stand in many tables.
+    has_numbers: bool,
+    /// The foreign keys that are held against all rows of a partition when it is attached.
+    keys: Vec<ForeignKey>,
+    /// Those of them that refer to tables which the package itself loads.
+    package_keys: Vec<PackageKey>,
+}
+
+impl Need {
+    /// What helps against a refusal at the switch, of rows that were copied or of a table that was
+    /// to be attached; nothing where all rows have to go with one.
+    pub async fn of(
+        session: &Session,
+        plan: &Plan,
+        flow: &FlowPlan,
+        refusal: &DestinationError,
+        is_copied: bool,
+    ) -> Result<Option<Need>, DestinationError> {
+        let (has_numbers, is_attached) = match &flow.publish {
+            Publish::Insert | Publish::Upsert { .. } => (false, false),
+            Publish::Route(route) => (route.copies_rows(), !route.only_copies_rows()),
+            _ => (false, true),
+        };
+        let mut need = Need {
+            has_numbers,
+            ..Need::default()
+        };
+        // Statements of the package that run before may bring rows that are nowhere yet.
+        let brings_none = |other: &FlowPlan| {
+            other.pre_sql.is_empty() && (other.name == flow.name || other.post_sql.is_empty())
+        };
+        if is_attached && plan.flows.iter().all(brings_none) {
+            need.keys = ForeignKey::of_target(session, plan, flow).await?;
+            need.package_keys = PackageKey::of_target(session, plan, flow).await?;
+        }
+        let facts = refusal.row_refusal();
+        let broken = facts.and_then(|facts| facts.constraint.as_ref());
+        let of_package = need.package_keys.iter().map(|key| &key.name);
+        let mut names = need.keys.iter().map(|key| &key.name).chain(of_package);
+        let is_among = names.any(|name| Some(name) == broken);
+        Ok((is_copied || is_among).then_some(need))
+    }
+
+    /// Whether units that one stream has loaded are what is needed.
+    pub fn is_order(&self) -> bool {
+        !self.has_numbers && self.keys.is_empty() && self.package_keys.is_empty()
+    }
+
+    /// What other tables need before units are loaded so.
+    pub async fn prepare(&self, session: &Session, plan: &Plan) -> Result<(), DestinationError> {
+        for key in &self.package_keys {
+            key.index(session, plan).await?;
+        }
+        Ok(())
+    }
+
+    /// What the staging table of a unit is given. `refused` are the rows of all staging tables that
+    /// their own targets do not take.
+    pub fn additions(
+        &self,
+        plan: &Plan,
+        flow: &FlowPlan,
+        unit: &UnitPlan,
+        refused: &RefusedStaged,
+    ) -> Additions {
+        let table = qualified(&plan.settings.staging_schema, &unit.staging_table);
+        let mut additions = Additions::default();
+        if self.has_numbers {
+            additions.before_rows = row_numbers::add_to(&table);
+            additions.after_undo = vec![row_numbers::go_on(&table)];
+        }
+        let keys = self.keys.iter().map(|key| key.add_to(&table));
+        additions.before_rows.extend(keys);
+        for (number, key) in self.package_keys.iter().enumerate() {
+            additions.add(key.additions(plan, flow, unit, number + 1, refused));
+        }
+        additions
+    }
+}

@@ -1,0 +1,57 @@
+//! What tells the order in which rows came into a staging table.
+
+use crate::plan::{FlowPlan, Publish};
+use crate::row_numbers;
+
+/// What tells the order in which rows came into a staging table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Their places (`ctid`).
+    Places,
+    /// A column.
+    Numbers,
+}
+
+impl Order {
+    /// In the staging tables of a flow.
+    pub fn of(flow: &FlowPlan) -> Order {
+        match flow.publish {
+            Publish::Route(_) => Order::Numbers,
+            _ => Order::Places,
+        }
+    }
+
+    /// A condition for these rows.
+    pub fn any_of(self, places: &[String]) -> String {
+        let places: Vec<String> = places.iter().map(|place| format!("\"{place}\"")).collect();
+        let elements = places.join(",");
+        match self {
+            Order::Places => format!("ctid = ANY ('{{{elements}}}'::tid[])"),
+            Order::Numbers => format!("{} = ANY ('{{{elements}}}'::int8[])", row_numbers::column()),
+        }
+    }
+
+    /// A condition for some of the rows.
+    pub fn between(self, first: &str, last: &str) -> String {
+        match self {
+            Order::Places => format!("ctid >= '{first}'::tid AND ctid <= '{last}'::tid"),
+            Order::Numbers => {
+                let number = row_numbers::column();
+                format!("{number} BETWEEN {first} AND {last} ORDER BY {number}")
+            }
+        }
+    }
+
+    /// How many rows went in before one, over all of the unit. `passed` are those that stand before
+    /// it in its table.
+    pub fn rows_before(self, place: &str, passed: u64) -> u64 {
+        match self {
+            Order::Places => passed,
+            // Rows that became partitions have numbers too.
+            Order::Numbers => {
+                let number: u64 = place.parse().expect("the server writes an int8");
+                number - 1
+            }
+        }
+    }
+}

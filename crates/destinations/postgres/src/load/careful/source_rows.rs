@@ -1,0 +1,126 @@
+//! From a row of a staging table back to the file that it came from.
+//!
+//! One stream has filled the table in the order of the files, in one transaction that made or
+//! emptied it, so its rows stand in that order: the one with number N is the N-th that went in.
+//! The files are read once more. Rows that cannot be converted are found again by that; those that the
+//! server refused when the unit was loaded are known by the ledger, and passed over. What is found is
+//! summed up, to be held against the rows of the staging table that it is taken for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use inrush_convert::Converter;
+use inrush_files::{BufferPool, RowReader, Shard};
+use inrush_package::RunSettings;
+use inrush_rows::reject::Reject;
+use inrush_scan::Records;
+use inrush_source::Chunks;
+
+use super::cause::Cause;
+use crate::engine::error::Error;
+use crate::engine::ledger::ShardRecord;
+use crate::engine::pipeline::trailer::TrailerCatch;
+use crate::engine::plan::identity;
+use crate::engine::verify::Tally;
+use crate::plan::{FlowPlan, UnitPlan};
+
+/// A row of a staging table that the target's server refuses.
+#[derive(Clone, Debug)]
+pub struct RefusedStagingRow {
+    /// How many rows stand before it in the staging table.
+    pub number: u64,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// Rejects of one shard of a unit.
+#[derive(Clone, Debug)]
+pub struct ShardRejects {
+    /// Names the shard in the ledger.
+    pub shard_key: String,
+    /// Its rejects, in the order of the file.
+    pub rejects: Vec<Reject>,
+}
+
+/// Finds refused rows, in the order of their numbers, in the files of a unit, and adds them to the
+/// tally. `records` are the unit's shards in the ledger. Nothing comes back where the files do not
+/// have these rows.
+pub fn find(
+    flow: &FlowPlan,
+    unit: &UnitPlan,
+    mut converter: Converter,
+    settings: &RunSettings,
+    records: &[ShardRecord],
+    refused: &[RefusedStagingRow],
+    tally: &mut Tally,
+) -> Result<Option<Vec<ShardRejects>>, Error> {
+    let shards = unit.whole_shards();
+    let mut found: BTreeMap<usize, Vec<Reject>> = BTreeMap::new();
+    let mut left = refused.iter().peekable();
+    let mut number = 0_u64;
+    let chunk_bytes = settings.chunk_bytes as usize;
+    let batch_rows = settings.batch_rows as usize;
+    let mut buffers = BufferPool::default();
+    for (index, shard) in shards.iter().enumerate() {
+        let shard_key = identity::shard_key(shard);
+        let record = records
+            .iter()
+            .find(|record| record.unit_key == unit.key && record.shard_key == shard_key);
+        let Some(record) = record else {
+            return Ok(None);
+        };
+        let mut refused_before: BTreeSet<u64> = record.refused.iter().copied().collect();
+        let mut reader = RowReader::open(shard.clone(), &flow.dialect, chunk_bytes, buffers)?;
+        let mut trailer = flow.expect.trailer.as_ref().map(TrailerCatch::new);
+        let mut scanned = Records::default();
+        let mut rejects = Vec::new();
+        while left.peek().is_some()
+            && let Some(mut chunk) = reader.next_chunk(&mut scanned)?
+        {
+            if let Some(trailer) = &mut trailer {
+                trailer.take_from(&mut chunk, &mut scanned)?;
+            }
+            let mut at = 0;
+            while at < scanned.len() {
+                let end = scanned.len().min(at + batch_rows);
+                let batch = converter.convert(&chunk, &scanned, at..end, &mut rejects);
+                rejects.clear();
+                for row in 0..batch.num_rows() {
+                    if !refused_before.is_empty() {
+                        let place = converter.row_location(&chunk, &scanned, row);
+                        if refused_before.remove(&place.byte_offset) {
+                            continue;
+                        }
+                    }
+                    if let Some(refused) = left.next_if(|refused| refused.number == number) {
+                        let cause = refused.cause.clone();
+                        tally.add(&batch.slice(row, 1));
+                        found.entry(index).or_default().push(converter.reject_row(
+                            &chunk,
+                            &scanned,
+                            row,
+                            cause.column.as_deref(),
+                            cause.code,
+                            cause.reason,
+                        ));
+                    }
+                    number += 1;
+                }
+                at = end;
+            }
+            reader.recycle(chunk);
+        }
+        buffers = reader.close();
+        if left.peek().is_some() && !refused_before.is_empty() {
+            // Read to its end without them: it is not the file that was loaded.
+            return Ok(None);
+        }
+    }
+    if left.peek().is_some() {
+        return Ok(None);
+    }
+    let of_shard = |(index, rejects): (usize, Vec<Reject>)| ShardRejects {
+        shard_key: identity::shard_key(&shards[index] as &Shard),
+        rejects,
+    };
+    Ok(Some(found.into_iter().map(of_shard).collect()))
+}

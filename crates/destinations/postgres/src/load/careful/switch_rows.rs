@@ -1,0 +1,424 @@
+//! Rows on their way from staging into a target that exists, so that it may refuse some: for its
+//! own rows, its triggers, its foreign keys.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use inrush_convert::RunStamp;
+use inrush_rows::reject::Reject;
+
+use super::cause::{Place, cause};
+use super::definitions::Definitions;
+use super::isolate::{Isolator, Refusal, RefusedRow, RowSink};
+use super::order::Order;
+use super::package_keys::RefusedStaged;
+use super::savepoint::Savepoint;
+use super::source_rows::{self, RefusedStagingRow};
+use crate::engine::error::Error;
+use crate::engine::pipeline::kept_rejects::KeptRejects;
+use crate::engine::report::RejectFile;
+use crate::engine::verify::{Tally, VerifyError};
+use crate::failures::said_by_server;
+use crate::load::context::Context;
+use crate::load::{reject_files, rows};
+use crate::plan::switch_statements::CopyRows;
+use crate::plan::{FlowPlan, UnitPlan};
+use crate::quote::{literal, qualified};
+use crate::switch::{CarefulRows, CopiedRows, SwitchError};
+use crate::verify::Comparison;
+use crate::{Session, row_numbers, verify};
+
+/// Pages of a staging table whose rows are copied by one statement, where none is refused.
+const PAGES_PER_WINDOW: i64 = 64;
+/// Rows of one that is partitioned.
+const NUMBERS_PER_WINDOW: i64 = 8192;
+
+/// Copies rows carefully for those flows that had a row refused.
+pub struct SwitchRows<'a> {
+    context: &'a Context<'a>,
+    /// The flows, each with how many there were when it was added.
+    flows: BTreeMap<usize, usize>,
+    /// By staging table.
+    rejects: BTreeMap<String, KeptRejects<'a>>,
+    /// What was refused in the last try.
+    refused: RefusedStaged,
+}
+
+impl<'a> SwitchRows<'a> {
+    /// For no flow yet.
+    pub fn new(context: &'a Context<'a>) -> SwitchRows<'a> {
+        SwitchRows {
+            context,
+            flows: BTreeMap::new(),
+            rejects: BTreeMap::new(),
+            refused: RefusedStaged::new(),
+        }
+    }
+
+    /// From now on the rows of this flow are copied carefully. False where they were already, and no
+    /// other flow has lost rows since.
+    pub fn add(&mut self, flow: usize) -> bool {
+        let others = self.flows.keys().filter(|other| **other != flow).count();
+        self.flows.insert(flow, others) != Some(others)
+    }
+
+    /// The rows that were refused in the last try.
+    pub fn refused(&self) -> &RefusedStaged {
+        &self.refused
+    }
+
+    /// The first rejects.
+    pub fn told(self) -> Vec<Reject> {
+        let kept = self.rejects.into_values();
+        kept.flat_map(KeptRejects::told).collect()
+    }
+
+    /// A try of the switch that was rolled back has rejected nothing.
+    pub fn take_back(&mut self) -> Result<(), Error> {
+        for kept in self.rejects.values_mut() {
+            kept.take_back()?;
+        }
+        self.rejects.clear();
+        Ok(())
+    }
+
+    async fn copy_rows(
+        &mut self,
+        session: &Session,
+        flow_index: usize,
+        staging_table: &str,
+        statement: &CopyRows,
+    ) -> Result<CopiedRows, Error> {
+        let run = self.context.run;
+        let flow = &run.plan.flows[flow_index];
+        let is_unit = |unit: &&UnitPlan| unit.staging_table == staging_table;
+        let unit = flow
+            .units
+            .iter()
+            .find(is_unit)
+            .expect("the switch copies units of the plan");
+        let doing = format!("copying rows into {}", flow.target());
+        // The switch tries again where a lock could not be had.
+        if let Some(mut undone) = self.rejects.remove(staging_table) {
+            undone.take_back()?;
+        }
+        let file = RejectFile::new(
+            &run.rejects_folder(),
+            &reject_files::of_unit(flow, unit, reject_files::OF_SWITCH),
+            &flow.dialect,
+            flow.header.as_deref(),
+        )?;
+        let kept = KeptRejects::new(
+            self.context.teller(),
+            flow,
+            &self.context.run.rejects[flow_index],
+            None,
+            file,
+        );
+        let kept = self.rejects.entry(staging_table.to_owned()).or_insert(kept);
+        let limit = kept.left().saturating_add(1);
+        let schema = &run.plan.settings.staging_schema;
+        let staging = qualified(schema, staging_table);
+        let order = Order::of(flow);
+        let copied = copy_windows(session, order, &staging, statement, &doing, limit).await?;
+        let places = copied.refused.iter().map(|row| row.place.clone()).collect();
+        self.refused.insert(staging_table.to_owned(), places);
+        if copied.refused.is_empty() {
+            return Ok(CopiedRows {
+                copied: copied.rows,
+                refused: Vec::new(),
+            });
+        }
+        let refused = told(session, flow, &copied.refused).await?;
+        let converter = rows::converter(flow, unit)?.with_run(RunStamp {
+            run_id: run.record.run_id,
+            started_at_microseconds: run.record.started_at_microseconds,
+        });
+        let settings = &run.plan.settings;
+        let shards = run.ledger.shards(session, run.fence.run_id).await?;
+        let rows = Arc::new(flow.comparison.of_rows(&flow.columns));
+        let mut tally = Tally::new(&rows.alone()).expect("rows are summed up by their hashes");
+        let found = source_rows::find(
+            flow, unit, converter, settings, &shards, &refused, &mut tally,
+        )?;
+        let is_same = match found {
+            None => false,
+            Some(_) => are_same(session, &rows, &staging, order, &copied.refused, tally).await?,
+        };
+        let Some(found) = found.filter(|_| is_same) else {
+            return Err(VerifyError::RefusedRows {
+                target: flow.target(),
+                rows: refused.len() as u64,
+                table: staging,
+            }
+            .into());
+        };
+        for mut of_shard in found {
+            let count = of_shard.rejects.len() as u64;
+            kept.keep(&mut of_shard.rejects)?;
+            run.ledger
+                .reject_staged(session, &run.fence, &unit.key, &of_shard.shard_key, count)
+                .await?;
+        }
+        run.rejects[flow_index].judge_share_of_all(&flow.name)?;
+        kept.finish()?;
+        Ok(CopiedRows {
+            copied: copied.rows,
+            refused: copied.refused.into_iter().map(|row| row.place).collect(),
+        })
+    }
+}
+
+impl CarefulRows for SwitchRows<'_> {
+    fn wants(&self, flow: usize) -> bool {
+        self.flows.contains_key(&flow)
+    }
+
+    async fn copy(
+        &mut self,
+        session: &Session,
+        flow: usize,
+        staging_table: &str,
+        statement: &CopyRows,
+    ) -> Result<CopiedRows, SwitchError> {
+        let copied = self
+            .copy_rows(session, flow, staging_table, statement)
+            .await;
+        copied.map_err(|error| match said_by_server(error) {
+            // Such as a lock that cannot be had: the switch tries again.
+            Ok(error) => SwitchError::Destination(error),
+            Err(error) => SwitchError::Careful(Box::new(error)),
+        })
+    }
+}
+
+/// Whether the rows that were found in the files are those of the staging table that were refused:
+/// both sides hash them. A row at fault is never told by its place alone.
+async fn are_same(
+    session: &Session,
+    rows: &Arc<Comparison>,
+    staging: &str,
+    order: Order,
+    refused: &[RefusedPlace],
+    mut tally: Tally,
+) -> Result<bool, Error> {
+    let doing = "comparing refused rows with the files";
+    let (test, expected) = verify::self_test(rows.is_utf8);
+    let tested: i64 = session.query(&test, &[], doing).await?[0].get(0);
+    if tested != expected {
+        // A server of another kind of machine hashes otherwise.
+        return Ok(true);
+    }
+    let places: Vec<String> = refused.iter().map(|row| row.place.clone()).collect();
+    let chosen = order.any_of(&places);
+    let table = match order {
+        Order::Places => format!("(SELECT * FROM ONLY {staging} WHERE {chosen}) refused"),
+        Order::Numbers => format!("(SELECT * FROM {staging} WHERE {chosen}) refused"),
+    };
+    let statement = verify::compared(rows, &table).expect("rows are asked for by a query");
+    let answer: Vec<String> = session.query(&statement, &[], doing).await?[0].get(0);
+    let found = tally.take();
+    let found = rows.alone().total(std::iter::once(Some(found.as_slice())));
+    Ok(found.is_some_and(|found| rows.differences(&found, &answer).is_empty()))
+}
+
+/// The rows of a staging table in their order, so many at a time.
+struct Windows<'a> {
+    session: &'a Session,
+    order: Order,
+    staging: &'a str,
+    doing: &'a str,
+    /// The first page, or the last number, that is not passed yet.
+    at: i64,
+    /// The pages of the table.
+    pages: i64,
+}
+
+impl<'a> Windows<'a> {
+    async fn new(
+        session: &'a Session,
+        order: Order,
+        staging: &'a str,
+        doing: &'a str,
+    ) -> Result<Windows<'a>, Error> {
+        let sql = format!(
+            "SELECT pg_relation_size({}::regclass) / current_setting('block_size')::int8",
+            literal(staging).trim_start()
+        );
+        let pages = session.query(&sql, &[], doing).await?[0].get(0);
+        Ok(Windows {
+            session,
+            order,
+            staging,
+            doing,
+            at: 0,
+            pages,
+        })
+    }
+
+    /// Where the next ones stand, or their numbers.
+    async fn next(&mut self) -> Result<Option<Vec<String>>, Error> {
+        let (at, staging) = (self.at, self.staging);
+        let sql = match self.order {
+            Order::Places if at >= self.pages => return Ok(None),
+            Order::Places => format!(
+                "SELECT ctid::text AS place FROM ONLY {staging} \
+                 WHERE ctid >= '({at},0)'::tid AND ctid < '({},0)'::tid ORDER BY ctid",
+                at + PAGES_PER_WINDOW
+            ),
+            Order::Numbers => format!(
+                "SELECT {0}::text AS place FROM {staging} WHERE {0} > {at} ORDER BY {0} \
+                 LIMIT {NUMBERS_PER_WINDOW}",
+                row_numbers::column()
+            ),
+        };
+        let rows = self.session.query(&sql, &[], self.doing).await?;
+        let found: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        self.at = match (self.order, found.last()) {
+            (Order::Places, _) => at + PAGES_PER_WINDOW,
+            (Order::Numbers, None) => return Ok(None),
+            (Order::Numbers, Some(last)) => last.parse().expect("the server writes an int8"),
+        };
+        Ok(Some(found))
+    }
+}
+
+/// What the windows of a staging table came to.
+struct Copied {
+    rows: u64,
+    refused: Vec<RefusedPlace>,
+}
+
+/// A row of a staging table that was refused.
+struct RefusedPlace {
+    /// How many rows stand before it, counted over the whole staging table.
+    number: u64,
+    /// What tells it from others there, by its order.
+    place: String,
+    row: RefusedRow,
+}
+
+/// Copies a staging table window by window, in the order of its rows; up to so many rows are
+/// refused.
+async fn copy_windows(
+    session: &Session,
+    order: Order,
+    staging: &str,
+    statement: &CopyRows,
+    doing: &str,
+    refused_max: u64,
+) -> Result<Copied, Error> {
+    let mut windows = Windows::new(session, order, staging, doing).await?;
+    let mut copied = Copied {
+        rows: 0,
+        refused: Vec::new(),
+    };
+    // All rows of a window, where none is refused.
+    let mut isolator = Isolator::new(usize::MAX / 4);
+    let mut before = 0_u64;
+    let mut savepoint = Savepoint::default();
+    while let Some(places) = windows.next().await? {
+        let mut window = Window {
+            session,
+            order,
+            statement,
+            doing,
+            places: &places,
+            savepoint: &mut savepoint,
+        };
+        let left = refused_max
+            .saturating_sub(copied.refused.len() as u64)
+            .max(1);
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        let (refused, end) = isolator.run(&mut window, 0..places.len(), left).await?;
+        copied.rows += (end - refused.len()) as u64;
+        copied
+            .refused
+            .extend(refused.into_iter().map(|row| RefusedPlace {
+                number: order.rows_before(&places[row.row], before + row.row as u64),
+                place: places[row.row].clone(),
+                row,
+            }));
+        before += places.len() as u64;
+        if end < places.len() {
+            // The limit is reached: what is refused so far says so.
+            break;
+        }
+    }
+    savepoint.release(session, doing).await?;
+    Ok(copied)
+}
+
+/// Rows of some pages of a staging table.
+struct Window<'a> {
+    session: &'a Session,
+    order: Order,
+    statement: &'a CopyRows,
+    doing: &'a str,
+    places: &'a [String],
+    savepoint: &'a mut Savepoint,
+}
+
+impl RowSink for Window<'_> {
+    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), Refusal>, Error> {
+        self.savepoint.set(self.session, self.doing).await?;
+        let count = rows.len() as u64;
+        let (first, last) = (&self.places[rows.start], &self.places[rows.end - 1]);
+        let sql = self.statement.only(&self.order.between(first, last));
+        let counted = self.session.client.execute(sql.as_str(), &[]).await;
+        let error = match counted {
+            Ok(counted) if counted == count => return Ok(Ok(())),
+            Ok(counted) => {
+                return Err(Error::Verification {
+                    what: self.doing.to_owned(),
+                    counted,
+                    sent: count,
+                });
+            }
+            Err(error) => self.session.error(error, self.doing),
+        };
+        let Some(facts) = error.row_refusal() else {
+            return Err(error.into());
+        };
+        let facts = Box::new(facts.clone());
+        self.savepoint.undo(self.session, &[], self.doing).await?;
+        Ok(Err(Refusal { row: None, facts }))
+    }
+}
+
+/// Why each row was refused, in words of the target.
+async fn told(
+    session: &Session,
+    flow: &FlowPlan,
+    refused: &[RefusedPlace],
+) -> Result<Vec<RefusedStagingRow>, Error> {
+    let columns: Vec<String> = flow
+        .columns
+        .iter()
+        .map(|column| column.name.clone())
+        .collect();
+    let mut definitions = Definitions::default();
+    let mut told = Vec::with_capacity(refused.len());
+    for RefusedPlace { number, row, .. } in refused {
+        let definition = match &row.facts.constraint {
+            Some(name) => {
+                let target = flow.target();
+                let table = row.facts.table.as_deref().unwrap_or(&target);
+                definitions.of(session, table, name).await?
+            }
+            None => None,
+        };
+        let place = Place {
+            table: &flow.table,
+            target: &flow.table,
+            columns: &columns,
+            definition: definition.as_deref(),
+        };
+        told.push(RefusedStagingRow {
+            number: *number,
+            cause: cause(&row.facts, &place),
+        });
+    }
+    Ok(told)
+}

@@ -1,0 +1,191 @@
+//! What the parts of a run share.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use inrush_rows::cancel::Stop;
+
+use super::turns::Turns;
+use crate::engine::error::Error;
+use crate::engine::event::{Event, Observer};
+use crate::engine::fault::Fault;
+use crate::engine::ledger::{RunRecord, ShardRecord};
+use crate::engine::pace::Pace;
+use crate::engine::pipeline::feeding::FedFile;
+use crate::engine::pipeline::metering::{FedSource, FlowCount};
+use crate::engine::pipeline::reject_count::RejectCount;
+use crate::engine::pipeline::sharing::Sharing;
+use crate::engine::pipeline::telling::Teller;
+use crate::engine::report::RunFolder;
+use crate::ledger::{Fence, Ledger, UnitRecord};
+use crate::plan::{FlowPlan, Plan, UnitPlan};
+use crate::{Address, Session};
+
+/// How long what is stopped may take to be undone.
+pub const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A run that is planned and entered into the ledger.
+pub struct PreparedRun {
+    /// The plan.
+    pub plan: Plan,
+    /// The run in the ledger.
+    pub record: RunRecord,
+    /// Its fence.
+    pub fence: Fence,
+    /// The ledger.
+    pub ledger: Ledger,
+    /// The session of the ledger and the switch; it holds the run's lock.
+    pub control: Session,
+    /// The run's folder.
+    pub folder: RunFolder,
+    /// Units that were committed by an earlier attempt, by key.
+    pub units_kept: BTreeMap<String, UnitRecord>,
+    /// Shards that were committed by an earlier attempt, by unit and shard key.
+    pub shards_kept: BTreeMap<(String, String), ShardRecord>,
+    /// It goes on where an earlier attempt stopped.
+    pub resumed: bool,
+    /// Rejects of each flow so far.
+    pub rejects: Vec<RejectCount>,
+    /// Files that streams take from one feed, by flow, unit and shard.
+    pub fed_files: BTreeMap<(usize, usize, usize), FedFile>,
+    /// How far each shared unit is, by flow and unit.
+    pub sharing: BTreeMap<(usize, usize), Sharing>,
+    /// Which transactions go straight into targets at the same time.
+    pub turns: Turns,
+    /// What all streams pass before they send.
+    pub pace: Arc<Pace>,
+    /// What went into each flow so far.
+    pub flow_counts: Vec<FlowCount>,
+}
+
+/// What the streams of a run share.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The run.
+    pub run: &'a PreparedRun,
+    /// Where the data goes.
+    pub address: &'a Address,
+    /// Asks to stop.
+    pub stop: &'a Stop,
+    /// Is told what happens.
+    pub observer: &'a dyn Observer,
+    /// A wish to die, for tests.
+    pub fault: Option<&'a Fault>,
+}
+
+impl PreparedRun {
+    /// What the streams share.
+    pub fn context<'a>(
+        &'a self,
+        address: &'a Address,
+        options: &'a crate::engine::pipeline::RunOptions<'_>,
+    ) -> Context<'a> {
+        Context {
+            run: self,
+            address,
+            stop: &options.stop,
+            observer: options.observer,
+            fault: options.fault.as_ref(),
+        }
+    }
+
+    /// The unit and its flow.
+    pub fn unit(&self, flow: usize, unit: usize) -> (&FlowPlan, &UnitPlan) {
+        let flow = &self.plan.flows[flow];
+        (flow, &flow.units[unit])
+    }
+
+    /// Ends the feeds of a unit's files, which are read once more by one stream.
+    pub fn close_feeds(&self, flow: usize, unit: usize) {
+        let first = (flow, unit, 0);
+        let last = (flow, unit, usize::MAX);
+        for file in self.fed_files.range(first..=last).map(|(_, file)| file) {
+            file.close();
+        }
+    }
+
+    /// Where rejects are kept.
+    pub fn rejects_folder(&self) -> PathBuf {
+        self.folder.rejects()
+    }
+}
+
+impl<'a> Context<'a> {
+    /// Who is told what happens.
+    pub fn teller(&self) -> Teller<'a> {
+        Teller {
+            folder: &self.run.folder,
+            observer: self.observer,
+        }
+    }
+
+    /// Tells the log and the caller.
+    pub fn notice(&self, event: Event) {
+        self.teller().notice(&event);
+    }
+
+    /// Rows of a flow were read, and bytes of its files as stored.
+    pub fn progress(&self, flow: usize, rows: u64, bytes: u64) {
+        self.run.flow_counts[flow].add(rows, bytes);
+        self.observer.notice(&Event::Progress {
+            flow: self.run.plan.flows[flow].name.clone(),
+            rows,
+            bytes,
+        });
+    }
+
+    /// The counts of all flows, by their names.
+    pub fn flow_counts(&self) -> Vec<(String, &'a FlowCount)> {
+        let flows = self.run.plan.flows.iter();
+        flows
+            .map(|flow| flow.name.clone())
+            .zip(&self.run.flow_counts)
+            .collect()
+    }
+
+    /// The files that streams take from one feed, by their paths.
+    pub fn feeds(&self) -> Vec<(String, &'a dyn FedSource)> {
+        let run = self.run;
+        let named = |(place, file): (&(usize, usize, usize), &'a FedFile)| {
+            let (flow, unit, shard) = *place;
+            let shard = &run.plan.flows[flow].units[unit].shards[shard];
+            (
+                shard.file.path.display().to_string(),
+                file as &dyn FedSource,
+            )
+        };
+        run.fed_files.iter().map(named).collect()
+    }
+
+    /// Does something by the control session, no longer than until the run is asked to stop: what is
+    /// under way then is undone.
+    pub async fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            _ = self.stop.wait() => {
+                self.undo_in_time().await;
+                Err(Error::Interrupted)
+            }
+        }
+    }
+
+    /// Ends what the control session does, if the server answers in time. If it does not, the end of the
+    /// connection undoes it.
+    pub async fn undo_in_time(&self) {
+        let control = &self.run.control;
+        let undone = async {
+            // A statement may have minutes to go.
+            control.cancel(self.address).await?;
+            control
+                .execute("ROLLBACK", "undoing what was stopped")
+                .await
+        };
+        let _ = tokio::time::timeout(INTERRUPT_TIMEOUT, undone).await;
+    }
+}

@@ -1,0 +1,133 @@
+//! Rows on their way into one table: batches encoded into blocks, blocks sent by COPY.
+
+use arrow_array::RecordBatch;
+use inrush_rows::cancel::Stop;
+use inrush_verdict::Phase;
+
+use super::encoder::Encoder;
+use crate::Session;
+use crate::copy::{BLOCK_BYTES, BlockPool, CopyStop, CopyWriter};
+use crate::engine::error::Error;
+use crate::plan::FlowPlan;
+
+/// A COPY under way, with the block that is being filled.
+pub struct Copying<'a> {
+    session: &'a Session,
+    statement: &'a str,
+    stop: Stop,
+    doing: String,
+    pool: BlockPool,
+    encoder: Encoder,
+    writer: CopyWriter<'a>,
+    block: Vec<u8>,
+    /// Rows that the server counted in COPYs that are ended.
+    counted: u64,
+    sent: u64,
+}
+
+impl<'a> Copying<'a> {
+    /// Begins a COPY; `doing` says whence and whither, for errors.
+    pub async fn begin(
+        session: &'a Session,
+        flow: &FlowPlan,
+        statement: &'a str,
+        pool: BlockPool,
+        stop: Stop,
+        doing: String,
+    ) -> Result<Copying<'a>, Error> {
+        let encoder = Encoder::new(flow);
+        encoder.check(flow)?;
+        let (writer, block) = open(session, statement, &encoder, &pool, &stop, &doing).await?;
+        Ok(Copying {
+            session,
+            statement,
+            stop,
+            doing,
+            pool,
+            encoder,
+            writer,
+            block,
+            counted: 0,
+            sent: 0,
+        })
+    }
+
+    /// Sends the rows of a batch.
+    pub async fn send(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        let encoding = self.session.gauge.enter(Phase::Encode);
+        self.encoder.encode(batch, &mut self.block)?;
+        drop(encoding);
+        self.sent += batch.num_rows() as u64;
+        if self.block.len() >= BLOCK_BYTES {
+            let block = std::mem::take(&mut self.block);
+            self.block = self.writer.send(block).await.map_err(stopped)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the COPY and runs a statement before the rest goes by another one.
+    pub async fn interrupt(mut self, statement: &str) -> Result<Copying<'a>, Error> {
+        self.counted += end(self.writer, &self.encoder, self.block).await?;
+        let _waiting = self.session.gauge.enter(Phase::ServerWait);
+        self.session.execute(statement, &self.doing).await?;
+        (self.writer, self.block) = open(
+            self.session,
+            self.statement,
+            &self.encoder,
+            &self.pool,
+            &self.stop,
+            &self.doing,
+        )
+        .await?;
+        Ok(self)
+    }
+
+    /// Ends the COPY. The server must have counted what was sent.
+    pub async fn end(self) -> Result<(), Error> {
+        let counted = self.counted + end(self.writer, &self.encoder, self.block).await?;
+        if counted != self.sent {
+            return Err(Error::Verification {
+                what: format!("the COPY for {}", self.doing),
+                counted,
+                sent: self.sent,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// A COPY with its first block, in which stands what a COPY's data begin with.
+async fn open<'a>(
+    session: &'a Session,
+    statement: &'a str,
+    encoder: &Encoder,
+    pool: &BlockPool,
+    stop: &Stop,
+    doing: &str,
+) -> Result<(CopyWriter<'a>, Vec<u8>), Error> {
+    let (pool_of_writer, stop) = (pool.clone(), stop.clone());
+    let writer =
+        CopyWriter::begin(session, statement, pool_of_writer, stop, doing.to_owned()).await?;
+    let mut block = pool.take();
+    encoder.begin(&mut block);
+    Ok((writer, block))
+}
+
+async fn end(
+    mut writer: CopyWriter<'_>,
+    encoder: &Encoder,
+    mut block: Vec<u8>,
+) -> Result<u64, Error> {
+    encoder.end(&mut block);
+    if !block.is_empty() {
+        writer.send(block).await.map_err(stopped)?;
+    }
+    writer.finish().await.map_err(stopped)
+}
+
+fn stopped(stop: CopyStop) -> Error {
+    match stop {
+        CopyStop::Asked => Error::Interrupted,
+        CopyStop::Failed(error) => error.into(),
+    }
+}

@@ -1,0 +1,80 @@
+//! Whether the ranges that the ledger has of a plan's units cover each file exactly.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use inrush_files::SourceFile;
+
+use super::context::PreparedRun;
+use crate::engine::ledger::ShardRecord;
+use crate::engine::pipeline::coverage::{check_bytes, check_file};
+use crate::engine::plan::identity;
+use crate::engine::verify::VerifyError;
+use crate::plan::FlowPlan;
+
+/// Checks files of a flow, each fed or not, against what the ledger has of its units.
+pub fn check<'a>(
+    run: &PreparedRun,
+    flow_index: usize,
+    files: impl Iterator<Item = (&'a Arc<SourceFile>, bool)>,
+    own: &[&ShardRecord],
+) -> Result<(), VerifyError> {
+    let mut records: BTreeMap<&str, Vec<&ShardRecord>> = BTreeMap::new();
+    for shard in own {
+        records.entry(&shard.file_key).or_default().push(shard);
+    }
+    for (file, is_fed) in files {
+        let key = identity::file_key(file);
+        let of_file = records.remove(key.as_str()).unwrap_or_default();
+        let end = match is_fed {
+            false => Some(file.size_bytes),
+            // One that an earlier attempt has read to its end was checked then.
+            true => fed_end(run, flow_index, file),
+        };
+        check_file(file, &of_file, end)?;
+        if !is_fed {
+            check_bytes(file, &of_file)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks the files of a shared unit that were fed: only while their feed is at hand it is known
+/// where their text ends.
+pub fn check_fed(
+    run: &PreparedRun,
+    flow_index: usize,
+    unit_index: usize,
+    shards: &[ShardRecord],
+) -> Result<(), VerifyError> {
+    let unit = &run.plan.flows[flow_index].units[unit_index];
+    for shard in unit.shards.iter().filter(|shard| shard.is_fed) {
+        let key = identity::file_key(&shard.file);
+        let is_of_file =
+            |record: &&ShardRecord| record.unit_key == unit.key && record.file_key == key;
+        let of_file: Vec<&ShardRecord> = shards.iter().filter(is_of_file).collect();
+        check_file(&shard.file, &of_file, fed_end(run, flow_index, &shard.file))?;
+    }
+    Ok(())
+}
+
+/// The files of a flow, and whether they are fed.
+pub fn files(flow: &FlowPlan) -> Vec<(&Arc<SourceFile>, bool)> {
+    let shards = flow.units.iter().flat_map(|unit| &unit.shards);
+    let mut files: Vec<(&Arc<SourceFile>, bool)> =
+        shards.map(|shard| (&shard.file, shard.is_fed)).collect();
+    // The ranges of a file stand one after the other.
+    files.dedup_by(|(file, _), (before, _)| Arc::ptr_eq(file, before));
+    files
+}
+
+fn fed_end(run: &PreparedRun, flow_index: usize, file: &Arc<SourceFile>) -> Option<u64> {
+    run.fed_files
+        .iter()
+        .filter(|((flow, _, _), _)| *flow == flow_index)
+        .find(|((flow, unit, shard), _)| {
+            let shard = &run.plan.flows[*flow].units[*unit].shards[*shard];
+            Arc::ptr_eq(&shard.file, file)
+        })
+        .and_then(|(_, fed)| fed.text_end())
+}

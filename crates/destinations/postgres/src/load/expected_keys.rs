@@ -1,0 +1,211 @@
+//! Keys that a unit is expected to hold, from its file's first row to its last.
+//!
+//! With `bounds = "data"` a unit's CHECK is known only when its rows are in, and the server must
+//! then read them all again to believe it. Files are usually written in the order of their key, so
+//! the first and last row tell the bounds beforehand: the CHECK then stands before the rows
+//! come, and costs next to nothing on each of them. It is a guess that every batch is held
+//! against; where it fails the CHECK is dropped before the rows are sent, and added when they are
+//! in, as without the guess.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, TimeUnit};
+use inrush_convert::{KeyType, KeyValue, convert_one};
+use inrush_files::{Preview, last_field};
+
+use crate::plan::{FlowPlan, KeyPlan, UnitPlan, key_text};
+use crate::staging::{UnitBounds, Upper};
+use crate::unit::Measured;
+
+/// The guess, and what has come so far.
+pub struct ExpectedKeys {
+    column_index: usize,
+    bounds: UnitBounds,
+    lower: i64,
+    upper: i64,
+    /// The smallest and the largest key of the rows sent.
+    seen: Option<(i64, i64)>,
+}
+
+impl ExpectedKeys {
+    /// What the ends of a unit's file tell; nothing where they tell too little.
+    pub fn guess(flow: &FlowPlan, unit: &UnitPlan) -> Option<ExpectedKeys> {
+        let key = flow.key.as_ref()?;
+        let [shard] = unit.shards.as_slice() else {
+            return None;
+        };
+        if unit.shared || unit.bounds.is_some() {
+            return None;
+        }
+        // What is no plain file has no end that can be looked at, or no beginning twice.
+        if !shard.file.reads_in_ranges().unwrap_or(false) {
+            return None;
+        }
+        let column = &flow.columns[key.column_index];
+        let first = Preview::read_shard(shard.clone(), &flow.dialect, 1).ok()?;
+        let first = first.records.first()?;
+        let field_index = column.source.field_index()?;
+        let first = first.fields.get(field_index)?.as_deref()?;
+        let last = last_field(
+            &shard.file,
+            &flow.dialect,
+            shard.byte_range.end,
+            field_index,
+        )?;
+        let first = convert_one(column, first).ok()?;
+        let last = convert_one(column, &last).ok()?;
+        ExpectedKeys::between(key, &first, &last)
+    }
+
+    fn between(key: &KeyPlan, first: &KeyValue, last: &KeyValue) -> Option<ExpectedKeys> {
+        let (lower, upper) = (first.number()?, last.number()?);
+        (lower <= upper).then_some(ExpectedKeys {
+            column_index: key.column_index,
+            bounds: UnitBounds {
+                key: key.column.clone(),
+                type_sql: key.type_sql.clone(),
+                lower: Some(key_text(first)?),
+                upper: Some(Upper::Inclusive(key_text(last)?)),
+            },
+            lower,
+            upper,
+            seen: None,
+        })
+    }
+
+    /// The bounds for the CHECK.
+    pub fn bounds(&self) -> &UnitBounds {
+        &self.bounds
+    }
+
+    /// Takes note of a batch's keys. Returns whether all of them are as expected.
+    pub fn hold(&mut self, batch: &RecordBatch) -> bool {
+        if batch.num_rows() == 0 {
+            return true;
+        }
+        let Some((smallest, largest)) = ends(batch.column(self.column_index)) else {
+            return false;
+        };
+        let (before, after) = self.seen.unwrap_or((smallest, largest));
+        self.seen = Some((before.min(smallest), after.max(largest)));
+        smallest >= self.lower && largest <= self.upper
+    }
+
+    /// Whether the rows reached both ends: else the bounds are wider than the data.
+    pub fn is_exact(&self) -> bool {
+        self.seen == Some((self.lower, self.upper))
+    }
+
+    /// What the server would find, where it counted `rows` and its CHECK holds the keys.
+    pub fn measured(&self, rows: u64) -> Measured {
+        let upper = match &self.bounds.upper {
+            Some(Upper::Inclusive(value) | Upper::Exclusive(value)) => Some(value.clone()),
+            None => None,
+        };
+        Measured {
+            rows,
+            key_smallest: self.bounds.lower.clone(),
+            key_largest: upper,
+        }
+    }
+}
+
+/// The smallest and the largest key; nothing where one is NULL or they are no numbers.
+fn ends(keys: &ArrayRef) -> Option<(i64, i64)> {
+    match keys.data_type() {
+        DataType::Int16 => ends_of::<Int16Type>(keys),
+        DataType::Int32 => ends_of::<Int32Type>(keys),
+        DataType::Int64 => ends_of::<Int64Type>(keys),
+        DataType::Date32 => ends_of::<Date32Type>(keys),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => ends_of::<TimestampMicrosecondType>(keys),
+        _ => None,
+    }
+}
+
+fn ends_of<T: KeyType>(keys: &ArrayRef) -> Option<(i64, i64)> {
+    if keys.null_count() > 0 {
+        return None;
+    }
+    let values = keys.as_primitive::<T>().values().iter();
+    let numbers = values.map(|value| T::number(*value));
+    Some((numbers.clone().min()?, numbers.max()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{Int32Array, TimestampMicrosecondArray};
+    use inrush_pgcopy::timestamp;
+
+    use super::*;
+    use crate::plan::KeyKind;
+
+    fn expected(first: KeyValue, last: KeyValue) -> Option<ExpectedKeys> {
+        let key = KeyPlan {
+            column: "k".to_owned(),
+            column_index: 0,
+            collation: None,
+            type_sql: "integer".to_owned(),
+            kind: KeyKind::Integer,
+            rule: String::new(),
+        };
+        ExpectedKeys::between(&key, &first, &last)
+    }
+
+    fn batch(keys: &[Option<i32>]) -> RecordBatch {
+        let array: ArrayRef = Arc::new(Int32Array::from(keys.to_vec()));
+        RecordBatch::try_from_iter([("k", array)]).expect("one column")
+    }
+
+    #[test]
+    fn keys_are_held_against_the_first_and_the_last_row() {
+        let mut expected = expected(KeyValue::Integer(3), KeyValue::Integer(9)).expect("ordered");
+        assert!(expected.hold(&batch(&[Some(3), Some(8)])));
+        assert!(!expected.is_exact(), "the last row has not come");
+        assert!(expected.hold(&batch(&[])));
+        assert!(expected.hold(&batch(&[Some(9)])));
+        assert!(expected.is_exact());
+        assert_eq!(expected.measured(3).key_largest.as_deref(), Some("9"));
+        assert!(!expected.hold(&batch(&[Some(4), Some(10)])));
+        assert!(!expected.is_exact());
+    }
+
+    #[test]
+    fn what_is_not_in_order_or_has_no_order_here_is_not_guessed() {
+        assert!(expected(KeyValue::Integer(9), KeyValue::Integer(3)).is_none());
+        let text = |text: &str| KeyValue::Text(text.to_owned());
+        assert!(expected(text("a"), text("b")).is_none());
+        // Infinity and years before 1 are written otherwise than they are counted.
+        assert!(expected(KeyValue::Date(i32::MIN), KeyValue::Date(0)).is_none());
+        assert!(expected(KeyValue::Date(-800_000), KeyValue::Date(0)).is_none());
+        let late = [timestamp::INFINITY, timestamp::MAX, i64::MAX];
+        for late in late.map(KeyValue::Timestamp) {
+            assert!(expected(KeyValue::Timestamp(0), late).is_none());
+        }
+    }
+
+    /// Past the end of 64 bits timestamps are smaller numbers in arrays than all others.
+    #[test]
+    fn late_timestamps_are_not_as_expected() {
+        for late in [timestamp::INFINITY, timestamp::MAX, i64::MIN] {
+            let mut expected =
+                expected(KeyValue::Timestamp(0), KeyValue::Timestamp(9)).expect("ordered");
+            let batch = |keys: Vec<i64>| {
+                let array: ArrayRef = Arc::new(TimestampMicrosecondArray::from(keys));
+                RecordBatch::try_from_iter([("k", array)]).expect("one column")
+            };
+            assert!(expected.hold(&batch(vec![9, 0])));
+            assert!(expected.is_exact());
+            assert!(!expected.hold(&batch(vec![5, late])));
+            assert!(!expected.is_exact());
+        }
+    }
+
+    #[test]
+    fn a_null_is_not_as_expected() {
+        let mut expected = expected(KeyValue::Integer(3), KeyValue::Integer(9)).expect("ordered");
+        assert!(!expected.hold(&batch(&[Some(3), None])));
+    }
+}

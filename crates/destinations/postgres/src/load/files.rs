@@ -1,0 +1,108 @@
+//! The check of every file of the plan against the ledger, before the switch.
+//!
+//! A file may be one of a hundred thousand, so the ledger's rows are read for some of the files at a time: those
+//! whose keys begin alike.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use inrush_files::SourceFile;
+
+use super::context::Context;
+use super::coverage;
+use crate::Session;
+use crate::engine::error::Error;
+use crate::engine::ledger::ShardRecord;
+use crate::engine::pipeline::expectations;
+use crate::engine::pipeline::recheck::texts;
+use crate::engine::plan::identity;
+use crate::ledger::ShardChoice;
+
+/// Shards that are read at a time, about.
+const SHARDS_AT_A_TIME: u64 = 8192;
+
+/// A file of a flow, whether it is fed, and the first byte of its key.
+type PlannedFile<'a> = (&'a Arc<SourceFile>, bool, u8);
+
+/// Checks all files: their text is the one that was loaded, all of it was, and it has what was promised.
+pub async fn check(
+    context: &Context<'_>,
+    control: &Session,
+    shard_count: u64,
+) -> Result<(), Error> {
+    let run = context.run;
+    // What a package promises of all files together is held against all of their shards.
+    let has_promises = run
+        .plan
+        .flows
+        .iter()
+        .any(|flow| !flow.expect.promises.is_empty());
+    let digits = match shard_count / SHARDS_AT_A_TIME {
+        0 => 0,
+        _ if has_promises => 0,
+        1..16 => 1,
+        _ => 2,
+    };
+    let files: Vec<Vec<PlannedFile<'_>>> = run
+        .plan
+        .flows
+        .iter()
+        .map(|flow| {
+            let files = coverage::files(flow).into_iter();
+            let planned = files.map(|(file, is_fed)| {
+                let key_start = match digits {
+                    0 => 0,
+                    _ => first_byte(&identity::file_key(file)),
+                };
+                (file, is_fed, key_start)
+            });
+            planned.collect()
+        })
+        .collect();
+    let flows = run.plan.flows.iter();
+    let keys_of_flows: Vec<HashSet<&str>> = flows
+        .map(|flow| flow.units.iter().map(|unit| unit.key.as_str()).collect())
+        .collect();
+    for number in 0..16_u16.pow(digits) {
+        let start = match digits {
+            0 => String::new(),
+            digits => format!("{number:0width$x}", width = digits as usize),
+        };
+        let choice = ShardChoice {
+            file_key_start: &start,
+            unit_key: None,
+        };
+        let ledger = &run.ledger;
+        let shards = ledger.shards_of(control, run.fence.run_id, &choice).await?;
+        for (flow_index, flow) in run.plan.flows.iter().enumerate() {
+            let keys = &keys_of_flows[flow_index];
+            let is_own = |shard: &&ShardRecord| keys.contains(shard.unit_key.as_str());
+            let own: Vec<&ShardRecord> = shards.iter().filter(is_own).collect();
+            // Both digits of a byte, or the first of them.
+            let shift = 8 - 4 * digits;
+            let is_meant = |file: &&PlannedFile<'_>| u16::from(file.2) >> shift == number;
+            let meant = || files[flow_index].iter().filter(is_meant);
+            texts(
+                &flow.dialect,
+                meant().map(|(file, _, _)| *file),
+                &own,
+                context.stop,
+            )
+            .await?;
+            coverage::check(
+                run,
+                flow_index,
+                meant().map(|(file, fed, _)| (*file, *fed)),
+                &own,
+            )?;
+            expectations::check(flow, meant().map(|(file, _, _)| *file), &own)?;
+        }
+    }
+    Ok(())
+}
+
+/// The byte that a key's first two digits mean.
+fn first_byte(key: &str) -> u8 {
+    let digits = key.get(..2).unwrap_or_default();
+    u8::from_str_radix(digits, 16).unwrap_or_default()
+}

@@ -1,0 +1,429 @@
+//! What a stream does with a piece of work: a private unit, or a shard of a shared one, from
+//! file to COMMIT.
+//!
+//! [`work`](super::work) is what goes into one transaction, [`piece`](super::piece) the
+//! transaction, [`rows`](super::rows) the rows in it. After the server has refused a row, the unit
+//! is loaded once more as [`careful`](super::careful) says.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use inrush_files::Shard;
+use inrush_source::SourceMeter;
+use inrush_verdict::Phase;
+
+use super::careful::Additions;
+use super::context::Context;
+use super::piece::{Piece, Way};
+use super::straight::Part;
+use super::work::Work;
+use super::{one_transaction, reject_files, shared_unit};
+use crate::copy::BlockPool;
+use crate::engine::error::Error;
+use crate::engine::event::Event;
+use crate::engine::fault::{self, FaultPoint};
+use crate::engine::pipeline::feeding::Taken;
+use crate::engine::pipeline::file_header::check_header;
+use crate::engine::pipeline::kept_rejects::KeptRejects;
+use crate::engine::pipeline::proof::Proof;
+use crate::engine::pipeline::reject_count::RowTally;
+use crate::engine::pipeline::results::{Loaded, StreamResult};
+use crate::engine::pipeline::sharing::Sharing;
+use crate::engine::report::RejectFile;
+use crate::failures::{of_server, said_by_server};
+use crate::plan::work_items::WorkItem;
+use crate::{DestinationError, Session};
+
+/// Loads a piece of work and commits it; one that is fed in as many transactions as it takes.
+/// Dropped before its end, or after an error, it leaves an open transaction behind: the session
+/// must then be abandoned.
+pub async fn load(
+    context: &Context<'_>,
+    session: &Session,
+    stream: usize,
+    item: &WorkItem,
+    result: &mut StreamResult,
+) -> Result<(), Error> {
+    let loader = Loader {
+        context,
+        session,
+        stream,
+        item,
+    };
+    let Some(sharing) = context.run.sharing.get(&(item.flow, item.unit)) else {
+        loader.tell_start();
+        return loader.private_unit(result).await;
+    };
+    if !sharing.enter() {
+        // Another stream loads all of it.
+        return Ok(());
+    }
+    loader.tell_start();
+    if let Err(error) = loader.shards(sharing, result).await {
+        let error = loader.refusal_of_unit(error)?;
+        if sharing.refuse() {
+            loader.tell_refusal(&error);
+        }
+        session.execute("ROLLBACK", "undoing a shard").await?;
+    }
+    if sharing.leave() {
+        loader.careful_shared_unit(sharing, result).await?;
+    }
+    Ok(())
+}
+
+/// Loads a shared unit carefully whose last step was refused after all streams had ended.
+pub async fn load_carefully(
+    context: &Context<'_>,
+    session: &Session,
+    item: &WorkItem,
+    error: Error,
+    result: &mut StreamResult,
+) -> Result<(), Error> {
+    let loader = Loader::after_streams(context, session, item);
+    let error = loader.refusal_of_unit(error)?;
+    loader.tell_refusal(&error);
+    session.execute("ROLLBACK", "undoing a unit").await?;
+    let sharing = &context.run.sharing[&(item.flow, item.unit)];
+    loader.careful_shared_unit(sharing, result).await
+}
+
+/// A stream with a piece of work.
+pub(super) struct Loader<'a> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) session: &'a Session,
+    stream: usize,
+    item: &'a WorkItem,
+}
+
+/// What came of a transaction.
+pub(super) enum Ended {
+    /// So many file ranges are committed.
+    Committed(usize),
+    /// The server refused a row that another stream sent: all of it is undone, or forgotten soon.
+    GivenUp,
+}
+
+impl<'a> Loader<'a> {
+    /// Once all streams have ended: the first one goes on.
+    pub(super) fn after_streams(
+        context: &'a Context<'a>,
+        session: &'a Session,
+        item: &'a WorkItem,
+    ) -> Loader<'a> {
+        Loader {
+            context,
+            session,
+            stream: 0,
+            item,
+        }
+    }
+
+    /// A private unit: quickly, then carefully where the server refuses a row.
+    async fn private_unit(&self, result: &mut StreamResult) -> Result<(), Error> {
+        let (_, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+        let work = || Work::Shards(&unit.shards);
+        let tried = self.transaction(work(), "", None, Way::Quick, result);
+        let error = match tried.await {
+            Ok(_) => return Ok(()),
+            Err(error) => self.refusal(error)?,
+        };
+        self.tell_refusal(&error);
+        let (flow, _) = self.context.run.unit(self.item.flow, self.item.unit);
+        let undo = match flow.commits_at_switch() {
+            true => one_transaction::UNDO_PART,
+            false => "ROLLBACK",
+        };
+        self.session.execute(undo, "undoing a unit").await?;
+        self.transaction(work(), "", None, Way::Careful(Additions::NONE), result)
+            .await?;
+        Ok(())
+    }
+
+    /// The shards of a shared unit that are this stream's piece of work.
+    async fn shards(&self, sharing: &Sharing, result: &mut StreamResult) -> Result<(), Error> {
+        let Loader {
+            context,
+            session,
+            item,
+            ..
+        } = *self;
+        let (flow, unit) = context.run.unit(item.flow, item.unit);
+        let shards = &unit.shards[item.shards.clone()];
+        let number = item.shards.start + 1;
+        let place = (item.flow, item.unit, item.shards.start);
+        let Some(file) = context.run.fed_files.get(&place) else {
+            let name = reject_files::of_shard(number);
+            let mut part = Part::Shards(shards);
+            let ended = self.part(&mut part, &name, sharing, result).await?;
+            if matches!(ended, Ended::Committed(_)) && sharing.shard_done() {
+                shared_unit::finish(context, session, item.flow, item.unit).await?;
+            }
+            return Ok(());
+        };
+        let shard = &shards[0];
+        let feed = file.feed(flow, shard)?;
+        check_header(flow, shard, feed.header())?;
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = sharing.refused() => return Ok(()),
+                next = waiting_for_feed(session, file.next_range(&feed)) => next?,
+            };
+            let Some(first) = next else {
+                break;
+            };
+            let name = reject_files::of_range(number, first.text_range.start);
+            let mut part = Part::Fed {
+                file,
+                feed: &feed,
+                shard,
+                first: Some(Box::new(first)),
+                taken: Taken::default(),
+            };
+            match self.part(&mut part, &name, sharing, result).await? {
+                Ended::Committed(ranges) => file.committed(ranges),
+                Ended::GivenUp => return Ok(()),
+            }
+        }
+        if file.is_complete() && sharing.shard_done() {
+            shared_unit::finish(context, session, item.flow, item.unit).await?;
+        }
+        Ok(())
+    }
+
+    /// A part of a shared unit.
+    async fn part(
+        &self,
+        part: &mut Part<'_>,
+        name: &str,
+        sharing: &Sharing,
+        result: &mut StreamResult,
+    ) -> Result<Ended, Error> {
+        if self.commits_each_shard() {
+            return self.straight(part, name, result).await;
+        }
+        self.transaction(part.work(), name, Some(sharing), Way::Quick, result)
+            .await
+    }
+
+    /// All of a shared unit, once nobody else loads a piece of it any more.
+    async fn careful_shared_unit(
+        &self,
+        sharing: &Sharing,
+        result: &mut StreamResult,
+    ) -> Result<(), Error> {
+        let bytes = sharing.committed_bytes.swap(0, Ordering::AcqRel);
+        self.careful_unit(sharing.take_back(), bytes, Additions::NONE, result)
+            .await
+    }
+
+    /// All of a unit, of which nothing counts that was committed before: neither its rows nor the
+    /// rejects that were met.
+    pub(super) async fn careful_unit(
+        &self,
+        committed: RowTally,
+        committed_bytes: u64,
+        additions: &Additions,
+        result: &mut StreamResult,
+    ) -> Result<(), Error> {
+        let run = self.context.run;
+        let (flow, unit) = run.unit(self.item.flow, self.item.unit);
+        let shards = unit.whole_shards();
+        run.close_feeds(self.item.flow, self.item.unit);
+        run.rejects[self.item.flow].take_back(committed);
+        self.context.notice(Event::UnitAborted {
+            flow: flow.name.clone(),
+            unit: unit.number,
+            bytes: committed_bytes,
+        });
+        let way = Way::Careful(additions);
+        self.transaction(Work::Shards(&shards), "", None, way, result)
+            .await?;
+        reject_files::forget_shards(&run.rejects_folder(), flow, unit)
+    }
+
+    fn commits_each_shard(&self) -> bool {
+        let (flow, _) = self.context.run.unit(self.item.flow, self.item.unit);
+        flow.commits_each_shard()
+    }
+
+    /// Whether another try may end better: one in which the server may refuse rows, or one that
+    /// waits for nobody.
+    pub(super) fn may_be_mended(&self, error: &Error) -> bool {
+        of_server(error).is_some_and(|error| {
+            error.row_refusal().is_some() || (self.commits_each_shard() && error.is_blocked())
+        })
+    }
+
+    /// An error for which all of the unit is loaded once more. Not one whose shards are committed in
+    /// its target: the table holds the rows of others.
+    fn refusal_of_unit(&self, error: Error) -> Result<DestinationError, Error> {
+        match self.commits_each_shard() {
+            true => Err(error),
+            false => self.refusal(error),
+        }
+    }
+
+    /// An error that another try may mend; others come back as errors, and so do all where nothing
+    /// can be read again.
+    pub(super) fn refusal(&self, error: Error) -> Result<DestinationError, Error> {
+        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+        let is_lost = |shard: &&Shard| {
+            let is_fed_again = self.commits_each_shard() && shard.file.is_pipe();
+            is_fed_again || !shard.file.is_read_again()
+        };
+        let pipe = unit.shards.iter().find(is_lost);
+        let may_be_mended = self.may_be_mended(&error);
+        let refused = said_by_server(error)?;
+        match pipe {
+            Some(shard) if refused.row_refusal().is_some() => Err(Error::RefusedFromPipe {
+                limit: flow.reject_limit.rows_accepted(),
+                pipe: shard.file.path.display().to_string(),
+                source: refused.into(),
+            }),
+            None if may_be_mended => Ok(refused),
+            _ => Err(refused.into()),
+        }
+    }
+
+    fn tell_start(&self) {
+        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+        let first = unit.shards[self.item.shards.clone()].first();
+        self.context.notice(Event::UnitStarted {
+            flow: flow.name.clone(),
+            unit: unit.number,
+            stream: self.stream,
+            file: first
+                .map(|shard| shard.file.path.display().to_string())
+                .unwrap_or_default(),
+        });
+    }
+
+    pub(super) fn tell_refusal(&self, error: &DestinationError) {
+        let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
+        self.context.notice(Event::UnitRefused {
+            flow: flow.name.clone(),
+            unit: unit.number,
+            reason: error.to_string(),
+        });
+    }
+
+    /// Loads and commits.
+    pub(super) async fn transaction(
+        &self,
+        work: Work<'_>,
+        name: &str,
+        sharing: Option<&Sharing>,
+        way: Way<'_>,
+        result: &mut StreamResult,
+    ) -> Result<Ended, Error> {
+        let Loader {
+            context,
+            session,
+            item,
+            ..
+        } = *self;
+        let (flow, unit) = context.run.unit(item.flow, item.unit);
+        let before = session.gauge.meter();
+        let file = RejectFile::new(
+            &context.run.rejects_folder(),
+            &reject_files::of_unit(flow, unit, name),
+            &flow.dialect,
+            flow.header.as_deref(),
+        )?;
+        let mut piece = Piece {
+            context,
+            session,
+            flow,
+            flow_index: item.flow,
+            unit,
+            way,
+            expected: None,
+            rejects: KeptRejects::new(
+                context.teller(),
+                flow,
+                &context.run.rejects[item.flow],
+                sharing,
+                file,
+            ),
+            pool: BlockPool::default(),
+            fed: SourceMeter::default(),
+            changes: BTreeMap::new(),
+            proof: Proof::new(flow),
+            refused: Vec::new(),
+        };
+        let outcome = match sharing {
+            None => piece.transaction(work).await.map(Some),
+            Some(sharing) => tokio::select! {
+                biased;
+                () = sharing.refused() => Ok(None),
+                outcome = piece.transaction(work) => outcome.map(Some),
+            },
+        };
+        let is_whole = piece.is_whole();
+        let Piece {
+            mut rejects,
+            fed,
+            changes,
+            ..
+        } = piece;
+        let mut meter = session.gauge.meter().since(&before);
+        meter.add_reading(&fed);
+        result.meter.add_reading(&fed);
+        let told = match outcome {
+            // Those that led here are the ones to show.
+            Err(ref error) if !self.may_be_mended(error) => rejects.told(),
+            Ok(Some(_)) => rejects.told(),
+            _ => {
+                rejects.take_back()?;
+                Vec::new()
+            }
+        };
+        let (account, ranges) = match outcome {
+            Ok(Some(done)) => done,
+            Ok(None) | Err(_) => {
+                result.rejects.extend(told);
+                context.notice(Event::UnitAborted {
+                    flow: flow.name.clone(),
+                    unit: unit.number,
+                    bytes: meter.stored_bytes,
+                });
+                outcome?;
+                session.execute("ROLLBACK", "undoing a shard").await?;
+                return Ok(Ended::GivenUp);
+            }
+        };
+        if !flow.commits_at_switch() {
+            fault::reach(context.fault, FaultPoint::AfterUnitCommit);
+        }
+        if let Some(sharing) = sharing {
+            let bytes = meter.stored_bytes;
+            sharing.committed_bytes.fetch_add(bytes, Ordering::AcqRel);
+        }
+        context.notice(Event::UnitCommitted {
+            flow: flow.name.clone(),
+            unit: unit.number,
+            stream: self.stream,
+            account,
+            stored_bytes: meter.stored_bytes,
+        });
+        result.loaded.push(Loaded {
+            flow: item.flow,
+            unit: item.unit,
+            is_whole,
+            is_careful: way.is_careful(),
+            account,
+            meter,
+            changes,
+            rejects: told,
+        });
+        Ok(Ended::Committed(ranges))
+    }
+}
+
+/// Waits for what a feed hands out.
+async fn waiting_for_feed<T>(session: &Session, next: impl Future<Output = T>) -> T {
+    let _waiting = session.gauge.enter(Phase::FeedWait);
+    next.await
+}

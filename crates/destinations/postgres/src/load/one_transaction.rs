@@ -1,0 +1,136 @@
+//! Loads without staging tables (`staging = false`): one session puts the rows of all flows straight
+//! into their targets, in the transaction that the switch commits.
+//!
+//! It is the control session. Each flow is one part behind a savepoint, so that a part of which the
+//! server refuses a row can be loaded once more, carefully. A target gets its rows before those
+//! whose foreign keys refer to it.
+
+use std::sync::Arc;
+
+use super::context::Context;
+use super::loader::load;
+use crate::engine::error::Error;
+use crate::engine::gauge::Gauge;
+use crate::engine::pipeline::results::StreamResult;
+use crate::plan::work_items::WorkItem;
+use crate::switch::{SwitchError, deferred, order};
+use crate::{DestinationError, Session};
+
+const NOTHING_KEPT: &str =
+    "nothing is in the targets (staging = false); the same command loads all of it";
+const LATE_REFUSAL: &str = "this could be told only once the rows of all flows were in, and nothing of them is in the \
+     targets now; mend the row, or take `staging = false` out to have it as a reject";
+
+/// Undoes a part that was begun, and nothing of the others.
+pub const UNDO_PART: &str = "ROLLBACK TO SAVEPOINT inrush_flow";
+
+/// Begins the transaction and loads every flow into it. After an error it is still to be undone.
+pub async fn load_all(
+    context: &Context<'_>,
+    gauge: &Arc<Gauge>,
+    result: &mut StreamResult,
+) -> Result<(), Error> {
+    let session = &context.run.control;
+    gauge.served_by(session.backend_process_id, session.watch.tcp());
+    // What waits for the server is dropped when the run is asked to stop; what converts looks at
+    // the flag between blocks.
+    tokio::select! {
+        biased;
+        loaded = load_flows(context, session, result) => loaded?,
+        _ = context.stop.wait() => return Err(Error::Interrupted),
+    }
+    match context.stop.asked() {
+        Some(_) => Err(Error::Interrupted),
+        None => Ok(()),
+    }
+}
+
+async fn load_flows(
+    context: &Context<'_>,
+    session: &Session,
+    result: &mut StreamResult,
+) -> Result<(), Error> {
+    let run = context.run;
+    session
+        .execute("BEGIN", "beginning the transaction of all flows")
+        .await?;
+    run.ledger.hold_fence(session, &run.fence).await?;
+    for flow in flows_in_order(context, session).await? {
+        for (unit, planned) in run.plan.flows[flow].units.iter().enumerate() {
+            let item = WorkItem {
+                flow,
+                unit,
+                shards: 0..planned.shards.len(),
+                bytes_count: planned.bytes_count,
+            };
+            load(context, session, 1, &item, result).await?;
+        }
+    }
+    Ok(())
+}
+
+/// An error that ended such a load, with a hint that is true of it: others say what is kept.
+pub fn told(error: Error) -> Error {
+    let Error::Driver(engine) = error else {
+        return error;
+    };
+    let switch = engine.own::<SwitchError>();
+    let refused = switch
+        .and_then(SwitchError::destination)
+        .or_else(|| engine.own::<DestinationError>());
+    let hint = match switch {
+        // The ledger knows it once the server answers, as the hint says.
+        Some(SwitchError::Unknown { .. }) => None,
+        Some(SwitchError::Refused { .. }) => Some(LATE_REFUSAL.to_owned()),
+        Some(SwitchError::Statement { .. }) => Some(format!("mend the statement: {NOTHING_KEPT}")),
+        Some(SwitchError::Blocked { .. }) => Some(NOTHING_KEPT.to_owned()),
+        _ if engine.is_lost() || refused.is_some_and(DestinationError::is_blocked) => {
+            Some(NOTHING_KEPT.to_owned())
+        }
+        _ => None,
+    };
+    Error::Driver(match hint {
+        Some(hint) => engine.with_hint(hint),
+        None => engine,
+    })
+}
+
+async fn flows_in_order(
+    context: &Context<'_>,
+    session: &Session,
+) -> Result<Vec<usize>, DestinationError> {
+    let plan = &context.run.plan;
+    let names: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
+    let references = order::references(session, plan).await?;
+    Ok(order::order(&names, &references, |_| false))
+}
+
+/// Begins a part. One that was undone is begun by one more savepoint, within that of before.
+pub async fn begin_part(session: &Session, doing: &str) -> Result<(), DestinationError> {
+    session.execute("SAVEPOINT inrush_flow", doing).await
+}
+
+/// Ends a part whose rows are in, so that only an end of the whole transaction undoes it.
+pub async fn end_part(
+    context: &Context<'_>,
+    session: &Session,
+    flow: usize,
+    doing: &str,
+) -> Result<(), DestinationError> {
+    check_at_once(context, session, flow).await?;
+    session
+        .execute("RELEASE SAVEPOINT inrush_flow", doing)
+        .await
+}
+
+/// Has what COMMIT would check of a flow's rows checked now, and of those that come: by then nothing
+/// could be done any more for a row at fault. What needs the rows of later flows is left for them.
+pub async fn check_at_once(
+    context: &Context<'_>,
+    session: &Session,
+    flow: usize,
+) -> Result<(), DestinationError> {
+    let order = flows_in_order(context, session).await?;
+    let place = order.iter().position(|one| *one == flow).unwrap_or(0);
+    deferred::at_once(session, &context.run.plan, flow, &order[place + 1..]).await
+}

@@ -1,0 +1,566 @@
+//! Connects, plans, and enters the run into the ledger.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use inrush_files::Pipes;
+use inrush_package::Package;
+use inrush_rows::plural::counted;
+
+use super::context::PreparedRun;
+use super::turns::Turns;
+use super::{is_loaded, reject_files, shared_unit};
+use crate::engine::error::Error;
+use crate::engine::event::{Event, Observer, TargetSize};
+use crate::engine::ledger::{Account, RunRecord, RunState, ShardRecord};
+use crate::engine::mending::to_save;
+use crate::engine::pace::Pace;
+use crate::engine::pipeline::feeding::FedFile;
+use crate::engine::pipeline::metering::FlowCount;
+use crate::engine::pipeline::naming::{holder, new_run_name};
+use crate::engine::pipeline::reject_count::{RejectCount, RowTally};
+use crate::engine::pipeline::sharing::Sharing;
+use crate::engine::pipeline::{RunOptions, plan_options};
+use crate::engine::plan::{ContentChecks, PlanError, identity};
+use crate::engine::report::RunFolder;
+use crate::ledger::mark::{self, Mark};
+use crate::ledger::{Fence, Ledger, LedgerError, Replaced, UnitRecord};
+use crate::plan::routing::KeyScans;
+use crate::plan::{self, Earlier, Plan};
+use crate::quote::qualified;
+use crate::{Address, DestinationError, Session};
+
+/// What came of preparing.
+pub enum Prepared {
+    /// The ledger says that these very files are loaded.
+    AlreadyLoaded {
+        /// The plan.
+        plan: Box<Plan>,
+        /// The rows of that run, by flow.
+        accounts: Vec<Account>,
+    },
+    /// There is something to do.
+    Run(Box<PreparedRun>),
+}
+
+/// The one connection that the flows go to.
+pub fn address(package: &Package, options: &RunOptions<'_>) -> Result<Address, Error> {
+    let connection = package.single_connection()?;
+    Ok(Address::parse(
+        connection.address(),
+        &options.connection_defaults,
+    )?)
+}
+
+/// Plans the package and enters the run into the ledger, or finds that nothing is left to do.
+pub async fn prepare(
+    package: &Package,
+    address: &Address,
+    options: &RunOptions<'_>,
+) -> Result<Prepared, Error> {
+    let name = new_run_name(&package.name);
+    // What the first plan reads of a pipe, the second one must see again.
+    let pipes = Pipes::new(options.stop.clone());
+    // Nor are keys looked for twice.
+    let key_scans = KeyScans::default();
+    let contents = ContentChecks::default();
+    let control = Session::open(address, "inrush plan").await?;
+    let plan = plan::build(
+        &control,
+        address,
+        package,
+        &plan_options(options, &pipes, &contents, true),
+        &key_scans,
+    )
+    .await;
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(error) => return Err(held(&control, package, error).await),
+    };
+    if is_loaded(&plan) {
+        return nothing_to_do(control, plan).await;
+    }
+    plan.require_privileges()?;
+    tell_plan(&plan, options);
+
+    let ledger = Ledger::new(&plan.settings.ledger_schema);
+    ledger.lock(&control, &plan.run_key).await?;
+    if let Some(run) = &options.replays {
+        refuse_unswitched(&control, &ledger, run, &plan).await?;
+    }
+    if !plan.setup.is_empty() {
+        ledger.set_up(&control, &plan.setup).await?;
+    }
+    // Another process may have run the package between the plan and the lock.
+    let plan = plan::build(
+        &control,
+        address,
+        package,
+        &plan_options(options, &pipes, &contents, false),
+        &key_scans,
+    )
+    .await?;
+    if is_loaded(&plan) {
+        return nothing_to_do(control, plan).await;
+    }
+    let entered = enter(&control, &ledger, &plan, &name).await?;
+    tag(&control, &entered.record).await?;
+    let folder = RunFolder::open(&options.runs_folder, &entered.record.name)?;
+    finish_preparing(package, plan, ledger, control, folder, entered, options).await
+}
+
+/// A lock that could not be had for planning may be that of another run of the package, at its
+/// switch: then that run is named.
+async fn held(control: &Session, package: &Package, error: PlanError) -> Error {
+    let refused = match &error {
+        PlanError::Driver(error) => error.own().or_else(|| match error.own() {
+            Some(LedgerError::Destination(refused)) => Some(refused),
+            _ => None,
+        }),
+        _ => None,
+    };
+    let is_blocked = refused.is_some_and(DestinationError::is_blocked);
+    if !is_blocked {
+        return error.into();
+    }
+    let Ok(run_key) = plan::run_key(control, package).await else {
+        return error.into();
+    };
+    let ledger = Ledger::new(&package.run.ledger_schema);
+    match ledger.holder(control, &run_key).await {
+        Ok(Some(holder)) => LedgerError::from(holder).into(),
+        _ => error.into(),
+    }
+}
+
+/// Rejects of a run that switched nothing in are no leftovers: its command loads all of it. Nor are
+/// those of one whose rows gave way to others.
+async fn refuse_unswitched(
+    control: &Session,
+    ledger: &Ledger,
+    run: &str,
+    plan: &Plan,
+) -> Result<(), Error> {
+    let record = match ledger.run_by_name(control, run).await? {
+        Some(record) if record.state == RunState::Switched => record,
+        other => {
+            return Err(Error::NotSwitched {
+                run: run.to_owned(),
+                state: other.map(|record| record.state),
+            });
+        }
+    };
+    for flow in &plan.flows {
+        let target = flow.target();
+        if let Some(Replaced { by }) = ledger.replaced(control, &record, &target).await? {
+            return Err(Error::Replaced {
+                run: run.to_owned(),
+                target,
+                by,
+            });
+        }
+    }
+    Ok(())
+}
+
+async fn nothing_to_do(control: Session, plan: Plan) -> Result<Prepared, Error> {
+    let accounts = loaded_accounts(&control, &plan).await?;
+    control.close().await;
+    Ok(Prepared::AlreadyLoaded {
+        plan: Box::new(plan),
+        accounts,
+    })
+}
+
+/// A run in the ledger, with what is kept of its earlier attempts.
+struct Entered {
+    record: RunRecord,
+    resumed: bool,
+    units_kept: BTreeMap<String, UnitRecord>,
+    shards_kept: BTreeMap<(String, String), ShardRecord>,
+}
+
+async fn enter(
+    control: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+    name: &str,
+) -> Result<Entered, Error> {
+    let targets: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
+    let Earlier::Stopped {
+        run,
+        changed,
+        touched,
+        ..
+    } = &plan.earlier
+    else {
+        let record = ledger
+            .begin_run(
+                control,
+                &plan.run_key,
+                name,
+                &plan.package,
+                &plan.package_hash,
+                &targets,
+                &holder(),
+            )
+            .await?;
+        return Ok(Entered {
+            record,
+            resumed: false,
+            units_kept: BTreeMap::new(),
+            shards_kept: BTreeMap::new(),
+        });
+    };
+    let record = ledger.take_over(control, run, &holder()).await?;
+    // What an old backend was still committing when the plan was made is committed or gone now:
+    // the ledger is read anew.
+    let units = ledger.units(control, record.run_id).await?;
+    let keepable = plan::keepable(&plan.flows, changed);
+    let (units_kept, dropped): (Vec<UnitRecord>, Vec<UnitRecord>) =
+        units.into_iter().partition(|unit| {
+            let is_planned = keepable.contains(unit.unit_key.as_str());
+            is_planned && unit.is_kept(&plan.settings.staging_schema)
+        });
+    let patience_ms = plan.settings.lock_timeout_ms;
+    drop_units(control, ledger, record.run_id, &dropped, patience_ms).await?;
+    for file in touched {
+        ledger.touch_file(control, record.run_id, file).await?;
+    }
+    let shards = ledger.shards(control, record.run_id).await?;
+    Ok(Entered {
+        record,
+        resumed: true,
+        units_kept: units_kept
+            .into_iter()
+            .map(|unit| (unit.unit_key.clone(), unit))
+            .collect(),
+        shards_kept: shards
+            .into_iter()
+            .map(|shard| ((shard.unit_key.clone(), shard.shard_key.clone()), shard))
+            .collect(),
+    })
+}
+
+async fn drop_units(
+    control: &Session,
+    ledger: &Ledger,
+    run_id: i64,
+    units: &[UnitRecord],
+    lock_timeout_ms: u32,
+) -> Result<(), Error> {
+    if units.is_empty() {
+        return Ok(());
+    }
+    let doing = "dropping units that the plan has no use for";
+    control.execute("BEGIN", doing).await?;
+    // Somebody else may read such a table, and not end.
+    let patience = format!("SET LOCAL lock_timeout = {lock_timeout_ms}");
+    control.execute(&patience, doing).await?;
+    // What has the name of a unit's table and is another one is not ours.
+    for unit in units.iter().filter(|unit| unit.stands && !unit.straight) {
+        let table = qualified(&unit.staging_schema, &unit.staging_table);
+        control
+            .execute(&format!("DROP TABLE IF EXISTS {table}"), doing)
+            .await?;
+    }
+    let keys: Vec<String> = units.iter().map(|unit| unit.unit_key.clone()).collect();
+    ledger.forget_units(control, run_id, &keys).await?;
+    control.execute("COMMIT", doing).await?;
+    Ok(())
+}
+
+/// Names the control connection after its run, so that whoever takes the run over can end it.
+async fn tag(control: &Session, record: &RunRecord) -> Result<(), DestinationError> {
+    control
+        .execute(
+            &format!("SET application_name = 'inrush {} control'", record.name),
+            "naming the connection",
+        )
+        .await
+}
+
+async fn finish_preparing(
+    package: &Package,
+    mut plan: Plan,
+    ledger: Ledger,
+    control: Session,
+    folder: RunFolder,
+    mut entered: Entered,
+    options: &RunOptions<'_>,
+) -> Result<Prepared, Error> {
+    let fence = Fence {
+        run_id: entered.record.run_id,
+        name: entered.record.name.clone(),
+        epoch: entered.record.epoch,
+    };
+    // A unit that was begun as a shared one stays one: its table is committed already.
+    for unit in plan.flows.iter_mut().flat_map(|flow| &mut flow.units) {
+        if let Some(kept) = entered.units_kept.get(&unit.key)
+            && kept.shared
+            && !kept.finished
+            && !unit.shared
+        {
+            unit.share()?;
+        }
+    }
+    let unknown = forget_lost_rejects(&control, &ledger, &plan, &folder, &mut entered).await?;
+    for note in unknown {
+        options.observer.notice(&Event::Note { text: note.clone() });
+        plan.notes.push(note);
+    }
+    let mut rejects = Vec::new();
+    for flow in &plan.flows {
+        let (units, shards) = (&entered.units_kept, &entered.shards_kept);
+        let mut kept = RowTally {
+            kept_bytes: reject_files::kept_bytes(&folder.rejects(), flow, units, shards)?,
+            ..RowTally::default()
+        };
+        for unit in &flow.units {
+            kept.add(tally(shards, &unit.key));
+        }
+        let shards = flow.units.iter().flat_map(|unit| &unit.shards);
+        rejects.push(RejectCount::new(flow, shards, kept));
+    }
+    let mut sharing = BTreeMap::new();
+    for (flow_index, flow) in plan.flows.iter().enumerate() {
+        for (unit_index, unit) in flow
+            .units
+            .iter()
+            .enumerate()
+            .filter(|(_, unit)| unit.shared)
+        {
+            let left = unit
+                .shards
+                .iter()
+                .filter(|shard| {
+                    let key = (unit.key.clone(), identity::shard_key(shard));
+                    !entered.shards_kept.contains_key(&key)
+                })
+                .count();
+            let kept = tally(&entered.shards_kept, &unit.key);
+            sharing.insert((flow_index, unit_index), Sharing::new(left, kept));
+        }
+    }
+    keep_pipes(&plan, &folder)?;
+    let fed_files = fed_files(&plan, &entered.shards_kept);
+    let run = PreparedRun {
+        fed_files,
+        flow_counts: plan.flows.iter().map(|_| FlowCount::default()).collect(),
+        pace: Arc::new(Pace::new(plan.settings.rate_bytes_max)),
+        plan,
+        record: entered.record,
+        fence,
+        ledger,
+        control,
+        folder,
+        units_kept: entered.units_kept,
+        shards_kept: entered.shards_kept,
+        resumed: entered.resumed,
+        rejects,
+        sharing,
+        turns: Turns::default(),
+    };
+    let started = Event::Started {
+        run: run.record.name.clone(),
+        resumed: run.resumed,
+        units_kept: run.units_kept.values().filter(|unit| unit.finished).count(),
+        folder: run.folder.path().display().to_string(),
+    };
+    reject_files::tidy(&run)?;
+    let saved = to_save(
+        package,
+        run.plan
+            .flows
+            .iter()
+            .map(|flow| (&flow.reading, flow.target())),
+        &options.folder,
+    );
+    run.folder.write_package(&saved)?;
+    run.folder.notice(&started);
+    options.observer.notice(&started);
+    leave_marks(&run).await?;
+    shared_unit::create_missing(&run).await?;
+    Ok(Prepared::Run(Box::new(run)))
+}
+
+/// Marks the targets whose rows are committed shard by shard before the first of them; those of others commit with the
+/// switch.
+async fn leave_marks(run: &PreparedRun) -> Result<(), Error> {
+    let flows = run.plan.flows.iter();
+    let marks: Vec<Mark> = flows
+        .filter(|flow| flow.commits_each_shard())
+        .filter_map(|flow| flow.mark(&run.fence.name, flow.facts.as_ref()?.oid))
+        .collect();
+    if marks.is_empty() {
+        return Ok(());
+    }
+    let doing = "marking the targets";
+    run.control.execute("BEGIN", doing).await?;
+    mark::leave(&run.control, &run.plan.run_key, &marks).await?;
+    run.control.execute("COMMIT", doing).await?;
+    Ok(())
+}
+
+/// Units whose rejects are not in the run's folder any more are loaded anew, so that each of them
+/// is told again; what went straight into a target cannot be, and is told of.
+async fn forget_lost_rejects(
+    control: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+    folder: &RunFolder,
+    entered: &mut Entered,
+) -> Result<Vec<String>, Error> {
+    let run = &entered.record;
+    let mut lost = Vec::new();
+    let mut notes = Vec::new();
+    for flow in &plan.flows {
+        for unit in &flow.units {
+            let Some(kept) = entered.units_kept.get(&unit.key) else {
+                continue;
+            };
+            let shards: Vec<&ShardRecord> = entered
+                .shards_kept
+                .values()
+                .filter(|shard| shard.unit_key == unit.key)
+                .collect();
+            let missing = reject_files::missing(&folder.rejects(), flow, unit, kept, &shards)?;
+            if missing == 0 {
+                continue;
+            }
+            notes.push(format!(
+                "{} that run {} had rejected before it stopped {} not in {}, which was removed since, \
+                 or the command is given in another folder: {}",
+                counted(missing, "row"),
+                run.name,
+                if missing == 1 { "is" } else { "are" },
+                folder.rejects().display(),
+                match kept.straight {
+                    true => format!(
+                        "the others of {} stay in {} (atomic = false), so what these were is \
+                         told in the folder of then alone",
+                        shards
+                            .first()
+                            .map_or("their file", |shard| shard.file.as_str()),
+                        flow.target()
+                    ),
+                    false => format!(
+                        "unit {} of {} is loaded anew, and they are kept again",
+                        unit.number,
+                        flow.target()
+                    ),
+                }
+            ));
+            if !kept.straight {
+                lost.push(kept.clone());
+            }
+        }
+    }
+    let patience_ms = plan.settings.lock_timeout_ms;
+    drop_units(control, ledger, run.run_id, &lost, patience_ms).await?;
+    for unit in &lost {
+        entered.units_kept.remove(&unit.unit_key);
+        let of_others = |(key, _): &(String, String), _: &mut ShardRecord| *key != unit.unit_key;
+        entered.shards_kept.retain(of_others);
+    }
+    Ok(notes)
+}
+
+/// What an earlier attempt has read of a unit and committed.
+fn tally(kept: &BTreeMap<(String, String), ShardRecord>, unit_key: &str) -> RowTally {
+    RowTally::from(Account::of_unit_in(kept.values(), unit_key))
+}
+
+/// Keeps what comes through pipes, so that rows which a server refuses can be told and all others
+/// loaded once more.
+fn keep_pipes(plan: &Plan, folder: &RunFolder) -> Result<(), Error> {
+    for flow in plan.flows.iter().filter(|flow| flow.keeps_pipes()) {
+        for shard in flow.units.iter().flat_map(|unit| &unit.shards) {
+            let kept = shard.file.keep_in(folder.path());
+            kept.map_err(|source| Error::Folder {
+                path: folder.path().display().to_string(),
+                source,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The files that streams take from feeds, with the ranges of them that are committed already.
+fn fed_files(
+    plan: &Plan,
+    kept: &BTreeMap<(String, String), ShardRecord>,
+) -> BTreeMap<(usize, usize, usize), FedFile> {
+    let mut found = BTreeMap::new();
+    for (flow_index, flow) in plan.flows.iter().enumerate() {
+        for (unit_index, unit) in flow.units.iter().enumerate() {
+            for (shard_index, shard) in unit.shards.iter().enumerate() {
+                if !shard.is_fed {
+                    continue;
+                }
+                let file_key = identity::file_key(&shard.file);
+                let is_of_file = |record: &&ShardRecord| {
+                    record.unit_key == unit.key && record.file_key == file_key
+                };
+                let finished = kept.values().filter(is_of_file);
+                let finished = finished
+                    .filter_map(|record| Some(record.byte_start..record.byte_end?))
+                    .collect();
+                let chunk_bytes = plan.settings.chunk_bytes as usize;
+                let fed = FedFile::new(chunk_bytes, plan.streams, finished);
+                found.insert((flow_index, unit_index, shard_index), fed);
+            }
+        }
+    }
+    found
+}
+
+fn tell_plan(plan: &Plan, options: &RunOptions<'_>) {
+    options.observer.notice(&Event::Planned {
+        package: plan.package.clone(),
+        destination: plan.destination.clone(),
+        streams: plan.streams,
+        targets: plan
+            .flows
+            .iter()
+            .map(|flow| TargetSize {
+                flow: flow.name.clone(),
+                target: flow.target(),
+                stored_bytes: flow
+                    .units
+                    .iter()
+                    .flat_map(|unit| &unit.shards)
+                    .map(|shard| shard.size_bytes())
+                    .sum(),
+                has_pipe: flow
+                    .units
+                    .iter()
+                    .flat_map(|unit| &unit.shards)
+                    .any(|shard| shard.file.is_pipe()),
+                units: flow.units.len(),
+            })
+            .collect(),
+    });
+    for note in &plan.notes {
+        options.observer.notice(&Event::Note { text: note.clone() });
+    }
+}
+
+/// The rows that the earlier run loaded, by flow.
+async fn loaded_accounts(control: &Session, plan: &Plan) -> Result<Vec<Account>, Error> {
+    let Earlier::Loaded(run) = &plan.earlier else {
+        return Ok(Vec::new());
+    };
+    let ledger = Ledger::new(&plan.settings.ledger_schema);
+    let units = ledger.units(control, run.run_id).await?;
+    let loaded = ledger.accounts(control, run.run_id).await?;
+    // By target and not by unit: what the plan would make of the files today may differ.
+    let accounts = plan.flows.iter().map(|flow| {
+        let mut account = Account::default();
+        for unit in units.iter().filter(|unit| unit.target == flow.target()) {
+            account.add(&loaded.of_unit(&unit.unit_key));
+        }
+        account
+    });
+    Ok(accounts.collect())
+}

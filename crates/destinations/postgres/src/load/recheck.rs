@@ -1,0 +1,127 @@
+//! Before the switch: units whose rows somebody could have changed since their COMMIT are counted by
+//! the server once more, and held against what was sent.
+//!
+//! A unit is counted, and verified, in its own transaction. Those that an earlier attempt has
+//! committed stood there since, for minutes or for days; and of one that was emptied or written
+//! anew the server's files tell. Both are looked at again, by as many sessions as there are streams.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::future::try_join_all;
+
+use super::context::Context;
+use super::verifying;
+use crate::Session;
+use crate::engine::error::Error;
+use crate::engine::ledger::ShardRecord;
+use crate::engine::verify::VerifyError;
+use crate::ledger::UnitRecord;
+use crate::plan::{FlowPlan, UnitPlan};
+use crate::quote::qualified;
+
+/// A unit of the plan as the ledger knows it.
+struct Unit<'a> {
+    flow: &'a FlowPlan,
+    plan: &'a UnitPlan,
+    record: &'a UnitRecord,
+}
+
+/// Looks again at the units that need it.
+pub async fn units(
+    context: &Context<'_>,
+    control: &Session,
+    records: &[UnitRecord],
+) -> Result<(), Error> {
+    let run = context.run;
+    let records: BTreeMap<&str, &UnitRecord> = records
+        .iter()
+        .map(|record| (record.unit_key.as_str(), record))
+        .collect();
+    let mut open = Vec::new();
+    for flow in &run.plan.flows {
+        for plan in &flow.units {
+            let Some(record) = records.get(plan.key.as_str()).copied() else {
+                continue;
+            };
+            refuse_gone(record)?;
+            let kept = run.units_kept.get(&plan.key);
+            let is_kept = kept.is_some_and(|kept| kept.finished);
+            if !record.straight && (is_kept || record.rewritten) {
+                open.push(Unit { flow, plan, record });
+            }
+        }
+    }
+    if open.is_empty() {
+        return Ok(());
+    }
+    let shards = &run.ledger.shards(control, run.fence.run_id).await?;
+    let next = AtomicUsize::new(0);
+    let sessions = run.plan.streams.min(open.len());
+    let looking = (1..=sessions).map(|number| look(context, number, &open, &next, shards));
+    tokio::select! {
+        biased;
+        looked = try_join_all(looking) => looked.map(|_| ()),
+        _ = context.stop.wait() => Err(Error::Interrupted),
+    }
+}
+
+/// A unit's rows are in the table that it was begun with, or in none that anybody finds.
+pub fn refuse_gone(record: &UnitRecord) -> Result<(), VerifyError> {
+    if record.stands {
+        return Ok(());
+    }
+    Err(match record.straight {
+        true => VerifyError::TargetReplaced {
+            target: record.target.clone(),
+        },
+        false => VerifyError::StagingGone {
+            table: qualified(&record.staging_schema, &record.staging_table),
+        },
+    })
+}
+
+async fn look(
+    context: &Context<'_>,
+    number: usize,
+    units: &[Unit<'_>],
+    next: &AtomicUsize,
+    shards: &[ShardRecord],
+) -> Result<(), Error> {
+    let name = format!("inrush {} check {number}", context.run.record.name);
+    let session = Session::open(context.address, &name).await?;
+    while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+        check(context, &session, unit, shards).await?;
+    }
+    session.close().await;
+    Ok(())
+}
+
+async fn check(
+    context: &Context<'_>,
+    session: &Session,
+    unit: &Unit<'_>,
+    shards: &[ShardRecord],
+) -> Result<(), Error> {
+    let Unit { flow, plan, record } = unit;
+    let table = qualified(&record.staging_schema, &record.staging_table);
+    let sql = format!("SELECT count(*) FROM {table}");
+    let doing = format!("counting the rows of {table} again");
+    let rows = session.query(&sql, &[], &doing).await?;
+    let counted = rows[0].get::<_, i64>(0) as u64;
+    let sent = record.rows_counted.unwrap_or_default() as u64;
+    if counted != sent {
+        return Err(Error::Verification {
+            what: format!(
+                "staging table {table} of unit {} of {}, which was committed before",
+                plan.number,
+                flow.target()
+            ),
+            counted,
+            sent,
+        });
+    }
+    let own = shards.iter().filter(|shard| shard.unit_key == plan.key);
+    verifying::check(session, &context.run.plan, flow, plan, own).await?;
+    Ok(())
+}

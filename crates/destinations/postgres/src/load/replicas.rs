@@ -1,0 +1,97 @@
+//! Pauses the streams while a standby, or a replication slot, is further behind than is allowed.
+
+use std::time::Duration;
+
+use inrush_rows::cancel::StopReason;
+use tokio::sync::Notify;
+
+use super::context::Context;
+use crate::engine::error::Error;
+use crate::engine::event::{Event, Observer};
+use crate::engine::plan::words::bytes;
+use crate::{Session, guests};
+
+/// Between two looks. What the streams send meanwhile may go past the limit.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Whoever is looked at, over a connection of its own.
+pub struct Replicas {
+    session: Session,
+    paused: bool,
+    told: bool,
+}
+
+impl Replicas {
+    /// Begins to look, where the package asks for it.
+    pub async fn watch(context: &Context<'_>) -> Result<Option<Replicas>, Error> {
+        let settings = &context.run.plan.settings;
+        if settings.replica_lag_bytes_max.is_none() && settings.slot_bytes_max.is_none() {
+            return Ok(None);
+        }
+        let name = format!("inrush {} replicas", context.run.record.name);
+        let mut replicas = Replicas {
+            session: Session::open(context.address, &name).await?,
+            paused: false,
+            told: false,
+        };
+        replicas.look(context).await?;
+        Ok(Some(replicas))
+    }
+
+    /// Looks until everything is loaded, or the run stops. Blind, it stops the run: whoever asked
+    /// for care would not have it go on without.
+    pub async fn go_on(mut self, context: &Context<'_>, loaded: &Notify) -> Result<(), Error> {
+        loop {
+            tokio::select! {
+                biased;
+                () = loaded.notified() => break,
+                _ = context.stop.wait() => break,
+                () = tokio::time::sleep(PAUSE) => {}
+            }
+            let looked = tokio::select! {
+                biased;
+                looked = self.look(context) => looked,
+                _ = context.stop.wait() => break,
+            };
+            if let Err(error) = looked {
+                context.stop.ask(StopReason::Failed);
+                return Err(error);
+            }
+        }
+        context.run.pace.pause(false);
+        self.session.abandon();
+        Ok(())
+    }
+
+    async fn look(&mut self, context: &Context<'_>) -> Result<(), Error> {
+        let settings = &context.run.plan.settings;
+        let behind = guests::furthest_behind(
+            &self.session,
+            settings.replica_lag_bytes_max,
+            settings.slot_bytes_max,
+        )
+        .await?;
+        context.run.pace.pause(behind.is_some());
+        if self.paused == behind.is_some() {
+            return Ok(());
+        }
+        self.paused = behind.is_some();
+        let text = match behind {
+            Some(behind) => format!(
+                "paused: {} is {} behind, and {} are allowed",
+                behind.who,
+                bytes(behind.bytes),
+                bytes(behind.bytes_max)
+            ),
+            None => "goes on: no standby or slot is too far behind".to_owned(),
+        };
+        let note = Event::Note { text };
+        // A load that keeps its standbys near the limit pauses often: the log tells each time.
+        context.run.folder.notice(&note);
+        if !self.told {
+            self.told = true;
+            context.observer.notice(&note);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! Pieces of work whose rows go straight into the target (`atomic = false`): each is a transaction of
+//! its own, and is tried again where the server refuses a row of it.
+//!
+//! What other transactions have committed stays, so only the piece itself is loaded carefully. Two of
+//! them may have rows of the same key: then one waits until the other ends, and they may wait for
+//! each other, or longer than a lock is waited for. The one that gives way is loaded once more
+//! while no other piece of the run is on its way, so that it waits for none of them.
+
+use inrush_files::{Feed, FeedRange, Shard};
+
+use super::careful::Additions;
+use super::loader::{Ended, Loader};
+use super::piece::Way;
+use super::work::Work;
+use crate::engine::error::Error;
+use crate::engine::pipeline::feeding::{FedFile, Taken};
+use crate::engine::pipeline::results::StreamResult;
+use crate::failures::of_server;
+
+/// A piece of work that can be loaded more than once.
+pub enum Part<'a> {
+    /// File ranges.
+    Shards(&'a [Shard]),
+    /// Ranges of a file that is fed.
+    Fed {
+        file: &'a FedFile,
+        feed: &'a Feed,
+        shard: &'a Shard,
+        /// The first one, until it is loaded.
+        first: Option<Box<FeedRange>>,
+        /// Those that were taken from the feed.
+        taken: Taken,
+    },
+}
+
+impl Part<'_> {
+    /// What is loaded in a transaction.
+    pub fn work(&mut self) -> Work<'_> {
+        match self {
+            Part::Shards(shards) => Work::Shards(shards),
+            Part::Fed {
+                file,
+                feed,
+                shard,
+                first,
+                taken,
+            } => match first.take() {
+                Some(first) => Work::Fed {
+                    file,
+                    feed,
+                    shard,
+                    first,
+                    taken,
+                },
+                None => Work::FedAgain { file, shard, taken },
+            },
+        }
+    }
+
+    /// Whether rows of the file were refused before: the next ones are loaded carefully at once, so
+    /// that the file is not read from its beginning for each of its pieces.
+    fn is_suspect(&self) -> bool {
+        matches!(self, Part::Fed { file, .. } if file.is_suspect())
+    }
+
+    fn suspect(&self) {
+        if let Part::Fed { file, .. } = self {
+            file.suspect();
+        }
+    }
+}
+
+/// How a piece is tried.
+#[derive(Clone, Copy)]
+struct Attempt {
+    is_careful: bool,
+    is_alone: bool,
+}
+
+impl Loader<'_> {
+    /// Loads a piece of work and commits it.
+    pub(super) async fn straight(
+        &self,
+        part: &mut Part<'_>,
+        name: &str,
+        result: &mut StreamResult,
+    ) -> Result<Ended, Error> {
+        let mut attempt = Attempt {
+            is_careful: part.is_suspect(),
+            is_alone: false,
+        };
+        loop {
+            let _turn = self.context.run.turns.take(attempt.is_alone).await;
+            let way = match attempt.is_careful {
+                true => Way::Careful(Additions::NONE),
+                false => Way::Quick,
+            };
+            let tried = self.transaction(part.work(), name, None, way, result).await;
+            let error = match tried {
+                Ok(ended) => return Ok(ended),
+                Err(error) => error,
+            };
+            attempt = self.next_attempt(attempt, error)?;
+            part.suspect();
+            self.session.execute("ROLLBACK", "undoing a shard").await?;
+        }
+    }
+
+    /// How a piece is tried next that failed; errors that no other way would mend come back.
+    fn next_attempt(&self, tried: Attempt, error: Error) -> Result<Attempt, Error> {
+        let next = match of_server(&error) {
+            Some(refused) if refused.is_blocked() => Attempt {
+                is_careful: true,
+                is_alone: true,
+            },
+            _ => Attempt {
+                is_careful: true,
+                is_alone: tried.is_alone,
+            },
+        };
+        let is_new = (next.is_careful, next.is_alone) != (tried.is_careful, tried.is_alone);
+        if !is_new {
+            return Err(error);
+        }
+        let refused = self.refusal(error)?;
+        self.tell_refusal(&refused);
+        Ok(next)
+    }
+}

@@ -1,0 +1,183 @@
+//! What the streams do: they take pieces of work, the largest first, until none is left.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use inrush_verdict::Phase;
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+
+use super::backends::ServerBackends;
+use super::context::Context;
+use super::loader::{load, load_carefully};
+use super::one_transaction;
+use super::replicas::Replicas;
+use super::shared_unit;
+use super::summary::Summary;
+use crate::Session;
+use crate::engine::error::Error;
+use crate::engine::gauge::Gauge;
+use crate::engine::pipeline::metering::Subjects;
+use crate::engine::pipeline::results::StreamResult;
+use crate::engine::pipeline::stream_threads::{self, Fall, Queue, worse};
+use crate::plan::UnitPlan;
+use crate::plan::work_items::{self, Committed, WorkItem};
+
+/// Runs all streams to their ends, beside whoever looks after replicas.
+pub fn run(
+    runtime: &Runtime,
+    context: &Context<'_>,
+    gauges: &[Arc<Gauge>],
+    summary: &mut Summary,
+) -> Result<(), Error> {
+    let run = context.run;
+    let queue = Queue::new(remaining_work(context));
+    // The first look is before the first row.
+    let replicas = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            replicas = Replicas::watch(context) => replicas,
+            _ = context.stop.wait() => Err(Error::Interrupted),
+        }
+    })?;
+    let version = run.plan.server.version_number;
+    let subjects = Subjects {
+        gauges,
+        flows: context.flow_counts(),
+        feeds: context.feeds(),
+        backends: Some(Box::new(ServerBackends::new(
+            context.address,
+            &run.record.name,
+            version,
+            gauges.len(),
+        ))),
+    };
+    let loaded = Notify::new();
+    let (ended, watched) =
+        std::thread::scope(|scope| {
+            let watching = replicas.map(|replicas| {
+                let loaded = &loaded;
+                let watching = move || {
+                    let _fall = Fall(context.stop);
+                    runtime.block_on(replicas.go_on(context, loaded))
+                };
+                std::thread::Builder::new()
+                    .name("inrush-replicas".to_owned())
+                    .spawn_scoped(scope, watching)
+            });
+            let watching = watching.transpose();
+            let watching = watching.map_err(|source| Error::Threads { source })?;
+            let ended =
+                stream_threads::run(runtime, context.stop, subjects, |number, gauge, result| {
+                    match run.plan.is_one_transaction() {
+                        true => runtime.block_on(one_transaction::load_all(context, gauge, result)),
+                        false => runtime.block_on(work_off(context, number, gauge, &queue, result)),
+                    }
+                });
+            loaded.notify_one();
+            let watched = watching.map_or(Ok(()), |thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            Ok::<_, Error>((ended, watched))
+        })?;
+    summary.paced(run.pace.waited());
+    let error = summary.gathering.streams_ended(ended);
+    match worse(watched.err(), error) {
+        Some(error) => Err(error),
+        None => runtime.block_on(context.unless_stopped(finish_shared(context, summary))),
+    }
+}
+
+/// A shared unit whose last shard was committed, and whose stream was killed right after: all of
+/// its shards are there and nobody has made it ready.
+async fn finish_shared(context: &Context<'_>, summary: &mut Summary) -> Result<(), Error> {
+    let run = context.run;
+    let records = run.ledger.units(&run.control, run.fence.run_id).await?;
+    for (flow_index, unit_index) in run.sharing.keys() {
+        let (_, unit) = run.unit(*flow_index, *unit_index);
+        let finished = records
+            .iter()
+            .any(|record| record.unit_key == unit.key && record.finished);
+        if finished {
+            continue;
+        }
+        let done = shared_unit::finish(context, &run.control, *flow_index, *unit_index).await;
+        if let Err(error) = done {
+            let item = WorkItem {
+                flow: *flow_index,
+                unit: *unit_index,
+                shards: 0..unit.shards.len(),
+                bytes_count: unit.bytes_count,
+            };
+            let mut result = StreamResult::default();
+            load_carefully(context, &run.control, &item, error, &mut result).await?;
+            summary.loaded(result.loaded);
+        }
+    }
+    Ok(())
+}
+
+/// The work that no earlier attempt has committed.
+fn remaining_work(context: &Context<'_>) -> VecDeque<WorkItem> {
+    let run = context.run;
+    let committed = |unit: &UnitPlan| match run.units_kept.get(&unit.key) {
+        Some(kept) if kept.finished => Committed::All,
+        // What one stream fills is there as a whole, or not at all.
+        _ if !unit.shared => Committed::Nothing,
+        _ => {
+            let unit_key = unit.key.clone();
+            Committed::Shards(Box::new(move |shard_key| {
+                let key = (unit_key.clone(), shard_key.to_owned());
+                run.shards_kept.contains_key(&key)
+            }))
+        }
+    };
+    work_items::left(&run.plan.flows, run.plan.streams, committed).into()
+}
+
+async fn work_off(
+    context: &Context<'_>,
+    number: usize,
+    gauge: &Arc<Gauge>,
+    queue: &Queue<WorkItem>,
+    result: &mut StreamResult,
+) -> Result<(), Error> {
+    let Some(mut item) = queue.next() else {
+        return Ok(());
+    };
+    let name = format!("inrush {} stream {number}", context.run.record.name);
+    let opening = gauge.enter(Phase::ServerWait);
+    let mut session = Session::open(context.address, &name).await?;
+    drop(opening);
+    session.pace = Arc::clone(&context.run.pace);
+    session.gauge = Arc::clone(gauge);
+    gauge.served_by(session.backend_process_id, session.watch.tcp());
+    loop {
+        // What waits for the server is dropped when the run is asked to stop; what converts
+        // looks at the flag between blocks.
+        let loaded = tokio::select! {
+            biased;
+            loaded = load(context, &session, number, &item, result) => loaded,
+            _ = context.stop.wait() => Err(Error::Interrupted),
+        };
+        match loaded {
+            Ok(()) => {}
+            Err(error) => {
+                session.abandon();
+                return Err(error);
+            }
+        }
+        if context.stop.asked().is_some() {
+            session.close().await;
+            return Err(Error::Interrupted);
+        }
+        match queue.next() {
+            Some(next) => item = next,
+            None => break,
+        }
+    }
+    session.close().await;
+    Ok(())
+}

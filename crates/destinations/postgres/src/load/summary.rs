@@ -1,0 +1,276 @@
+//! Gathers what happened in a run into PostgreSQL, and writes the report of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use inrush_rows::plural::counted;
+
+use super::context::PreparedRun;
+use crate::engine::error::Error;
+use crate::engine::ledger::Account;
+use crate::engine::pipeline::RunOptions;
+use crate::engine::pipeline::gathering::{About, Done, Gathering};
+use crate::engine::pipeline::results::LoadedPieces;
+use crate::engine::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};
+use crate::ledger::{LedgerError, UnitAccounts, UnitRecord};
+use crate::plan::{Earlier, FlowPlan, Plan};
+use crate::switch::TargetTask;
+
+/// How long the ledger is waited for at the end.
+const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What is gathered while a run goes on.
+pub struct Summary {
+    /// What is gathered of every run.
+    pub gathering: Gathering,
+    partitions: BTreeMap<usize, Vec<PartitionReport>>,
+    updated: BTreeMap<usize, u64>,
+    /// What the ledger said before the switch.
+    verified: Option<(Vec<UnitRecord>, UnitAccounts)>,
+}
+
+impl Summary {
+    /// Begins with the run.
+    pub fn begin() -> Summary {
+        Summary {
+            gathering: Gathering::begin(),
+            partitions: BTreeMap::new(),
+            updated: BTreeMap::new(),
+            verified: None,
+        }
+    }
+
+    /// The whole account was checked by these.
+    pub fn verified(&mut self, units: Vec<UnitRecord>, accounts: UnitAccounts) {
+        self.verified = Some((units, accounts));
+    }
+
+    /// The plan is made and the run is in the ledger.
+    pub fn planned(&mut self, run: &PreparedRun) {
+        self.gathering.planned(&run.plan.notes);
+        if let Earlier::Stopped { dropped, .. } = &run.plan.earlier
+            && *dropped > 0
+        {
+            self.note(format!(
+                "loaded anew: {} of the stopped attempt, whose files or settings had changed",
+                counted(*dropped as u64, "unit")
+            ));
+        }
+    }
+
+    /// The streams waited in all for their rate and for replicas.
+    pub fn paced(&mut self, waited: Duration) {
+        if waited > Duration::ZERO {
+            self.note(format!(
+                "the streams waited {:.1} s in all, as `rate_bytes_max`, `replica_lag_bytes_max` or \
+                 `slot_bytes_max` ask for",
+                waited.as_secs_f64()
+            ));
+        }
+    }
+
+    /// Pieces of work are committed.
+    pub fn loaded(&mut self, loaded: LoadedPieces) {
+        self.gathering.loaded.add_all(loaded);
+    }
+
+    /// The switch is committed.
+    pub fn switched(&mut self, targets: &[TargetTask]) {
+        for target in targets {
+            if let Some(count) = target.rows_updated {
+                self.updated.insert(target.flow, count);
+            }
+            let attached = target
+                .units
+                .iter()
+                .filter(|unit| unit.attached)
+                .filter_map(|unit| {
+                    Some(PartitionReport {
+                        name: unit.partition_name.clone()?,
+                        lower: unit.lower.clone(),
+                        upper: unit.upper.clone(),
+                    })
+                });
+            self.partitions.insert(target.flow, attached.collect());
+        }
+    }
+
+    /// Something that a user should know.
+    pub fn note(&mut self, text: String) {
+        self.gathering.note(text);
+    }
+
+    /// The report of a run that was carried out or stopped; rows are those that the ledger has.
+    pub async fn report(
+        &mut self,
+        run: &PreparedRun,
+        options: &RunOptions<'_>,
+        error: Option<&Error>,
+    ) -> RunReport {
+        let read = async {
+            let units = run.ledger.units(&run.control, run.fence.run_id).await?;
+            let accounts = run.ledger.accounts(&run.control, run.fence.run_id).await?;
+            Ok::<_, LedgerError>((units, accounts))
+        };
+        // A stop does not wait for a server that says nothing.
+        let read = tokio::time::timeout(LEDGER_TIMEOUT, read).await;
+        // What was verified in a transaction that was not committed is not there.
+        let is_undone = run.plan.is_one_transaction() && error.is_some();
+        let verified = self.verified.take().filter(|_| !is_undone);
+        let (units, accounts) = match (read, verified) {
+            (Ok(Ok(read)), _) => read,
+            // The server went away after the switch: what was switched was read before.
+            (_, Some(verified)) => verified,
+            _ => {
+                self.note(
+                    "the ledger could not be read at the end; rows are those of units that were \
+                     kept from before"
+                        .to_owned(),
+                );
+                (
+                    run.units_kept.values().cloned().collect(),
+                    UnitAccounts::of(run.shards_kept.values()),
+                )
+            }
+        };
+        let units = self.unit_reports(run, &units, &accounts);
+        let tables = self.table_reports(run, &units);
+        let done = Done {
+            run: run.record.name.clone(),
+            run_key: &run.plan.run_key,
+            streams: run.plan.streams,
+            resumed: run.resumed,
+            tables,
+            units,
+            error,
+        };
+        self.gathering.report(about(&run.plan), options, done)
+    }
+
+    /// The report of a run that had nothing left to do.
+    pub fn already_loaded(
+        &self,
+        plan: &Plan,
+        accounts: &[Account],
+        options: &RunOptions<'_>,
+    ) -> RunReport {
+        let flows = plan.flows.iter().zip(accounts);
+        let tables = flows.map(|(flow, loaded)| table_report(flow, *loaded, Vec::new()));
+        let run = match &plan.earlier {
+            Earlier::Loaded(run) => run.name.clone(),
+            _ => String::new(),
+        };
+        self.gathering
+            .already_loaded(about(plan), options, run, tables.collect())
+    }
+
+    fn unit_reports(
+        &self,
+        run: &PreparedRun,
+        units: &[UnitRecord],
+        accounts: &UnitAccounts,
+    ) -> Vec<UnitReport> {
+        let meters = self.gathering.meters();
+        let records: BTreeMap<&str, &UnitRecord> = units
+            .iter()
+            .map(|record| (record.unit_key.as_str(), record))
+            .collect();
+        let careful: BTreeSet<(usize, usize)> = self
+            .gathering
+            .loaded
+            .iter()
+            .filter(|loaded| loaded.is_careful)
+            .map(|loaded| (loaded.flow, loaded.unit))
+            .collect();
+        let mut reports = Vec::new();
+        for (flow_index, flow) in run.plan.flows.iter().enumerate() {
+            for (unit_index, unit) in flow.units.iter().enumerate() {
+                let record = records.get(unit.key.as_str());
+                reports.push(UnitReport {
+                    flow: flow.name.clone(),
+                    unit: unit.number,
+                    files: unit
+                        .shards
+                        .iter()
+                        .map(|shard| shard.file.path.display().to_string())
+                        .collect(),
+                    staging_table: unit.staging_table.clone(),
+                    shared: unit.shared,
+                    straight: flow.is_straight(),
+                    kept: run
+                        .units_kept
+                        .get(&unit.key)
+                        .is_some_and(|kept| kept.finished),
+                    finished: record.is_some_and(|record| record.finished),
+                    // The ledger says it of units that one stream has loaded as a whole.
+                    careful: record.is_some_and(|record| record.careful)
+                        || careful.contains(&(flow_index, unit_index)),
+                    account: accounts.of_unit(&unit.key),
+                    rows_counted: record
+                        .and_then(|record| record.rows_counted)
+                        .map(|count| count as u64),
+                    meter: meters
+                        .get(&(flow_index, unit_index))
+                        .copied()
+                        .unwrap_or_default(),
+                });
+            }
+        }
+        reports
+    }
+
+    fn table_reports(&self, run: &PreparedRun, units: &[UnitReport]) -> Vec<TableReport> {
+        run.plan
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(flow_index, flow)| {
+                let mut account = Account::default();
+                for unit in units.iter().filter(|unit| unit.flow == flow.name) {
+                    account.add(&unit.account);
+                }
+                let attached = self.partitions.get(&flow_index);
+                let partitions = attached.cloned().unwrap_or_default();
+                TableReport {
+                    rows_updated: self.updated.get(&flow_index).copied(),
+                    changes: self.gathering.changes(flow_index),
+                    ..table_report(flow, account, partitions)
+                }
+            })
+            .collect()
+    }
+}
+
+fn about(plan: &Plan) -> About<'_> {
+    About {
+        package: &plan.package,
+        package_hash: &plan.package_hash,
+        plan_hash: &plan.plan_hash,
+        destination: &plan.destination,
+        server: ServerReport {
+            version: plan.server.version.clone(),
+            settings: plan.server.settings.clone(),
+        },
+    }
+}
+
+fn table_report(
+    flow: &FlowPlan,
+    account: Account,
+    partitions: Vec<PartitionReport>,
+) -> TableReport {
+    TableReport {
+        flow: flow.name.clone(),
+        target: flow.target(),
+        account,
+        stored_bytes: flow
+            .units
+            .iter()
+            .flat_map(|unit| &unit.shards)
+            .map(|shard| shard.size_bytes())
+            .sum(),
+        partitions,
+        rows_updated: None,
+        changes: Vec::new(),
+    }
+}

@@ -1,0 +1,183 @@
+//! What is loaded in one transaction: file ranges, each by a COPY of its own, or what comes of a
+//! file that is fed.
+
+use std::sync::Arc;
+
+use inrush_files::{BufferPool, Feed, FeedRange, RowReader, Shard};
+use inrush_source::{SourceError, SourceMeter};
+use inrush_verdict::Phase;
+
+use super::piece::Piece;
+use crate::engine::error::Error;
+use crate::engine::ledger::{Account, ShardRecord};
+use crate::engine::pipeline::feeding::{FedFile, Taken};
+use crate::engine::pipeline::file_header::check_header;
+
+/// Text that a stream loads from a feed in one transaction: what a stop throws away.
+const FED_TRANSACTION_BYTES: u64 = 64 << 20;
+
+/// What is loaded in one transaction.
+pub enum Work<'a> {
+    /// File ranges, each by a COPY of its own.
+    Shards(&'a [Shard]),
+    /// Ranges of a file that is fed, as they come, by one COPY. The first one is at hand.
+    Fed {
+        file: &'a FedFile,
+        feed: &'a Feed,
+        shard: &'a Shard,
+        first: Box<FeedRange>,
+        /// What was taken, for another try.
+        taken: &'a mut Taken,
+    },
+    /// Ranges that an earlier try has taken from the feed: the file is read anew, from its beginning
+    /// to the last of them.
+    FedAgain {
+        file: &'a FedFile,
+        shard: &'a Shard,
+        taken: &'a Taken,
+    },
+}
+
+impl Piece<'_> {
+    /// Copies all of it into the staging table; what the ledger is to know of its file ranges.
+    pub(super) async fn copy(&mut self, work: Work<'_>) -> Result<Vec<ShardRecord>, Error> {
+        match work {
+            Work::Shards(shards) => self.copy_shards(shards).await,
+            Work::Fed {
+                file,
+                feed,
+                shard,
+                first,
+                taken,
+            } => self.copy_fed(file, feed, shard, *first, taken).await,
+            Work::FedAgain { file, shard, taken } => self.copy_fed_again(file, shard, taken).await,
+        }
+    }
+
+    async fn copy_shards(&mut self, shards: &[Shard]) -> Result<Vec<ShardRecord>, Error> {
+        let mut records = Vec::with_capacity(shards.len());
+        let mut buffers = BufferPool::default();
+        for shard in shards {
+            let (loaded, pool) = self.copy_shard(shard, buffers).await?;
+            buffers = pool;
+            records.push(self.shard_record(shard, loaded));
+        }
+        Ok(records)
+    }
+
+    /// Ranges of a file that is fed, until they are enough for a transaction or none is left.
+    async fn copy_fed(
+        &mut self,
+        file: &FedFile,
+        feed: &Feed,
+        shard: &Shard,
+        first: FeedRange,
+        taken: &mut Taken,
+    ) -> Result<Vec<ShardRecord>, Error> {
+        let path = shard.file.path.display().to_string();
+        let mut converter = self.converter()?;
+        let mut copier = self.begin_copy(&path).await?;
+        let mut records = Vec::new();
+        let mut text_bytes = 0;
+        let mut next = Some(first);
+        while let Some(mut range) = next {
+            taken.ranges.push(range.text_range.clone());
+            let account;
+            (account, copier) = self
+                .send_rows(&mut range, &path, &mut converter, copier)
+                .await?;
+            self.note_cost(&file.new_cost(feed));
+            taken.stored_bytes = self.fed.stored_bytes;
+            text_bytes += account.bytes_read;
+            let part = Shard::range(Arc::clone(&shard.file), range.text_range.clone(), None);
+            records.push(self.shard_record(&part, account));
+            next = match text_bytes < FED_TRANSACTION_BYTES {
+                true => {
+                    let _waiting = self.session.gauge.enter(Phase::FeedWait);
+                    file.next_range(feed).await?
+                }
+                false => None,
+            };
+        }
+        copier.end().await?;
+        self.note_changes(&converter);
+        Ok(records)
+    }
+
+    /// Ranges that were taken before, once more.
+    async fn copy_fed_again(
+        &mut self,
+        file: &FedFile,
+        shard: &Shard,
+        taken: &Taken,
+    ) -> Result<Vec<ShardRecord>, Error> {
+        let path = shard.file.path.display().to_string();
+        let feed = file.again(self.flow, shard)?;
+        let mut converter = self.converter()?;
+        let mut copier = self.begin_copy(&path).await?;
+        let mut records = Vec::new();
+        for wanted in &taken.ranges {
+            let mut range = loop {
+                match feed.next_range().await? {
+                    Some(range) if range.text_range == *wanted => break range,
+                    Some(_) => {}
+                    None => {
+                        return Err(Error::Source(SourceError::RangesDiffer {
+                            path: shard.file.path.to_path_buf(),
+                            range: wanted.clone(),
+                        }));
+                    }
+                }
+            };
+            let account;
+            (account, copier) = self
+                .send_rows(&mut range, &path, &mut converter, copier)
+                .await?;
+            let part = Shard::range(Arc::clone(&shard.file), range.text_range.clone(), None);
+            records.push(self.shard_record(&part, account));
+        }
+        copier.end().await?;
+        self.note_changes(&converter);
+        // What the first try had told as progress was taken back.
+        self.note_cost(&SourceMeter {
+            stored_bytes: taken.stored_bytes,
+            ..feed.meter()
+        });
+        Ok(records)
+    }
+
+    /// One file range: read, scanned, converted, encoded and sent by one COPY.
+    async fn copy_shard(
+        &mut self,
+        shard: &Shard,
+        buffers: BufferPool,
+    ) -> Result<(Account, BufferPool), Error> {
+        let settings = &self.context.run.plan.settings;
+        let flow = self.flow;
+        let opening = self.session.gauge.enter(Phase::Read);
+        let mut reader = RowReader::open(
+            shard.clone(),
+            &flow.dialect,
+            settings.chunk_bytes as usize,
+            buffers,
+        )?;
+        drop(opening);
+        check_header(flow, shard, reader.header())?;
+        let file = shard.file.path.display().to_string();
+        let mut converter = self.converter()?;
+        let mut copier = self.begin_copy(&file).await?;
+        let account;
+        (account, copier) = self
+            .send_rows(&mut reader, &file, &mut converter, copier)
+            .await?;
+        copier.end().await?;
+        self.note_changes(&converter);
+        Ok((account, reader.close()))
+    }
+
+    /// What the feed has cost since somebody noted it last.
+    fn note_cost(&mut self, cost: &SourceMeter) {
+        self.context.progress(self.flow_index, 0, cost.stored_bytes);
+        self.fed.add(cost);
+    }
+}

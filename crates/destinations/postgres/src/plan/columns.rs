@@ -1,0 +1,163 @@
+//! The columns of a flow, resolved by the catalog and the server's types.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use inrush_pgcopy::PgType;
+use inrush_rows::column::{Column, ColumnType};
+
+use super::WireForm;
+use crate::Session;
+use crate::catalog::{CatalogColumn, TargetFacts};
+use crate::engine::plan::columns::{Known, TargetColumns, column};
+use crate::engine::plan::error::PlanError;
+use crate::engine::plan::fields::Assigned;
+use crate::staging::NewColumn;
+use crate::types::{self, ResolvedType};
+use crate::verify::ColumnForm;
+
+/// The columns of a flow, resolved.
+pub struct ResolvedColumns {
+    /// The columns that are loaded, in the package's order; else in the files'.
+    pub columns: Vec<Column>,
+    /// Fields of a record, those that are skipped too.
+    pub field_count: usize,
+    /// Their types as the server writes them.
+    pub type_sql: Vec<String>,
+    /// How rows are sent.
+    pub wire: WireForm,
+    /// The columns of a target that is to be made.
+    pub new_columns: Vec<NewColumn>,
+    /// How each column is verified.
+    pub forms: Vec<ColumnForm>,
+    /// Columns whose values the server may change without a word, with their types.
+    pub unchecked: Vec<String>,
+}
+
+/// Resolves the columns of a flow against the catalog.
+pub async fn resolve(
+    session: &Session,
+    known: &Known<'_>,
+    facts: Option<&TargetFacts>,
+) -> Result<ResolvedColumns, PlanError> {
+    let assignment = known.assignment()?;
+    let count = assignment.columns.len();
+    let mut columns: Vec<Column> = Vec::with_capacity(count);
+    let mut type_sql = Vec::with_capacity(count);
+    let mut wire = Vec::with_capacity(count);
+    let mut new_columns = Vec::with_capacity(count);
+    let mut unchecked = Vec::new();
+    let mut filled: BTreeSet<&str> = BTreeSet::new();
+    let existing_columns: BTreeMap<&str, &CatalogColumn> = facts
+        .iter()
+        .flat_map(|facts| &facts.columns)
+        .map(|column| (column.name.as_str(), column))
+        .collect();
+    // Wide tables have few types.
+    let mut named: BTreeMap<&str, ResolvedType> = BTreeMap::new();
+    for Assigned { detail, source } in &assignment.columns {
+        if !filled.insert(&detail.name) {
+            return Err(known.mismatch(
+                format!("the files have the column `{}` twice", detail.name),
+                "each column of the target can be filled once",
+            ));
+        }
+        let is_key = known.key == Some(detail.name.as_str());
+        let (resolved, nullable) = match facts {
+            Some(facts) => {
+                let column = existing_columns
+                    .get(detail.name.as_str())
+                    .ok_or_else(|| known.no_column(&detail.name, &names(facts)))?;
+                existing(known, column)?
+            }
+            None => {
+                let type_name = known.type_name(detail)?;
+                let resolved = match named.get(type_name) {
+                    Some(resolved) => ResolvedType::clone(resolved),
+                    None => types::resolve_name(session, type_name, &detail.name).await?,
+                };
+                named.insert(type_name, resolved.clone());
+                let nullable = detail.nullable && !resolved.not_null;
+                (resolved, nullable)
+            }
+        };
+        let nullable = nullable && !is_key;
+        new_columns.push(NewColumn {
+            name: detail.name.clone(),
+            type_sql: resolved.sql.clone(),
+            not_null: !nullable,
+        });
+        if resolved.may_change {
+            unchecked.push(format!("`{}` ({})", detail.name, resolved.sql));
+        }
+        wire.push(resolved.wire);
+        columns.push(column(
+            known,
+            detail,
+            source,
+            resolved.column_type,
+            nullable,
+        ));
+        type_sql.push(resolved.sql);
+    }
+    if let Some(facts) = facts {
+        let required = facts.columns.iter().filter(|column| {
+            column.not_null && !column.has_default && !column.generated && !column.identity
+        });
+        known.require(required.map(|column| column.name.as_str()), &filled)?;
+    }
+    let forms = columns
+        .iter()
+        .zip(&wire)
+        .map(|(column, wire)| match (&column.column_type, wire) {
+            (ColumnType::Json, Some(PgType::Jsonb)) => ColumnForm::Jsonb,
+            (column_type, _) => ColumnForm::new(column_type),
+        })
+        .collect();
+    let wire = wire_form(&columns, &type_sql, wire);
+    Ok(ResolvedColumns {
+        forms,
+        columns,
+        field_count: assignment.field_count,
+        type_sql,
+        wire,
+        new_columns,
+        unchecked,
+    })
+}
+
+fn existing(known: &Known<'_>, column: &CatalogColumn) -> Result<(ResolvedType, bool), PlanError> {
+    if column.generated {
+        return Err(known.mismatch(
+            format!("the server computes column `{}` itself", column.name),
+            "take it out of the files, or load into a table without the expression",
+        ));
+    }
+    Ok((column.resolved.clone(), !column.not_null))
+}
+
+fn wire_form(columns: &[Column], type_sql: &[String], wire: Vec<Option<PgType>>) -> WireForm {
+    let without = columns
+        .iter()
+        .zip(type_sql)
+        .zip(&wire)
+        .find(|(_, wire)| wire.is_none());
+    if let Some(((column, type_sql), _)) = without {
+        return WireForm::Text {
+            reason: format!(
+                "column `{}` has the type {type_sql}, for which there is no binary encoder",
+                column.name
+            ),
+        };
+    }
+    WireForm::Binary(wire.into_iter().flatten().collect())
+}
+
+/// The names of a target's columns.
+pub fn names(facts: &TargetFacts) -> TargetColumns {
+    let name = |column: &CatalogColumn| column.name.clone();
+    let filled = facts.columns.iter().filter(|column| !column.generated);
+    TargetColumns {
+        all: facts.columns.iter().map(name).collect(),
+        filled: filled.map(name).collect(),
+    }
+}

@@ -1,0 +1,303 @@
+//! What earlier runs of the same package did and left, and how much of it the plan can keep.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use inrush_files::SourceFile;
+use inrush_package::Mode;
+
+use super::{Earlier, FlowPlan, UnitPlan};
+use crate::Session;
+use crate::engine::ledger::{Account, RunRecord, RunState, ShardRecord};
+use crate::engine::plan::changed::{self, PlannedFiles};
+use crate::engine::plan::error::PlanError;
+use crate::engine::plan::identity;
+use crate::engine::plan::loaded::{WantedFiles, loaded_by};
+use crate::engine::plan::options::PlanOptions;
+use crate::ledger::{self, Ledger, UnitRecord, mark};
+
+/// Looks the package up in the ledger; what a user should know is added to `notes`.
+pub async fn find(
+    session: &Session,
+    ledger_schema: &str,
+    staging_schema: &str,
+    run_key: &str,
+    flows: &[FlowPlan],
+    options: &PlanOptions<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Earlier, PlanError> {
+    if !ledger::exists(session, ledger_schema).await? {
+        return Ok(Earlier::None);
+    }
+    let book = Ledger::new(ledger_schema);
+    if options.is_replay
+        && !options.again
+        && let Some(run) = book.latest_run(session, run_key).await?
+        && run.state == RunState::Switched
+    {
+        // What was mended since has been loaded, or rejected again, all the same.
+        return Ok(Earlier::Loaded(Box::new(run)));
+    }
+    if !options.again && !options.is_replay {
+        let switched = book.switched_files(session, run_key).await?;
+        let wanted: Vec<WantedFiles<'_>> = flows.iter().map(wanted).collect();
+        if let Some(run_id) = loaded_by(&wanted, &switched)?
+            && let Some(run) = book.run(session, run_id).await?
+        {
+            return Ok(Earlier::Loaded(Box::new(run)));
+        }
+    }
+    // What `again` asks for is a second helping of what was switched; a stopped run has switched
+    // nothing, so its units are as good as new ones.
+    let Some(run) = book.latest_stopped(session, run_key).await? else {
+        return Ok(Earlier::None);
+    };
+    let units = book.units(session, run.run_id).await?;
+    let shards = book.shards(session, run.run_id).await?;
+    let planned: Vec<PlannedFiles<'_>> = flows.iter().map(planned).collect();
+    let found = changed::look(&planned, &shards, options).await?;
+    let changed_keys: BTreeSet<String> =
+        found.changed.iter().map(|file| file.key.clone()).collect();
+    let keepable = keepable(flows, &changed_keys);
+    let is_kept = |unit: &&UnitRecord| {
+        let is_planned = keepable.contains(unit.unit_key.as_str());
+        is_planned && unit.is_kept(staging_schema)
+    };
+    let straight: Vec<&UnitRecord> = units.iter().filter(|unit| unit.straight).collect();
+    let lost = straight.iter().copied().filter(|unit| !is_kept(unit));
+    refuse_lost_rows(&run, lost, &shards)?;
+    notes.extend(emptied(&run, flows, &straight, &shards));
+    if !options.again && !options.is_replay {
+        changed::refuse(&run.name, &found.changed)?;
+    }
+    let kept: BTreeSet<String> = units
+        .iter()
+        .filter(is_kept)
+        .map(|unit| unit.unit_key.clone())
+        .collect();
+    let dropped = units.iter().filter(|unit| !kept.contains(&unit.unit_key));
+    let dropped_keys = dropped.map(|unit| unit.unit_key.as_str());
+    notes.extend(identity::another_version(&run.name, dropped_keys));
+    let mut unfinished: BTreeMap<String, BTreeSet<String>> = units
+        .iter()
+        .filter(|unit| is_kept(unit) && !unit.finished)
+        .map(|unit| (unit.unit_key.clone(), BTreeSet::new()))
+        .collect();
+    for shard in &shards {
+        if let Some(own) = unfinished.get_mut(&shard.unit_key) {
+            own.insert(shard.shard_key.clone());
+        }
+    }
+    Ok(Earlier::Stopped {
+        unfinished,
+        dropped: units.len() - kept.len(),
+        tables: units
+            .iter()
+            .filter(|unit| unit.stands && !unit.straight)
+            .map(|unit| unit.staging_table.clone())
+            .collect(),
+        run: Box::new(run),
+        kept,
+        changed: changed_keys,
+        touched: found.touched,
+    })
+}
+
+/// Refuses to append files once more that a run has appended which the ledger does not know: it was lost since, or is
+/// another one.
+pub async fn refuse_lost_ledger(
+    session: &Session,
+    ledger_schema: &str,
+    run_key: &str,
+    flows: &[FlowPlan],
+) -> Result<(), PlanError> {
+    let may_double = |flow: &&FlowPlan| {
+        flow.mode == Mode::Append && flow.facts.as_ref().is_some_and(|facts| facts.has_rows)
+    };
+    let mut asked = Vec::new();
+    for flow in flows.iter().filter(may_double) {
+        let oid = flow.facts.as_ref().map_or(0, |facts| facts.oid);
+        asked.extend(files(flow).filter_map(|file| Some((oid, mark::file_key(file)?))));
+    }
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let book = Ledger::new(ledger_schema);
+    let mut known = BTreeSet::new();
+    for found in mark::find(session, run_key, &asked).await? {
+        let mark::FoundMark {
+            oid,
+            run,
+            target_oid,
+            key,
+        } = found;
+        if known.contains(&run) {
+            continue;
+        }
+        if book.run_by_name(session, &run).await?.is_some() {
+            known.insert(run);
+            continue;
+        }
+        let is_target = |flow: &&FlowPlan| {
+            let facts = flow.facts.as_ref();
+            facts.is_some_and(|facts| facts.oid == target_oid)
+        };
+        let mut of_target = flows.iter().filter(may_double).filter(is_target);
+        let named = of_target.find_map(|flow| {
+            let mut files = files(flow);
+            let file = files.find(|file| mark::file_key(file).as_ref() == Some(&key))?;
+            Some((flow, file))
+        });
+        let Some((flow, file)) = named else {
+            continue;
+        };
+        return Err(PlanError::Target {
+            target: flow.target(),
+            what: format!(
+                "has rows of {} from run {run}, but the ledger in schema {ledger_schema} does not know that run: the schema \
+                 was dropped or restored since, or the run used another `ledger_schema`. This load would append the \
+                 same rows again",
+                file.path.display()
+            ),
+            hint: format!(
+                "restore the ledger, or set `ledger_schema` to the one that the run used; if the rows are gone, or should \
+                 be there twice, --again loads them, and SELECT lo_unlink({oid}) removes the mark of that run"
+            ),
+        });
+    }
+    Ok(())
+}
+
+/// The keys of a plan's units whose files have the text of which an earlier attempt has loaded.
+pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<String>) -> BTreeSet<&'a str> {
+    let is_as_it_was = |unit: &&UnitPlan| {
+        let mut files = unit.shards.iter().map(|shard| &shard.file);
+        changed.is_empty() || !files.any(|file| changed.contains(&identity::file_key(file)))
+    };
+    let units = flows.iter().flat_map(|flow| &flow.units);
+    units
+        .filter(is_as_it_was)
+        .map(|unit| unit.key.as_str())
+        .collect()
+}
+
+/// The files of a flow, each once.
+pub fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<SourceFile>> {
+    let shards = flow.units.iter().flat_map(|unit| &unit.shards);
+    // The ranges of a file stand one after the other.
+    let mut files: Vec<&Arc<SourceFile>> = shards.map(|shard| &shard.file).collect();
+    files.dedup_by(|file, before| Arc::ptr_eq(file, before));
+    files.into_iter()
+}
+
+/// Refuses to go on where a stopped run has put rows straight into a target, and the plan does not
+/// have their files as they were, or the target is another table: nothing can take those rows out
+/// again, or bring them in once more.
+fn refuse_lost_rows<'a>(
+    run: &RunRecord,
+    units: impl Iterator<Item = &'a UnitRecord>,
+    shards: &[ShardRecord],
+) -> Result<(), PlanError> {
+    for unit in units {
+        let account = Account::of_unit(shards, &unit.unit_key);
+        let shard = shards.iter().find(|shard| shard.unit_key == unit.unit_key);
+        let (Some(shard), true) = (shard, account.rows_loaded > 0) else {
+            continue;
+        };
+        let (rows, file, name) = (account.rows_loaded, &shard.file, &run.name);
+        if !unit.stands {
+            return Err(PlanError::Target {
+                target: unit.target.clone(),
+                what: format!(
+                    "is not the table that run {name}, which was stopped, put rows into ({rows} of \
+                     {file}, atomic = false): that one was dropped since, or renamed, and this one \
+                     lacks them"
+                ),
+                hint: format!(
+                    "give that table its name back to load the rest; or give the run up, and the \
+                     same command then loads all of it into this one: inrush cleanup --run {name}"
+                ),
+            });
+        }
+        if identity::is_of_another_version(&unit.unit_key) {
+            return Err(PlanError::Target {
+                target: unit.target.clone(),
+                what: format!(
+                    "has {rows} rows of {file} by run {name}, which was stopped. Another version of \
+                     Inrush loaded them, so this one cannot tell whether the rest belongs to them; \
+                     and rows that went straight into the target (atomic = false) are not taken out \
+                     again"
+                ),
+                hint: format!(
+                    "resume the run with the version that began it; or delete these rows and give \
+                     the run up: inrush cleanup --run {name}"
+                ),
+            });
+        }
+        return Err(PlanError::Target {
+            target: unit.target.clone(),
+            what: format!(
+                "has {rows} rows of {file} by run {name}, which was stopped; the file is not asked \
+                 for any more, or it or the flow's settings changed since, and rows that went \
+                 straight into the target (atomic = false) are not taken out again"
+            ),
+            hint: format!(
+                "give the command of then, with files and settings as they were, to load the rest; \
+                 or delete these rows and give the run up: inrush cleanup --run {name}"
+            ),
+        });
+    }
+    Ok(())
+}
+
+/// Says where somebody has emptied a target since a stopped run put rows straight into it: they are
+/// loaded, so they do not come again.
+fn emptied(
+    run: &RunRecord,
+    flows: &[FlowPlan],
+    straight: &[&UnitRecord],
+    shards: &[ShardRecord],
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    for flow in flows {
+        let target = flow.target();
+        let of_target = straight.iter().filter(|unit| unit.target == target);
+        let rows: u64 = of_target
+            .map(|unit| Account::of_unit(shards, &unit.unit_key).rows_loaded)
+            .sum();
+        if rows > 0 && flow.facts.as_ref().is_some_and(|facts| !facts.has_rows) {
+            notes.push(format!(
+                "{target} is empty, and run {name}, which was stopped, had put {rows} rows into it \
+                 (atomic = false): somebody took them out since, and the same command loads only \
+                 the rest; to load all of it give that run up: inrush cleanup --run {name}",
+                name = run.name
+            ));
+        }
+    }
+    notes
+}
+
+fn wanted(flow: &FlowPlan) -> WantedFiles<'_> {
+    WantedFiles {
+        target: flow.target(),
+        replaces: flow.mode == Mode::Replace,
+        files: files(flow).collect(),
+        holds: Box::new(|switched| {
+            let Some(facts) = &flow.facts else {
+                return false;
+            };
+            switched.target_oids.contains(&facts.oid)
+                // A target that was emptied since has none of them.
+                && (switched.rows_loaded == 0 || facts.has_rows)
+        }),
+    }
+}
+
+fn planned(flow: &FlowPlan) -> PlannedFiles<'_> {
+    PlannedFiles {
+        target: flow.target(),
+        dialect: &flow.dialect,
+        files: files(flow).collect(),
+        unit_keys: flow.units.iter().map(|unit| unit.key.as_str()).collect(),
+    }
+}

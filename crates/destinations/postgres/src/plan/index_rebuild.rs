@@ -1,0 +1,48 @@
+//! Dropping the indexes of a plain target before rows are copied into it, and building them again
+//! after: much quicker where many rows come to many indexes. All of it is done in the switch's own
+//! transaction, so that nobody finds the table without its indexes.
+
+use inrush_package::IndexPolicy;
+
+use super::{FlowPlan, Publish};
+use crate::catalog::IndexFacts;
+use crate::quote::qualified;
+use crate::staging;
+
+/// The indexes that are dropped and built again. Those that keep rows unique stay: they say which row
+/// is at fault.
+fn rebuilt(flow: &FlowPlan) -> impl Iterator<Item = &IndexFacts> {
+    let applies = flow.indexes == IndexPolicy::Rebuild && flow.publish == Publish::Insert;
+    flow.facts
+        .iter()
+        .filter(move |_| applies)
+        .flat_map(|facts| &facts.indexes)
+        .filter(|index| !index.unique && index.constraint.is_none())
+}
+
+/// The statements before rows are copied.
+pub fn before_rows(flow: &FlowPlan) -> Vec<String> {
+    rebuilt(flow)
+        .map(|index| format!("DROP INDEX {}", qualified(&flow.schema, &index.name)))
+        .collect()
+}
+
+/// The statements after it.
+pub fn after_rows(flow: &FlowPlan) -> Vec<String> {
+    rebuilt(flow)
+        .flat_map(|index| staging::build_index(&flow.target(), Some(&index.name), index))
+        .collect()
+}
+
+/// What a user should know of it.
+pub fn note(flow: &FlowPlan) -> Option<String> {
+    let names: Vec<&str> = rebuilt(flow).map(|index| index.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "{}: the switch drops its indexes {} and builds them again; nobody can read the table \
+             meanwhile",
+            flow.target(),
+            names.join(", ")
+        )
+    })
+}

@@ -1,0 +1,139 @@
+//! What a plan takes of memory, of connections and of locks.
+
+use inrush_files::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Shard};
+use inrush_rows::plural::counted_do;
+
+use super::{FlowPlan, Publish, RoutePlan};
+use crate::copy::BLOCK_BYTES;
+use crate::engine::plan::error::PlanError;
+use crate::engine::plan::memory::{MemoryBound, row_group_bytes, text_and_batch};
+use crate::guests::ServerFacts;
+
+/// Blocks of a stream that are alive at once where the driver sends them, as on an encrypted connection: one being
+/// filled, one in the driver's queue, one copied into its send buffer, one on its way back. A stream that writes its
+/// blocks itself has one.
+const BLOCKS_PER_STREAM: u64 = 4;
+/// Connections that should stay free for others.
+const CONNECTIONS_KEPT_FREE: i64 = 3;
+
+/// Works out the memory bound from what a stream holds at a time.
+pub fn memory(
+    flows: &[FlowPlan],
+    chunk_bytes: u32,
+    batch_rows: u32,
+    streams: usize,
+) -> MemoryBound {
+    let columns_max = flows
+        .iter()
+        .map(|flow| flow.columns.len())
+        .max()
+        .unwrap_or(0) as u64;
+    let chunk_bytes = u64::from(chunk_bytes);
+    let blocks = BLOCKS_PER_STREAM * (BLOCK_BYTES as u64 + BLOCK_BYTES as u64 / 4 + chunk_bytes);
+    let stream_bytes = text_and_batch(chunk_bytes, u64::from(batch_rows), columns_max) + blocks;
+    let record = flows
+        .iter()
+        .map(|flow| flow.dialect.record_bytes_max)
+        .max()
+        .unwrap_or(0) as u64;
+    MemoryBound {
+        stream_bytes,
+        streams_bytes: stream_bytes * streams as u64,
+        feed_bytes: feed_bytes(flows, chunk_bytes, streams as u64),
+        row_group_bytes: row_group_bytes(all_shards(flows)) * streams as u64,
+        // The record as text, its tail carried over, and its encoded form.
+        long_record_bytes: 4 * record,
+        ..MemoryBound::of_files(all_shards(flows), streams)
+    }
+}
+
+fn all_shards(flows: &[FlowPlan]) -> impl Iterator<Item = &Shard> {
+    let units = flows.iter().flat_map(|flow| &flow.units);
+    units.flat_map(|unit| &unit.shards)
+}
+
+/// What is read ahead of the streams: one file is fed at a time.
+fn feed_bytes(flows: &[FlowPlan], chunk_bytes: u64, streams: u64) -> u64 {
+    let fed = all_shards(flows).filter(|shard| shard.is_fed);
+    let of_file = fed.map(|shard| {
+        let ranges = (streams + FED_RANGES_AHEAD as u64) * (FED_RANGE_BYTES as u64 + chunk_bytes);
+        // Beside its translation stand the file's own bytes, two for each letter of UTF-16.
+        match shard.file.is_translated() {
+            true => 3 * ranges,
+            false => ranges,
+        }
+    });
+    of_file.max().unwrap_or(0)
+}
+
+/// Refuses more streams than the server has connections for.
+pub fn check_connections(server: &ServerFacts, streams: usize) -> Result<(), PlanError> {
+    // The session that asks is counted among those in use.
+    let free = i64::from(server.connections_max) - server.connections_used;
+    if streams as i64 + CONNECTIONS_KEPT_FREE > free {
+        return Err(PlanError::Limit {
+            what: format!(
+                "{} as many connections, and the server has {free} of {} left, of which \
+                 {CONNECTIONS_KEPT_FREE} stay free for others",
+                counted_do(streams as u64, "stream", "need"),
+                server.connections_max
+            ),
+            hint: format!(
+                "--streams {}, or raise max_connections",
+                (free - CONNECTIONS_KEPT_FREE).max(1)
+            ),
+        });
+    }
+    Ok(())
+}
+
+/// Locks that the switch holds at its end: for each unit its table, its TOAST table with its
+/// index, its indexes and its type; the targets' own; and what the ledger takes.
+pub fn locks_needed(flows: &[FlowPlan]) -> u64 {
+    let mut locks = 20;
+    for flow in flows {
+        let index_count = flow.facts.as_ref().map_or(0, |facts| facts.indexes.len()) as u64;
+        let units = flow.units.len() as u64;
+        if let Some(replace) = &flow.replace {
+            locks += replace.old.len() as u64 * (6 + 2 * index_count);
+        }
+        locks += match &flow.publish {
+            Publish::CreatePartitioned { .. } | Publish::Attach => {
+                10 + units * (4 + 2 * index_count)
+            }
+            Publish::Route(route) => 10 + routed(route, index_count),
+            Publish::Straight(_) => 0,
+            Publish::Rename | Publish::Insert | Publish::Swap { .. } | Publish::Upsert { .. } => {
+                10 + index_count
+            }
+        };
+    }
+    locks
+}
+
+/// For each partition of a routed unit: to make it, the table, its TOAST table with its index and
+/// its type; to copy from it and drop it, those and the target's own (measured: 4 and 8).
+fn routed(route: &RoutePlan, index_count: u64) -> u64 {
+    let nodes = route.all().len() as u64;
+    if route.is_new {
+        return 4 * nodes;
+    }
+    8 * nodes + 2 * index_count * route.new_partitions().count() as u64
+}
+
+/// Refuses a switch that needs more locks than the server has room for.
+pub fn check_locks(server: &ServerFacts, needed: u64) -> Result<(), PlanError> {
+    let room = server.locks_max.max(0) as u64;
+    if needed > room {
+        return Err(PlanError::Limit {
+            what: format!(
+                "the switch takes about {needed} locks in one transaction, and the server has \
+                 room for {room}"
+            ),
+            hint: "raise max_locks_per_transaction and restart the server, or load fewer parts \
+                   at a time"
+                .to_owned(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! Privileges that a plan needs, beside those that are held.
+
+use crate::engine::plan::error::PlanError;
+use crate::quote::{identifier, qualified};
+use crate::{DestinationError, Session};
+
+/// What privileges on the ledger are needed for.
+pub const FOR_LEDGER: &str = "the ledger";
+
+/// A privilege, and whether it is held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Privilege {
+    /// The privilege: `CREATE on schema "public"`.
+    pub what: String,
+    /// What it is needed for.
+    pub needed_for: String,
+    /// Whether the role has it.
+    pub held: bool,
+    /// The statement that grants it.
+    pub grant: String,
+}
+
+/// What is asked of a schema.
+pub struct SchemaNeed<'a> {
+    /// The schema.
+    pub schema: &'a str,
+    /// What for.
+    pub needed_for: &'a str,
+    /// Whether the plan makes it where it is missing.
+    pub made: bool,
+    /// Whether something is made in it.
+    pub create: bool,
+}
+
+/// Looks up privileges on schemas, and CREATE on the database where one has to be made.
+pub async fn on_schemas(
+    session: &Session,
+    role: &str,
+    database: &str,
+    needs: &[SchemaNeed<'_>],
+) -> Result<Vec<Privilege>, PlanError> {
+    let mut privileges = Vec::new();
+    for need in needs {
+        let rows = session
+            .query(
+                "SELECT has_schema_privilege(oid, 'CREATE'), has_schema_privilege(oid, 'USAGE') \
+                 FROM pg_namespace WHERE nspname = $1",
+                &[&need.schema],
+                "looking up privileges",
+            )
+            .await?;
+        match rows.first() {
+            Some(row) => {
+                let held = (row.get(0) || !need.create) && row.get::<_, bool>(1);
+                let words = match need.create {
+                    true => "USAGE, CREATE",
+                    false => "USAGE",
+                };
+                privileges.push(Privilege {
+                    what: format!("{words} on schema {}", identifier(need.schema)),
+                    needed_for: need.needed_for.to_owned(),
+                    held,
+                    grant: format!(
+                        "GRANT {words} ON SCHEMA {} TO {};",
+                        identifier(need.schema),
+                        identifier(role)
+                    ),
+                });
+            }
+            None if need.made => {
+                let what = format!("CREATE on database {}", identifier(database));
+                if privileges
+                    .iter()
+                    .all(|known: &Privilege| known.what != what)
+                {
+                    privileges.push(Privilege {
+                        what,
+                        needed_for: need.needed_for.to_owned(),
+                        held: may_create_schemas(session).await?,
+                        grant: format!(
+                            "GRANT CREATE ON DATABASE {} TO {};",
+                            identifier(database),
+                            identifier(role)
+                        ),
+                    });
+                }
+            }
+            None => {
+                return Err(PlanError::Limit {
+                    what: format!("the schema {} does not exist", identifier(need.schema)),
+                    hint: format!("CREATE SCHEMA {};", identifier(need.schema)),
+                });
+            }
+        }
+    }
+    Ok(privileges)
+}
+
+/// Looks up privileges on the ledger's tables, where they exist: another role may have made them.
+pub async fn on_ledger(
+    session: &Session,
+    role: &str,
+    ledger_schema: &str,
+) -> Result<Option<Privilege>, PlanError> {
+    let rows = session
+        .query(
+            "SELECT bool_and(has_table_privilege(c.oid, wanted)) \
+             FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, \
+                  unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) wanted \
+             WHERE n.nspname = $1 AND c.relname IN ('run', 'unit', 'shard', 'switched_table') \
+               AND c.relkind = 'r'",
+            &[&ledger_schema],
+            "looking up privileges",
+        )
+        .await?;
+    Ok(rows[0].get::<_, Option<bool>>(0).map(|held| Privilege {
+        what: format!(
+            "SELECT, INSERT, UPDATE, DELETE on the tables of schema {}",
+            identifier(ledger_schema)
+        ),
+        needed_for: FOR_LEDGER.to_owned(),
+        held,
+        grant: format!(
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {} TO {};",
+            identifier(ledger_schema),
+            identifier(role)
+        ),
+    }))
+}
+
+async fn may_create_schemas(session: &Session) -> Result<bool, DestinationError> {
+    let rows = session
+        .query(
+            "SELECT has_database_privilege(current_database(), 'CREATE')",
+            &[],
+            "looking up privileges",
+        )
+        .await?;
+    Ok(rows[0].get(0))
+}
+
+/// INSERT into the columns of a target that are loaded: all that going straight in takes.
+pub async fn insert(
+    session: &Session,
+    schema: &str,
+    table: &str,
+    columns: &[String],
+    role: &str,
+) -> Result<Privilege, PlanError> {
+    let target = qualified(schema, table);
+    let rows = session
+        .query(
+            "SELECT bool_and(has_column_privilege($1::text, c, 'INSERT')) FROM unnest($2::text[]) c",
+            &[&target, &columns],
+            "looking up privileges",
+        )
+        .await?;
+    Ok(Privilege {
+        what: format!("INSERT on {target}"),
+        needed_for: "rows that go straight in".to_owned(),
+        held: rows[0].get::<_, Option<bool>>(0).unwrap_or(true),
+        grant: format!("GRANT INSERT ON {target} TO {};", identifier(role)),
+    })
+}
+
+/// Ownership of a target: only its owner makes a table like it, attaches partitions to it, or puts
+/// another in its place.
+pub fn ownership(schema: &str, table: &str, owner: &str, owned: bool, role: &str) -> Privilege {
+    Privilege {
+        what: format!(
+            "membership in {}, the owner of {}",
+            identifier(owner),
+            qualified(schema, table)
+        ),
+        needed_for: "staging tables that become a part of it".to_owned(),
+        held: owned,
+        grant: format!("GRANT {} TO {};", identifier(owner), identifier(role)),
+    }
+}
+
+/// An error that names all that is missing, if anything is.
+pub fn require(role: &str, privileges: &[Privilege]) -> Result<(), PlanError> {
+    let missing: Vec<&Privilege> = privileges
+        .iter()
+        .filter(|privilege| !privilege.held)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let list = |text: fn(&Privilege) -> String| {
+        missing
+            .iter()
+            .map(|privilege| text(privilege))
+            .collect::<Vec<_>>()
+    };
+    Err(PlanError::Privileges {
+        role: role.to_owned(),
+        missing: list(|privilege| format!("{} (for {})", privilege.what, privilege.needed_for))
+            .join("; "),
+        grants: list(|privilege| privilege.grant.clone()).join(" "),
+    })
+}

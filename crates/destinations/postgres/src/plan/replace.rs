@@ -1,0 +1,424 @@
+//! What a flow takes out of its target before its own rows take the place.
+
+use inrush_package::{Keep, NAME_BYTES_MAX, Replace, ReplaceBy, ReplaceScope};
+
+use super::{FlowPlan, KeyPlan};
+use crate::catalog::{self, TargetFacts};
+use crate::engine::plan::error::PlanError;
+use crate::engine::plan::identity;
+use crate::ledger::{self, Ledger, SwitchedTable};
+use crate::old_tables::{self, OldTable};
+use crate::quote::{cut, qualified};
+use crate::ranges::{self, Coverage, PartitionRange};
+use crate::{DestinationError, Session, swap};
+
+/// What is taken out of a target that exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplacePlan {
+    /// How much of it.
+    pub scope: ReplaceScope,
+    /// The rows of a plain target are deleted.
+    pub by_rows: bool,
+    /// What becomes of it.
+    pub keep: KeepPlan,
+    /// What is taken out as far as it is known before the load: partitions that only the data
+    /// can tell are not among it.
+    pub old: Vec<OldTable>,
+}
+
+/// What becomes of what is taken out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeepPlan {
+    /// It is dropped.
+    Drop,
+    /// It is kept until the target is replaced again.
+    UntilNext,
+    /// It is kept under this name.
+    Under(String),
+}
+
+impl KeepPlan {
+    /// What the package says.
+    pub fn of(keep: &Keep) -> KeepPlan {
+        match keep {
+            Keep::Whether(false) => KeepPlan::Drop,
+            Keep::Whether(true) => KeepPlan::UntilNext,
+            Keep::Name(name) => KeepPlan::Under(name.clone()),
+        }
+    }
+}
+
+impl ReplacePlan {
+    /// The name that a table of `target` is kept under; none where it is dropped. It is the same
+    /// each time, so that the plan can print it.
+    pub fn kept_name(&self, target: &str, old: &OldTable) -> Option<String> {
+        let digest = identity::digest([target, &old.schema, &old.name]);
+        let long = |words: String| match words.len() > NAME_BYTES_MAX {
+            true => format!("{}_{}", cut(&words, NAME_BYTES_MAX - 9), &digest[..8]),
+            false => words,
+        };
+        match &self.keep {
+            KeepPlan::Drop => None,
+            KeepPlan::UntilNext => Some(format!(
+                "{}_kept_{}",
+                cut(&old.name, NAME_BYTES_MAX - 14),
+                &digest[..8]
+            )),
+            KeepPlan::Under(name) if old.bound.is_some() => {
+                Some(long(format!("{name}_{}", old.name)))
+            }
+            KeepPlan::Under(name) => Some(name.clone()),
+        }
+    }
+}
+
+/// Plans what is taken out of a partitioned target; `asked` are the new partitions, where their
+/// bounds are known already.
+pub async fn of_partitions(
+    session: &Session,
+    replace: &Replace,
+    target: &str,
+    facts: &TargetFacts,
+    key: &KeyPlan,
+    asked: &[PartitionRange],
+) -> Result<ReplacePlan, PlanError> {
+    let refuse = |what: String, hint: String| PlanError::Target {
+        target: target.to_owned(),
+        what,
+        hint,
+    };
+    let partitions = old_tables::partitions(session, facts.oid).await?;
+    let old = match replace.scope {
+        ReplaceScope::Table => {
+            if let Some(default) = partitions.iter().find(|old| old.is_default())
+                && default.partitioned
+            {
+                return Err(refuse(
+                    format!(
+                        "has the default partition {}, which is partitioned itself: an empty one \
+                         cannot take its place",
+                        default.qualified()
+                    ),
+                    "replace = { scope = \"partitions\" } leaves it alone".to_owned(),
+                ));
+            }
+            partitions
+        }
+        ReplaceScope::Partitions => covered(session, key, asked, partitions)
+            .await?
+            .map_err(|partly| refuse(partly.what(), partly.hint()))?,
+    };
+    let plan = ReplacePlan {
+        scope: replace.scope,
+        by_rows: false,
+        keep: KeepPlan::of(&replace.keep),
+        old,
+    };
+    if plan.keep == KeepPlan::Drop {
+        let oids: Vec<u32> = plan.old.iter().map(|old| old.oid).collect();
+        let dependents = old_tables::dependents(session, &oids).await?;
+        if !dependents.is_empty() {
+            return Err(refuse(
+                format!(
+                    "has partitions that cannot be dropped, since others depend on them: {}",
+                    dependents.join(", ")
+                ),
+                "drop those, let them read the target itself, or keep what is replaced: replace = \
+                 { keep = true }"
+                    .to_owned(),
+            ));
+        }
+    }
+    Ok(plan)
+}
+
+/// Plans how a plain target is replaced.
+pub async fn of_plain(
+    session: &Session,
+    replace: &Replace,
+    target: &str,
+    facts: &TargetFacts,
+) -> Result<ReplacePlan, PlanError> {
+    let refuse = |what: String, hint: &str| PlanError::Target {
+        target: target.to_owned(),
+        what,
+        hint: hint.to_owned(),
+    };
+    if replace.scope == ReplaceScope::Partitions {
+        return Err(refuse(
+            "is a plain table, and the flow replaces partitions".to_owned(),
+            "take `scope` out of `replace`",
+        ));
+    }
+    if replace.by == ReplaceBy::Rows {
+        let cascading: Vec<&str> = facts
+            .referring
+            .iter()
+            .filter(|key| key.cascades)
+            .map(|key| key.label.as_str())
+            .collect();
+        if !cascading.is_empty() {
+            return Err(refuse(
+                format!(
+                    "is referred to by foreign keys that would delete or change rows of other \
+                     tables with its own ({})",
+                    cascading.join(", ")
+                ),
+                "drop them for the load, and add them again after it",
+            ));
+        }
+        return Ok(ReplacePlan {
+            scope: replace.scope,
+            by_rows: true,
+            keep: KeepPlan::Drop,
+            old: Vec::new(),
+        });
+    }
+    let obstacles = swap::obstacles(session, facts.oid).await?;
+    if !obstacles.is_empty() {
+        return Err(refuse(
+            format!(
+                "cannot be swapped for a new table, since that would lose or leave behind: {}",
+                obstacles.join(", ")
+            ),
+            "replace = { by = \"rows\" } deletes its rows and inserts the new ones: all of it \
+             stays, and each row is written twice",
+        ));
+    }
+    Ok(ReplacePlan {
+        scope: replace.scope,
+        by_rows: false,
+        keep: KeepPlan::of(&replace.keep),
+        old: old_tables::by_oid(session, facts.oid)
+            .await?
+            .into_iter()
+            .collect(),
+    })
+}
+
+/// A partition that new ones cover in part: it can neither stay nor go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartlyCovered {
+    /// The partition and its bound.
+    pub partition: String,
+    /// The new one.
+    pub asked: String,
+}
+
+impl PartlyCovered {
+    /// What stands in the way.
+    pub fn what(&self) -> String {
+        format!(
+            "has the partition {}, of which the new one {} covers only a part",
+            self.partition, self.asked
+        )
+    }
+
+    /// How to mend it.
+    pub fn hint(&self) -> String {
+        "declare `bounds` that end where the partitions end (such as { every = \"1 month\" }), or \
+         replace the whole table: replace = { scope = \"table\" }"
+            .to_owned()
+    }
+}
+
+/// Those partitions that new ones cover whole.
+pub async fn covered(
+    session: &Session,
+    key: &KeyPlan,
+    asked: &[PartitionRange],
+    partitions: Vec<OldTable>,
+) -> Result<Result<Vec<OldTable>, PartlyCovered>, DestinationError> {
+    let mut candidates = Vec::new();
+    let mut existing = Vec::new();
+    for old in partitions {
+        let bound = old.bound.clone().unwrap_or_default();
+        if let Some((lower, upper)) = ranges::parse(&bound) {
+            existing.push(PartitionRange {
+                label: format!("{} ({bound})", qualified(&old.schema, &old.name)),
+                lower,
+                upper,
+            });
+            candidates.push(old);
+        }
+    }
+    let found = ranges::coverage(session, &key.comparable_type(), asked, &existing).await?;
+    let mut old = Vec::new();
+    for (index, coverage) in found {
+        match coverage {
+            Coverage::Whole => old.push(candidates[index].clone()),
+            Coverage::Partly(asked) => {
+                return Ok(Err(PartlyCovered {
+                    partition: existing[index].label.clone(),
+                    asked,
+                }));
+            }
+        }
+    }
+    Ok(Ok(old))
+}
+
+/// The statements that take out what is known before the load.
+pub fn template(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Vec<String> {
+    if replace.by_rows {
+        return vec![
+            format!("LOCK TABLE {target} IN SHARE ROW EXCLUSIVE MODE"),
+            format!("DELETE FROM {target}"),
+        ];
+    }
+    let mut statements = vec![format!("LOCK TABLE {target} IN ACCESS EXCLUSIVE MODE")];
+    if replace.scope == ReplaceScope::Partitions && replace.old.is_empty() {
+        statements.push(format!(
+            "ALTER TABLE {target} DETACH PARTITION <each that the new ones cover whole>"
+        ));
+    }
+    for old in &replace.old {
+        if old.bound.is_some() {
+            statements.push(old_tables::detach(target, old));
+        }
+        let kept_name = replace.kept_name(target, old);
+        let kept = kept_name.as_deref().map(|name| (staging_schema, name));
+        statements.extend(old_tables::drop_or_keep(old, kept));
+    }
+    statements
+}
+
+/// Tables that `keep = true` has kept of a target and that still stand where it put them.
+pub async fn last_generation(
+    session: &Session,
+    target: &str,
+    replace: &ReplacePlan,
+    kept: &[SwitchedTable],
+) -> Result<Vec<OldTable>, DestinationError> {
+    let mut found: Vec<OldTable> = Vec::new();
+    for table in kept {
+        let Some(original) = &table.original else {
+            continue;
+        };
+        let Some(standing) = old_tables::by_oid(session, table.table_oid).await? else {
+            continue;
+        };
+        let as_it_was = OldTable {
+            schema: original.schema.clone(),
+            name: original.name.clone(),
+            ..standing.clone()
+        };
+        let is_ours = replace.kept_name(target, &as_it_was).as_ref() == Some(&table.table_name)
+            && standing.schema == table.table_schema
+            && standing.name == table.table_name
+            && standing.bound.is_none();
+        if is_ours && found.iter().all(|known| known.oid != standing.oid) {
+            found.push(standing);
+        }
+    }
+    Ok(found)
+}
+
+/// Refuses names to keep under that others have. What `keep = true` kept last time gives way.
+pub async fn refuse_taken_names(
+    session: &Session,
+    ledger_schema: &str,
+    staging_schema: &str,
+    flow: &FlowPlan,
+) -> Result<(), PlanError> {
+    let Some(replace) = &flow.replace else {
+        return Ok(());
+    };
+    let target = flow.target();
+    let names: Vec<String> = replace
+        .old
+        .iter()
+        .filter_map(|old| replace.kept_name(&target, old))
+        .collect();
+    let standing = catalog::relation_names(session, staging_schema, Some(&names)).await?;
+    let mut last = Vec::new();
+    if replace.keep == KeepPlan::UntilNext && ledger::exists(session, ledger_schema).await? {
+        let kept = Ledger::new(ledger_schema)
+            .kept_of_target(session, &target)
+            .await?;
+        last = last_generation(session, &target, replace, &kept).await?;
+    }
+    let oids: Vec<u32> = last.iter().map(|old| old.oid).collect();
+    let dependents = old_tables::dependents(session, &oids).await?;
+    if !dependents.is_empty() {
+        return Err(PlanError::Target {
+            target,
+            what: format!(
+                "was replaced before, and what was kept then cannot be dropped, since others \
+                 depend on it: {}",
+                dependents.join(", ")
+            ),
+            hint: "drop those, or keep under a name of its own: replace = { keep = \"NAME\" }"
+                .to_owned(),
+        });
+    }
+    match standing
+        .iter()
+        .find(|name| last.iter().all(|old| old.name != **name))
+    {
+        None => Ok(()),
+        Some(name) => {
+            let table = qualified(staging_schema, name);
+            Err(PlanError::Target {
+                target,
+                what: format!("is to be kept as {table}, and that name is taken"),
+                hint: format!(
+                    "DROP TABLE {table}; if nobody needs it, or choose another name: replace = {{ \
+                     keep = \"NAME\" }}"
+                ),
+            })
+        }
+    }
+}
+
+/// What goes and what becomes of it, in words.
+pub fn words(replace: &ReplacePlan, target: &str, staging_schema: &str) -> Vec<String> {
+    if replace.by_rows {
+        return vec![
+            "replaces all of its rows: they are deleted, and the new ones inserted; readers are \
+             not held up, writers wait"
+                .to_owned(),
+            "what is replaced is gone after the switch".to_owned(),
+        ];
+    }
+    let is_whole = replace.old.iter().any(|old| old.bound.is_none());
+    let mut lines = vec![match replace.scope {
+        _ if is_whole => "replaces the table itself; whoever reads it now is waited for".to_owned(),
+        ReplaceScope::Table => format!(
+            "replaces all {} of its partitions; whoever reads it now is waited for",
+            replace.old.len()
+        ),
+        ReplaceScope::Partitions => "replaces the partitions that the new ones cover whole; \
+                                     whoever reads the target now is waited for"
+            .to_owned(),
+    }];
+    const SHOWN: usize = 8;
+    let fate = |old: &OldTable| match replace.kept_name(target, old) {
+        None => "dropped".to_owned(),
+        Some(name) => format!("kept as {}", qualified(staging_schema, &name)),
+    };
+    for old in replace.old.iter().take(SHOWN) {
+        let words = match &old.bound {
+            Some(bound) => format!(" ({bound})"),
+            None => String::new(),
+        };
+        lines.push(format!("  {}{words} is {}", old.qualified(), fate(old)));
+    }
+    if replace.old.len() > SHOWN {
+        lines.push(format!("  ... and {} more", replace.old.len() - SHOWN));
+    }
+    lines.push(match &replace.keep {
+        KeepPlan::Drop => {
+            "what is replaced is gone after the switch: `inrush undo` cannot bring it back \
+             (replace = { keep = true } can)"
+                .to_owned()
+        }
+        KeepPlan::UntilNext => "what is replaced is kept, for `inrush undo`, until the target is \
+                                replaced with keep = true again"
+            .to_owned(),
+        KeepPlan::Under(_) => {
+            "what is replaced is kept, for `inrush undo`, until somebody drops it".to_owned()
+        }
+    });
+    lines
+}

@@ -1,0 +1,158 @@
+//! Rows that go to their own partitions, whichever file they stand in.
+//!
+//! The unit's staging table is partitioned as the target is, and COPY goes into its parent: the
+//! server routes each row, by the same code and the same key as in the target. [`route`] is the
+//! tree, [`statements`] what is run for it, [`bounds`] which partitions a flow asks for,
+//! [`all_keys`] the pass over the files that tells which of even width are needed, and [`fits`]
+//! what is known of rows without a partition before they are sent.
+
+mod all_keys;
+mod bounds;
+mod fits;
+mod route;
+pub mod statements;
+
+pub use all_keys::KeyScans;
+pub use bounds::{Asking, route};
+pub use fits::key_set;
+pub use route::{Becomes, RouteNode, RoutePlan};
+
+use super::target::Asked;
+use super::units::Common;
+use super::{UnitPlan, WireForm};
+use crate::catalog::TargetFacts;
+use crate::engine::plan::error::PlanError;
+use crate::partition_tree::{self, PartitionTree};
+use crate::{DestinationError, Session, staging};
+
+/// Reads the partitions of a target, where it has a key.
+pub async fn tree(
+    session: &Session,
+    facts: Option<&TargetFacts>,
+) -> Result<Option<PartitionTree>, DestinationError> {
+    match facts {
+        Some(facts) if facts.partitioning.is_some() => Ok(Some(
+            partition_tree::read(session, facts.oid, "reading the target's partitions").await?,
+        )),
+        _ => Ok(None),
+    }
+}
+
+/// Whether rows are routed: as the package says, else where no file could be a partition.
+pub fn is_wanted(
+    asked: Option<bool>,
+    facts: Option<&TargetFacts>,
+    tree: Option<&PartitionTree>,
+) -> bool {
+    let is_needed = || {
+        let partitioning = facts.and_then(|facts| facts.partitioning.as_ref());
+        partitioning.is_some_and(|partitioning| {
+            partitioning.strategy != 'r' || !matches!(partitioning.key.as_slice(), [Some(_)])
+        }) || tree.is_some_and(PartitionTree::is_nested)
+    };
+    asked.unwrap_or_else(is_needed)
+}
+
+/// Refuses targets into whose partitions rows cannot be routed.
+pub fn check(
+    target: &str,
+    asked: &Asked<'_>,
+    facts: Option<&TargetFacts>,
+    tree: Option<&PartitionTree>,
+    notes: &mut Vec<String>,
+) -> Result<(), PlanError> {
+    let refuse = |what: String, hint: String| {
+        Err(PlanError::Target {
+            target: target.to_owned(),
+            what,
+            hint,
+        })
+    };
+    let Some(tree) = tree else {
+        return match facts {
+            Some(_) => refuse(
+                "is not partitioned, and the flow says routing = true".to_owned(),
+                "take `routing` out: all rows go to the one table".to_owned(),
+            ),
+            None => Ok(()),
+        };
+    };
+    let key = facts
+        .and_then(|facts| facts.partitioning.as_ref())
+        .map_or(&[][..], |partitioning| partitioning.key.as_slice());
+    if let Some(column) = asked.partition_by
+        && !matches!(key, [Some(key)] if key == column)
+    {
+        return refuse(
+            format!(
+                "is partitioned by {}, and the flow says partition_by = \"{column}\"",
+                tree.partition_by
+            ),
+            "leave partition_by out: rows are routed by the target's own key".to_owned(),
+        );
+    }
+    for node in tree.all() {
+        if !matches!(node.kind, 'r' | 'p') {
+            return refuse(
+                format!(
+                    "has the partition {}.{}, which is a foreign table: it could be filled and the \
+                     rest not",
+                    node.schema, node.name
+                ),
+                "detach it for the load, and load into the server that holds it".to_owned(),
+            );
+        }
+        if node.unlogged {
+            return refuse(
+                format!(
+                    "has the partition {}.{}, which is UNLOGGED: a crash of the server would empty \
+                     it after the load",
+                    node.schema, node.name
+                ),
+                format!(
+                    "ALTER TABLE {} SET LOGGED;",
+                    crate::quote::qualified(&node.schema, &node.name)
+                ),
+            );
+        }
+    }
+    notes.push(format!(
+        "the switch copies rows into the partitions that {target} has, so it takes time and writes \
+         each of them twice"
+    ));
+    Ok(())
+}
+
+/// Makes a unit's staging table a partitioned one.
+pub fn apply(unit: &mut UnitPlan, common: &Common<'_>, route: &RoutePlan) {
+    let schema = common.staging_schema;
+    let columns: Vec<&str> = common
+        .columns
+        .iter()
+        .map(|column| column.name.as_str())
+        .collect();
+    let root = unit.staging_table.as_str();
+    let unfilled = common
+        .facts
+        .iter()
+        .flat_map(|facts| facts.numbered(common.columns));
+    let is_copied = route.new_partitions().next().is_none();
+    let numbering = unfilled.map(|column| match (is_copied, &column.identity_sequence) {
+        // The target numbers the rows when they are copied there.
+        (true, _) | (_, None) => staging::allow_null(schema, root, &column.name),
+        (false, Some(sequence)) => staging::number_by(schema, root, &column.name, sequence),
+    });
+    let drawn = common
+        .facts
+        .iter()
+        .flat_map(|facts| facts.drawn(common.columns))
+        .filter(|_| is_copied)
+        .map(|column| staging::draw_later(schema, root, &column.name));
+    let numbering = numbering.chain(drawn).collect();
+    unit.create = statements::create(schema, root, common.model, route, numbering);
+    unit.ready = statements::ready(schema, root, route, common.facts);
+    // COPY into a partitioned table refuses FREEZE.
+    let is_binary = matches!(common.wire, WireForm::Binary(_));
+    unit.copy = staging::copy_in(schema, root, &columns, is_binary, false);
+    unit.copy_shared = unit.copy.clone();
+}

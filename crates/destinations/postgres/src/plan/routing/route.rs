@@ -1,0 +1,150 @@
+//! How rows are routed: the tree of partitions that the staging table has as the target has it.
+
+use super::statements;
+use crate::partition_tree::{PartitionNode, PartitionTree};
+use crate::staging::UnitBounds;
+
+/// How the rows of a flow find their partitions.
+///
+/// The staging table is partitioned as the target is, so that the server routes each row as COPY
+/// brings it: exactly as it would in the target, whatever the key is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoutePlan {
+    /// The key as SQL says it: `RANGE (day)`.
+    pub partition_by: String,
+    /// The target is made: the staging table and its partitions become it.
+    pub is_new: bool,
+    /// Partitions, those of partitions below them.
+    pub nodes: Vec<RouteNode>,
+}
+
+/// A partition of the staging table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteNode {
+    /// Counted from 1 over the whole tree: names its staging table.
+    pub number: usize,
+    /// `FOR VALUES ...` or `DEFAULT`.
+    pub bound: String,
+    /// Its own key, where it is partitioned.
+    pub partition_by: Option<String>,
+    /// What it asks of rows beside its bound: clauses of ALTER TABLE.
+    pub constraints: Vec<String>,
+    /// Which partition of the target it stands for.
+    pub becomes: Becomes,
+    /// Its partitions.
+    pub nodes: Vec<RouteNode>,
+}
+
+/// What a partition of the staging table stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Becomes {
+    /// A partition that the target has: its rows are copied there.
+    Existing,
+    /// A new partition of this name, which it becomes.
+    New {
+        /// The name.
+        name: String,
+        /// Its bounds.
+        bounds: UnitBounds,
+    },
+}
+
+impl RoutePlan {
+    /// The tree of a target that exists.
+    pub fn of_target(tree: &PartitionTree) -> RoutePlan {
+        let mut number = 0;
+        RoutePlan {
+            partition_by: tree.partition_by.clone(),
+            is_new: false,
+            nodes: existing(&tree.partitions, &mut number),
+        }
+    }
+
+    /// Adds a partition with these bounds.
+    pub fn add(&mut self, name: String, bounds: UnitBounds) {
+        let number = self.all().len() + 1;
+        self.nodes.push(RouteNode {
+            number,
+            bound: statements::bound(&bounds),
+            partition_by: None,
+            constraints: Vec::new(),
+            becomes: Becomes::New { name, bounds },
+            nodes: Vec::new(),
+        });
+    }
+
+    /// All partitions, each before those below it.
+    pub fn all(&self) -> Vec<&RouteNode> {
+        let mut found = Vec::new();
+        let mut open: Vec<&RouteNode> = self.nodes.iter().rev().collect();
+        while let Some(node) = open.pop() {
+            found.push(node);
+            open.extend(node.nodes.iter().rev());
+        }
+        found
+    }
+
+    /// Partitions that the target gets: node and name.
+    pub fn new_partitions(&self) -> impl Iterator<Item = (&RouteNode, &str, &UnitBounds)> {
+        self.nodes.iter().filter_map(|node| match &node.becomes {
+            Becomes::New { name, bounds } => Some((node, name.as_str(), bounds)),
+            Becomes::Existing => None,
+        })
+    }
+
+    /// Whether rows are copied into partitions that the target has.
+    pub fn copies_rows(&self) -> bool {
+        self.nodes
+            .iter()
+            .any(|node| node.becomes == Becomes::Existing)
+    }
+
+    /// Whether rows are copied into partitions that the target has, and nothing else is done.
+    pub fn only_copies_rows(&self) -> bool {
+        self.copies_rows() && self.new_partitions().next().is_none()
+    }
+
+    /// What the plan says of it.
+    pub fn words(&self) -> String {
+        let count = self.new_partitions().count();
+        let leaves = self
+            .all()
+            .iter()
+            .filter(|node| node.nodes.is_empty())
+            .count()
+            - count;
+        let partitions = |count: usize| match count {
+            1 => "1 partition".to_owned(),
+            _ => format!("{count} partitions"),
+        };
+        let places = match (leaves, count) {
+            (_, 0) => format!("{} of the target", partitions(leaves)),
+            (0, _) => format!("{} that are made", partitions(count)),
+            _ => format!(
+                "{} of the target and {} that are added",
+                partitions(leaves),
+                partitions(count)
+            ),
+        };
+        format!(
+            "each row goes to its own partition, by {}, among {places}; the server finds it while \
+             the rows are loaded",
+            self.partition_by
+        )
+    }
+}
+
+fn existing(nodes: &[PartitionNode], number: &mut usize) -> Vec<RouteNode> {
+    let made = nodes.iter().map(|node| {
+        *number += 1;
+        RouteNode {
+            number: *number,
+            bound: node.bound.clone(),
+            partition_by: node.partition_by.clone(),
+            constraints: node.constraints.clone(),
+            becomes: Becomes::Existing,
+            nodes: existing(&node.partitions, number),
+        }
+    });
+    made.collect()
+}

@@ -1,0 +1,283 @@
+//! The statements of the switch: written by the plan, run by the switch.
+
+use super::{FlowPlan, Publish, index_rebuild, replace, routing};
+use crate::quote::{identifier, literal, qualified};
+use crate::staging::{self, BOUNDS_CHECK, Upper};
+
+/// A unit that is to be switched in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitTask {
+    /// Its key.
+    pub key: String,
+    /// Its staging table.
+    pub staging_table: String,
+    /// The partition that it becomes.
+    pub partition_name: Option<String>,
+    /// Its first key as an SQL expression; none is unbounded.
+    pub lower: Option<String>,
+    /// One past its last key as an SQL expression; none is unbounded.
+    pub upper: Option<String>,
+    /// Whether it becomes a partition. A part without rows does only where its bounds were
+    /// declared: nothing else tells them.
+    pub attached: bool,
+}
+
+/// One step of the switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SwitchStep {
+    /// A statement about tables alone.
+    Metadata(String),
+    /// A statement that copies rows, whose count must be that of the rows loaded.
+    CopyRows(CopyRows),
+}
+
+/// A statement that copies rows of a staging table into a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyRows {
+    /// It ends with the staging table's name.
+    pub insert: String,
+    /// What stands behind the choice of rows: what becomes of those whose key is there.
+    pub conflict: String,
+}
+
+impl CopyRows {
+    /// The statement for all rows.
+    pub fn all(&self) -> String {
+        format!("{}{}", self.insert, self.conflict)
+    }
+
+    /// The statement for those rows of which a condition holds.
+    pub fn only(&self, condition: &str) -> String {
+        format!("{} WHERE {condition}{}", self.insert, self.conflict)
+    }
+}
+
+impl SwitchStep {
+    /// The statement.
+    pub fn sql(&self) -> String {
+        match self {
+            SwitchStep::Metadata(sql) => sql.clone(),
+            SwitchStep::CopyRows(copy) => copy.all(),
+        }
+    }
+}
+
+/// The statement that makes a target, where the plan makes one.
+pub fn create_target(flow: &FlowPlan) -> Option<String> {
+    match (&flow.publish, &flow.key) {
+        (Publish::CreatePartitioned { columns }, Some(key)) => Some(format!(
+            "{} PARTITION BY RANGE ({})",
+            staging::create_table(&flow.schema, &flow.table, columns),
+            identifier(&key.column)
+        )),
+        _ => None,
+    }
+}
+
+/// The steps that make one unit part of its target.
+pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> Vec<SwitchStep> {
+    use SwitchStep::Metadata;
+    let staging = qualified(staging_schema, &unit.staging_table);
+    let target = flow.target();
+    let (schema, table) = (&flow.schema, &flow.table);
+    match &flow.publish {
+        Publish::CreatePartitioned { .. } | Publish::Attach if !unit.attached => {
+            vec![Metadata(format!("DROP TABLE {staging}"))]
+        }
+        Publish::CreatePartitioned { .. } | Publish::Attach => {
+            let name = unit
+                .partition_name
+                .as_deref()
+                .expect("a unit of a partitioned flow has a partition name");
+            let partition = qualified(schema, name);
+            let mut statements = moved(&staging, schema, &unit.staging_table, name);
+            statements.extend(furnished(flow, name));
+            statements.push(Metadata(format!(
+                "ALTER TABLE {target} ATTACH PARTITION {partition} FOR VALUES FROM ({}) TO ({})",
+                unit.lower.as_deref().unwrap_or("MINVALUE"),
+                unit.upper.as_deref().unwrap_or("MAXVALUE"),
+            )));
+            // The partition's own constraint says it now.
+            statements.push(Metadata(format!(
+                "ALTER TABLE {partition} DROP CONSTRAINT {}",
+                identifier(BOUNDS_CHECK)
+            )));
+            statements
+        }
+        Publish::Route(route) => {
+            routing::statements::switch(flow, route, staging_schema, &unit.staging_table, false)
+        }
+        Publish::Straight(_) => Vec::new(),
+        Publish::Swap { dress } => {
+            let mut statements = moved(&staging, schema, &unit.staging_table, table);
+            statements.extend(dress.iter().cloned().map(Metadata));
+            statements
+        }
+        Publish::Upsert { key } => {
+            let columns: Vec<String> = flow.columns.iter().map(|c| c.name.clone()).collect();
+            vec![
+                SwitchStep::CopyRows(merge(&target, &staging, &columns, key)),
+                Metadata(format!("DROP TABLE {staging}")),
+            ]
+        }
+        Publish::Rename => {
+            let mut statements = moved(&staging, schema, &unit.staging_table, table);
+            statements.extend(grants(flow, &target));
+            statements
+        }
+        Publish::Insert => {
+            let columns: Vec<String> = flow
+                .columns
+                .iter()
+                .map(|column| identifier(&column.name))
+                .collect();
+            let columns = columns.join(", ");
+            vec![
+                // Without an identity column the clause says nothing.
+                SwitchStep::CopyRows(CopyRows {
+                    insert: format!(
+                        "INSERT INTO {target} ({columns}) OVERRIDING SYSTEM VALUE \
+                         SELECT {columns} FROM {staging}"
+                    ),
+                    conflict: String::new(),
+                }),
+                Metadata(format!("DROP TABLE {staging}")),
+            ]
+        }
+    }
+}
+
+/// What a partition has of its target, beside what LIKE gave its staging table.
+pub fn furnished(flow: &FlowPlan, name: &str) -> Vec<SwitchStep> {
+    use SwitchStep::Metadata;
+    let schema = &flow.schema;
+    let partition = qualified(schema, name);
+    let mut statements: Vec<SwitchStep> = grants(flow, &partition).collect();
+    if let Some(facts) = &flow.facts {
+        for column in facts.numbered(&flow.columns) {
+            // From here on the parent numbers it.
+            statements.push(Metadata(staging::drop_default(schema, name, &column.name)));
+        }
+        if let Some(words) = facts.replica_identity_words() {
+            statements.push(Metadata(format!(
+                "ALTER TABLE {partition} REPLICA IDENTITY {words}"
+            )));
+        }
+        // LIKE leaves the owner out; whoever owns the target owns its parts.
+        statements.push(Metadata(format!(
+            "ALTER TABLE {partition} OWNER TO {}",
+            identifier(&facts.owner)
+        )));
+    }
+    statements
+}
+
+/// Merges rows into a target by a key.
+pub fn merge(target: &str, source: &str, columns: &[String], key: &[String]) -> CopyRows {
+    let list = |names: &[String]| {
+        let names: Vec<String> = names.iter().map(|name| identifier(name)).collect();
+        names.join(", ")
+    };
+    let others: Vec<&String> = columns.iter().filter(|name| !key.contains(name)).collect();
+    // Where the key is all there is, setting it to itself counts the row as one that was met.
+    let set = match others.is_empty() {
+        true => key.iter().take(1).collect(),
+        false => others,
+    };
+    let set: Vec<String> = set
+        .into_iter()
+        .map(|name| format!("{0} = excluded.{0}", identifier(name)))
+        .collect();
+    let columns = list(columns);
+    CopyRows {
+        insert: format!(
+            "INSERT INTO {target} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM {source}"
+        ),
+        conflict: format!(
+            " ON CONFLICT ({}) DO UPDATE SET {}",
+            list(key),
+            set.join(", ")
+        ),
+    }
+}
+
+/// Counts the rows of a unit that will update one of the target. NULL is no key.
+pub fn count_updates(target: &str, source: &str, key: &[String]) -> String {
+    let same: Vec<String> = key
+        .iter()
+        .map(|name| format!("t.{0} = s.{0}", identifier(name)))
+        .collect();
+    format!(
+        "SELECT count(*) FROM {source} s WHERE EXISTS (SELECT FROM {target} t WHERE {})",
+        same.join(" AND ")
+    )
+}
+
+/// What the schema grants on tables that are made in it.
+pub fn grants(flow: &FlowPlan, table: &str) -> impl Iterator<Item = SwitchStep> {
+    let statements: Vec<String> = flow
+        .default_grants
+        .iter()
+        .map(|grant| grant.statement(table))
+        .collect();
+    statements.into_iter().map(SwitchStep::Metadata)
+}
+
+/// Moves a staging table into a schema, under a new name. The staging name is a digest that
+/// nothing else has, so it is not in the way there.
+pub fn moved(staging: &str, schema: &str, staging_table: &str, name: &str) -> Vec<SwitchStep> {
+    vec![
+        SwitchStep::Metadata(format!(
+            "ALTER TABLE {staging} SET SCHEMA {}",
+            identifier(schema)
+        )),
+        SwitchStep::Metadata(format!(
+            "ALTER TABLE {} RENAME TO {}",
+            qualified(schema, staging_table),
+            identifier(name)
+        )),
+    ]
+}
+
+/// A key as an SQL expression.
+pub fn expression(key: &str) -> String {
+    literal(key).trim_start().to_owned()
+}
+
+/// The statements of one flow before it is loaded, for the plan. Bounds that only the data can
+/// tell stand in angle brackets.
+pub fn template(flow: &FlowPlan, staging_schema: &str) -> Vec<String> {
+    let mut statements: Vec<String> = create_target(flow).into_iter().collect();
+    statements.extend(flow.pre_sql.iter().cloned());
+    if let Some(replace) = &flow.replace {
+        statements.extend(replace::template(replace, &flow.target(), staging_schema));
+    }
+    statements.extend(index_rebuild::before_rows(flow));
+    for unit in &flow.units {
+        let (lower, upper) = match &unit.bounds {
+            Some(bounds) => (
+                bounds.lower.as_deref().map(expression),
+                bounds.upper.as_ref().map(|upper| match upper {
+                    Upper::Exclusive(value) | Upper::Inclusive(value) => expression(value),
+                }),
+            ),
+            None => (
+                Some("<smallest key>".to_owned()),
+                Some("<just above the largest key>".to_owned()),
+            ),
+        };
+        let task = UnitTask {
+            key: unit.key.clone(),
+            staging_table: unit.staging_table.clone(),
+            partition_name: unit.partition_name.clone(),
+            lower,
+            upper,
+            attached: true,
+        };
+        let steps = publish_unit(flow, staging_schema, &task);
+        statements.extend(steps.iter().map(SwitchStep::sql));
+    }
+    statements.extend(index_rebuild::after_rows(flow));
+    statements.extend(flow.post_sql.iter().cloned());
+    statements
+}

@@ -1,0 +1,142 @@
+//! The pieces of work that streams take, one after the other, and which of them a stopped run has left.
+
+use std::ops::Range;
+
+use super::units::work_bytes;
+use super::{FlowPlan, UnitPlan};
+use crate::engine::plan::identity;
+
+/// A piece of work of a stream: a private unit, or one shard of a shared one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkItem {
+    /// Index of the flow.
+    pub flow: usize,
+    /// Index of the unit in it.
+    pub unit: usize,
+    /// The shards to load, by index.
+    pub shards: Range<usize>,
+    /// Their bytes.
+    pub bytes_count: u64,
+}
+
+/// All work of a plan: of flows whose turn is the same the largest first, so that no stream is
+/// left with a long piece at the end.
+///
+/// A shard that is fed stands there once for each stream: all of them take from it.
+pub fn all(flows: &[FlowPlan], streams: usize) -> Vec<WorkItem> {
+    let mut items = Vec::new();
+    for (flow_index, flow) in flows.iter().enumerate() {
+        for (unit_index, unit) in flow.units.iter().enumerate() {
+            if unit.shared {
+                for (index, shard) in unit.shards.iter().enumerate() {
+                    let takers = if shard.is_fed { streams.max(1) } else { 1 };
+                    let item = WorkItem {
+                        flow: flow_index,
+                        unit: unit_index,
+                        shards: index..index + 1,
+                        bytes_count: work_bytes(shard) / takers as u64,
+                    };
+                    items.extend(std::iter::repeat_n(item, takers));
+                    if shard.file.is_pipe() {
+                        // Somebody writes into it, and nobody knows for how long: one stream
+                        // begins with it. The others help where nothing else is left.
+                        let first = items.len() - takers;
+                        items[first].bytes_count = u64::MAX;
+                    }
+                }
+            } else {
+                items.push(WorkItem {
+                    flow: flow_index,
+                    unit: unit_index,
+                    shards: 0..unit.shards.len(),
+                    bytes_count: unit.bytes_count,
+                });
+            }
+        }
+    }
+    sort(&mut items, |flow| flows[flow].turn);
+    items
+}
+
+/// What earlier attempts have committed of a unit.
+pub enum Committed<'a> {
+    /// Nothing.
+    Nothing,
+    /// The shards of whose keys it says so.
+    Shards(Box<dyn Fn(&str) -> bool + 'a>),
+    /// All of it.
+    All,
+}
+
+impl Committed<'_> {
+    /// Whether work on shards of these keys is left. A unit without files is work, too: its table is made.
+    fn leaves(&self, mut shard_keys: impl Iterator<Item = String>) -> bool {
+        match self {
+            Committed::Nothing => true,
+            Committed::Shards(is_there) => shard_keys.any(|key| !is_there(&key)),
+            Committed::All => false,
+        }
+    }
+}
+
+/// The work of a plan that earlier attempts have left, in the same order.
+pub fn left<'a>(
+    flows: &'a [FlowPlan],
+    streams: usize,
+    committed: impl Fn(&'a UnitPlan) -> Committed<'a>,
+) -> Vec<WorkItem> {
+    let mut items = all(flows, streams);
+    items.retain(|item| {
+        let unit = &flows[item.flow].units[item.unit];
+        let shards = unit.shards[item.shards.clone()].iter();
+        committed(unit).leaves(shards.map(identity::shard_key))
+    });
+    items
+}
+
+/// Puts work into the order in which it is taken. A stable sort: equal pieces stay in the order of
+/// the package.
+fn sort(items: &mut [WorkItem], turn: impl Fn(usize) -> usize) {
+    items.sort_by_key(|item| (turn(item.flow), std::cmp::Reverse(item.bytes_count)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_goes_by_turn_and_then_by_size() {
+        let item = |flow, unit, bytes_count| WorkItem {
+            flow,
+            unit,
+            shards: 0..1,
+            bytes_count,
+        };
+        let places = |turn: fn(usize) -> usize| {
+            let mut items = vec![item(0, 0, 5), item(0, 1, 7), item(1, 0, 9), item(1, 1, 7)];
+            sort(&mut items, turn);
+            let places = items.iter().map(|item| (item.flow, item.unit));
+            places.collect::<Vec<_>>()
+        };
+        // Largest first; equal ones as they stand in the package.
+        assert_eq!(places(|_| 0), [(1, 0), (0, 1), (1, 1), (0, 0)]);
+        // Flow by flow.
+        assert_eq!(places(|flow| flow), [(0, 1), (0, 0), (1, 0), (1, 1)]);
+    }
+
+    #[test]
+    fn work_is_left_where_a_shard_is_not_there() {
+        let leaves = |committed: &Committed<'_>, keys: &[&str]| {
+            committed.leaves(keys.iter().map(|key| (*key).to_owned()))
+        };
+        let one = Committed::Shards(Box::new(|key| key == "one"));
+        assert!(!leaves(&one, &["one"]));
+        assert!(leaves(&one, &["two"]));
+        assert!(leaves(&one, &["one", "two"]));
+        // A partition that no file lies in has no shards.
+        for keys in [&["one", "two"][..], &[]] {
+            assert!(leaves(&Committed::Nothing, keys));
+            assert!(!leaves(&Committed::All, keys));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What a run takes before its streams begin, and after the last of them has ended.
+
+use inrush_files::Shard;
+
+use super::predict::Measured;
+use crate::engine::preflight::cores;
+use crate::engine::preflight::flow_found::{self, FlowFound};
+use crate::plan::statistics;
+
+/// Statements of the ledger before the streams begin and at the switch, in all.
+const TRIPS_OF_RUN: f64 = 24.0;
+
+/// Seconds of planning, one of which took so long, and of what the ledger is told.
+pub fn before_s(measured: &Measured<'_>, plan_s: f64) -> f64 {
+    // The run plans twice: once before it has the package's lock, and once with it.
+    2.0 * plan_s + TRIPS_OF_RUN * statement_s(measured)
+}
+
+/// Where the records of ranges begin is found in a pass over the files, where a few bytes do not tell it.
+pub fn split_s(measured: &Measured<'_>) -> f64 {
+    let mut seconds = 0.0;
+    for (index, flow) in measured.plan.flows.iter().enumerate() {
+        if !inrush_files::needs_place(&flow.reading.dialect) {
+            continue;
+        }
+        let shards = flow.units.iter().filter(|unit| unit.shared);
+        let cut = shards
+            .flat_map(|unit| &unit.shards)
+            .filter(|shard| !shard.is_whole() && shard.file.table().is_none());
+        let bytes: u64 = cut.map(Shard::size_bytes).sum();
+        let scan = flow_found::like(measured.flows, index)
+            .and_then(FlowFound::scan_bytes_s)
+            .filter(|scan| *scan > 0.0);
+        let threads = measured.plan.streams.min(cores()) as f64;
+        seconds += scan.map_or(0.0, |scan| bytes as f64 / (scan * threads));
+    }
+    seconds
+}
+
+/// Seconds of the switch, and of ANALYZE after it.
+pub fn after_s(measured: &Measured<'_>) -> (f64, f64) {
+    let plan = measured.plan;
+    let commit_s = measured.server.wal.map_or(0.0, |wal| wal.commit_s);
+    let statements = plan.switch_statements().len() as f64 + TRIPS_OF_RUN;
+    let mut switch_s = statements * statement_s(measured) + commit_s;
+    let mut analyze_s = 0.0;
+    for flow in &measured.with_speed {
+        let planned = &plan.flows[flow.index];
+        let Some(tried) = &flow.together_all else {
+            continue;
+        };
+        let rows = flow.stored_bytes * flow.rows_of_stored();
+        if let Some(copy_s) = tried.beside.copy_s {
+            switch_s += copy_s * rows / tried.beside.rows.max(1.0);
+        }
+        if let Some(statement) = statistics::of_target(plan, planned) {
+            let tables = match statement.contains(" ONLY ") {
+                true => 1,
+                false => planned.units.len(),
+            };
+            analyze_s += tried.beside.analyze_s * tables as f64;
+        }
+    }
+    (switch_s, analyze_s)
+}
+
+/// Seconds of a small statement.
+fn statement_s(measured: &Measured<'_>) -> f64 {
+    let made = measured.with_speed.first().and_then(|flow| {
+        let (unit, _) = flow.works.first()?;
+        let statements = measured.plan.flows[flow.index].units[*unit].create.len() + 3;
+        let tried = flow.together_all.as_ref()?;
+        Some(tried.beside.create_s / statements as f64)
+    });
+    made.unwrap_or(0.0).max(measured.server.round_trip_s)
+}

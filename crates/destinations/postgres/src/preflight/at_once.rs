@@ -1,0 +1,109 @@
+//! The same on several connections at once, each with a thread of its own, as the streams of a run have.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use inrush_rows::cancel::Stop;
+use inrush_system::process;
+use tokio::runtime::Runtime;
+use tokio_postgres::config::Host;
+
+use super::trial::{Ground, Trial};
+use crate::engine::error::Error;
+use crate::engine::pace::Pace;
+use crate::engine::preflight::at_once::on_a_thread_each;
+use crate::local_backend::is_backend;
+use crate::plan::Plan;
+use crate::{Address, Session};
+
+/// The server, and how it is measured with.
+#[derive(Clone, Copy)]
+pub struct Server<'a> {
+    /// Moves the connections' bytes.
+    pub runtime: &'a Runtime,
+    /// Where it is.
+    pub address: &'a Address,
+    /// What would be run.
+    pub plan: &'a Plan,
+    /// Where tables are tried.
+    pub ground: &'a Ground,
+    /// Asks to stop.
+    pub stop: &'a Stop,
+    /// Seconds for each measurement.
+    pub patience: Duration,
+}
+
+/// Connections that are open, each with what it fills.
+pub struct Opened {
+    /// By stream.
+    pub streams: Vec<(Session, Trial)>,
+    /// Seconds until a connection stood, the mean.
+    pub connect_s: f64,
+    /// Seconds until a table stood, the mean.
+    pub create_s: f64,
+}
+
+impl Server<'_> {
+    /// Opens so many connections, and makes a table for each: of the unit that `choose` says.
+    pub fn open(
+        &self,
+        streams: usize,
+        flow: usize,
+        choose: &dyn Fn(usize) -> usize,
+    ) -> Result<Opened, Error> {
+        let pace = Arc::new(Pace::new(self.plan.settings.rate_bytes_max));
+        self.runtime.block_on(async {
+            let mut opened = Opened {
+                streams: Vec::new(),
+                connect_s: 0.0,
+                create_s: 0.0,
+            };
+            for number in 0..streams {
+                let trial = Trial::new(self.plan, flow, choose(number), self.ground, number);
+                let begun = Instant::now();
+                let mut session = Session::open(self.address, "inrush preflight").await?;
+                session.pace = Arc::clone(&pace);
+                opened.connect_s += begun.elapsed().as_secs_f64() / streams as f64;
+                let begun = Instant::now();
+                trial.begin(&session).await?;
+                opened.create_s += begun.elapsed().as_secs_f64() / streams as f64;
+                opened.streams.push((session, trial));
+            }
+            Ok(opened)
+        })
+    }
+
+    /// Lets each connection do its part, all at once, and takes back what they did.
+    pub fn run<T: Send>(
+        &self,
+        opened: Opened,
+        work: &(impl Fn(usize, &Session, &Trial) -> Result<T, Error> + Sync),
+    ) -> Result<Vec<T>, Error> {
+        let streams = opened.streams.iter().enumerate();
+        let results = on_a_thread_each(streams, &|(number, (session, trial))| {
+            work(number, session, trial)
+        });
+        self.runtime.block_on(async {
+            for (session, trial) in opened.streams {
+                // A connection that broke has rolled back already.
+                let _ = trial.roll_back(&session).await;
+                session.close().await;
+            }
+        });
+        results?.into_iter().collect()
+    }
+
+    /// Whether its processes can be looked at: it is reached by a socket of this machine.
+    pub fn is_local(&self) -> bool {
+        matches!(self.address.place().host, Host::Unix(_))
+    }
+
+    /// CPU seconds that a session's backend has taken; none where it cannot be seen.
+    pub fn backend_cpu_s(&self, session: &Session) -> Option<f64> {
+        let database = self.address.config.get_dbname().unwrap_or_default();
+        let process_id = session.backend_process_id;
+        let is_seen = self.is_local() && is_backend(process_id, database);
+        let (ran_us, _) = is_seen.then(|| process::cpu_us(process_id)).flatten()?;
+        Some(ran_us as f64 / 1e6)
+    }
+}

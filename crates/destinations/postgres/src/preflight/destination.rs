@@ -1,0 +1,75 @@
+//! What the destination takes alone: rows that were converted before, sent by one connection and by all at once.
+
+use std::time::Instant;
+
+use super::at_once::Server;
+use super::trial::Trial;
+use crate::Session;
+use crate::copy::{BlockPool, CopyStop, CopyWriter};
+use crate::engine::error::Error;
+use crate::engine::preflight::decode::Encoded;
+use crate::engine::preflight::took::Took;
+use crate::load::encoder::Encoder;
+
+/// Sends rows by so many connections at once.
+pub fn measure(
+    server: &Server<'_>,
+    flow: usize,
+    encoded: &Encoded,
+    streams: usize,
+) -> Result<Took, Error> {
+    let units = server.plan.flows[flow].units.len();
+    let opened = server.open(streams, flow, &|number| number % units)?;
+    let send = |number: usize, session: &Session, trial: &Trial| {
+        let sending = send(server, session, trial, encoded, number);
+        server.runtime.block_on(sending)
+    };
+    Ok(Took::at_once(server.run(opened, &send)?))
+}
+
+async fn send(
+    server: &Server<'_>,
+    session: &Session,
+    trial: &Trial,
+    encoded: &Encoded,
+    number: usize,
+) -> Result<Took, Error> {
+    let encoder = Encoder::new(&trial.flow);
+    let pool = BlockPool::default();
+    let doing = "sending rows of the sample".to_owned();
+    let (copy, stop) = (&trial.unit.copy, server.stop.clone());
+    let before = session.gauge.meter();
+    let begun = Instant::now();
+    let mut writer = CopyWriter::begin(session, copy, pool.clone(), stop, doing).await?;
+    let mut block = pool.take();
+    encoder.begin(&mut block);
+    // Each connection begins elsewhere among the blocks.
+    let blocks = encoded.blocks.iter().cycle().skip(number * 7);
+    for rows in blocks {
+        block.extend_from_slice(rows);
+        block = writer.send(block).await.map_err(stopped)?;
+        if begun.elapsed() >= server.patience {
+            break;
+        }
+    }
+    encoder.end(&mut block);
+    if !block.is_empty() {
+        writer.send(block).await.map_err(stopped)?;
+    }
+    let sent_bytes = session.gauge.meter().since(&before).sent_bytes;
+    writer.finish().await.map_err(stopped)?;
+    let took_s = begun.elapsed().as_secs_f64();
+    Ok(Took {
+        sent_bytes_s: sent_bytes as f64 / took_s.max(1e-9),
+        sent_bytes,
+        took_s,
+    })
+}
+
+/// Why a COPY did not go on.
+pub fn stopped(stop: CopyStop) -> Error {
+    match stop {
+        CopyStop::Asked => Error::Interrupted,
+        CopyStop::Failed(error) => error.into(),
+    }
+}

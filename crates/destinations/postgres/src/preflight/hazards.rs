@@ -1,0 +1,338 @@
+//! What plan and server say of a run before anything is measured: what stops it, what will hurt it.
+
+use std::collections::BTreeMap;
+
+use crate::engine::error::Error;
+use crate::engine::preflight::findings::{
+    hurts, loaded_already, of_error, of_refusal, stops, tells,
+};
+use crate::engine::preflight::result::Finding;
+use crate::ledger::{Ledger, LedgerError};
+use crate::plan::{Earlier, FlowPlan, Plan};
+use crate::{Session, switch};
+
+/// Connections that a run has beside those of its streams.
+const OTHER_CONNECTIONS: i64 = 1;
+
+/// Locks in the way that are named at most.
+const LOCKS_MAX: usize = 5;
+
+/// A load that would fill more than this share of what is free leaves little room.
+const DISK_SHARE: f64 = 0.8;
+
+/// Another run of the package that is at work now.
+pub async fn of_holder(session: &Session, plan: &Plan) -> Result<Option<Finding>, Error> {
+    let ledger = Ledger::new(&plan.settings.ledger_schema);
+    let holder = ledger.holder(session, &plan.run_key).await?;
+    Ok(holder.map(|holder| of_error(&LedgerError::from(holder).into())))
+}
+
+/// What the plan itself says. Where another run of the package is at work, nothing of what it has left.
+pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if let Err(error) = plan.require_privileges() {
+        found.push(of_refusal(&error));
+    }
+    match &plan.earlier {
+        Earlier::None => {}
+        Earlier::Loaded(run) => found.push(loaded_already(&run.name)),
+        Earlier::Stopped { .. } if is_held => {}
+        Earlier::Stopped {
+            run,
+            kept,
+            unfinished,
+            ..
+        } => found.push(tells(format!(
+            "run {} of this package stopped; {} of its units are kept{}, and the run goes on from them",
+            run.name,
+            kept.len(),
+            match unfinished.len() {
+                0 => String::new(),
+                parts => format!(", {parts} of them in part"),
+            }
+        ))),
+    }
+    found.extend(plan.notes.iter().map(tells));
+    found
+}
+
+/// Connections that the server has left for this role, and other limits of its own.
+pub async fn of_server(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Error> {
+    let doing = "asking for the server's limits";
+    let rows = session
+        .query(
+            "SELECT r.rolconnlimit, \
+                    (SELECT count(*) FROM pg_stat_activity WHERE usename = current_user \
+                        AND backend_type = 'client backend'), \
+                    d.datconnlimit, \
+                    (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                        AND backend_type = 'client backend'), \
+                    r.rolsuper, \
+                    current_setting('max_connections')::int8, \
+                    coalesce(current_setting('superuser_reserved_connections', true), '0')::int8, \
+                    coalesce(current_setting('reserved_connections', true), '0')::int8, \
+                    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') \
+             FROM pg_roles r, pg_database d \
+             WHERE r.rolname = current_user AND d.datname = current_database()",
+            &[],
+            doing,
+        )
+        .await?;
+    let mut found = Vec::new();
+    let needed = plan.streams as i64 + OTHER_CONNECTIONS;
+    if let Some(row) = rows.first() {
+        let is_superuser: bool = row.get(4);
+        // This session is counted among those in use.
+        let left = |limit: i64, used: i64| limit - used + 1;
+        let role = i64::from(row.get::<_, i32>(0));
+        let database = i64::from(row.get::<_, i32>(2));
+        let limits = [
+            (
+                role,
+                left(role, row.get(1)),
+                format!("the role {} may have {role} connections", plan.server.role),
+                format!("ALTER ROLE \"{}\" CONNECTION LIMIT", plan.server.role),
+            ),
+            (
+                database,
+                left(database, row.get(3)),
+                format!(
+                    "the database {} takes {database} connections",
+                    plan.server.database
+                ),
+                format!(
+                    "ALTER DATABASE \"{}\" CONNECTION LIMIT",
+                    plan.server.database
+                ),
+            ),
+        ];
+        for (limit, free, what, raise) in limits {
+            // A superuser is held to none of them.
+            if limit >= 0 && !is_superuser && free < needed {
+                found.push(stops(
+                    format!("{what}, {free} of which are free, and the run needs {needed}"),
+                    format!(
+                        "{raise} {}; or --streams {}",
+                        limit - free + needed,
+                        (free - 1).max(1)
+                    ),
+                ));
+            }
+        }
+        let reserved: i64 = row.get::<_, i64>(6) + row.get::<_, i64>(7);
+        let free = left(row.get::<_, i64>(5) - reserved, row.get(8));
+        if !is_superuser && free < needed {
+            found.push(stops(
+                format!(
+                    "the server keeps {reserved} of its {} connections for superusers and others, {free} are free, \
+                     and the run needs {needed}",
+                    row.get::<_, i64>(5)
+                ),
+                format!("raise max_connections, or --streams {}", (free - 1).max(1)),
+            ));
+        }
+    }
+    found.extend(of_settings(session, plan).await?);
+    found.extend(of_locks(session, plan).await?);
+    Ok(found)
+}
+
+async fn of_settings(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Error> {
+    let rows = session
+        .query(
+            "SELECT current_setting('synchronous_standby_names'), current_setting('archive_mode'), \
+                    current_setting('fsync')",
+            &[],
+            "asking for the server's settings",
+        )
+        .await?;
+    let mut found = Vec::new();
+    let standbys: String = rows[0].get(0);
+    if !standbys.is_empty() && plan.server.wal_level != "minimal" {
+        found.push(hurts(
+            format!("each COMMIT waits for a standby (synchronous_standby_names = '{standbys}')"),
+            "where the load may be repeated after a loss, set synchronous_commit = local for the role",
+        ));
+    }
+    let archive: String = rows[0].get(1);
+    if archive != "off" {
+        found.push(tells(format!(
+            "archive_mode = {archive}: what the load writes to the WAL is archived as well"
+        )));
+    }
+    let fsync: String = rows[0].get(2);
+    if fsync == "off" {
+        found.push(tells(
+            "fsync = off: a crash of the machine may lose or break what was loaded",
+        ));
+    }
+    Ok(found)
+}
+
+/// Whoever holds a lock on a target now for which the run would wait.
+async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Error> {
+    let mut wanted: BTreeMap<u32, &FlowPlan> = BTreeMap::new();
+    for flow in &plan.flows {
+        if let Some(facts) = &flow.facts {
+            wanted.insert(facts.oid, flow);
+        }
+    }
+    let oids: Vec<u32> = wanted.keys().copied().collect();
+    let rows = session
+        .query(
+            "SELECT l.relation, l.relation::regclass::text, l.mode, l.pid, \
+                    coalesce(nullif(a.application_name, ''), a.usename::text, 'unknown'), \
+                    coalesce(extract(epoch FROM clock_timestamp() - a.xact_start), 0)::float8 \
+             FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid \
+             WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid() \
+               AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+               AND l.relation = ANY($1) ORDER BY 6 DESC",
+            &[&oids],
+            "asking who holds locks",
+        )
+        .await?;
+    let in_the_way = rows.iter().filter(|row| {
+        let flow = wanted[&row.get::<_, u32>(0)];
+        is_in_the_way(row.get(2), switch::lock_mode(flow))
+    });
+    Ok(in_the_way
+        .take(LOCKS_MAX)
+        .map(|row| {
+            let (table, mode, process, name, seconds): (String, String, i32, String, f64) =
+                (row.get(1), row.get(2), row.get(3), row.get(4), row.get(5));
+            hurts(
+                format!(
+                    "{name} (process {process}) holds {mode} on {table} in a transaction of {seconds:.0} s: where it \
+                     lasts until the switch, that waits {} ms and tries again, and gives up in the end",
+                    plan.settings.lock_timeout_ms
+                ),
+                "let it end before the run does",
+            )
+        })
+        .collect())
+}
+
+/// Whether a lock that somebody holds, by its name in `pg_locks`, keeps one from being had that is asked for by its
+/// name in SQL.
+fn is_in_the_way(held: &str, wanted: &str) -> bool {
+    // From the weakest to the strongest. A lock of a row's writer, and all that are stronger, conflict with those from
+    // the given one on, and with no weaker one.
+    const HELD: [&str; 8] = [
+        "AccessShareLock",
+        "RowShareLock",
+        "RowExclusiveLock",
+        "ShareUpdateExclusiveLock",
+        "ShareLock",
+        "ShareRowExclusiveLock",
+        "ExclusiveLock",
+        "AccessExclusiveLock",
+    ];
+    let weakest = match wanted {
+        "ACCESS EXCLUSIVE" => "AccessShareLock",
+        "SHARE ROW EXCLUSIVE" => "RowExclusiveLock",
+        "SHARE UPDATE EXCLUSIVE" => "ShareUpdateExclusiveLock",
+        _ => "ShareLock",
+    };
+    let place = |name: &str| HELD.iter().position(|held| *held == name);
+    // One that is not known is taken to be in the way.
+    place(held).is_none_or(|held| Some(held) >= place(weakest))
+}
+
+/// What the predicted volume means for the server's log.
+pub fn of_wal(plan: &Plan, wal_bytes: f64, settings: &WalSettings) -> Vec<Finding> {
+    let mut found = Vec::new();
+    // A checkpoint is begun so early that it ends before the limit is reached.
+    let between = settings.max_wal_bytes / (1.0 + settings.completion_target);
+    if between > 0.0 && wal_bytes > between {
+        let hint = match plan.server.wal_level.as_str() {
+            "minimal" => "raise max_wal_size",
+            _ => "raise max_wal_size, or load under wal_level = minimal",
+        };
+        found.push(hurts(
+            format!(
+                "the load writes about {:.1} GB to the WAL, and the server takes a checkpoint each {:.1} GB \
+                 (max_wal_size): about {:.0} while it lasts",
+                wal_bytes / 1e9,
+                between / 1e9,
+                (wal_bytes / between).floor()
+            ),
+            hint,
+        ));
+    }
+    found
+}
+
+/// What the log's settings are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WalSettings {
+    /// `max_wal_size`.
+    pub max_wal_bytes: f64,
+    /// `checkpoint_completion_target`.
+    pub completion_target: f64,
+    /// `fsync` is on.
+    pub is_flushed: bool,
+}
+
+impl WalSettings {
+    /// Asks for them.
+    pub async fn ask(session: &Session) -> Result<WalSettings, Error> {
+        let rows = session
+            .query(
+                "SELECT pg_size_bytes(current_setting('max_wal_size'))::float8, \
+                        current_setting('checkpoint_completion_target')::float8, \
+                        current_setting('fsync') = 'on'",
+                &[],
+                "asking for the settings of the WAL",
+            )
+            .await?;
+        Ok(WalSettings {
+            max_wal_bytes: rows[0].get(0),
+            completion_target: rows[0].get(1),
+            is_flushed: rows[0].get(2),
+        })
+    }
+}
+
+/// What the predicted volume means for the server's disk, where that can be seen.
+pub fn of_disk(plan: &Plan, table_bytes: f64, wal_bytes: f64) -> Option<Finding> {
+    let disk = plan.disk.as_ref()?;
+    let needed = table_bytes + wal_bytes;
+    let free = disk.free_bytes as f64;
+    let what = format!(
+        "the tables take about {:.1} GB{}, and the server's disk has {:.1} GB left at {}",
+        table_bytes / 1e9,
+        match wal_bytes > 0.0 {
+            true => format!(", the WAL up to {:.1} GB", wal_bytes / 1e9),
+            false => String::new(),
+        },
+        free / 1e9,
+        disk.folder.display()
+    );
+    if table_bytes > free {
+        return Some(stops(what, "free space there".to_owned()));
+    }
+    (needed > DISK_SHARE * free).then(|| hurts(what, "free space there"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_are_in_the_way_of_what_takes_tables_out_alone() {
+        for (held, wanted, expected) in [
+            ("AccessShareLock", "ACCESS EXCLUSIVE", true),
+            ("AccessShareLock", "SHARE ROW EXCLUSIVE", false),
+            ("AccessShareLock", "SHARE UPDATE EXCLUSIVE", false),
+            ("RowShareLock", "SHARE ROW EXCLUSIVE", false),
+            ("RowExclusiveLock", "SHARE ROW EXCLUSIVE", true),
+            ("RowExclusiveLock", "SHARE UPDATE EXCLUSIVE", false),
+            ("ShareUpdateExclusiveLock", "SHARE UPDATE EXCLUSIVE", true),
+            ("ShareUpdateExclusiveLock", "ROW EXCLUSIVE", false),
+            ("ShareLock", "ROW EXCLUSIVE", true),
+            ("AccessExclusiveLock", "ROW EXCLUSIVE", true),
+        ] {
+            assert_eq!(is_in_the_way(held, wanted), expected, "{held}, {wanted}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What a prediction says nothing of, because no trial can show it.
+
+use crate::catalog::TargetFacts;
+use crate::engine::preflight::model::Schedule;
+use crate::plan::{FlowPlan, Plan, Publish};
+
+/// A load of more seconds meets what a trial of a few is too short for.
+const SHORT_S: f64 = 60.0;
+
+/// Each of them in words.
+pub fn of(plan: &Plan, schedule: &Schedule) -> Vec<String> {
+    let has = |wanted: fn(&FlowPlan) -> bool| plan.flows.iter().any(wanted);
+    let lag = plan.settings.replica_lag_bytes_max;
+    let slots = plan.settings.slot_bytes_max;
+    let all = [
+        (
+            has(|flow| has_target(flow, |facts| !facts.foreign_keys.is_empty())),
+            "checking foreign keys at the switch",
+        ),
+        (
+            has(|flow| matches!(flow.publish, Publish::Upsert { .. })),
+            "rows of the target that are merged with: the trial's table was empty",
+        ),
+        (
+            has(|flow| has_target(flow, |facts| !facts.insert_triggers.is_empty())),
+            "triggers of the target",
+        ),
+        (
+            has(|flow| {
+                let has_indexes = |facts: &TargetFacts| facts.has_rows && !facts.indexes.is_empty();
+                flow.publish == Publish::Insert && has_target(flow, has_indexes)
+            }),
+            "indexes of the target that have rows already: the trial's began empty",
+        ),
+        (
+            has(|flow| flow.replace.is_some()),
+            "taking out what the new rows replace",
+        ),
+        (
+            has(|flow| !flow.pre_sql.is_empty() || !flow.post_sql.is_empty()),
+            "pre_sql and post_sql",
+        ),
+        (
+            has(|flow| flow.is_straight()),
+            "indexes of the target that grow while rows go into it: the trial's began empty",
+        ),
+        (
+            lag.is_some() || slots.is_some(),
+            "pauses for standbys and slots that are behind",
+        ),
+        (
+            schedule.load_s > SHORT_S,
+            "what slows down with time, such as checkpoints, and disks that fall behind",
+        ),
+    ];
+    let left_out = all.into_iter().filter(|(is_so, _)| *is_so);
+    left_out.map(|(_, what)| what.to_owned()).collect()
+}
+
+/// Whether the target is there and is such a one.
+fn has_target(flow: &FlowPlan, wanted: fn(&TargetFacts) -> bool) -> bool {
+    flow.facts.as_ref().is_some_and(wanted)
+}

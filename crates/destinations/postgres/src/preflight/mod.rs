@@ -1,0 +1,135 @@
+//! A preflight of a load into a server of PostgreSQL: what stands in the run's way is found as the run is planned, and
+//! what is planned is measured ([`measure`]) and predicted ([`predict`]).
+
+mod around_load;
+mod at_once;
+mod destination;
+mod hazards;
+mod leaves_out;
+mod measure;
+mod network;
+mod pieces;
+mod predict;
+mod server;
+mod steps;
+mod together;
+mod trial;
+mod volume;
+mod wal;
+mod work_left;
+
+use std::time::Instant;
+
+use inrush_files::{Pipes, ResolveOptions};
+use inrush_package::Package;
+
+use self::measure::Preflight;
+use crate::engine::error::Error;
+use crate::engine::pipeline::{RunOptions, runtime};
+use crate::engine::plan::PlanOptions;
+use crate::engine::preflight::result::{Finding, PreflightReport};
+use crate::engine::preflight::{Wish, findings, or_tell, planning};
+use crate::load::prepare;
+use crate::plan::routing::KeyScans;
+use crate::plan::{self, Earlier, Plan};
+use crate::{Address, DestinationError, Session};
+
+/// Measures, and predicts the run.
+pub fn preflight(
+    package: &Package,
+    options: &RunOptions<'_>,
+    wish: &Wish,
+    report: &mut PreflightReport,
+) -> Result<(), Error> {
+    let runtime = runtime()?;
+    let address = prepare::address(package, options)?;
+    let session = match runtime.block_on(Session::open(&address, "inrush preflight")) {
+        Ok(session) => session,
+        Err(error @ DestinationError::Address { .. }) => return Err(error.into()),
+        Err(error) => {
+            report.findings.push(findings::of_error(&error.into()));
+            report.findings.extend(missing_files(package, options));
+            return Ok(());
+        }
+    };
+    let planning = Instant::now();
+    let found = &mut report.findings;
+    let planned = runtime.block_on(plan_all(&session, &address, package, options, found))?;
+    let plan_s = planning.elapsed().as_secs_f64();
+    if let Some(Planned { plan, is_held }) = planned {
+        report.destination.clone_from(&plan.destination);
+        report.streams = plan.streams;
+        report
+            .findings
+            .extend(runtime.block_on(hazards::of_server(&session, &plan))?);
+        let is_loaded = matches!(plan.earlier, Earlier::Loaded(_));
+        if !is_loaded && !is_held && !plan.flows.is_empty() {
+            let preflight = Preflight {
+                runtime: &runtime,
+                address: &address,
+                session: &session,
+                plan: &plan,
+                options,
+                wish,
+                plan_s,
+            };
+            let measured = preflight.measure(report);
+            or_tell(report, measured)?;
+        }
+    }
+    runtime.block_on(session.close());
+    Ok(())
+}
+
+/// A plan that can be made.
+struct Planned {
+    plan: Plan,
+    /// Another run of the package is at work.
+    is_held: bool,
+}
+
+/// Plans, and finds what can be said of the run before anything is measured.
+async fn plan_all(
+    session: &Session,
+    address: &Address,
+    package: &Package,
+    options: &RunOptions<'_>,
+    found: &mut Vec<Finding>,
+) -> Result<Option<Planned>, Error> {
+    let key_scans = KeyScans::default();
+    let build = async |options: &PlanOptions<'_>| {
+        plan::build(session, address, package, options, &key_scans).await
+    };
+    let Some(plan) = planning::plan(options, build, found).await? else {
+        return Ok(None);
+    };
+    let holder = hazards::of_holder(session, &plan).await?;
+    let is_held = holder.is_some();
+    found.extend(hazards::of_plan(&plan, is_held));
+    found.extend(holder);
+    Ok(Some(Planned { plan, is_held }))
+}
+
+/// Files that cannot be read, where there is no server to plan with.
+fn missing_files(package: &Package, options: &RunOptions<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for flow in &package.flows {
+        let Ok(encoding) = flow.format.text_encoding() else {
+            continue;
+        };
+        let files = inrush_files::resolve_as(
+            flow.files.patterns(),
+            &options.folder,
+            &ResolveOptions {
+                compression: flow.format.compression,
+                encoding,
+                pipes: Pipes::new(options.stop.clone()),
+                reader: flow.name.as_deref().unwrap_or(&flow.table),
+            },
+        );
+        if let Err(error) = files {
+            found.push(findings::of_refusal(&error.into()));
+        }
+    }
+    found
+}

@@ -1,0 +1,133 @@
+//! The way to the server: its round trip, and what it carries in one direction.
+//!
+//! The rows of a COPY with `WHERE false` are received and thrown away one by one, so what this takes is the way, TLS
+//! and the server's taking of bytes, and no table.
+
+use std::time::Instant;
+
+use super::at_once::Server;
+use super::destination::stopped;
+use crate::Session;
+use crate::copy::{BLOCK_BYTES, BlockPool, CopyWriter};
+use crate::engine::error::Error;
+use crate::engine::preflight::at_once::on_a_thread_each;
+
+/// Round trips that are measured.
+const ROUND_TRIPS: usize = 40;
+
+/// Bytes of a row: few rows cost the server little.
+const ROW_BYTES: usize = 64 << 10;
+
+/// `PGCOPY\n\377\r\n\0`, no flags, no extension.
+const BEGINNING: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+
+/// The way to the server.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Network {
+    /// Bytes in a second by one connection.
+    pub one_bytes_s: f64,
+    /// By all at once.
+    pub all_bytes_s: f64,
+    /// Bytes that were sent.
+    pub bytes: u64,
+    /// Seconds that it took.
+    pub took_s: f64,
+}
+
+/// Seconds of a round trip: the median of several.
+pub async fn round_trip(session: &Session) -> Result<f64, Error> {
+    let mut trips = Vec::with_capacity(ROUND_TRIPS);
+    for _ in 0..ROUND_TRIPS {
+        let begun = Instant::now();
+        session
+            .execute("SELECT", "measuring the round trip")
+            .await?;
+        trips.push(begun.elapsed().as_secs_f64());
+    }
+    trips.sort_by(f64::total_cmp);
+    Ok(trips[trips.len() / 2])
+}
+
+/// Sends bytes by one connection, and by all at once.
+pub fn measure(server: &Server<'_>, streams: usize) -> Result<Network, Error> {
+    let begun = Instant::now();
+    let mut found = Network::default();
+    let one = send_all(server, 1)?;
+    let all = match streams {
+        0 | 1 => one,
+        streams => send_all(server, streams)?,
+    };
+    found.one_bytes_s = one.0;
+    found.all_bytes_s = all.0;
+    found.bytes = one.1 + all.1;
+    found.took_s = begun.elapsed().as_secs_f64();
+    Ok(found)
+}
+
+/// Bytes in a second by so many connections, each with a thread of its own as the streams of a run have, and how
+/// many bytes that were.
+fn send_all(server: &Server<'_>, streams: usize) -> Result<(f64, u64), Error> {
+    let sessions = server.runtime.block_on(open(server, streams))?;
+    let sent = on_a_thread_each(sessions.iter(), &|session| {
+        server.runtime.block_on(send(server, session))
+    });
+    server.runtime.block_on(async {
+        for session in sessions {
+            let _ = session.execute("ROLLBACK", "rolling a table back").await;
+            session.close().await;
+        }
+    });
+    let (mut bytes_s, mut bytes) = (0.0, 0);
+    for one in sent? {
+        let (own_s, own) = one?;
+        bytes_s += own_s;
+        bytes += own;
+    }
+    Ok((bytes_s, bytes))
+}
+
+async fn open(server: &Server<'_>, connections: usize) -> Result<Vec<Session>, Error> {
+    let mut sessions = Vec::with_capacity(connections);
+    for _ in 0..connections {
+        let session = Session::open(server.address, "inrush preflight").await?;
+        session
+            .execute(
+                "BEGIN; CREATE TEMPORARY TABLE inrush_preflight_network (rows bytea)",
+                "making a temporary table",
+            )
+            .await?;
+        sessions.push(session);
+    }
+    Ok(sessions)
+}
+
+async fn send(server: &Server<'_>, session: &Session) -> Result<(f64, u64), Error> {
+    let mut row = Vec::with_capacity(ROW_BYTES);
+    // One field of so many bytes.
+    row.extend_from_slice(&1_i16.to_be_bytes());
+    row.extend_from_slice(&((ROW_BYTES - 6) as i32).to_be_bytes());
+    row.resize(ROW_BYTES, b'x');
+    let pool = BlockPool::default();
+    let statement = "COPY pg_temp.inrush_preflight_network FROM STDIN (FORMAT binary) WHERE false";
+    let doing = "measuring the network".to_owned();
+    let before = session.gauge.meter();
+    let begun = Instant::now();
+    let mut writer =
+        CopyWriter::begin(session, statement, pool.clone(), server.stop.clone(), doing).await?;
+    let mut block = pool.take();
+    block.extend_from_slice(BEGINNING);
+    while begun.elapsed() < server.patience {
+        while block.len() < BLOCK_BYTES {
+            block.extend_from_slice(&row);
+        }
+        block = writer.send(block).await.map_err(stopped)?;
+    }
+    block.extend_from_slice(&(-1_i16).to_be_bytes());
+    writer.send(block).await.map_err(stopped)?;
+    let bytes = session.gauge.meter().since(&before).sent_bytes;
+    writer.finish().await.map_err(stopped)?;
+    Ok((
+        bytes as f64 / begun.elapsed().as_secs_f64().max(1e-9),
+        bytes,
+    ))
+}

@@ -1,0 +1,93 @@
+//! The pieces of work that streams take, as the model has them: each with what it needs beside its rows.
+
+use super::predict::Measured;
+use crate::engine::preflight::model::{Beside, Piece};
+use crate::engine::preflight::together::Together;
+use crate::plan::{FlowPlan, UnitPlan, statistics};
+
+/// Round trips of a transaction beside its rows: BEGIN, the fence, settings, COPY, the ledger's rows, COMMIT.
+const TRIPS_OF_PIECE: f64 = 8.0;
+
+/// What of the log is not flushed yet when a COMMIT comes, at most: a segment is flushed when it is full.
+const WAL_SEGMENT_BYTES: f64 = 16_777_216.0;
+
+/// All pieces that are left.
+pub fn of(measured: &Measured<'_>) -> Vec<Piece> {
+    let (plan, left, server) = (measured.plan, measured.left, measured.server);
+    let flows = &measured.with_speed;
+    let items = &left.items;
+    let mut pieces = Vec::with_capacity(items.len());
+    for (number, item) in items.iter().enumerate() {
+        let place = flows.iter().position(|flow| flow.index == item.flow);
+        let like = flows[place.unwrap_or(0)];
+        let (flow, unit) = left.unit(item);
+        let stored = left.stored_bytes(item);
+        let text_bytes = stored * like.text_of_stored();
+        let Some(tried) = &like.together_all else {
+            continue;
+        };
+        let mut beside = Beside {
+            server_s: TRIPS_OF_PIECE * server.round_trip_s,
+            flush_s: flush_s(measured, unit, tried, text_bytes),
+        };
+        if number < plan.streams {
+            beside.server_s += tried.beside.connect_s;
+        }
+        let is_private = !unit.shared;
+        let is_last = !items[number + 1..]
+            .iter()
+            .any(|other| (other.flow, other.unit) == (item.flow, item.unit));
+        if is_private {
+            beside.server_s += tried.beside.create_s;
+        }
+        if !flow.is_straight() && (is_private || is_last) {
+            let own = items
+                .iter()
+                .filter(|other| (other.flow, other.unit) == (item.flow, item.unit));
+            let text: f64 =
+                own.map(|own| left.stored_bytes(own)).sum::<f64>() * like.text_of_stored();
+            beside.server_s += ready_s(measured, flow, unit, tried, text);
+        }
+        pieces.push(Piece {
+            flow: place.unwrap_or(0),
+            text_bytes,
+            beside,
+        });
+    }
+    pieces
+}
+
+/// What follows the rows of a unit, of so much text.
+fn ready_s(
+    measured: &Measured<'_>,
+    flow: &FlowPlan,
+    unit: &UnitPlan,
+    tried: &Together,
+    text: f64,
+) -> f64 {
+    let plan = measured.plan;
+    let times = text / (tried.walked.meter.text_bytes as f64 / plan.streams as f64).max(1.0);
+    let mut seconds = (tried.beside.measure_s + tried.beside.ready_s) * times;
+    if statistics::of_unit(plan, flow, unit).is_some() {
+        // It looks at so many rows, however many there are.
+        seconds += tried.beside.analyze_s;
+    }
+    seconds
+}
+
+/// What a COMMIT waits for until it is on the disk.
+fn flush_s(measured: &Measured<'_>, unit: &UnitPlan, tried: &Together, text_bytes: f64) -> f64 {
+    let server = measured.server;
+    let Some(wal) = &server.wal else { return 0.0 };
+    if !server.settings.is_flushed || wal.all_bytes_s <= 0.0 {
+        return wal.commit_s;
+    }
+    let table =
+        text_bytes * tried.table_bytes as f64 / (tried.walked.meter.text_bytes as f64).max(1.0);
+    let bytes = match (measured.plan.server.wal_level.as_str(), unit.shared) {
+        // The table itself is flushed, or the log of rows whose trial needed none.
+        ("minimal", _) => table,
+        _ => table.min(WAL_SEGMENT_BYTES),
+    };
+    wal.commit_s + bytes / wal.all_bytes_s
+}

@@ -1,0 +1,120 @@
+//! What the run should take, by what was measured.
+
+use super::measure::Preflight;
+use super::server::ServerFound;
+use super::volume::Volume;
+use super::work_left::WorkLeft;
+use super::{around_load, leaves_out, pieces};
+use crate::engine::preflight::flow_found::{self, FlowFound};
+use crate::engine::preflight::model::{self, Seen, Shared};
+use crate::engine::preflight::prediction::{self, Phases};
+use crate::engine::preflight::read::ReadFound;
+use crate::engine::preflight::result::PreflightReport;
+use crate::engine::preflight::{cores, findings};
+use crate::plan::Plan;
+
+/// All that was measured.
+pub struct Measured<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// What of it is left to load.
+    pub left: &'a WorkLeft<'a>,
+    /// The flows.
+    pub flows: &'a [FlowFound],
+    /// Those of which all steps together have a speed, the largest first.
+    pub with_speed: Vec<&'a FlowFound>,
+    /// Reading the files.
+    pub read: &'a ReadFound,
+    /// The server.
+    pub server: &'a ServerFound,
+}
+
+impl<'a> Measured<'a> {
+    /// Of all flows that were measured.
+    pub fn new(
+        plan: &'a Plan,
+        left: &'a WorkLeft<'a>,
+        flows: &'a [FlowFound],
+        read: &'a ReadFound,
+        server: &'a ServerFound,
+    ) -> Measured<'a> {
+        Measured {
+            plan,
+            left,
+            flows,
+            with_speed: flows.iter().filter(|flow| flow.has_speed()).collect(),
+            read,
+            server,
+        }
+    }
+}
+
+/// Predicts the run, and tells what its volume means for the server; neither where no flow has a speed.
+pub fn predict(preflight: &Preflight<'_>, measured: &Measured<'_>, report: &mut PreflightReport) {
+    let Measured { plan, server, .. } = *measured;
+    let Some(largest) = measured.with_speed.first() else {
+        return;
+    };
+    let pieces = pieces::of(measured);
+    let speeds = prediction::speeds(&measured.with_speed);
+    let schedule = model::schedule(&pieces, &speeds, plan.streams);
+    let text_bytes: f64 = pieces.iter().map(|piece| piece.text_bytes).sum();
+    let volume = Volume::of(measured, text_bytes);
+    let shared = shared(measured, &volume, text_bytes);
+    let answer = model::answer(&schedule, &shared, &seen(measured, largest));
+    let (switch_s, analyze_s) = around_load::after_s(measured);
+    let phases = Phases {
+        plan_s: around_load::before_s(measured, preflight.plan_s),
+        load_s: answer.load_s + around_load::split_s(measured),
+        switch_s,
+        analyze_s,
+    };
+    report
+        .findings
+        .extend(volume.findings(plan, &server.settings));
+    if plan.streams < cores() {
+        report.findings.push(findings::tells(format!(
+            "the run has {} of {} possible streams: as many as the package or --streams says, or as there are pieces \
+             of work",
+            plan.streams,
+            cores()
+        )));
+    }
+    let leaves_out = leaves_out::of(plan, &schedule);
+    let key = &plan.run_key;
+    prediction::tell(report, preflight.options, key, &phases, answer, leaves_out);
+}
+
+/// What all streams share, the server's log among it.
+fn shared(measured: &Measured<'_>, volume: &Volume, text_bytes: f64) -> Shared {
+    let Measured {
+        plan, left, server, ..
+    } = *measured;
+    let log_bytes_s = server.wal.map_or(0.0, |wal| wal.all_bytes_s);
+    let sent_bytes = text_bytes / flow_found::text_of_sent(measured.flows);
+    let stored = left.items.iter().map(|item| left.stored_bytes(item));
+    Shared {
+        log_s: match server.settings.is_flushed && log_bytes_s > 0.0 {
+            true => volume.wal_bytes / log_bytes_s,
+            false => 0.0,
+        },
+        pace_s: match plan.settings.rate_bytes_max {
+            Some(rate) => sent_bytes / rate as f64,
+            None => 0.0,
+        },
+        ..prediction::shared(measured.flows, measured.read, stored.sum())
+    }
+}
+
+/// What was seen of the way to the server, and of the server alone, beside what is seen everywhere.
+fn seen(measured: &Measured<'_>, largest: &FlowFound) -> Seen {
+    let text_of_sent = flow_found::text_of_sent(measured.flows);
+    let network = measured.server.network;
+    Seen {
+        network: network.map(|network| network.all_bytes_s * text_of_sent),
+        destination: largest
+            .destination_all
+            .map(|took| took.sent_bytes_s * largest.text_of_sent()),
+        ..prediction::seen(largest, measured.plan.streams)
+    }
+}

@@ -1,0 +1,226 @@
+//! What is measured at the server: the way to it, rows that it takes alone, all steps together, and its log.
+
+use std::time::Duration;
+
+use super::at_once::Server;
+use super::destination;
+use super::hazards::WalSettings;
+use super::measure::Preflight;
+use super::network::{self, Network};
+use super::together::{self, Work};
+use super::trial::Ground;
+use super::wal::{self, Wal};
+use crate::engine::error::Error;
+use crate::engine::preflight::flow_found::FlowFound;
+use crate::engine::preflight::result::{Finding, Step, Weight};
+use crate::engine::preflight::{Patience, STEP_PATIENCE, findings};
+use crate::failures::said_by_server;
+use crate::plan::{FlowPlan, Publish};
+use crate::{DestinationError, Session};
+
+/// For writing to the server's log.
+const WAL_PATIENCE: Duration = Duration::from_millis(1500);
+
+/// What was measured at the server. What concerns a flow stands with the flow.
+#[derive(Default)]
+pub struct ServerFound {
+    /// Seconds of a round trip.
+    pub round_trip_s: f64,
+    /// What the way to it carries.
+    pub network: Option<Network>,
+    /// What its log takes.
+    pub wal: Option<Wal>,
+    /// How that is set.
+    pub settings: WalSettings,
+    /// What was not measured, and why.
+    pub why_not: Vec<(Step, String)>,
+    /// What should be known of it: rows of the sample that the server refuses, one of each flow, and tables that were
+    /// not as the run's are.
+    pub findings: Vec<Finding>,
+}
+
+impl ServerFound {
+    /// Measures all of it, and with each flow what the server takes of it.
+    pub fn measure(
+        preflight: &Preflight<'_>,
+        flows: &mut [FlowFound],
+        patience: Patience,
+    ) -> Result<ServerFound, Error> {
+        let Preflight {
+            runtime,
+            session,
+            plan,
+            ..
+        } = *preflight;
+        let mut found = ServerFound {
+            round_trip_s: runtime.block_on(network::round_trip(session))?,
+            settings: runtime.block_on(WalSettings::ask(session))?,
+            ..ServerFound::default()
+        };
+        let schema = &plan.settings.staging_schema;
+        let Some(ground) = runtime.block_on(Ground::find(session, schema))? else {
+            let why = "the role may make no table, not even a temporary one";
+            for step in [Step::Network, Step::Destination, Step::Log, Step::Together] {
+                found.why_not.push((step, why.to_owned()));
+            }
+            return Ok(found);
+        };
+        let at = Server {
+            runtime,
+            address: preflight.address,
+            plan,
+            ground: &ground,
+            stop: &preflight.options.stop,
+            patience: patience.step,
+        };
+        found.network(&at)?;
+        for flow in flows.iter_mut() {
+            found.rows_alone(&at, flow)?;
+        }
+        let at_last = Server {
+            patience: patience.together,
+            ..at
+        };
+        for flow in flows.iter_mut() {
+            found.all_together(&at_last, session, flow)?;
+        }
+        let wal = wal::measure(&at, plan.streams, WAL_PATIENCE);
+        found.wal = found.told(wal, Step::Log, None)?;
+        if ground == Ground::Temporary {
+            found.findings.push(findings::tells(
+                "the role may make temporary tables only: what the destination takes was measured with those, which \
+                 write no WAL",
+            ));
+        }
+        Ok(found)
+    }
+
+    fn network(&mut self, at: &Server<'_>) -> Result<(), Error> {
+        let at = Server {
+            patience: STEP_PATIENCE / 2,
+            ..*at
+        };
+        let network = network::measure(&at, at.plan.streams);
+        self.network = self.told(network, Step::Network, None)?;
+        Ok(())
+    }
+
+    /// What the server takes of a flow's rows, by one connection and by all.
+    fn rows_alone(&mut self, at: &Server<'_>, flow: &mut FlowFound) -> Result<(), Error> {
+        let (planned, streams) = (&at.plan.flows[flow.index], at.plan.streams);
+        let Some(decoded) = &flow.decoded else {
+            return Ok(());
+        };
+        if decoded.encoded.blocks.is_empty() {
+            return Ok(());
+        }
+        let taken = |streams| destination::measure(at, flow.index, &decoded.encoded, streams);
+        let one = self.told(taken(1), Step::Destination, Some(planned))?;
+        let all = match (&one, streams) {
+            (Some(_), 2..) => self.told(taken(streams), Step::Destination, Some(planned))?,
+            _ => one,
+        };
+        (flow.destination, flow.destination_all) = (one, all);
+        Ok(())
+    }
+
+    /// All steps at once, by one stream and by all.
+    fn all_together(
+        &mut self,
+        at: &Server<'_>,
+        session: &Session,
+        flow: &mut FlowFound,
+    ) -> Result<(), Error> {
+        let (planned, streams) = (&at.plan.flows[flow.index], at.plan.streams);
+        let works = works(planned, flow);
+        if works.is_empty() {
+            return Ok(());
+        }
+        let copies = matches!(&planned.publish, Publish::Insert | Publish::Upsert { .. })
+            || matches!(&planned.publish, Publish::Route(route) if !route.is_new);
+        let one = match streams {
+            1 => None,
+            // Half as long: it says what a stream does that is left alone.
+            _ => {
+                let at = Server {
+                    patience: at.patience / 2,
+                    ..*at
+                };
+                let tried = together::measure(&at, flow.index, &works[..1], 1, false);
+                self.told(tried, Step::Together, Some(planned))?
+            }
+        };
+        let before = at.runtime.block_on(wal::place(session));
+        let tried = together::measure(at, flow.index, &works, streams, copies);
+        let mut all = self.told(tried, Step::Together, Some(planned))?;
+        let after = at.runtime.block_on(wal::place(session));
+        if let (Some(all), Some(before), Some(after)) = (&mut all, before, after) {
+            all.wal_bytes = Some((after - before).unsigned_abs());
+        }
+        (flow.together, flow.together_all) = (one.or(all.clone()), all);
+        Ok(())
+    }
+
+    /// What could not be measured is told; the server's refusal of a trial is no failure of the preflight.
+    fn told<T>(
+        &mut self,
+        result: Result<T, Error>,
+        step: Step,
+        flow: Option<&FlowPlan>,
+    ) -> Result<Option<T>, Error> {
+        let error = match result {
+            Ok(found) => return Ok(Some(found)),
+            Err(error) => said_by_server(error)?,
+        };
+        if !matches!(
+            error,
+            DestinationError::Refused { .. } | DestinationError::Connect { .. }
+        ) {
+            return Err(error.into());
+        }
+        if let (Some(flow), DestinationError::Refused { message, .. }, Some(_)) =
+            (flow, &error, error.row_refusal())
+        {
+            self.row_refused(flow, message);
+        }
+        self.why_not.push((step, findings::words(&error)));
+        Ok(None)
+    }
+
+    fn row_refused(&mut self, flow: &FlowPlan, message: &str) {
+        let begin = format!(
+            "flow `{}`: the server refuses a row of the sample",
+            flow.name
+        );
+        let mut known = self.findings.iter();
+        if known.any(|known| known.what.starts_with(&begin)) {
+            return;
+        }
+        self.findings.push(Finding {
+            weight: match flow.reject_limit.rows_accepted() {
+                0 => Weight::Stops,
+                _ => Weight::Hurts,
+            },
+            what: format!("{begin}: {message}"),
+            hint: Some(
+                "mend the files; or accept rejects (`rejects`), and the unit is loaded once more, carefully".to_owned(),
+            ),
+        });
+    }
+}
+
+/// The pieces of work that are tried, but for those of which there is no sample.
+fn works(flow: &FlowPlan, found: &FlowFound) -> Vec<Work> {
+    let works = found.works.iter().map(|(unit, portions)| Work {
+        unit: *unit,
+        portions: portions.clone(),
+        fed: flow.units[*unit]
+            .shards
+            .iter()
+            .find(|shard| shard.is_fed)
+            .cloned(),
+    });
+    works
+        .filter(|work| work.fed.is_some() || !work.portions.is_empty())
+        .collect()
+}

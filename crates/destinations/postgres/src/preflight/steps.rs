@@ -1,0 +1,63 @@
+//! What was measured at the server, as one line for each step.
+
+use super::server::ServerFound;
+use crate::engine::preflight::flow_found::{self, FlowFound};
+use crate::engine::preflight::result::{Step, StepFound};
+use crate::engine::preflight::steps;
+use crate::plan::Plan;
+
+/// The steps from the network on.
+pub fn server(plan: &Plan, flows: &[FlowFound], server: &ServerFound) -> Vec<StepFound> {
+    let why_not = |step: Step| {
+        let mut all = server.why_not.iter();
+        all.find(|(of, _)| *of == step)
+            .map_or("no row of the sample came so far", |(_, why)| why.as_str())
+    };
+    let text_of_sent = flow_found::text_of_sent(flows);
+    let network = match server.network {
+        Some(network) => StepFound {
+            step: Step::Network,
+            one_bytes_s: Some(network.one_bytes_s * text_of_sent),
+            all_bytes_s: Some(network.all_bytes_s * text_of_sent),
+            rows_s: None,
+            sample_bytes: network.bytes,
+            took_s: network.took_s,
+            note: Some(format!("round trip {:.2} ms", server.round_trip_s * 1e3)),
+        },
+        None => StepFound::not_measured(Step::Network, why_not(Step::Network)),
+    };
+    let log = match (server.wal, text_of_table(flows)) {
+        (Some(wal), Some(text_of_table)) => StepFound {
+            step: Step::Log,
+            one_bytes_s: None,
+            all_bytes_s: Some(wal.all_bytes_s * text_of_table),
+            rows_s: None,
+            sample_bytes: (wal.bytes as f64 * text_of_table) as u64,
+            took_s: wal.took_s,
+            note: Some(format!(
+                "wal_level = {}; a COMMIT that has little to flush takes {:.1} ms",
+                plan.server.wal_level,
+                wal.commit_s * 1e3
+            )),
+        },
+        _ => StepFound::not_measured(Step::Log, why_not(Step::Log)),
+    };
+    vec![
+        network,
+        steps::destination(flows, plan.streams, why_not(Step::Destination)),
+        log,
+        steps::together(flows, why_not(Step::Together)),
+    ]
+}
+
+/// Bytes of text for each byte of the tables that were tried.
+fn text_of_table(flows: &[FlowFound]) -> Option<f64> {
+    let tried = flows.iter().filter_map(|flow| flow.together_all.as_ref());
+    let (text, table) = tried.fold((0, 0), |(text, table), tried| {
+        (
+            text + tried.walked.meter.text_bytes,
+            table + tried.table_bytes,
+        )
+    });
+    (table > 0).then(|| text as f64 / table as f64)
+}

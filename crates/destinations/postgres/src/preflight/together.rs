@@ -1,0 +1,377 @@
+//! All steps together, as a run does them: streams that read, scan, convert, encode and send at once, into tables made
+//! as the run makes them. What streams take from each other, cores above all, is in these figures and in no others.
+//!
+//! What follows the rows is timed too: counting, verifying, the CHECK, indexes, ANALYZE. Then all of it is rolled
+//! back.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use inrush_files::{FED_RANGE_BYTES, Feed, FeedSettings, Shard};
+use inrush_source::Chunks;
+use inrush_verdict::Phase;
+
+use super::at_once::Server;
+use super::trial::Trial;
+use crate::copy::BlockPool;
+use crate::engine::error::Error;
+use crate::engine::meter::Meter;
+use crate::engine::preflight::at_once::own_cpu_s;
+use crate::engine::preflight::sample::Portion;
+use crate::engine::preflight::together::{BesideRows, Together};
+use crate::engine::preflight::walk::{self, Making, Portions, Walk, Walked, stamped};
+use crate::load::copying::Copying;
+use crate::load::expected_keys::ExpectedKeys;
+use crate::load::ready::{Standing, make_ready};
+use crate::load::rows;
+use crate::plan::statistics;
+use crate::quote::{identifier, qualified};
+use crate::{Session, staging, unit};
+
+/// A piece of work that is tried.
+pub struct Work {
+    /// The unit, by its index in the flow.
+    pub unit: usize,
+    /// What of its files is read.
+    pub portions: Vec<Portion>,
+    /// Several streams take its file from one reader.
+    pub fed: Option<Shard>,
+}
+
+/// What a stream came through.
+struct Ran {
+    walked: Walked,
+    began: Instant,
+    ended: Instant,
+    server_cpu_s: Option<f64>,
+    beside: BesideRows,
+    table_bytes: u64,
+}
+
+/// Tries pieces of work by so many streams at once; where there are fewer pieces than streams, several streams take
+/// from one.
+pub fn measure(
+    server: &Server<'_>,
+    flow: usize,
+    works: &[Work],
+    streams: usize,
+    copies: bool,
+) -> Result<Together, Error> {
+    let plan = server.plan;
+    let reading = &plan.flows[flow].reading;
+    let making = Making {
+        reading,
+        chunk_bytes: plan.settings.chunk_bytes as usize,
+        batch_rows: plan.settings.batch_rows as usize,
+    };
+    let mut sources = Vec::with_capacity(works.len());
+    for work in works {
+        sources.push(match &work.fed {
+            None => Source::Portions(Portions::new(work.portions.clone())),
+            Some(shard) => {
+                let settings = FeedSettings {
+                    range_bytes: FED_RANGE_BYTES,
+                    chunk_bytes: making.chunk_bytes,
+                    streams,
+                };
+                let feed = Feed::start(&shard.file, &reading.dialect, settings, &[])?;
+                Source::Fed(Arc::new(feed))
+            }
+        });
+    }
+    let opened = server.open(streams, flow, &|number| works[number % works.len()].unit)?;
+    let (connect_s, create_s) = (opened.connect_s, opened.create_s);
+    let cpu_before = own_cpu_s();
+    let began = Instant::now();
+    let cpu_after = std::sync::Mutex::new(cpu_before);
+    let work = |number: usize, session: &Session, trial: &Trial| {
+        let source = &sources[number % sources.len()];
+        let ran = server
+            .runtime
+            .block_on(stream(server, session, trial, &making, source));
+        if ran.is_ok() {
+            // Of the last one that has sent its rows.
+            *cpu_after
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner) = own_cpu_s();
+        }
+        let mut ran = ran?;
+        ran.beside.connect_s = connect_s;
+        ran.beside.create_s = create_s;
+        server
+            .runtime
+            .block_on(finish(session, trial, copies && number == 0, &mut ran))?;
+        Ok(ran)
+    };
+    let all = server.run(opened, &work)?;
+    let ended = all.iter().map(|ran| ran.ended).max().unwrap_or(began);
+    let took_s = (ended - began).as_secs_f64().max(1e-9);
+    let cpu_after = *cpu_after
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut found = Together {
+        took_s,
+        client_cores: (cpu_after - cpu_before) / took_s,
+        server_cores: Some(0.0),
+        ..Together::default()
+    };
+    for ran in all {
+        let own_s = (ran.ended - ran.began).as_secs_f64().max(1e-9);
+        found.stream_s += own_s;
+        found.text_bytes_s += ran.walked.meter.text_bytes as f64 / own_s;
+        found.rows_s += ran.walked.meter.rows as f64 / own_s;
+        found.table_bytes += ran.table_bytes;
+        found.server_cores = match (found.server_cores, ran.server_cpu_s) {
+            (Some(before), Some(more)) => Some(before + more / own_s),
+            _ => None,
+        };
+        let (sum, one) = (&mut found.beside, &ran.beside);
+        let part = 1.0 / streams as f64;
+        sum.rows += one.rows * part;
+        sum.connect_s += one.connect_s * part;
+        sum.create_s += one.create_s * part;
+        sum.measure_s += one.measure_s * part;
+        sum.ready_s += one.ready_s * part;
+        sum.analyze_s += one.analyze_s * part;
+        sum.copy_s = sum.copy_s.or(one.copy_s);
+        found.walked.add(ran.walked);
+    }
+    Ok(found)
+}
+
+/// Where a stream's rows come from.
+enum Source {
+    Portions(Arc<Portions>),
+    Fed(Arc<Feed>),
+}
+
+/// The rows of a stream, to the server's answer.
+async fn stream(
+    server: &Server<'_>,
+    session: &Session,
+    trial: &Trial,
+    making: &Making<'_>,
+    source: &Source,
+) -> Result<Ran, Error> {
+    let mut converter = stamped(rows::converter(&trial.flow, &trial.unit)?);
+    let mut sending = Sending::begin(server, session, trial).await?;
+    let cpu_before = server.backend_cpu_s(session);
+    let began = Instant::now();
+    sending.deadline = began + server.patience;
+    let mut walked = Walked::default();
+    match source {
+        Source::Portions(portions) => {
+            while let Some(portion) = portions.take() {
+                let walk = walk::portion(making, &mut converter, portion)?;
+                let more;
+                (sending, more) = sending.all_of(walk).await?;
+                walked.add(more);
+                if sending.is_over() {
+                    break;
+                }
+            }
+        }
+        Source::Fed(feed) => loop {
+            let waiting = session.gauge.enter(Phase::Read);
+            let next = feed.next_range().await?;
+            drop(waiting);
+            let Some(range) = next else { break };
+            let walk = Walk::new(making, &mut converter, range);
+            let more;
+            (sending, more) = sending.all_of(walk).await?;
+            walked.add(more);
+            if sending.is_over() {
+                break;
+            }
+        },
+    }
+    walked.meter.add(&sending.end().await?);
+    Ok(Ran {
+        walked,
+        began,
+        ended: Instant::now(),
+        server_cpu_s: match (cpu_before, server.backend_cpu_s(session)) {
+            (Some(before), Some(after)) => Some(after - before),
+            _ => None,
+        },
+        beside: BesideRows::default(),
+        table_bytes: 0,
+    })
+}
+
+/// A COPY under way, held against the keys that are expected, as a run does.
+struct Sending<'a> {
+    server: &'a Server<'a>,
+    trial: &'a Trial,
+    session: &'a Session,
+    copying: Copying<'a>,
+    expected: Option<ExpectedKeys>,
+    /// What its gauge had read before.
+    before: Meter,
+    deadline: Instant,
+}
+
+impl<'a> Sending<'a> {
+    async fn begin(
+        server: &'a Server<'a>,
+        session: &'a Session,
+        trial: &'a Trial,
+    ) -> Result<Sending<'a>, Error> {
+        let before = session.gauge.meter();
+        let mut expected = None;
+        if trial.is_faithful && !trial.unit.shared {
+            expected = ExpectedKeys::guess(&trial.flow, &trial.unit);
+        }
+        if let Some(expected) = &expected {
+            let schema = &trial.plan.settings.staging_schema;
+            let check =
+                staging::add_bounds_check(schema, &trial.unit.staging_table, expected.bounds());
+            session
+                .execute(&check, "adding the CHECK of a unit")
+                .await?;
+        }
+        let doing = format!("trying rows of {}", trial.flow.target());
+        let (pool, stop) = (BlockPool::default(), server.stop.clone());
+        let copy = &trial.unit.copy;
+        let copying = Copying::begin(session, &trial.flow, copy, pool, stop, doing).await?;
+        Ok(Sending {
+            server,
+            trial,
+            session,
+            copying,
+            expected,
+            before,
+            deadline: Instant::now() + server.patience,
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    /// Sends what comes until the time is over.
+    async fn all_of<C: Chunks>(
+        mut self,
+        mut walk: Walk<'_, C>,
+    ) -> Result<(Sending<'a>, Walked), Error> {
+        while let Some(batch) = walk.next_batch()? {
+            if self.server.stop.asked().is_some() {
+                return Err(Error::Interrupted);
+            }
+            if self
+                .expected
+                .as_mut()
+                .is_some_and(|keys| !keys.hold(&batch))
+            {
+                self.expected = None;
+                let schema = &self.trial.plan.settings.staging_schema;
+                let statement = staging::drop_bounds_check(schema, &self.trial.unit.staging_table);
+                self.copying = self.copying.interrupt(&statement).await?;
+            }
+            self.copying.send(&batch).await?;
+            if self.is_over() {
+                break;
+            }
+        }
+        Ok((self, walk.end()))
+    }
+
+    /// What sending took; the time that making the rows took is the walk's to tell.
+    async fn end(self) -> Result<Meter, Error> {
+        self.copying.end().await?;
+        Ok(Meter {
+            busy_ns: 0,
+            ..self.session.gauge.meter().since(&self.before)
+        })
+    }
+}
+
+/// What a unit needs when its rows are in, but for its COMMIT.
+async fn finish(
+    session: &Session,
+    trial: &Trial,
+    copies: bool,
+    ran: &mut Ran,
+) -> Result<(), Error> {
+    let beside = &mut ran.beside;
+    beside.rows = ran.walked.meter.rows as f64;
+    let schema = &trial.plan.settings.staging_schema;
+    let table = qualified(schema, &trial.unit.staging_table);
+    ran.table_bytes = table_bytes(session, &table).await?;
+    if trial.flow.is_straight() || !trial.is_faithful {
+        return Ok(());
+    }
+    let begun = Instant::now();
+    let measured = unit::measure(session, &trial.unit.measure).await?;
+    if let Some(verify) = &trial.unit.verify {
+        session.query(verify, &[], "summing up a table").await?;
+    }
+    beside.measure_s = begun.elapsed().as_secs_f64();
+    let begun = Instant::now();
+    let mut plan = trial.plan.clone();
+    plan.settings.analyze = false;
+    let standing = Standing {
+        // The guess holds for the sample, or was given up.
+        is_checked: !trial.unit.shared && trial.unit.shards.len() == 1,
+        is_indexed: false,
+    };
+    make_ready(
+        session,
+        &plan,
+        &trial.flow,
+        &trial.unit,
+        &measured,
+        standing,
+    )
+    .await?;
+    beside.ready_s = begun.elapsed().as_secs_f64();
+    let of_target = statistics::of_target(&trial.plan, &trial.flow);
+    let of_unit = statistics::of_unit(&trial.plan, &trial.flow, &trial.unit);
+    if of_target.is_some() || of_unit.is_some() {
+        let begun = Instant::now();
+        session
+            .execute(&format!("ANALYZE {table}"), "analyzing a table")
+            .await?;
+        beside.analyze_s = begun.elapsed().as_secs_f64();
+    }
+    if copies {
+        beside.copy_s = Some(copy(session, trial, &table).await?);
+    }
+    Ok(())
+}
+
+/// Copies the rows into a table like the target, indexes included, as the switch does.
+async fn copy(session: &Session, trial: &Trial, table: &str) -> Result<f64, Error> {
+    let doing = "copying rows as the switch does";
+    let into = qualified(
+        &trial.plan.settings.staging_schema,
+        &format!("{}_into", trial.unit.staging_table),
+    );
+    let target = trial.flow.target();
+    let make = format!("CREATE TABLE {into} (LIKE {target} INCLUDING ALL)");
+    session.execute(&make, doing).await?;
+    trial.number_apart(session, &into, doing).await?;
+    let columns = trial.flow.columns.iter();
+    let columns: Vec<String> = columns.map(|column| identifier(&column.name)).collect();
+    let columns = columns.join(", ");
+    let begun = Instant::now();
+    let insert = format!(
+        "INSERT INTO {into} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM {table}"
+    );
+    session.execute(&insert, doing).await?;
+    Ok(begun.elapsed().as_secs_f64())
+}
+
+/// Bytes of a table, or of the partitions of one.
+async fn table_bytes(session: &Session, table: &str) -> Result<u64, Error> {
+    let rows = session
+        .query(
+            "SELECT coalesce(sum(pg_table_size(t.relid)), 0)::int8 FROM ( \
+                 SELECT relid FROM pg_partition_tree(to_regclass($1)) \
+                 UNION SELECT to_regclass($1)) AS t(relid)",
+            &[&table],
+            "asking how large a table is",
+        )
+        .await?;
+    Ok(rows[0].get::<_, i64>(0).max(0) as u64)
+}

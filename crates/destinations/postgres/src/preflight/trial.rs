@@ -1,0 +1,247 @@
+//! Tables that are tried: made as the run makes them, filled, and rolled back.
+//!
+//! They are made by the plan's own statements, under names of their own, so that two at a time do not wait for each
+//! other. Nothing of them is ever committed: whoever ends this process, or the connection, rolls them back.
+
+use std::sync::Arc;
+
+use crate::plan::{FlowPlan, Plan, UnitPlan, WireForm};
+use crate::quote::{identifier, literal, qualified};
+use crate::staging::{self, Model, NewColumn};
+use crate::{DestinationError, Session, catalog};
+
+/// Names what this command makes, while it stands.
+const NAME: &str = "inrush_preflight";
+
+/// Where tables can be tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// In the staging schema, which is there.
+    Staging,
+    /// In a schema of their own, made and rolled back with them: the staging schema is still to be made.
+    OwnSchema,
+    /// As temporary tables: nothing else may be made. They write no WAL, and are in no shared buffers.
+    Temporary,
+}
+
+impl Ground {
+    /// The best that the role may use; nothing where it may make no table at all.
+    pub async fn find(
+        session: &Session,
+        staging_schema: &str,
+    ) -> Result<Option<Ground>, DestinationError> {
+        let stands = catalog::schema_exists(session, staging_schema).await?;
+        let rows = session
+            .query(
+                "SELECT coalesce((SELECT has_schema_privilege(oid, 'CREATE') \
+                                  AND has_schema_privilege(oid, 'USAGE') \
+                                  FROM pg_namespace WHERE nspname = $1), false), \
+                        has_database_privilege(current_database(), 'CREATE'), \
+                        has_database_privilege(current_database(), 'TEMPORARY')",
+                &[&staging_schema],
+                "asking where tables may be made",
+            )
+            .await?;
+        let (in_staging, schemas, temporary): (bool, bool, bool) =
+            (rows[0].get(0), rows[0].get(1), rows[0].get(2));
+        Ok(if stands && in_staging {
+            Some(Ground::Staging)
+        } else if !stands && schemas {
+            Some(Ground::OwnSchema)
+        } else {
+            temporary.then_some(Ground::Temporary)
+        })
+    }
+}
+
+/// A unit under another name.
+pub struct Trial {
+    /// The plan, with the schema where the tables are made, and without flows.
+    pub plan: Plan,
+    /// The flow.
+    pub flow: FlowPlan,
+    /// The unit.
+    pub unit: UnitPlan,
+    /// Its tables are as the run's.
+    pub is_faithful: bool,
+}
+
+impl Trial {
+    /// A unit to be tried by one connection.
+    pub fn new(plan: &Plan, flow: usize, unit: usize, ground: &Ground, number: usize) -> Trial {
+        let flow = &plan.flows[flow];
+        let mut unit = flow.units[unit].clone();
+        let token = std::process::id();
+        let (schema, table) = match ground {
+            Ground::Staging => (
+                plan.settings.staging_schema.clone(),
+                format!("{NAME}_{token}_{number}"),
+            ),
+            Ground::OwnSchema => (format!("{NAME}_{token}_{number}"), NAME.to_owned()),
+            Ground::Temporary => ("pg_temp".to_owned(), NAME.to_owned()),
+        };
+        let is_straight = flow.is_straight();
+        let is_faithful = *ground != Ground::Temporary;
+        if is_faithful && !is_straight {
+            rename(&mut unit, &plan.settings.staging_schema, &schema, &table);
+        } else {
+            // The unit has no table, or may not have the one that the plan makes.
+            unit.create = create(flow, &schema, &table, is_faithful);
+            let names: Vec<&str> = flow.columns.iter().map(|c| c.name.as_str()).collect();
+            let is_binary = matches!(flow.wire, WireForm::Binary(_));
+            unit.copy = staging::copy_in(&schema, &table, &names, is_binary, false);
+            unit.measure = staging::measure(&schema, &table, None);
+            unit.verify = None;
+            unit.ready = Vec::new();
+        }
+        if *ground == Ground::OwnSchema {
+            let make = format!("CREATE SCHEMA {}", identifier(&schema));
+            unit.create.insert(0, make);
+        }
+        unit.staging_table = table;
+        // Other flows and units are of no use here, and there may be many.
+        let mut own = without_flows(plan);
+        own.settings.staging_schema = schema;
+        Trial {
+            plan: own,
+            flow: without_units(flow),
+            unit,
+            is_faithful,
+        }
+    }
+
+    /// Begins the transaction and makes the table.
+    pub async fn begin(&self, session: &Session) -> Result<(), DestinationError> {
+        let doing = "making a table to be rolled back";
+        session.execute("BEGIN", doing).await?;
+        let patience = self.plan.settings.lock_timeout_ms;
+        let local = format!("SET LOCAL search_path = DEFAULT; SET LOCAL lock_timeout = {patience}");
+        session.execute(&local, doing).await?;
+        for statement in &self.unit.create {
+            session.execute(statement, doing).await?;
+        }
+        let table = qualified(&self.plan.settings.staging_schema, &self.unit.staging_table);
+        self.number_apart(session, &table, doing).await
+    }
+
+    /// Numbers from a sequence are gone for good, rolled back or not: the target's own are left alone.
+    pub async fn number_apart(
+        &self,
+        session: &Session,
+        table: &str,
+        doing: &str,
+    ) -> Result<(), DestinationError> {
+        let schema = &self.plan.settings.staging_schema;
+        let rows = session
+            .query(
+                "SELECT a.attname FROM pg_attribute a \
+                 JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
+                 WHERE a.attrelid = to_regclass($1) AND a.attgenerated = '' \
+                   AND pg_get_expr(d.adbin, d.adrelid) LIKE '%nextval(%'",
+                &[&table],
+                doing,
+            )
+            .await?;
+        for (number, row) in rows.iter().enumerate() {
+            let column: String = row.get(0);
+            let other = table.len();
+            let sequence = qualified(
+                schema,
+                &format!("{}_{other}_{number}", self.unit.staging_table),
+            );
+            let statements = format!(
+                "CREATE SEQUENCE {sequence}; ALTER TABLE {table} ALTER COLUMN {} SET DEFAULT nextval({})",
+                identifier(&column),
+                literal(&sequence).trim_start()
+            );
+            session.execute(&statements, doing).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes all of it back.
+    pub async fn roll_back(&self, session: &Session) -> Result<(), DestinationError> {
+        session.execute("ROLLBACK", "rolling a table back").await
+    }
+}
+
+/// A table like the target, or with the flow's columns where that cannot be had.
+fn create(flow: &FlowPlan, schema: &str, table: &str, is_faithful: bool) -> Vec<String> {
+    if flow.is_straight() && is_faithful {
+        // With its indexes: rows that go straight in meet them.
+        return vec![format!(
+            "CREATE TABLE {} (LIKE {} INCLUDING ALL)",
+            qualified(schema, table),
+            flow.target()
+        )];
+    }
+    let types = flow.columns.iter().zip(&flow.column_types);
+    let columns = types.map(|(column, type_sql)| NewColumn {
+        name: column.name.clone(),
+        type_sql: type_sql.clone(),
+        not_null: !column.nullable,
+    });
+    staging::create_staging(schema, table, &Model::Columns(columns.collect()), None)
+}
+
+/// Puts other names into the statements of a unit. All of them quote the names that they have.
+fn rename(unit: &mut UnitPlan, from_schema: &str, schema: &str, table: &str) {
+    let open = |schema: &str, table: &str| {
+        let name = qualified(schema, table);
+        // The names of a routed unit's partitions go on behind it.
+        name[..name.len() - 1].to_owned()
+    };
+    let (from, to) = (open(from_schema, &unit.staging_table), open(schema, table));
+    let swap = |text: &mut String| *text = text.replace(&from, &to);
+    unit.create.iter_mut().for_each(swap);
+    unit.ready.iter_mut().for_each(swap);
+    unit.verify.iter_mut().for_each(swap);
+    swap(&mut unit.copy);
+    swap(&mut unit.copy_shared);
+    swap(&mut unit.measure);
+}
+
+fn without_units(flow: &FlowPlan) -> FlowPlan {
+    FlowPlan {
+        reading: flow.reading.clone(),
+        comparison: Arc::clone(&flow.comparison),
+        schema: flow.schema.clone(),
+        table: flow.table.clone(),
+        facts: flow.facts.clone(),
+        mode: flow.mode,
+        publish: flow.publish.clone(),
+        replace: None,
+        pre_sql: Vec::new(),
+        post_sql: Vec::new(),
+        model: flow.model.clone(),
+        default_grants: Vec::new(),
+        indexes: flow.indexes,
+        column_types: flow.column_types.clone(),
+        wire: flow.wire.clone(),
+        key: flow.key.clone(),
+        units: Vec::new(),
+        overlap: None,
+        turn: flow.turn,
+    }
+}
+
+fn without_flows(plan: &Plan) -> Plan {
+    Plan {
+        package: plan.package.clone(),
+        package_hash: String::new(),
+        plan_hash: String::new(),
+        run_key: plan.run_key.clone(),
+        destination: plan.destination.clone(),
+        server: plan.server.clone(),
+        settings: plan.settings.clone(),
+        streams: plan.streams,
+        setup: Vec::new(),
+        flows: Vec::new(),
+        privileges: Vec::new(),
+        memory: plan.memory,
+        disk: None,
+        locks_needed: 0,
+        earlier: crate::plan::Earlier::None,
+        notes: Vec::new(),
+    }
+}

@@ -1,0 +1,164 @@
+//! The server's log: what a COMMIT waits for, and what the log takes in a second.
+//!
+//! What is written into it is a logical message, which changes no table and which nobody who does not ask for it is
+//! shown: a load under `wal_level = minimal` is the only other way to write much of it and leave nothing.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+
+use super::at_once::Server;
+use crate::Session;
+use crate::engine::error::Error;
+
+/// COMMITs that are timed.
+const COMMITS: usize = 12;
+
+/// Bytes of a message: as much as COPY logs of a page of rows.
+const MESSAGE_BYTES: usize = 8000;
+
+/// Messages of a transaction, at most.
+const MESSAGES_MAX: usize = 1000;
+
+/// Transactions of each connection, at least, where there is time for them.
+const TRANSACTIONS_MIN: usize = 3;
+
+/// Bytes that all connections write at most. Disks, and what stands before them, take some quickly and more of it
+/// slowly: what counts is how they go on.
+const BYTES_MAX: usize = 192 << 20;
+
+/// The part of what is written, from its end, that is counted.
+const COUNTED_SHARE: f64 = 0.5;
+
+/// The server's log.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wal {
+    /// Seconds of a COMMIT that has little to flush: the median.
+    pub commit_s: f64,
+    /// Bytes in a second by all connections at once, flushed.
+    pub all_bytes_s: f64,
+    /// Bytes that were written.
+    pub bytes: u64,
+    /// Seconds that it took.
+    pub took_s: f64,
+}
+
+/// Writes to the log by so many connections at once.
+pub fn measure(server: &Server<'_>, streams: usize, patience: Duration) -> Result<Wal, Error> {
+    server.runtime.block_on(async {
+        let begun = Instant::now();
+        let mut sessions = Vec::with_capacity(streams);
+        for _ in 0..streams {
+            sessions.push(Session::open(server.address, "inrush preflight").await?);
+        }
+        let commit_s = commits(&sessions[0]).await;
+        let writing = Instant::now();
+        let bytes_max = BYTES_MAX / streams;
+        let messages = messages_of(bytes_max);
+        let write = |session| write(session, writing, patience, messages, bytes_max);
+        let written = join_all(sessions.iter().map(write)).await;
+        for session in sessions {
+            session.close().await;
+        }
+        let mut marks = Vec::new();
+        for one in written {
+            marks.extend(one?);
+        }
+        Ok(Wal {
+            commit_s: commit_s?,
+            all_bytes_s: speed(&mut marks, messages * MESSAGE_BYTES),
+            bytes: (marks.len() * messages * MESSAGE_BYTES) as u64,
+            took_s: begun.elapsed().as_secs_f64(),
+        })
+    })
+}
+
+/// Messages of a transaction, for a connection that may write so much.
+fn messages_of(bytes_max: usize) -> usize {
+    (bytes_max / MESSAGE_BYTES / TRANSACTIONS_MIN).clamp(1, MESSAGES_MAX)
+}
+
+/// How fast it went at the end: each mark is when a transaction more, of so many bytes, was flushed.
+fn speed(marks: &mut [f64], transaction_bytes: usize) -> f64 {
+    marks.sort_by(f64::total_cmp);
+    let bytes = |count: usize| (count * transaction_bytes) as f64;
+    let from =
+        ((marks.len() as f64 * (1.0 - COUNTED_SHARE)) as usize).min(marks.len().saturating_sub(1));
+    let Some(last) = marks.last() else { return 0.0 };
+    match from {
+        0 => bytes(marks.len()) / last.max(1e-9),
+        _ => bytes(marks.len() - from) / (last - marks[from - 1]).max(1e-9),
+    }
+}
+
+async fn commits(session: &Session) -> Result<f64, Error> {
+    let mut seconds = Vec::with_capacity(COMMITS);
+    for _ in 0..COMMITS {
+        let begun = Instant::now();
+        message(session, 1, 100).await?;
+        seconds.push(begun.elapsed().as_secs_f64());
+    }
+    seconds.sort_by(f64::total_cmp);
+    Ok(seconds[seconds.len() / 2])
+}
+
+/// Seconds since `begun` at which a connection's transactions were flushed.
+async fn write(
+    session: &Session,
+    begun: Instant,
+    patience: Duration,
+    messages: usize,
+    bytes_max: usize,
+) -> Result<Vec<f64>, Error> {
+    let mut marks = Vec::new();
+    let is_left = |count: usize| (count + 1) * messages * MESSAGE_BYTES <= bytes_max;
+    while marks.is_empty() || (begun.elapsed() < patience && is_left(marks.len())) {
+        message(session, messages, MESSAGE_BYTES).await?;
+        marks.push(begun.elapsed().as_secs_f64());
+    }
+    Ok(marks)
+}
+
+/// So many messages in a transaction of their own.
+async fn message(session: &Session, count: usize, bytes: usize) -> Result<(), Error> {
+    let statement = format!(
+        "SELECT count(pg_catalog.pg_logical_emit_message(true, 'inrush_preflight', \
+         pg_catalog.repeat('x', {bytes}))) FROM pg_catalog.generate_series(1, {count})"
+    );
+    Ok(session.execute(&statement, "writing to the log").await?)
+}
+
+/// Where the log ends; none where the role may not ask.
+pub async fn place(session: &Session) -> Option<i64> {
+    let rows = session
+        .query(
+            "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::int8",
+            &[],
+            "asking where the log ends",
+        )
+        .await;
+    rows.ok()?.first()?.try_get(0).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_counts_is_how_it_goes_on() {
+        let speed = |marks: &mut [f64]| speed(marks, 8000);
+        assert_eq!(speed(&mut []), 0.0);
+        assert_eq!(speed(&mut [2.0]), 4000.0);
+        // Two quickly, then one each second.
+        assert_eq!(speed(&mut [2.2, 0.1, 0.2, 1.2]), 8000.0);
+    }
+
+    #[test]
+    fn many_connections_write_no_more_than_few() {
+        for streams in [1, 2, 24, 64, 1024] {
+            let bytes_max = BYTES_MAX / streams;
+            let all = streams * TRANSACTIONS_MIN * messages_of(bytes_max) * MESSAGE_BYTES;
+            assert!(all <= BYTES_MAX, "{streams}: {all}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The work that a run would find: all of it, or what a stopped run has left; and the flows whose samples stand for it.
+
+use inrush_files::Shard;
+
+use crate::engine::error::Error;
+use crate::engine::preflight::flow_found::{self, FlowFound};
+use crate::engine::preflight::sample;
+use crate::plan::work_items::{self, Committed, WorkItem};
+use crate::plan::{Earlier, FlowPlan, Plan, UnitPlan};
+
+/// What is left to load.
+pub struct WorkLeft<'a> {
+    plan: &'a Plan,
+    /// In the order in which streams take it.
+    pub items: Vec<WorkItem>,
+}
+
+impl<'a> WorkLeft<'a> {
+    /// Of a plan.
+    pub fn of(plan: &'a Plan) -> WorkLeft<'a> {
+        let committed = |unit: &UnitPlan| match &plan.earlier {
+            Earlier::Stopped {
+                kept, unfinished, ..
+            } => match unfinished.get(&unit.key) {
+                Some(shards) => Committed::Shards(Box::new(|key| shards.contains(key))),
+                None if kept.contains(&unit.key) => Committed::All,
+                None => Committed::Nothing,
+            },
+            _ => Committed::Nothing,
+        };
+        WorkLeft {
+            plan,
+            items: work_items::left(&plan.flows, plan.streams, committed),
+        }
+    }
+
+    /// What a piece of work belongs to.
+    pub fn unit(&self, item: &WorkItem) -> (&'a FlowPlan, &'a UnitPlan) {
+        let flow = &self.plan.flows[item.flow];
+        (flow, &flow.units[item.unit])
+    }
+
+    /// Stored bytes of a piece of work; of a file that is fed, a taker's part.
+    pub fn stored_bytes(&self, item: &WorkItem) -> f64 {
+        let (_, unit) = self.unit(item);
+        let shards = &unit.shards[item.shards.clone()];
+        let bytes: u64 = shards.iter().map(Shard::size_bytes).sum();
+        match shards.iter().any(|shard| shard.is_fed) {
+            true => bytes as f64 / self.plan.streams as f64,
+            false => bytes as f64,
+        }
+    }
+
+    /// The flows that are measured, the largest first, each with its sample.
+    pub fn flows(&self) -> Result<Vec<FlowFound>, Error> {
+        let mut found = Vec::new();
+        for (index, flow) in self.plan.flows.iter().enumerate() {
+            let own = self.items.iter().filter(|item| item.flow == index);
+            let mut units: Vec<usize> = Vec::new();
+            let mut stored_bytes = 0.0;
+            for item in own {
+                stored_bytes += self.stored_bytes(item);
+                if !units.contains(&item.unit) && units.len() < self.plan.streams {
+                    units.push(item.unit);
+                }
+            }
+            if stored_bytes == 0.0 {
+                continue;
+            }
+            let shards: Vec<Vec<Shard>> = units
+                .iter()
+                .map(|unit| flow.units[*unit].shards.clone())
+                .collect();
+            let portions = sample::portions(&shards, &flow.reading.dialect, self.plan.streams)?;
+            found.push(FlowFound {
+                index,
+                stored_bytes,
+                is_fed: shards.iter().flatten().any(|shard| shard.is_fed),
+                works: units.into_iter().zip(portions).collect(),
+                ..FlowFound::default()
+            });
+        }
+        Ok(flow_found::largest(found))
+    }
+}

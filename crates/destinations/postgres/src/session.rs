@@ -1,0 +1,603 @@
+//! A connection that is ours: tagged, watched, with its settings made.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use inrush_system::tcp::TcpConnection;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_postgres::config::Host;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::{MakeTlsConnect, NoTls};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Row};
+
+use super::address::{Address, Keepalive, Place, RequiredPeer};
+use super::block_socket::BlockSocket;
+use super::copy::BLOCK_BYTES;
+use super::error::{DestinationError, chain};
+use super::socket::{SocketWatch, Watched, WatchedTls};
+use super::tls;
+use super::tls_settings::SslMode;
+use super::vigil::{self, Backend};
+use crate::engine::gauge::Gauge;
+use crate::engine::pace::Pace;
+
+/// How long a connection may take to end.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What the send buffer of a unix socket is asked to hold: a block of encoded rows whole, with
+/// what the kernel counts around it, so that a block is one call and one wake-up. By default it
+/// holds less than a block, and each block waited for the server in its middle. TCP finds its own
+/// size, which asking for one would end.
+const UNIX_SEND_BUFFER_BYTES: usize = 2 * BLOCK_BYTES;
+
+/// Settings of every session: what a file says must mean the same whatever the site has set for the role, for the database
+/// or by `options`. `docs/connections.md` lists every setting that PostgreSQL lets a role change, with why it is set here or
+/// stays as the site has it; `tests/test_session_settings.py` plays them all and fails where the list lacks one.
+///
+/// Nothing in this text may hold a backslash: the server reads all of it before the first setting counts.
+const SETTINGS: &str = "\
+    SET statement_timeout = 0; SET lock_timeout = 0; \
+    SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0; \
+    SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings \
+    WHERE name = 'transaction_timeout'; \
+    SELECT pg_catalog.set_config('synchronous_commit', 'on', false) \
+    WHERE pg_catalog.current_setting('synchronous_commit') = 'off'; \
+    SET client_min_messages = warning; SET search_path = pg_catalog; \
+    SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; \
+    SET quote_all_identifiers = off; SET exit_on_error = off; \
+    SET array_nulls = on; SET lc_monetary = 'C'; SET xmloption = 'content'; \
+    SET timezone_abbreviations = 'Default'; SET gin_fuzzy_search_limit = 0; \
+    SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres'; SET TimeZone = 'UTC'; \
+    SET bytea_output = 'hex'; SET extra_float_digits = 1; \
+    SET default_transaction_isolation = 'read committed'; \
+    SET default_transaction_read_only = off; \
+    SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6; \
+    SET client_connection_check_interval = '5s'";
+
+/// A connection to the destination.
+pub struct Session {
+    /// The driver's client.
+    pub client: Client,
+    /// What was seen on the wire.
+    pub watch: Arc<SocketWatch>,
+    /// The backend's process id as it says itself.
+    pub backend_process_id: i32,
+    /// How fast it may be sent rows.
+    pub pace: Arc<Pace>,
+    /// Where its user's time goes.
+    pub gauge: Arc<Gauge>,
+    /// The way of a COPY's blocks past the driver, where the connection is not encrypted.
+    pub blocks: Option<Arc<BlockSocket>>,
+    connection: tokio::task::JoinHandle<()>,
+}
+
+impl Session {
+    /// Connects, tags the connection with `application_name` and makes its settings.
+    pub async fn open(
+        address: &Address,
+        application_name: &str,
+    ) -> Result<Session, DestinationError> {
+        let mut failures = Vec::new();
+        for (number, place) in address.places_to_try() {
+            match Session::open_at(address, place, application_name).await {
+                Ok(session) => {
+                    address.took(number);
+                    return Ok(session);
+                }
+                Err(error) => failures.push(error),
+            }
+        }
+        Err(all_failed(failures))
+    }
+
+    /// Connects to one of an address's servers. Where it has several, one that is in recovery is
+    /// passed over: a load needs the primary.
+    async fn open_at(
+        address: &Address,
+        place: &Place,
+        application_name: &str,
+    ) -> Result<Session, DestinationError> {
+        let mut config = address.config_for(place);
+        config.application_name(application_name);
+        let no_answer = |reason: &str, hint: &str| DestinationError::Connect {
+            server: place.describe(),
+            reason: format!("{reason} within {} s", address.connect_timeout.as_secs()),
+            hint: hint.to_owned(),
+            source: None,
+        };
+        let attempt =
+            tokio::time::timeout(address.connect_timeout, connect(&config, address, place)).await;
+        let Connected {
+            client,
+            link,
+            watch,
+            blocks,
+        } = match attempt {
+            Ok(connected) => connected?,
+            Err(_) => {
+                return Err(no_answer(
+                    "no answer",
+                    "check host and port, and whether a firewall drops the packets",
+                ));
+            }
+        };
+        let connection = spawn(link, address, place, &watch, blocks.clone());
+        let settling = settle_in(&client, address, place);
+        match tokio::time::timeout(address.connect_timeout, settling).await {
+            Ok(settled) => {
+                watch.served_by(settled.map_err(|error| with_reason(error, &watch))?);
+            }
+            Err(_) => {
+                connection.abort();
+                return Err(no_answer(
+                    "it took the connection, and answered no statement",
+                    "is the server overloaded, or does a proxy stand before it?",
+                ));
+            }
+        }
+        Ok(Session {
+            client,
+            backend_process_id: watch.backend().map_or(0, |backend| backend.process_id),
+            watch,
+            pace: Arc::default(),
+            gauge: Arc::default(),
+            blocks,
+            connection,
+        })
+    }
+
+    /// Runs statements that return nothing; several are separated by `;`.
+    pub async fn execute(&self, sql: &str, doing: &str) -> Result<(), DestinationError> {
+        self.watch.drop_rows(true);
+        let done = self.client.batch_execute(sql).await;
+        self.watch.drop_rows(false);
+        done.map_err(|error| self.error(error, doing))
+    }
+
+    /// Runs a query.
+    pub async fn query(
+        &self,
+        sql: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+        doing: &str,
+    ) -> Result<Vec<Row>, DestinationError> {
+        self.client
+            .query(sql, parameters)
+            .await
+            .map_err(|error| self.error(error, doing))
+    }
+
+    /// Runs a query whose rows are taken one by one as they come, so that they need not fit into memory.
+    pub async fn query_each(
+        &self,
+        sql: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+        doing: &str,
+        mut take: impl FnMut(&Row),
+    ) -> Result<(), DestinationError> {
+        let rows = self.client.query_raw(sql, parameters.iter().copied());
+        let rows = rows.await.map_err(|error| self.error(error, doing))?;
+        let mut rows = std::pin::pin!(rows);
+        while let Some(row) = rows
+            .try_next()
+            .await
+            .map_err(|error| self.error(error, doing))?
+        {
+            take(&row);
+        }
+        Ok(())
+    }
+
+    /// An error of the driver, with the reason where it was we who gave the connection up.
+    pub fn error(
+        &self,
+        error: tokio_postgres::Error,
+        doing: impl Into<String>,
+    ) -> DestinationError {
+        with_reason(DestinationError::from_driver(error, doing), &self.watch)
+    }
+
+    /// Cancels the statement that runs on this session, from another one.
+    pub async fn cancel(&self, address: &Address) -> Result<(), DestinationError> {
+        let other = Session::open(address, "inrush cancel").await?;
+        other
+            .query(
+                "SELECT pg_cancel_backend($1)",
+                &[&self.backend_process_id],
+                "cancelling a statement",
+            )
+            .await?;
+        other.close().await;
+        Ok(())
+    }
+
+    /// Drops the connection as it is: the server rolls back what was not committed.
+    pub fn abandon(self) {
+        self.connection.abort();
+    }
+
+    /// Ends the connection and waits until the server has seen it.
+    pub async fn close(self) {
+        drop(self.client);
+        // The task ends when the driver has sent Terminate and closed the socket; a network that
+        // takes nothing is not waited for.
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.connection).await;
+    }
+}
+
+/// A lost connection with the reason, where it was we who ended it.
+fn with_reason(error: DestinationError, watch: &SocketWatch) -> DestinationError {
+    match (error, watch.violation().or(watch.given_up())) {
+        (DestinationError::Lost { doing, .. }, Some(reason)) => DestinationError::Lost {
+            doing,
+            reason: reason.to_owned(),
+        },
+        (error, _) => error,
+    }
+}
+
+/// What moves a connection's bytes: it ends with the connection.
+pub(super) type Link = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A connection that is made, and moves while its link is polled.
+pub(super) struct Connected {
+    pub(super) client: Client,
+    pub(super) link: Link,
+    watch: Arc<SocketWatch>,
+    blocks: Option<Arc<BlockSocket>>,
+}
+
+/// Makes a session's settings, and finds out who serves it.
+async fn settle_in(
+    client: &Client,
+    address: &Address,
+    place: &Place,
+) -> Result<Backend, DestinationError> {
+    let doing = "making the session's settings";
+    client
+        .batch_execute(SETTINGS)
+        .await
+        .map_err(|error| DestinationError::from_driver(error, doing))?;
+    let row = client
+        .query_one(
+            "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery(), \
+                    pg_catalog.current_setting('session_replication_role') = 'replica', \
+                    (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::int8, \
+                    (extract(epoch FROM pg_catalog.pg_postmaster_start_time()) * 1000000)::int8",
+            &[],
+        )
+        .await
+        .map_err(|error| DestinationError::from_driver(error, doing))?;
+    if row.get(2) {
+        // Foreign keys are not checked there and triggers do not fire. Who may not set it is
+        // told before anything is loaded.
+        let set = "SET session_replication_role = origin";
+        if let Err(error) = client.batch_execute(set).await
+            && error.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE)
+        {
+            return Err(DestinationError::from_driver(error, doing));
+        }
+    }
+    if address.places.len() > 1 && row.get(1) {
+        return Err(DestinationError::Connect {
+            server: place.describe(),
+            reason: "it is a standby (in recovery)".to_owned(),
+            hint: "name the primary among the hosts".to_owned(),
+            source: None,
+        });
+    }
+    Ok(Backend {
+        process_id: row.get(0),
+        opened_at: row.get(3),
+        server_started_at: row.get(4),
+    })
+}
+
+/// Why none of an address's servers could be used: of one its own reason, of several all.
+fn all_failed(mut failures: Vec<DestinationError>) -> DestinationError {
+    if failures.len() == 1 {
+        return failures.remove(0);
+    }
+    let each: Vec<String> = failures
+        .iter()
+        .map(|failure| match failure {
+            DestinationError::Connect { server, reason, .. } => format!("{server}: {reason}"),
+            other => other.to_string(),
+        })
+        .collect();
+    DestinationError::Connect {
+        server: format!("any of {} servers", failures.len()),
+        reason: each.join("; "),
+        hint: failures
+            .iter()
+            .find_map(DestinationError::hint)
+            .unwrap_or_else(|| "check the hosts of the URL".to_owned()),
+        source: None,
+    }
+}
+
+/// Connects and logs in. Nothing moves but while the link is polled.
+pub(super) async fn connect(
+    config: &tokio_postgres::Config,
+    address: &Address,
+    place: &Place,
+) -> Result<Connected, DestinationError> {
+    match &place.host {
+        Host::Unix(folder) => {
+            let path = folder.join(format!(".s.PGSQL.{}", place.port));
+            let stream = UnixStream::connect(&path)
+                .await
+                .map_err(|error| unreachable(place, &error))?;
+            if let Some(required) = &address.required_peer {
+                check_peer(&stream, required, place)?;
+            }
+            // The system may allow less, or nothing: then blocks go in more than one piece.
+            let _ = SockRef::from(&stream).set_send_buffer_size(UNIX_SEND_BUFFER_BYTES);
+            let watch = Arc::new(SocketWatch::new(address.login_rules(place)));
+            let mut config = config.clone();
+            // libpq does not use TLS on a unix socket either, whatever sslmode says.
+            config.ssl_mode(tokio_postgres::config::SslMode::Disable);
+            config.ssl_negotiation(tokio_postgres::config::SslNegotiation::Postgres);
+            let blocks = BlockSocket::of_unix(&stream, &watch)
+                .map_err(|error| unreachable(place, &error))?;
+            let watched = Watched::new(stream, Arc::clone(&watch), false);
+            let (client, connection) = config
+                .connect_raw(watched, NoTls)
+                .await
+                .map_err(|error| refused(&config, place, &watch, error))?;
+            Ok(Connected {
+                client,
+                link: link(connection),
+                watch,
+                blocks: Some(Arc::new(blocks)),
+            })
+        }
+        Host::Tcp(name) => {
+            let reached = place.host_address.as_deref().unwrap_or(name);
+            let stream = TcpStream::connect((reached, place.port))
+                .await
+                .map_err(|error| unreachable(place, &error))?;
+            tune(&stream, &address.keepalive).map_err(|error| unreachable(place, &error))?;
+            let watch = Arc::new(SocketWatch::new(address.login_rules(place)));
+            watch.is_tcp(TcpConnection::of(&stream));
+            let blocks =
+                BlockSocket::of_tcp(&stream, &watch).map_err(|error| unreachable(place, &error))?;
+            if address.tls.mode == SslMode::Disable {
+                let watched = Watched::new(stream, Arc::clone(&watch), false);
+                let (client, connection) = config
+                    .connect_raw(watched, NoTls)
+                    .await
+                    .map_err(|error| refused(config, place, &watch, error))?;
+                return Ok(Connected {
+                    client,
+                    link: link(connection),
+                    watch,
+                    blocks: Some(Arc::new(blocks)),
+                });
+            }
+            let mut maker = tokio_postgres_rustls::MakeRustlsConnect::new(tls::client_config(
+                address, place, &watch,
+            )?);
+            let inner = MakeTlsConnect::<Watched<TcpStream>>::make_tls_connect(&mut maker, name)
+                .map_err(|error| unreachable(place, &std::io::Error::other(error)))?;
+            let watched = match address.tls.is_direct {
+                true => Watched::encrypted(stream, Arc::clone(&watch)),
+                false => Watched::new(stream, Arc::clone(&watch), true),
+            };
+            let tls = WatchedTls {
+                inner,
+                watch: Arc::clone(&watch),
+            };
+            let (client, connection) = config
+                .connect_raw(watched, tls)
+                .await
+                .map_err(|error| refused(config, place, &watch, error))?;
+            // By the server's answer: most of what is reached so asks for TLS and may do without.
+            let blocks = (!watch.is_encrypted()).then(|| Arc::new(blocks));
+            Ok(Connected {
+                client,
+                link: link(connection),
+                watch,
+                blocks,
+            })
+        }
+    }
+}
+
+fn link<F>(connection: F) -> Link
+where
+    F: Future<Output = Result<(), tokio_postgres::Error>> + Send + 'static,
+{
+    Box::pin(async move {
+        // A connection that breaks fails the statement that waits on it, which tells.
+        let _ = connection.await;
+    })
+}
+
+/// Lets a connection go on beside whoever uses it. To give it up is to drop it: whoever waits for an
+/// answer is then told that there will be none.
+fn spawn(
+    link: Link,
+    address: &Address,
+    place: &Place,
+    watch: &Arc<SocketWatch>,
+    blocks: Option<Arc<BlockSocket>>,
+) -> tokio::task::JoinHandle<()> {
+    let ending = Ending(blocks);
+    let Some(patience) = address.keepalive.patience() else {
+        return tokio::spawn(async move {
+            let _ending = ending;
+            link.await;
+        });
+    };
+    let vigil = vigil::keep(address.clone(), place.clone(), patience, Arc::clone(watch));
+    tokio::spawn(async move {
+        let _ending = ending;
+        tokio::select! {
+            biased;
+            () = link => {}
+            () = vigil => {}
+        }
+    })
+}
+
+/// Ends a connection once the driver has none: what sends blocks into its socket is told, and so is the server.
+struct Ending(Option<Arc<BlockSocket>>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Some(blocks) = &self.0 {
+            blocks.close();
+        }
+    }
+}
+
+/// Refuses a socket that another user than `requirepeer` listens at: nothing is sent to it.
+fn check_peer(
+    stream: &UnixStream,
+    required: &RequiredPeer,
+    place: &Place,
+) -> Result<(), DestinationError> {
+    let peer = stream
+        .peer_cred()
+        .map_err(|error| unreachable(place, &error))?;
+    required
+        .check(peer.uid())
+        .map_err(|reason| DestinationError::Connect {
+            server: place.describe(),
+            reason,
+            hint: "name the user that runs the server in requirepeer, or the server's own socket in host".to_owned(),
+            source: None,
+        })
+}
+
+fn tune(stream: &TcpStream, keepalive: &Keepalive) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let socket = SockRef::from(stream);
+    if let Some(idle) = keepalive.idle {
+        socket.set_tcp_keepalive(
+            &TcpKeepalive::new()
+                .with_time(idle)
+                .with_interval(keepalive.interval)
+                .with_retries(keepalive.count),
+        )?;
+    }
+    socket.set_tcp_user_timeout(keepalive.user_timeout)
+}
+
+fn unreachable(place: &Place, error: &std::io::Error) -> DestinationError {
+    let hint = match error.kind() {
+        std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound => {
+            "is the server running, and is this its host and port?"
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            "this user may not use the server's socket; try a TCP host"
+        }
+        _ => "check the host's name and the network",
+    };
+    DestinationError::Connect {
+        server: place.describe(),
+        reason: error.to_string(),
+        hint: hint.to_owned(),
+        source: None,
+    }
+}
+
+/// What to do about SQLSTATE 28000, which means several things. The function of the server that raised it tells them
+/// apart whatever its language; poolers and servers that are only like PostgreSQL name others, or none.
+fn not_let_in(routine: Option<&str>) -> &'static str {
+    match routine {
+        Some("InitializeSessionUserId") => {
+            "the server has no such user that may log in: name another one in the URL or in \
+             PGUSER; without either it is the system's user"
+        }
+        Some("ClientAuthentication" | "auth_failed") => {
+            "the server's pg_hba.conf does not let this user in this way"
+        }
+        _ => {
+            "either the server has no such user that may log in, or its pg_hba.conf does not let \
+             it in this way"
+        }
+    }
+}
+
+fn refused(
+    config: &tokio_postgres::Config,
+    place: &Place,
+    watch: &SocketWatch,
+    error: tokio_postgres::Error,
+) -> DestinationError {
+    if let Some(violation) = watch.violation() {
+        return DestinationError::Connect {
+            server: place.describe(),
+            reason: violation.to_owned(),
+            hint: "is this the host and port of the PostgreSQL server, or has somebody put another one in its place?"
+                .to_owned(),
+            source: None,
+        };
+    }
+    let user = config.get_user().unwrap_or("?");
+    let has_password = config.get_password().is_some();
+    let (reason, hint) = match error.code() {
+        Some(code) if *code == SqlState::INVALID_PASSWORD => (
+            format!("the server refuses the password of user {user}"),
+            "set PGPASSWORD, or a line in ~/.pgpass (mode 0600)".to_owned(),
+        ),
+        Some(code) if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => (
+            chain(&error),
+            not_let_in(error.as_db_error().and_then(|refusal| refusal.routine())).to_owned(),
+        ),
+        Some(code) if *code == SqlState::INVALID_CATALOG_NAME => (
+            chain(&error),
+            "name an existing database in the URL".to_owned(),
+        ),
+        Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => (
+            chain(&error),
+            "lower `streams`, or raise the server's max_connections".to_owned(),
+        ),
+        Some(code) if *code == SqlState::CANNOT_CONNECT_NOW => (
+            chain(&error),
+            "the server is starting or stopping: try again in a moment".to_owned(),
+        ),
+        Some(_) => (chain(&error), "the server let nobody in".to_owned()),
+        None if !has_password && chain(&error).contains("password missing") => (
+            format!("the server asks user {user} for a password, and none was given"),
+            "set PGPASSWORD, or a line in ~/.pgpass (mode 0600)".to_owned(),
+        ),
+        None => (
+            chain(&error),
+            "check sslmode, and that a PostgreSQL server listens there".to_owned(),
+        ),
+    };
+    DestinationError::Connect {
+        server: place.describe(),
+        reason,
+        hint,
+        source: Some(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_role_and_pg_hba_are_told_apart() {
+        let hints = [
+            Some("InitializeSessionUserId"),
+            Some("ClientAuthentication"),
+            Some("auth_failed"),
+            None,
+        ]
+        .map(not_let_in);
+        let told = hints.map(|hint| (hint.contains("no such user"), hint.contains("pg_hba.conf")));
+        assert_eq!(
+            told,
+            [(true, false), (false, true), (false, true), (true, true)]
+        );
+    }
+}

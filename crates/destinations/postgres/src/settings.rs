@@ -1,0 +1,338 @@
+//! The settings of a connection by libpq's names: from the URL, else from a service file, else
+//! from the environment.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+use std::time::Duration;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
+
+use super::service_file;
+use crate::engine::connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES};
+
+/// Settings that are taken: what each means to a load says `docs/connections.md`.
+const KNOWN: &[&str] = &[
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "user",
+    "password",
+    "passfile",
+    "service",
+    "options",
+    "connect_timeout",
+    "client_encoding",
+    "application_name",
+    "fallback_application_name",
+    "target_session_attrs",
+    "load_balance_hosts",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_count",
+    "tcp_user_timeout",
+    "require_auth",
+    "requirepeer",
+    "channel_binding",
+    "min_protocol_version",
+    "max_protocol_version",
+    "sslmode",
+    "requiressl",
+    "sslnegotiation",
+    "sslcompression",
+    "sslcert",
+    "sslkey",
+    "sslcertmode",
+    "sslrootcert",
+    "sslcrl",
+    "sslcrldir",
+    "sslsni",
+    "ssl_min_protocol_version",
+    "ssl_max_protocol_version",
+    "gssencmode",
+    "krbsrvname",
+    "gsslib",
+    "gssdelegation",
+];
+
+const NO_OAUTH: &str = "Inrush does not log in by OAuth";
+const NO_SCRAM_KEYS: &str =
+    "Inrush logs in with a password, not with keys made from one: give the password";
+
+/// Settings of libpq that a load cannot honour, with the reason; to pass them over would be to lie.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "sslpassword",
+        "Inrush does not read keys that are encrypted: `openssl pkey -in KEY -out PLAIN` writes one that is not, and chmod 600 \
+         keeps it from others",
+    ),
+    (
+        "sslkeylogfile",
+        "anybody with that file can read everything that is sent",
+    ),
+    ("replication", "a load needs an ordinary session"),
+    ("servicefile", "name the file of services in PGSERVICEFILE"),
+    ("oauth_issuer", NO_OAUTH),
+    ("oauth_client_id", NO_OAUTH),
+    ("oauth_client_secret", NO_OAUTH),
+    ("oauth_scope", NO_OAUTH),
+    ("oauth_ca_file", NO_OAUTH),
+    ("scram_client_key", NO_SCRAM_KEYS),
+    ("scram_server_key", NO_SCRAM_KEYS),
+];
+
+/// Settings by name.
+#[derive(Default)]
+pub struct Settings {
+    values: BTreeMap<String, String>,
+    /// Names of those that the environment gave.
+    of_environment: BTreeSet<String>,
+}
+
+impl Settings {
+    /// Takes a URL apart, then fills its gaps from its service and from the environment.
+    pub fn gather(url: &str, defaults: &ConnectionDefaults) -> Result<Settings, String> {
+        let mut settings = Settings::of_url(url)?;
+        let service = settings
+            .values
+            .remove("service")
+            .or_else(|| defaults.service.clone());
+        if let Some(name) = service {
+            let found = service_file::find(&defaults.service_files, &name)?
+                .ok_or_else(|| no_service(&name, defaults))?;
+            let place = format!("the service `{name}` in {}", found.file.path.display());
+            for (key, value) in found.settings {
+                check_known(&key).map_err(|reason| format!("{place}: {reason}"))?;
+                settings.values.entry(key).or_insert(value);
+            }
+        }
+        for (name, value) in &defaults.variables {
+            if !settings.values.contains_key(name) {
+                settings.put(name, value.clone());
+                settings.of_environment.insert(name.clone());
+            }
+        }
+        Ok(settings)
+    }
+
+    fn of_url(url: &str) -> Result<Settings, String> {
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let authority = base.split_once("://").map_or("", |(_, rest)| rest);
+        if authority.matches('@').count() > 1 {
+            return Err(
+                "it has more than one `@`: one in a user or a password is written %40".to_owned(),
+            );
+        }
+        let config = Config::from_str(base).map_err(|error| super::error::chain(&error))?;
+        let mut settings = Settings::default();
+        let hosts: Vec<String> = config.get_hosts().iter().map(host_text).collect();
+        if !hosts.is_empty() {
+            settings.put("host", hosts.join(","));
+            // A host whose port the URL leaves open has the one of PGPORT, or the usual one.
+            let ports: Vec<String> = config.get_ports().iter().map(u16::to_string).collect();
+            if has_port(base) {
+                settings.put("port", ports.join(","));
+            }
+        }
+        if let Some(user) = config.get_user() {
+            settings.put("user", user.to_owned());
+        }
+        if let Some(password) = config.get_password() {
+            settings.put("password", String::from_utf8_lossy(password).into_owned());
+        }
+        if let Some(name) = config.get_dbname() {
+            settings.put("dbname", name.to_owned());
+        }
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').ok_or(
+                "a part behind its `?` is not `name=value` (a ? in a password is written %3F)",
+            )?;
+            let value = percent_decode(value)?;
+            // What JDBC calls it; libpq takes this one value too.
+            if key == "ssl" && value == "true" {
+                settings.put("sslmode", "require".to_owned());
+                continue;
+            }
+            check_known(key)?;
+            settings.put(key, value);
+        }
+        Ok(settings)
+    }
+
+    fn put(&mut self, name: &str, value: String) {
+        self.values.insert(name.to_owned(), value);
+    }
+
+    /// A setting that is not empty: to libpq an empty one is none.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.values
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// What a message calls a setting: a variable is named where it gave the value.
+    pub fn called(&self, name: &str) -> String {
+        let variable = LIBPQ_VARIABLES
+            .iter()
+            .find(|(_, setting)| *setting == name)
+            .filter(|_| self.of_environment.contains(name));
+        match variable {
+            Some((variable, _)) => format!("{name} (from {variable})"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// A setting that is on or off.
+    pub fn switch(&self, name: &str, usual: bool) -> Result<bool, String> {
+        match self.get(name) {
+            None => Ok(usual),
+            Some("1") => Ok(true),
+            Some("0") => Ok(false),
+            Some(other) => Err(format!("{} `{other}` is none of 0, 1", self.called(name))),
+        }
+    }
+
+    /// One of a few words.
+    pub fn word<'a>(
+        &'a self,
+        name: &str,
+        usual: &'a str,
+        words: &[&str],
+    ) -> Result<&'a str, String> {
+        let word = self.get(name).unwrap_or(usual);
+        if words.contains(&word) {
+            return Ok(word);
+        }
+        Err(format!(
+            "{} `{word}` is none of {}",
+            self.called(name),
+            words.join(", ")
+        ))
+    }
+
+    /// Refuses values that ask for what Inrush does not do.
+    pub fn check_unsupported(&self) -> Result<(), String> {
+        if self.word("gssencmode", "prefer", &["disable", "prefer", "require"])? == "require" {
+            return Err(format!(
+                "{} `require` is not supported: Inrush does not encrypt by GSSAPI",
+                self.called("gssencmode")
+            ));
+        }
+        // krbsrvname, gsslib and gssdelegation say how to log in by GSSAPI. A server that asks for that is refused.
+        if self.switch("sslcompression", false)? {
+            return Err(format!(
+                "{} is on: compression under TLS gives secrets away, and is not supported",
+                self.called("sslcompression")
+            ));
+        }
+        let encoding = self.get("client_encoding").unwrap_or("auto");
+        if !["auto", "utf8", "utf-8", "unicode"].contains(&encoding.to_lowercase().as_str()) {
+            return Err(format!(
+                "{} `{encoding}` is not supported: Inrush sends UTF-8, and `encoding` says what a file is written in",
+                self.called("client_encoding")
+            ));
+        }
+        let versions = ["3.0", "3.2", "latest"];
+        self.word("max_protocol_version", "3.0", &versions)?;
+        let least = self.word("min_protocol_version", "3.0", &versions)?;
+        if least != "3.0" {
+            return Err(format!(
+                "{} `{least}` is not supported: Inrush speaks version 3.0 of the protocol",
+                self.called("min_protocol_version")
+            ));
+        }
+        Ok(())
+    }
+
+    /// A whole number.
+    pub fn number(&self, name: &str) -> Result<Option<u64>, String> {
+        self.get(name)
+            .map(|text| {
+                text.trim()
+                    .parse()
+                    .map_err(|_| format!("{name} is `{text}`, which is no number"))
+            })
+            .transpose()
+    }
+
+    /// A length of time in seconds; zero and less is none, as libpq has it.
+    pub fn seconds(&self, name: &str) -> Result<Option<Duration>, String> {
+        let Some(text) = self.get(name) else {
+            return Ok(None);
+        };
+        let seconds: i64 = text
+            .trim()
+            .parse()
+            .map_err(|_| format!("{name} is `{text}`, which is no number"))?;
+        Ok((seconds > 0).then(|| Duration::from_secs(seconds.unsigned_abs())))
+    }
+}
+
+fn no_service(name: &str, defaults: &ConnectionDefaults) -> String {
+    let files: Vec<String> = defaults
+        .service_files
+        .iter()
+        .map(|file| file.path.display().to_string())
+        .collect();
+    match files.is_empty() {
+        true => format!(
+            "it names the service `{name}`, and there is no service file: neither PGSERVICEFILE \
+             nor ~/.pg_service.conf"
+        ),
+        false => format!("the service `{name}` is not in {}", files.join(" or ")),
+    }
+}
+
+fn check_known(name: &str) -> Result<(), String> {
+    if let Some((_, reason)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+        return Err(format!("`{name}` is not supported: {reason}"));
+    }
+    if KNOWN.contains(&name) {
+        return Ok(());
+    }
+    Err(format!("`{name}` is no setting of a connection"))
+}
+
+fn host_text(host: &Host) -> String {
+    match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(folder) => folder.display().to_string(),
+    }
+}
+
+/// Whether the URL itself names a port: the driver puts the usual one in where it does not.
+fn has_port(base: &str) -> bool {
+    let authority = base.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = authority.split('/').next().unwrap_or("");
+    let hosts = authority.rsplit('@').next().unwrap_or("");
+    hosts.split(',').any(|host| {
+        let after = host.rsplit(']').next().unwrap_or(host);
+        after
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| !port.is_empty())
+    })
+}
+
+fn percent_decode(text: &str) -> Result<String, String> {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] != b'%' {
+            decoded.push(bytes[at]);
+            at += 1;
+            continue;
+        }
+        let byte = bytes
+            .get(at + 1..at + 3)
+            .and_then(|pair| std::str::from_utf8(pair).ok())
+            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
+            .ok_or("a `%` in it is not followed by two hexadecimal digits (a % itself is %25)")?;
+        decoded.push(byte);
+        at += 3;
+    }
+    String::from_utf8(decoded).map_err(|_| "what it encodes with % is not UTF-8".to_owned())
+}

@@ -1,0 +1,192 @@
+//! Why a switch did not happen. The targets are as they were.
+
+use crate::DestinationError;
+use crate::engine::verify::VerifyError;
+use crate::ledger::LedgerError;
+
+/// An error of the switch.
+#[derive(Debug, thiserror::Error)]
+pub enum SwitchError {
+    /// The destination refused.
+    #[error(transparent)]
+    Destination(#[from] DestinationError),
+    /// The server refused a row that was brought into a target.
+    #[error("{source}")]
+    Refused {
+        /// Index of the flow.
+        flow: usize,
+        /// The statement copied rows, or checked those that were copied; else it attached a table.
+        is_copied: bool,
+        /// What it said.
+        source: DestinationError,
+    },
+    /// Rows could not be copied carefully.
+    #[error(transparent)]
+    Careful(Box<crate::engine::error::Error>),
+    /// The ledger refused.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// What was verified is not there any more.
+    #[error(transparent)]
+    Verify(VerifyError),
+    /// Two partitions would hold the same keys.
+    #[error("{target}: the keys of {first} and {second} overlap ({overlap}); nothing was attached")]
+    Overlap {
+        /// The target.
+        target: String,
+        /// The files of one, or a partition that exists.
+        first: String,
+        /// The files of the other.
+        second: String,
+        /// Both ranges.
+        overlap: String,
+    },
+    /// Somebody else filled the target while the load ran.
+    #[error("{target} got rows from somebody else while the load ran; nothing was switched")]
+    Filled {
+        /// The target.
+        target: String,
+    },
+    /// The server counts other rows in the target than were loaded.
+    #[error(
+        "{target} holds {} after the copy from staging, and {expected} were expected; nothing was \
+         switched",
+        inrush_rows::plural::counted(*counted, "row")
+    )]
+    Count {
+        /// The target.
+        target: String,
+        /// Rows that the server copied.
+        counted: u64,
+        /// Rows that were loaded.
+        expected: u64,
+    },
+    /// A statement of the user failed.
+    #[error("flow `{flow}`: {setting} failed, and all was taken back: {statement}\n  {source}")]
+    Statement {
+        /// The flow.
+        flow: String,
+        /// `pre_sql` or `post_sql`, with its place in the list.
+        setting: String,
+        /// The statement, shortened.
+        statement: String,
+        /// What the server said.
+        source: Box<DestinationError>,
+    },
+    /// The target changed while the load ran, so that the new table is not like it.
+    #[error("{target} was changed while the load ran ({what}); nothing was switched")]
+    Changed {
+        /// The target.
+        target: String,
+        /// What is other than in the plan.
+        what: String,
+    },
+    /// Rows of the target did not go.
+    #[error("{target} still has rows after all of them were deleted; nothing was switched")]
+    NotDeleted {
+        /// The target.
+        target: String,
+    },
+    /// A partition that new ones cover in part can neither stay nor go.
+    #[error("{target} {what}; nothing was switched")]
+    Partly {
+        /// The target.
+        target: String,
+        /// Which partition, and by what.
+        what: String,
+        /// How to mend it.
+        mend: String,
+    },
+    /// The name that an old table is to be kept under is taken.
+    #[error("{table} stands where a replaced table is to be kept; nothing was switched")]
+    KeptNameTaken {
+        /// The table that has the name.
+        table: String,
+    },
+    /// The connection was lost around the COMMIT, and the server does not answer.
+    #[error("{reason}; whether the switch was committed is not known yet")]
+    Unknown {
+        /// What was lost.
+        reason: String,
+    },
+    /// A lock could not be had.
+    #[error(
+        "the switch waited {tries} times for a lock of {waited_ms} ms and gave way each time{}",
+        blockers.as_ref().map(|who| format!("; it is held by {who}")).unwrap_or_default()
+    )]
+    Blocked {
+        /// How often it was tried.
+        tries: u32,
+        /// How long each try waited.
+        waited_ms: u32,
+        /// Who holds it.
+        blockers: Option<String>,
+    },
+}
+
+impl SwitchError {
+    /// What the server said, or that it is gone, where that is the cause.
+    pub fn destination(&self) -> Option<&DestinationError> {
+        match self {
+            SwitchError::Destination(error) => Some(error),
+            SwitchError::Statement { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+
+    /// How to mend it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            SwitchError::Destination(error) => error.hint(),
+            SwitchError::Refused { source, .. } => source.hint(),
+            SwitchError::Careful(error) => error.hint(),
+            SwitchError::Ledger(error) => error.hint(),
+            SwitchError::Verify(error) => Some(error.hint()),
+            SwitchError::Overlap { .. } => Some(
+                "sort and cut the files by the key, or declare `bounds` and let each file lie \
+                 within one partition; `inrush cleanup` removes what is staged"
+                    .to_owned(),
+            ),
+            SwitchError::Statement { source, .. } => match source.as_ref() {
+                DestinationError::Refused { message, .. }
+                    if message.contains("multiple commands") =>
+                {
+                    Some(
+                        "write one statement for each entry of the list: [\"...\", \"...\"]"
+                            .to_owned(),
+                    )
+                }
+                _ => Some(
+                    "all units are loaded and kept: mend the statement, and the same command \
+                     switches"
+                        .to_owned(),
+                ),
+            },
+            SwitchError::Changed { .. } => Some("the same command plans anew".to_owned()),
+            SwitchError::NotDeleted { .. } => {
+                Some("a trigger or rule of the target keeps them: drop it for the load".to_owned())
+            }
+            SwitchError::Partly { mend, .. } => Some(mend.clone()),
+            SwitchError::KeptNameTaken { table } => Some(format!(
+                "DROP TABLE {table}; if nobody needs it, or choose another name: replace = {{ keep \
+                 = \"NAME\" }}; the same command then switches what is loaded"
+            )),
+            SwitchError::Filled { .. } => {
+                Some("see who writes to it; then the same command, or mode = \"append\"".to_owned())
+            }
+            SwitchError::Count { .. } => Some(
+                "a trigger or rule of the target changed the copy: drop it for the load".to_owned(),
+            ),
+            SwitchError::Unknown { .. } => Some(
+                "run the same command again when the server answers: the ledger knows, and what \
+                 is switched is not loaded twice"
+                    .to_owned(),
+            ),
+            SwitchError::Blocked { .. } => Some(
+                "all units are loaded and kept: the same command tries the switch again, once \
+                 the lock is free"
+                    .to_owned(),
+            ),
+        }
+    }
+}

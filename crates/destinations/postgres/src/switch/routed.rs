@@ -1,0 +1,147 @@
+//! The switch of a routed unit: its new partitions are attached, and its other rows are copied
+//! into the partitions that the target has.
+
+use inrush_package::Mode;
+
+use super::careful::CarefulRows;
+use super::error::SwitchError;
+use super::run::{SwitchTask, copy_rows, metadata};
+use super::tasks::TargetTask;
+use super::{deferred, search_path};
+use crate::plan::FlowPlan;
+use crate::plan::routing::{Becomes, RoutePlan, statements};
+use crate::plan::switch_statements::{SwitchStep, UnitTask, expression};
+use crate::plan::units::PartitionNames;
+use crate::quote::qualified;
+use crate::staging::Upper;
+use crate::{Session, catalog, row_numbers};
+
+/// Switches a routed flow, and returns what was done: a task for each partition that was made.
+pub async fn publish(
+    session: &Session,
+    task: &SwitchTask<'_>,
+    target: &TargetTask,
+    later: &[usize],
+    route: &RoutePlan,
+    careful: &mut impl CarefulRows,
+) -> Result<TargetTask, SwitchError> {
+    let flow = &task.plan.flows[target.flow];
+    let name = flow.target();
+    let doing = format!("switching {name}");
+    let route = &named(session, &flow.schema, &flow.table, route).await?;
+    let schema = &task.plan.settings.staging_schema;
+    let mut done = target.clone();
+    done.units.clear();
+    for unit in &target.units {
+        let staging = &unit.staging_table;
+        let has_numbers = has_numbers(session, schema, staging, &doing).await?;
+        for step in statements::switch(flow, route, schema, staging, has_numbers) {
+            match step {
+                SwitchStep::Metadata(sql) => metadata(session, target.flow, &sql, &doing).await?,
+                SwitchStep::CopyRows(statement) => {
+                    let expected = if route.new_partitions().next().is_none() {
+                        target.rows
+                    } else {
+                        count(session, schema, &unit.staging_table, &doing).await?
+                    };
+                    search_path::of_users(session, &doing).await?;
+                    let rows = if careful.wants(target.flow) {
+                        deferred::check_each_row(session, task, target.flow, later).await?;
+                        careful
+                            .copy(session, target.flow, &unit.staging_table, &statement)
+                            .await?
+                    } else {
+                        copy_rows(session, target.flow, &statement.all(), &doing).await?
+                    };
+                    rows.hold_against(&name, expected)?;
+                    search_path::our_own(session, &doing).await?;
+                }
+            }
+        }
+        done.units.extend(made(route, unit));
+    }
+    Ok(done)
+}
+
+/// The lock that the target needs: what ATTACH takes, or what keeps other writers out of a target
+/// that must be empty.
+pub fn lock_mode(flow: &FlowPlan, route: &RoutePlan) -> &'static str {
+    if flow.mode == Mode::Create {
+        "SHARE ROW EXCLUSIVE"
+    } else if route.new_partitions().next().is_some() {
+        "SHARE UPDATE EXCLUSIVE"
+    } else {
+        "ROW EXCLUSIVE"
+    }
+}
+
+/// Whether the staging table has a column of numbers: it was loaded carefully, by this attempt or by
+/// one before it.
+async fn has_numbers(
+    session: &Session,
+    schema: &str,
+    table: &str,
+    doing: &str,
+) -> Result<bool, SwitchError> {
+    let sql = "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = $1::text::regclass \
+         AND attname = $2 AND NOT attisdropped)";
+    let table = qualified(schema, table);
+    let rows = session
+        .query(sql, &[&table, &row_numbers::COLUMN], doing)
+        .await?;
+    Ok(rows[0].get(0))
+}
+
+/// Other names for partitions whose names somebody took since the plan was made.
+async fn named(
+    session: &Session,
+    schema: &str,
+    table: &str,
+    route: &RoutePlan,
+) -> Result<RoutePlan, SwitchError> {
+    let mut route = route.clone();
+    if route.new_partitions().next().is_none() {
+        return Ok(route);
+    }
+    let taken = catalog::relation_names(session, schema, None).await?;
+    let given = route.new_partitions().map(|(_, name, _)| name.to_owned());
+    let either = taken.iter().cloned().chain(given).collect();
+    let mut names = PartitionNames::new(table, &either);
+    for node in &mut route.nodes {
+        if let Becomes::New { name, .. } = &mut node.becomes
+            && taken.contains(name)
+        {
+            *name = names.take();
+        }
+    }
+    Ok(route)
+}
+
+/// The rows that are left in the staging table once new partitions are detached from it.
+async fn count(
+    session: &Session,
+    schema: &str,
+    table: &str,
+    doing: &str,
+) -> Result<u64, SwitchError> {
+    let sql = format!("SELECT count(*) FROM {}", qualified(schema, table));
+    let rows = session.query(&sql, &[], doing).await?;
+    Ok(rows[0].get::<_, i64>(0) as u64)
+}
+
+/// The partitions that were made, for the report.
+fn made<'a>(route: &'a RoutePlan, unit: &'a UnitTask) -> impl Iterator<Item = UnitTask> + 'a {
+    route.new_partitions().map(move |(node, name, bounds)| {
+        let upper = bounds.upper.as_ref().map(|upper| match upper {
+            Upper::Exclusive(value) | Upper::Inclusive(value) => expression(value),
+        });
+        UnitTask {
+            key: unit.key.clone(),
+            staging_table: statements::staging_name(&unit.staging_table, node),
+            partition_name: Some(name.to_owned()),
+            lower: bounds.lower.as_deref().map(expression),
+            upper,
+            attached: true,
+        }
+    })
+}

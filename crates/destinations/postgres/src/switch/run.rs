@@ -1,0 +1,528 @@
+//! Runs the switch.
+
+use std::time::Duration;
+
+use inrush_package::Mode;
+
+use super::careful::{CarefulRows, CopiedRows};
+use super::error::SwitchError;
+use super::take_out::{self, TakenOut};
+use super::tasks::TargetTask;
+use super::{deferred, order, routed, search_path};
+use crate::engine::fault::{self, Fault, FaultPoint};
+use crate::engine::verify::VerifyError;
+use crate::ledger::mark::{self, Mark};
+use crate::ledger::{Fence, Ledger, SwitchedTable, UnitRecord, What};
+use crate::plan::switch_statements::{self, SwitchStep};
+use crate::plan::units::PartitionNames;
+use crate::plan::{FlowPlan, Plan, Publish, index_rebuild};
+use crate::quote::{literal, qualified};
+use crate::{DestinationError, Session, catalog};
+
+/// How often a switch that is blocked by somebody's lock is tried.
+pub const TRIES: u32 = 5;
+/// Between two tries nothing is held, so that whoever queued behind us gets on.
+pub const PAUSE_BETWEEN_TRIES: Duration = Duration::from_millis(500);
+
+/// Everything that the switch needs.
+pub struct SwitchTask<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// What is to be done to each target.
+    pub targets: &'a [TargetTask],
+    /// Their units, as they were when their rows were verified.
+    pub verified: &'a [UnitRecord],
+    /// The ledger.
+    pub ledger: &'a Ledger,
+    /// The run's fence.
+    pub fence: &'a Fence,
+    /// A wish to die, for tests.
+    pub fault: Option<&'a Fault>,
+}
+
+/// Switches all targets in one transaction, and marks the run as switched in it. Where a lock
+/// cannot be had in time, all is rolled back and tried again a few times. Returns what was done,
+/// with the names that the partitions have.
+pub async fn run(
+    session: &Session,
+    task: &SwitchTask<'_>,
+    careful: &mut impl CarefulRows,
+) -> Result<Vec<TargetTask>, SwitchError> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let error = match attempt(session, task, careful).await {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        let is_blocked = error
+            .destination()
+            .is_some_and(DestinationError::is_blocked);
+        if !matches!(error.destination(), Some(DestinationError::Lost { .. })) {
+            session
+                .execute(undo(task.plan), "undoing the switch")
+                .await?;
+        }
+        if !is_blocked {
+            return Err(error);
+        }
+        if tries == TRIES {
+            return Err(SwitchError::Blocked {
+                tries,
+                waited_ms: task.plan.settings.lock_timeout_ms,
+                blockers: blockers(session, task).await?,
+            });
+        }
+        tokio::time::sleep(PAUSE_BETWEEN_TRIES).await;
+    }
+}
+
+async fn attempt(
+    session: &Session,
+    task: &SwitchTask<'_>,
+    careful: &mut impl CarefulRows,
+) -> Result<Vec<TargetTask>, SwitchError> {
+    let doing = "switching";
+    session.execute(begin(task.plan), doing).await?;
+    session
+        .execute(
+            &format!(
+                "SET LOCAL lock_timeout = {}",
+                task.plan.settings.lock_timeout_ms
+            ),
+            doing,
+        )
+        .await?;
+    task.ledger.hold_fence_alone(session, task.fence).await?;
+    hold_staging(session, task).await?;
+    let names: Vec<String> = task.plan.flows.iter().map(|flow| flow.target()).collect();
+    let references = order::references(session, task.plan).await?;
+    let order = order::order(&names, &references, |flow| careful.wants(flow));
+    lock_by_name(session, task, &order).await?;
+    let mut done = Vec::new();
+    let mut tables = Vec::new();
+    for (place, flow) in order.iter().enumerate() {
+        let of_flow = |target: &&TargetTask| target.flow == *flow;
+        let target = task.targets.iter().find(of_flow);
+        let target = target.expect("each flow of the plan has a task");
+        let later = &order[place + 1..];
+        done.push(publish(session, task, target, later, &mut tables, careful).await?);
+    }
+    deferred::check_all(session, task, &order).await?;
+    fault::reach(task.fault, FaultPoint::InSwitch);
+    let oids = target_oids(session, task).await?;
+    task.ledger
+        .record_switched(session, task.fence.run_id, &tables)
+        .await?;
+    task.ledger
+        .mark_switched(session, task.fence, &oids)
+        .await?;
+    let flows = task.plan.flows.iter().zip(&oids);
+    let marks: Vec<Mark> = flows
+        // Those have theirs since before the first row.
+        .filter(|(flow, _)| !flow.commits_each_shard())
+        .filter_map(|(flow, oid)| flow.mark(&task.fence.name, *oid))
+        .collect();
+    mark::leave(session, &task.plan.run_key, &marks).await?;
+    fault::reach(task.fault, FaultPoint::BeforeSwitchCommit);
+    if fault::wished(task.fault, FaultPoint::SwitchCommitSent) {
+        crate::unit::send_commit_and(session, || fault::die(FaultPoint::SwitchCommitSent)).await;
+    }
+    session.execute("COMMIT", "committing the switch").await?;
+    fault::reach(task.fault, FaultPoint::AfterSwitchCommit);
+    Ok(done)
+}
+
+/// Begins the switch: in a transaction that has the rows of all flows already it is a part, so that
+/// one which waits for a lock in vain can be tried again without them.
+fn begin(plan: &Plan) -> &'static str {
+    match plan.is_one_transaction() {
+        true => "SAVEPOINT inrush_switch; SET LOCAL search_path = pg_catalog",
+        false => "BEGIN",
+    }
+}
+
+fn undo(plan: &Plan) -> &'static str {
+    match plan.is_one_transaction() {
+        true => "ROLLBACK TO SAVEPOINT inrush_switch",
+        false => "ROLLBACK",
+    }
+}
+
+/// Keeps whoever would write to the staging tables out, and makes sure that they are those whose
+/// rows were verified: a table that was dropped, emptied or written anew since has other files.
+async fn hold_staging(session: &Session, task: &SwitchTask<'_>) -> Result<(), SwitchError> {
+    let staged = task.verified.iter().filter(|unit| !unit.straight);
+    let tables: Vec<String> = staged
+        .map(|unit| qualified(&unit.staging_schema, &unit.staging_table))
+        .collect();
+    if !tables.is_empty() {
+        let lock = format!("LOCK TABLE {} IN SHARE MODE", tables.join(", "));
+        session.execute(&lock, "holding the staging tables").await?;
+    }
+    let found = task.ledger.units(session, task.fence.run_id).await?;
+    for unit in task.verified {
+        let is_same = |now: &UnitRecord| {
+            now.unit_key == unit.unit_key && now.stands && now.files == unit.files
+        };
+        if !found.iter().any(is_same) {
+            return Err(SwitchError::Verify(match unit.straight {
+                true => VerifyError::TargetReplaced {
+                    target: unit.target.clone(),
+                },
+                false => VerifyError::Rewritten {
+                    table: qualified(&unit.staging_schema, &unit.staging_table),
+                },
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// A fixed order of locks, so that two switches cannot wait for each other: by the names of the
+/// targets. Each is locked when its rows come, unless that is in another order.
+async fn lock_by_name(
+    session: &Session,
+    task: &SwitchTask<'_>,
+    order: &[usize],
+) -> Result<(), SwitchError> {
+    let flows = &task.plan.flows;
+    if order.is_sorted_by_key(|flow| flows[*flow].target()) {
+        return Ok(());
+    }
+    let mut by_name = order.to_vec();
+    by_name.sort_by_key(|flow| flows[*flow].target());
+    for flow in by_name {
+        lock(session, &flows[flow]).await?;
+    }
+    Ok(())
+}
+
+/// The lock that a flow takes on a target that exists, as SQL names it: at the switch, or with its rows where they go
+/// straight into it.
+pub fn lock_mode(flow: &FlowPlan) -> &'static str {
+    match &flow.publish {
+        Publish::Straight(_) => "ROW EXCLUSIVE",
+        Publish::Route(route) => routed::lock_mode(flow, route),
+        // Whoever reads now is waited for, and whoever comes waits, as long as it takes to
+        // take tables out and put others in.
+        _ if flow
+            .replace
+            .as_ref()
+            .is_some_and(|replace| !replace.by_rows) =>
+        {
+            "ACCESS EXCLUSIVE"
+        }
+        // What keeps other writers of a plain target out, and what ATTACH takes on the parent.
+        Publish::Insert | Publish::Upsert { .. } => "SHARE ROW EXCLUSIVE",
+        _ => "SHARE UPDATE EXCLUSIVE",
+    }
+}
+
+/// Locks a target that exists.
+async fn lock(session: &Session, flow: &FlowPlan) -> Result<(), SwitchError> {
+    let name = flow.target();
+    let only = match &flow.publish {
+        Publish::CreatePartitioned { .. } | Publish::Rename | Publish::Straight(_) => return Ok(()),
+        // The target is made.
+        Publish::Route(route) if route.is_new => return Ok(()),
+        Publish::Route(_) => "ONLY ",
+        _ => "",
+    };
+    let mode = lock_mode(flow);
+    let doing = format!("switching {name}");
+    let sql = format!("LOCK TABLE {only}{name} IN {mode} MODE");
+    session.execute(&sql, &doing).await?;
+    if flow.mode == Mode::Create && catalog::has_rows(session, &name, &doing).await? {
+        return Err(SwitchError::Filled { target: name });
+    }
+    Ok(())
+}
+
+async fn publish(
+    session: &Session,
+    task: &SwitchTask<'_>,
+    target: &TargetTask,
+    later: &[usize],
+    tables: &mut Vec<SwitchedTable>,
+    careful: &mut impl CarefulRows,
+) -> Result<TargetTask, SwitchError> {
+    let flow = &task.plan.flows[target.flow];
+    let staging_schema = &task.plan.settings.staging_schema;
+    let name = flow.target();
+    let doing = format!("switching {name}");
+    if let Publish::Route(route) = &flow.publish {
+        user_statements(session, flow, "pre_sql", &flow.pre_sql).await?;
+        lock(session, flow).await?;
+        let done = routed::publish(session, task, target, later, route, careful).await?;
+        tables.extend(brought_in(session, flow, target).await?);
+        user_statements(session, flow, "post_sql", &flow.post_sql).await?;
+        return Ok(done);
+    }
+    if let Some(create) = switch_statements::create_target(flow) {
+        session.execute(&create, &doing).await?;
+    }
+    lock(session, flow).await?;
+    user_statements(session, flow, "pre_sql", &flow.pre_sql).await?;
+    let mut taken_out = TakenOut::default();
+    if let Some(replace) = &flow.replace {
+        taken_out = take_out::take_out(
+            session,
+            task.ledger,
+            flow,
+            replace,
+            &target.units,
+            staging_schema,
+        )
+        .await?;
+    }
+    tables.append(&mut taken_out.tables);
+    let mut target = named(session, flow, target).await?;
+    let mut updated = None;
+    for statement in index_rebuild::before_rows(flow) {
+        session.execute(&statement, &doing).await?;
+    }
+    for unit in &target.units {
+        if let Publish::Swap { .. } = &flow.publish {
+            take_out::name_indexes(session, flow, staging_schema, unit).await?;
+        }
+        for step in switch_statements::publish_unit(flow, staging_schema, unit) {
+            match step {
+                SwitchStep::Metadata(sql) => metadata(session, target.flow, &sql, &doing).await?,
+                SwitchStep::CopyRows(statement) => {
+                    let staging = qualified(staging_schema, &unit.staging_table);
+                    let count = match &flow.publish {
+                        Publish::Upsert { key } => {
+                            Some(switch_statements::count_updates(&name, &staging, key))
+                        }
+                        _ => None,
+                    };
+                    if let Some(count) = &count {
+                        let rows = session.query(count, &[], &doing).await?;
+                        updated = Some(rows[0].get::<_, i64>(0));
+                    }
+                    search_path::of_users(session, &doing).await?;
+                    let rows = if careful.wants(target.flow) {
+                        deferred::check_each_row(session, task, target.flow, later).await?;
+                        careful
+                            .copy(session, target.flow, &unit.staging_table, &statement)
+                            .await?
+                    } else {
+                        copy_rows(session, target.flow, &statement.all(), &doing).await?
+                    };
+                    rows.hold_against(&name, target.rows)?;
+                    search_path::our_own(session, &doing).await?;
+                    if let (Some(count), false) = (count, rows.refused.is_empty()) {
+                        // Of one key there is one row, so those of refused rows are as before.
+                        let count = format!("{count} AND s.ctid = ANY ($1::text[]::tid[])");
+                        let rows = session.query(&count, &[&rows.refused], &doing).await?;
+                        updated = updated.map(|all| all - rows[0].get::<_, i64>(0));
+                    }
+                }
+            }
+        }
+    }
+    for statement in index_rebuild::after_rows(flow) {
+        session.execute(&statement, &doing).await?;
+    }
+    if let Some(default) = &taken_out.default {
+        tables.push(take_out::remake_default(session, flow, default).await?);
+    }
+    tables.extend(brought_in(session, flow, &target).await?);
+    user_statements(session, flow, "post_sql", &flow.post_sql).await?;
+    target.rows_updated = updated.map(|count| count as u64);
+    Ok(target)
+}
+
+/// Runs statements of the user. Each goes alone: the server takes no second one with it that could
+/// end the transaction.
+async fn user_statements(
+    session: &Session,
+    flow: &FlowPlan,
+    setting: &str,
+    statements: &[String],
+) -> Result<(), SwitchError> {
+    if statements.is_empty() {
+        return Ok(());
+    }
+    let doing = "running a statement of the package";
+    search_path::of_users(session, doing).await?;
+    for (index, statement) in statements.iter().enumerate() {
+        session
+            .client
+            .execute(statement.as_str(), &[])
+            .await
+            .map_err(|error| SwitchError::Statement {
+                flow: flow.name.clone(),
+                setting: match statements.len() {
+                    1 => setting.to_owned(),
+                    count => format!("statement {} of {count} of {setting}", index + 1),
+                },
+                statement: shortened(statement),
+                source: Box::new(session.error(error, doing)),
+            })?;
+    }
+    search_path::our_own(session, doing).await?;
+    Ok(())
+}
+
+fn shortened(statement: &str) -> String {
+    const SHOWN: usize = 200;
+    match statement.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{} ...", &statement[..end]),
+        None => statement.to_owned(),
+    }
+}
+
+/// What became of the units, for the ledger.
+async fn brought_in(
+    session: &Session,
+    flow: &FlowPlan,
+    target: &TargetTask,
+) -> Result<Vec<SwitchedTable>, SwitchError> {
+    let whole = |what, unit_key: Option<&str>, oid| SwitchedTable {
+        target: flow.target(),
+        what,
+        unit_key: unit_key.map(str::to_owned),
+        table_oid: oid,
+        table_schema: flow.schema.clone(),
+        table_name: flow.table.clone(),
+        bound: None,
+        condition: None,
+        original: None,
+    };
+    let oid = target_oid(session, flow).await?;
+    let mut tables = Vec::new();
+    if matches!(flow.publish, Publish::CreatePartitioned { .. }) {
+        tables.push(whole(What::Made, None, oid));
+    }
+    for unit in &target.units {
+        match (&flow.publish, &unit.partition_name) {
+            (Publish::CreatePartitioned { .. } | Publish::Attach, Some(name)) => {
+                if unit.attached {
+                    let key = Some(unit.key.as_str());
+                    tables.push(take_out::attached(session, flow, &flow.schema, name, key).await?);
+                }
+            }
+            (Publish::Rename | Publish::Swap { .. }, _) => {
+                tables.push(whole(What::Made, Some(&unit.key), oid))
+            }
+            (Publish::Route(route), _) if route.is_new => {
+                tables.push(whole(What::Made, Some(&unit.key), oid))
+            }
+            _ => tables.push(whole(What::Inserted, Some(&unit.key), oid)),
+        }
+    }
+    Ok(tables)
+}
+
+/// Runs a statement about tables alone. Attaching a partition holds its rows against the foreign
+/// keys of the target.
+pub(super) async fn metadata(
+    session: &Session,
+    flow: usize,
+    sql: &str,
+    doing: &str,
+) -> Result<(), SwitchError> {
+    let done = session.execute(sql, doing).await;
+    done.map_err(|error| refused(flow, false, error))
+}
+
+/// Copies all rows of a staging table by one statement.
+pub(super) async fn copy_rows(
+    session: &Session,
+    flow: usize,
+    sql: &str,
+    doing: &str,
+) -> Result<CopiedRows, SwitchError> {
+    let counted = session.client.execute(sql, &[]).await;
+    let counted = counted.map_err(|error| {
+        let error = session.error(error, doing);
+        refused(flow, true, error)
+    })?;
+    Ok(CopiedRows {
+        copied: counted,
+        refused: Vec::new(),
+    })
+}
+
+/// An error of a statement that brings rows in: one of them may be at fault.
+pub(super) fn refused(flow: usize, is_copied: bool, source: DestinationError) -> SwitchError {
+    match source.row_refusal() {
+        Some(_) => SwitchError::Refused {
+            flow,
+            is_copied,
+            source,
+        },
+        None => source.into(),
+    }
+}
+
+/// Other names for partitions whose names somebody took since the plan was made. The lock on the
+/// target keeps other loads of it from taking more.
+async fn named(
+    session: &Session,
+    flow: &FlowPlan,
+    target: &TargetTask,
+) -> Result<TargetTask, SwitchError> {
+    let mut target = target.clone();
+    if flow.key.is_none() {
+        return Ok(target);
+    }
+    let taken = catalog::relation_names(session, &flow.schema, None).await?;
+    let given = target
+        .units
+        .iter()
+        .filter_map(|unit| unit.partition_name.clone());
+    let either = taken.iter().cloned().chain(given).collect();
+    let mut names = PartitionNames::new(&flow.table, &either);
+    for unit in target.units.iter_mut().filter(|unit| unit.attached) {
+        if unit
+            .partition_name
+            .as_ref()
+            .is_some_and(|name| taken.contains(name))
+        {
+            unit.partition_name = Some(names.take());
+        }
+    }
+    Ok(target)
+}
+
+/// The OIDs that the targets have now, in the plan's order.
+async fn target_oids(session: &Session, task: &SwitchTask<'_>) -> Result<Vec<u32>, SwitchError> {
+    let mut oids = Vec::new();
+    for flow in &task.plan.flows {
+        oids.push(target_oid(session, flow).await?);
+    }
+    Ok(oids)
+}
+
+async fn target_oid(session: &Session, flow: &FlowPlan) -> Result<u32, SwitchError> {
+    let sql = format!(
+        "SELECT {}::regclass::oid",
+        literal(&flow.target()).trim_start()
+    );
+    let rows = session
+        .query(&sql, &[], "reading the targets' OIDs")
+        .await?;
+    Ok(rows[0].get(0))
+}
+
+/// Who holds locks on the targets.
+async fn blockers(session: &Session, task: &SwitchTask<'_>) -> Result<Option<String>, SwitchError> {
+    let names: Vec<String> = task.plan.flows.iter().map(|flow| flow.target()).collect();
+    let rows = session
+        .query(
+            "SELECT DISTINCT format('backend %s (%s, %s, %s): %s', a.pid, a.usename, \
+                    coalesce(nullif(a.application_name, ''), '?'), a.state, left(a.query, 80)) \
+             FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid \
+             WHERE l.granted AND l.pid <> pg_backend_pid() AND l.locktype = 'relation' \
+               AND l.relation = ANY (SELECT to_regclass(n)::oid FROM unnest($1::text[]) n) \
+             ORDER BY 1 LIMIT 3",
+            &[&names],
+            "finding who holds the lock",
+        )
+        .await?;
+    let found: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    Ok((!found.is_empty()).then(|| found.join("; ")))
+}

@@ -1,0 +1,140 @@
+//! Undoing a run: takes out of the targets what a run brought in, and puts back what it took
+//! out, in one transaction.
+//!
+//! Only what is exact is done: whole tables go out, whole tables come back. Rows that were put
+//! among others cannot be told apart, and a run that did so is refused, as one is whose targets
+//! are not as it left them. What goes out is kept in the staging schema unless it is to be dropped.
+
+mod error;
+mod target;
+
+pub use error::UndoError;
+
+use self::target::{TargetUndo, Way};
+use super::ledger::{self, Ledger, mark};
+use super::switch::{PAUSE_BETWEEN_TRIES, TRIES};
+use crate::engine::error::Error;
+use crate::engine::fault::{self, FaultPoint};
+use crate::engine::ledger::{RunRecord, RunState};
+use crate::engine::pipeline::runtime;
+use crate::engine::undo::{UndoOptions, Undone, UndoneTarget};
+use crate::{Address, DestinationError, Session};
+
+/// Undoes a run.
+pub fn undo(address: &Address, options: &UndoOptions<'_>) -> Result<Undone, Error> {
+    runtime()?.block_on(async {
+        let session = Session::open(address, "inrush undo").await?;
+        let undone = carry_out(&session, options).await;
+        match &undone {
+            Err(UndoError::Destination(DestinationError::Lost { .. })) => session.abandon(),
+            _ => session.close().await,
+        }
+        Ok(undone?)
+    })
+}
+
+async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undone, UndoError> {
+    let unknown = || UndoError::Unknown {
+        run: options.run.to_owned(),
+        schema: options.ledger_schema.to_owned(),
+    };
+    if !ledger::exists(session, options.ledger_schema).await? {
+        return Err(unknown());
+    }
+    let book = Ledger::new(options.ledger_schema);
+    let run = book.run_by_name(session, options.run).await?;
+    let run = run.ok_or_else(unknown)?;
+    match run.state {
+        RunState::Switched => {}
+        RunState::Undone => {
+            return Ok(Undone {
+                run,
+                before: true,
+                targets: Vec::new(),
+                drop_statements: Vec::new(),
+            });
+        }
+        state => {
+            return Err(UndoError::NotSwitched {
+                run: run.name,
+                state: state.word(),
+            });
+        }
+    }
+    book.lock_run(session, run.run_id).await?;
+    let mut targets = target::plan(session, &book, &run).await?;
+    // A fixed order of locks, the switch's own.
+    targets.sort_by(|one, other| one.target.cmp(&other.target));
+    for target in &targets {
+        target.check(session, &run).await?;
+    }
+    // What comes back is read here, while the targets are still in use, and not under their lock.
+    for target in &targets {
+        target.prove_bounds(session).await?;
+    }
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let error = match attempt(session, &book, &run, &targets, options).await {
+            Ok(targets) => {
+                let kept = targets.iter().flat_map(|target| &target.taken_out);
+                let kept = kept.filter_map(|(_, place)| place.as_ref());
+                return Ok(Undone {
+                    drop_statements: kept.map(|place| format!("DROP TABLE {place};")).collect(),
+                    run,
+                    before: false,
+                    targets,
+                });
+            }
+            Err(error) => error,
+        };
+        if !matches!(error, UndoError::Destination(DestinationError::Lost { .. })) {
+            session.execute("ROLLBACK", "leaving all as it was").await?;
+        }
+        let is_blocked = matches!(&error, UndoError::Destination(refused) if refused.is_blocked());
+        if !is_blocked {
+            return Err(error);
+        }
+        if tries == TRIES {
+            return Err(UndoError::Blocked {
+                tries,
+                waited_ms: options.lock_timeout_ms,
+            });
+        }
+        tokio::time::sleep(PAUSE_BETWEEN_TRIES).await;
+    }
+}
+
+async fn attempt(
+    session: &Session,
+    book: &Ledger,
+    run: &RunRecord,
+    targets: &[TargetUndo],
+    options: &UndoOptions<'_>,
+) -> Result<Vec<UndoneTarget>, UndoError> {
+    let doing = "undoing a run";
+    session.execute("BEGIN", doing).await?;
+    let timeout = format!("SET LOCAL lock_timeout = {}", options.lock_timeout_ms);
+    session.execute(&timeout, doing).await?;
+    let way = Way {
+        session,
+        run,
+        drop: options.drop,
+    };
+    let mut done = Vec::new();
+    for target in targets {
+        done.push(target.carry_out(&way).await?);
+    }
+    fault::reach(options.fault.as_ref(), FaultPoint::InSwitch);
+    if !book.mark_undone(session, run.run_id).await? {
+        return Err(UndoError::NotSwitched {
+            run: run.name.clone(),
+            state: RunState::Undone.word(),
+        });
+    }
+    mark::forget(session, &run.name).await?;
+    fault::reach(options.fault.as_ref(), FaultPoint::BeforeSwitchCommit);
+    session.execute("COMMIT", doing).await?;
+    fault::reach(options.fault.as_ref(), FaultPoint::AfterSwitchCommit);
+    Ok(done)
+}

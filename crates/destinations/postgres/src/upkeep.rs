@@ -1,0 +1,135 @@
+//! What stopped runs left in a server of PostgreSQL, and the end of it; what finished ones brought in, taken out again.
+
+use super::ledger::{self, Ledger, UnitRecord};
+use super::quote::qualified;
+use super::{Address, Session, undo};
+use crate::engine::driver::PastRuns;
+use crate::engine::error::Error;
+use crate::engine::ledger::Account;
+use crate::engine::pipeline::runtime;
+use crate::engine::undo::{UndoOptions, Undone};
+use crate::engine::upkeep::{StoppedRun, Which};
+
+/// How long somebody else's lock on a staging table is waited for: whoever reads one, or holds it in the
+/// middle of a switch, may stand still.
+const PATIENCE: &str = "SET lock_timeout = '5s'";
+
+/// A server with a ledger.
+pub struct LedgerOfServer {
+    /// Where it is.
+    pub address: Address,
+}
+
+impl PastRuns for LedgerOfServer {
+    fn stopped(&self, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+        runtime()?.block_on(async {
+            let session = Session::open(&self.address, "inrush status").await?;
+            session
+                .execute(PATIENCE, "looking for stopped runs")
+                .await?;
+            let found = find(&session, which).await?;
+            session.close().await;
+            Ok(found)
+        })
+    }
+
+    fn discard(&self, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+        runtime()?.block_on(async {
+            let session = Session::open(&self.address, "inrush cleanup").await?;
+            session
+                .execute(PATIENCE, "looking for stopped runs")
+                .await?;
+            let mut removed = Vec::new();
+            for stopped in find(&session, which).await? {
+                // Forgetting what went straight in would load it twice: only who names the run may.
+                if stopped.held || (stopped.rows_straight > 0 && which.run.is_none()) {
+                    continue;
+                }
+                remove(&session, which, &stopped).await?;
+                removed.push(stopped);
+            }
+            session.close().await;
+            Ok(removed)
+        })
+    }
+
+    fn undo(&self, options: &UndoOptions<'_>) -> Result<Option<Undone>, Error> {
+        undo::undo(&self.address, options).map(Some)
+    }
+}
+
+async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+    if !ledger::exists(session, &which.ledger_schema).await? {
+        return Ok(Vec::new());
+    }
+    let book = Ledger::new(&which.ledger_schema);
+    let mut found = Vec::new();
+    for run in book.stopped_runs(session, None).await? {
+        if !which.is_asked(&run.package, &run.name) {
+            continue;
+        }
+        let units = book.units(session, run.run_id).await?;
+        let mut account = Account::default();
+        let mut rows_straight = 0;
+        for shard in book.shards(session, run.run_id).await? {
+            account.add(&shard.account);
+            let is_unit = |unit: &&UnitRecord| unit.unit_key == shard.unit_key;
+            if units.iter().find(is_unit).is_some_and(|unit| unit.straight) {
+                rows_straight += shard.account.rows_loaded;
+            }
+        }
+        let staging_tables: Vec<String> = units
+            .iter()
+            .filter(|unit| !unit.straight)
+            .map(|unit| qualified(&unit.staging_schema, &unit.staging_table))
+            .collect();
+        let rows = session
+            .query(
+                // A routed unit's rows are in its partitions.
+                "SELECT coalesce(sum(pg_total_relation_size(t))::int8, 0) \
+                 FROM unnest($1::text[]) n, \
+                      LATERAL (SELECT to_regclass(n)::oid AS t UNION \
+                               SELECT relid::oid FROM pg_partition_tree(to_regclass(n))) parts",
+                &[&staging_tables],
+                "measuring staging tables",
+            )
+            .await?;
+        found.push(StoppedRun {
+            held: book.is_held(session, run.run_id).await?,
+            units_finished: units.iter().filter(|unit| unit.finished).count(),
+            units_begun: units.iter().filter(|unit| !unit.finished).count(),
+            account,
+            rows_straight,
+            staging_tables,
+            staging_bytes: rows[0].get::<_, i64>(0) as u64,
+            run,
+        });
+    }
+    Ok(found)
+}
+
+/// In one transaction, fenced like any other: a loader that lives on against all signs cannot
+/// commit afterwards.
+async fn remove(session: &Session, which: &Which, stopped: &StoppedRun) -> Result<(), Error> {
+    let book = Ledger::new(&which.ledger_schema);
+    book.lock_run(session, stopped.run.run_id).await?;
+    let taken = book
+        .take_over(session, &stopped.run, &stopped.run.holder)
+        .await?;
+    let doing = "removing what a stopped run left";
+    session.execute("BEGIN", doing).await?;
+    session.execute(PATIENCE, doing).await?;
+    // Read anew: a backend of the run may have committed until it was ended.
+    for unit in book.units(session, taken.run_id).await? {
+        if unit.straight || !unit.stands {
+            continue;
+        }
+        let table = qualified(&unit.staging_schema, &unit.staging_table);
+        session
+            .execute(&format!("DROP TABLE IF EXISTS {table}"), doing)
+            .await?;
+    }
+    book.discard(session, taken.run_id).await?;
+    session.execute("COMMIT", doing).await?;
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! What PostgreSQL's engine compares of each unit: chosen by the plan, once.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use inrush_package::Verify;
+use inrush_rows::column::Column;
+
+use super::form::ColumnForm;
+use super::hash::of_row_hash;
+use super::{rows, sums};
+use crate::engine::verify::{BatchSums, Difference, EngineSums, ExactSum, VerifyPlan};
+
+/// What is compared of each unit before its COMMIT.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// How much.
+    pub level: Verify,
+    /// The loaded columns, in the order of the batches.
+    pub columns: Vec<ComparedColumn>,
+    /// The database keeps texts in UTF-8, as we send them; in any other encoding it is asked for what
+    /// they are in UTF-8.
+    pub is_utf8: bool,
+}
+
+/// A column that is compared.
+#[derive(Clone, Debug)]
+pub struct ComparedColumn {
+    /// Its name.
+    pub name: String,
+    /// How it is summed up and hashed.
+    pub form: ColumnForm,
+    /// Its type as the server writes it.
+    pub type_sql: String,
+}
+
+impl Comparison {
+    /// What has to be summed up for it while rows are sent; nothing where they are only counted.
+    pub fn sums(self: &Arc<Comparison>) -> Option<Arc<dyn EngineSums>> {
+        match self.level {
+            Verify::Count => None,
+            Verify::Sums | Verify::Rows => Some(Arc::clone(self) as Arc<dyn EngineSums>),
+        }
+    }
+
+    /// The plan of a tally that is made for this alone.
+    pub fn alone(self: &Arc<Comparison>) -> VerifyPlan {
+        VerifyPlan {
+            columns: Vec::new(),
+            summed: Vec::new(),
+            engine: self.sums(),
+        }
+    }
+
+    /// The same columns by the hash of each row, whatever is compared of the whole. What the columns
+    /// of `columns` have of a file's name or of its lines is left out: a file can be named in
+    /// several ways.
+    pub fn of_rows(&self, columns: &[Column]) -> Comparison {
+        let mut rows = Comparison {
+            level: Verify::Rows,
+            ..self.clone()
+        };
+        for (own, column) in rows.columns.iter_mut().zip(columns) {
+            if column.source.field_index().is_none() {
+                own.form = ColumnForm::Opaque;
+            }
+        }
+        rows
+    }
+
+    /// What is summed up, by its column and in words. The server's answers are the first of them:
+    /// of rows it is asked for the hashes of single columns only where they differ.
+    fn items(&self) -> Vec<(Option<usize>, &'static str)> {
+        let mut items = vec![(None, "rows")];
+        match self.level {
+            Verify::Count => {}
+            Verify::Sums => {
+                for (index, column) in self.columns.iter().enumerate() {
+                    items.push((Some(index), "values"));
+                    let measures = column.form.measures().iter();
+                    items.extend(measures.map(|measure| (Some(index), *measure)));
+                }
+            }
+            Verify::Rows => {
+                items.push((None, "hash of all rows"));
+                let columns = 0..self.columns.len();
+                items.extend(columns.map(|index| (Some(index), "hash of all values")));
+            }
+        }
+        items
+    }
+
+    /// Where the database's answer for all that is compared, item by item, differs from what was sent.
+    pub fn differences(&self, sent: &[ExactSum], answer: &[String]) -> Vec<Difference> {
+        self.compare(sent, answer, 0)
+    }
+
+    /// The same of its answer for the hashes of each column.
+    pub fn column_differences(&self, sent: &[ExactSum], answer: &[String]) -> Vec<Difference> {
+        self.compare(sent, answer, 2)
+    }
+
+    fn compare(&self, sent: &[ExactSum], answer: &[String], from: usize) -> Vec<Difference> {
+        let items = self.items();
+        let mut found = Vec::new();
+        for ((sent, (column, measure)), stored) in sent.iter().zip(items).skip(from).zip(answer) {
+            let mut number = ExactSum::default();
+            if !number.add_text(stored) || number != *sent {
+                found.push(Difference {
+                    column: column.map(|index| self.columns[index].name.clone()),
+                    measure,
+                    stored: stored.clone(),
+                    sent: sent.to_string(),
+                });
+            }
+        }
+        found
+    }
+
+    /// What a person who reads the plan should know of it, a line each.
+    pub fn words(&self) -> Vec<String> {
+        let mut lines = vec![
+            match self.level {
+                Verify::Count => "verified: the rows of each unit are counted (`count`)",
+                Verify::Sums => {
+                    "verified: counts and sums of each column (`sums`); the server reads each unit \
+                     once more"
+                }
+                Verify::Rows => {
+                    "verified: a hash of every value of every row (`rows`); the server reads and \
+                     hashes each unit once more"
+                }
+            }
+            .to_owned(),
+        ];
+        let is_counted_only = |column: &&ComparedColumn| match self.level {
+            Verify::Count => false,
+            Verify::Sums => column.form.measures().is_empty(),
+            Verify::Rows => column.form == ColumnForm::Opaque,
+        };
+        let counted: Vec<String> = self
+            .columns
+            .iter()
+            .filter(is_counted_only)
+            .map(|column| format!("{} {}", column.name, column.type_sql))
+            .collect();
+        if !counted.is_empty() {
+            lines.push(format!(
+                "of these columns only the NULLs are verified, since the server reads the text of their values \
+                 itself: {}",
+                counted.join(", ")
+            ));
+        }
+        lines
+    }
+}
+
+impl EngineSums for Comparison {
+    fn count(&self) -> usize {
+        // The rows are counted for every engine.
+        self.items().len() - 1
+    }
+
+    fn begin(self: Arc<Self>) -> Box<dyn BatchSums> {
+        Box::new(OurSide {
+            comparison: self,
+            row_hashes: Vec::new(),
+            scratch: Vec::new(),
+        })
+    }
+}
+
+/// Makes our side of what is compared.
+#[derive(Debug)]
+struct OurSide {
+    comparison: Arc<Comparison>,
+    /// The hashes of a batch's rows; kept for their memory.
+    row_hashes: Vec<u64>,
+    scratch: Vec<u8>,
+}
+
+impl BatchSums for OurSide {
+    fn add(&mut self, batch: &RecordBatch, items: &mut [ExactSum]) {
+        let columns = self.comparison.columns.iter().zip(batch.columns());
+        match self.comparison.level {
+            Verify::Count => {}
+            Verify::Sums => {
+                let mut items = items;
+                for (column, array) in columns {
+                    let (own, rest) = items.split_at_mut(1 + column.form.measures().len());
+                    sums::add(column.form, array, own);
+                    items = rest;
+                }
+            }
+            Verify::Rows => {
+                self.row_hashes.clear();
+                self.row_hashes.resize(batch.num_rows(), 0);
+                let (all, by_column) = items.split_first_mut().expect("rows are hashed");
+                for ((column, array), item) in columns.zip(by_column) {
+                    let hashes = &mut self.row_hashes;
+                    item.add(rows::add(column.form, array, hashes, &mut self.scratch));
+                }
+                let hashes = self.row_hashes.iter();
+                all.add(
+                    hashes
+                        .map(|hash| i128::from(of_row_hash(*hash) as i64))
+                        .sum(),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The server's side of what is verified: one query over a staging table, whose answer is an array of numbers as text.
+
+use inrush_package::Verify;
+
+use super::form::ColumnForm;
+use super::hash::hash_of_test;
+use super::plan::{ComparedColumn, Comparison};
+use crate::engine::verify::NumberForm;
+use crate::quote::identifier;
+
+/// The query that gives the server's side of a table, for [`Comparison::differences`]; none where rows are only
+/// counted.
+pub fn compared(plan: &Comparison, table: &str) -> Option<String> {
+    let mut items = vec!["count(*)".to_owned()];
+    match plan.level {
+        Verify::Count => return None,
+        Verify::Sums => {
+            for column in &plan.columns {
+                items.push(format!("count({})", identifier(&column.name)));
+                items.extend(sums_of(column, plan.is_utf8));
+            }
+        }
+        Verify::Rows => {
+            // The hash of a record is a sum over its columns, so that a sum of them would not tell
+            // in which rows the values stand: each is hashed once more.
+            let columns: Vec<String> = hashed_columns(plan).collect();
+            let row = format!("hash_record_extended(ROW({}), 0)", columns.join(", "));
+            items.push(hash_sum(&format!("int8send({row})")));
+        }
+    }
+    Some(select(&items, table))
+}
+
+/// The query for the hashes of each column, for [`Comparison::column_differences`]; asked only where rows differ.
+pub fn by_column(plan: &Comparison, table: &str) -> String {
+    let items: Vec<String> = hashed_columns(plan)
+        .map(|column| hash_sum(&column))
+        .collect();
+    select(&items, table)
+}
+
+/// A query, and what the server must answer: bytes of many lengths, a text, a number and a NULL.
+/// A database that does not keep texts in UTF-8 is asked for the text's bytes.
+pub fn self_test(is_utf8: bool) -> (String, i64) {
+    let text = match is_utf8 {
+        true => "'Gr\u{f6}\u{df}e \u{20ac}'::text COLLATE \"C\"",
+        false => "'\\x4772c3b6c39f6520e282ac'::bytea",
+    };
+    let columns = format!(
+        "'\\x'::bytea, '\\x00112233445566778899aabbccddeeff'::bytea, {text}, NULL::int4, \
+         (-3)::int2, 7::int4, true, '2000-01-02'::date"
+    );
+    let row = format!("hash_record_extended(ROW({columns}), 0)");
+    let statement = format!("SELECT hash_record_extended(ROW(int8send({row})), 0)");
+    (statement, hash_of_test())
+}
+
+fn select(items: &[String], table: &str) -> String {
+    // An array and no row of columns: a table may have more columns than half of those that a
+    // result can have.
+    let texts: Vec<String> = items.iter().map(|item| format!("({item})::text")).collect();
+    format!("SELECT ARRAY[{}] FROM {table}", texts.join(", "))
+}
+
+fn hash_sum(columns: &str) -> String {
+    format!("coalesce(sum(hash_record_extended(ROW({columns}), 0)), 0)")
+}
+
+/// Bytes of a binary form as a signed whole number.
+fn number_of(bytes: &str, bits: u32) -> String {
+    let integer = if bits == 32 { "int4" } else { "int8" };
+    format!("('x' || encode({bytes}, 'hex'))::bit({bits})::{integer}")
+}
+
+/// What is summed up of a column, in the order of `ColumnForm::measures`.
+fn sums_of(column: &ComparedColumn, is_utf8: bool) -> Vec<String> {
+    let name = identifier(&column.name);
+    let sum = |what: String| format!("coalesce(sum({what}), 0)");
+    // Infinities are what our side has for them: the ends of the integers, which for timestamps are
+    // counted from 2000.
+    let finite = |value: &str, type_sql: &str, largest: &str, smallest: &str| {
+        sum(format!(
+            "CASE WHEN isfinite({name}) THEN {value} \
+             WHEN {name} > {type_sql} '2000-01-01' THEN {largest} \
+             WHEN {name} < {type_sql} '2000-01-01' THEN {smallest} END"
+        ))
+    };
+    match column.form {
+        ColumnForm::Bool => vec![format!("count(*) FILTER (WHERE {name})")],
+        ColumnForm::Number(NumberForm::DecimalText { scale: None }) => {
+            // A sum of two of the largest is no numeric any more. NaN is above all.
+            let is_small = format!("{name} > -1e1000 AND {name} < 1e1000");
+            vec![
+                sum(format!("CASE WHEN {is_small} THEN {name} END")),
+                format!("count(*) FILTER (WHERE NOT ({is_small}))"),
+            ]
+        }
+        ColumnForm::Number(_) => vec![sum(name)],
+        ColumnForm::Float4 => vec![sum(number_of(&format!("float4send({name})"), 32))],
+        ColumnForm::Float8 => vec![sum(number_of(&format!("float8send({name})"), 64))],
+        ColumnForm::Bytea => vec![sum(format!("octet_length({name})"))],
+        ColumnForm::Text | ColumnForm::PaddedText | ColumnForm::Enum | ColumnForm::Json => {
+            let text = match is_utf8 {
+                true => format!("{name}::text"),
+                false => in_utf8(&name),
+            };
+            vec![sum(format!("octet_length({text})"))]
+        }
+        ColumnForm::Date => vec![finite(
+            &format!("{name} - date '1970-01-01'"),
+            "date",
+            "2147483647",
+            "-2147483648",
+        )],
+        ColumnForm::Time => vec![sum(format!("extract(epoch FROM {name})"))],
+        ColumnForm::Timestamp | ColumnForm::TimestampTz => {
+            let type_sql = match column.form {
+                ColumnForm::Timestamp => "timestamp",
+                _ => "timestamptz",
+            };
+            // In the server's last thirty years, from where microseconds since 1970 are past 64 bits,
+            // extract() divides with fewer digits than there are: they are counted from elsewhere.
+            let seconds = format!(
+                "CASE WHEN {name} < {type_sql} '294247-01-01' THEN extract(epoch FROM {name}) \
+                 ELSE extract(epoch FROM {name} - interval '36500000 days') + 3153600000000 END"
+            );
+            vec![finite(
+                &seconds,
+                type_sql,
+                "9224318721654.775807",
+                "-9222425352054.775808",
+            )]
+        }
+        ColumnForm::Interval => {
+            // interval_send: the time as an int64, then days, then months.
+            let part = |from: u32, bytes: u32| {
+                let part = format!("substr(interval_send({name}), {from}, {bytes})");
+                sum(number_of(&part, bytes * 8))
+            };
+            vec![part(1, 8), part(9, 4), part(13, 4)]
+        }
+        ColumnForm::Uuid => {
+            let half = |from: u32| {
+                sum(number_of(
+                    &format!("substr(uuid_send({name}), {from}, 8)"),
+                    64,
+                ))
+            };
+            vec![half(1), half(9)]
+        }
+        ColumnForm::Money => vec![sum(number_of(&format!("cash_send({name})"), 64))],
+        ColumnForm::TimeTz => {
+            // timetz_send: the time as an int64, then the zone.
+            let part = |from: u32, bytes: u32| {
+                let part = format!("substr(timetz_send({name}), {from}, {bytes})");
+                sum(number_of(&part, bytes * 8))
+            };
+            vec![part(1, 8), part(9, 4)]
+        }
+        ColumnForm::Jsonb | ColumnForm::Opaque => Vec::new(),
+    }
+}
+
+/// The bytes of a text in UTF-8, whatever the database's encoding is.
+fn in_utf8(name: &str) -> String {
+    format!("convert_to({name}::text, 'UTF8')")
+}
+
+fn hashed_columns(plan: &Comparison) -> impl Iterator<Item = String> {
+    let columns = plan.columns.iter();
+    columns.map(|column| hashed(column, plan.is_utf8))
+}
+
+/// What the hash of a row is made of. Types of at most 32 bits, texts and bytes are hashed as they
+/// are; others by their binary form, since their own hashes leave something out: that of int8 folds
+/// its halves, that of numeric has no sign, that of interval takes 30 days for a month.
+fn hashed(column: &ComparedColumn, is_utf8: bool) -> String {
+    let name = identifier(&column.name);
+    match column.form {
+        ColumnForm::Bool => format!("{name}::bool"),
+        ColumnForm::Number(NumberForm::Int16) => format!("{name}::int2"),
+        ColumnForm::Number(NumberForm::Int32) => format!("{name}::int4"),
+        ColumnForm::Number(NumberForm::Int64) => format!("int8send({name})"),
+        ColumnForm::Float4 => format!("float4send({name})"),
+        ColumnForm::Float8 => format!("float8send({name})"),
+        ColumnForm::Number(NumberForm::Decimal { .. })
+        | ColumnForm::Number(NumberForm::DecimalText { .. }) => format!("numeric_send({name})"),
+        // Collations that take different texts for equal hash them alike.
+        ColumnForm::Text | ColumnForm::PaddedText | ColumnForm::Enum | ColumnForm::Json => {
+            match is_utf8 {
+                true => format!("{name}::text COLLATE \"C\""),
+                // Texts are hashed as their bytes are.
+                false => in_utf8(&name),
+            }
+        }
+        ColumnForm::Jsonb => format!("jsonb_send({name})"),
+        ColumnForm::Bytea => format!("{name}::bytea"),
+        ColumnForm::Date => format!("{name}::date"),
+        ColumnForm::Time => format!("time_send({name})"),
+        ColumnForm::Timestamp => format!("timestamp_send({name})"),
+        ColumnForm::TimestampTz => format!("timestamptz_send({name})"),
+        ColumnForm::Interval => format!("interval_send({name})"),
+        ColumnForm::Money => format!("cash_send({name})"),
+        ColumnForm::TimeTz => format!("timetz_send({name})"),
+        // A UUID is hashed as its 16 bytes are.
+        ColumnForm::Uuid => format!("{name}::uuid"),
+        // Not `IS NOT NULL`: a composite value with a NULL in it is a value.
+        ColumnForm::Opaque => format!("num_nonnulls({name})"),
+    }
+}

@@ -1,0 +1,125 @@
+//! Runs packages into destinations that are reached by the contract of `inrush_destination`: what is
+//! done here goes for all of them, and nothing here knows which one it is.
+//!
+//! [`prepare`] opens the destination, plans, and holds the run's lock; [`streams`] runs the streams;
+//! [`unit`] is one unit on its way, from file range to commit; [`conclude`] checks the account and
+//! publishes; [`summary`] writes it all down.
+
+mod conclude;
+pub mod prepare;
+mod streams;
+mod summary;
+mod unit;
+
+use std::time::Instant;
+
+use inrush_package::Package;
+use inrush_rows::cancel::Stop;
+
+use self::prepare::Prepared;
+use self::summary::ContractSummary;
+use super::OpenDestination;
+use super::plan::ContractPlan;
+use crate::error::Error;
+use crate::event::{Event, Observer};
+use crate::fault::{self, Fault, FaultPoint};
+use crate::pipeline::gathering::finished;
+use crate::pipeline::metering::FlowCount;
+use crate::pipeline::{Failure, RunOptions, Success, ending, require_address_space, runtime};
+
+/// What the parts of a run share.
+#[derive(Clone, Copy)]
+struct Context<'a> {
+    run: &'a prepare::PreparedRun,
+    stop: &'a Stop,
+    observer: &'a dyn Observer,
+    fault: Option<&'a Fault>,
+}
+
+impl<'a> Context<'a> {
+    fn teller(&self) -> crate::pipeline::telling::Teller<'a> {
+        crate::pipeline::telling::Teller {
+            folder: &self.run.folder,
+            observer: self.observer,
+        }
+    }
+
+    fn notice(&self, event: &Event) {
+        self.teller().notice(event);
+    }
+
+    fn progress(&self, flow: usize, rows: u64, bytes: u64) {
+        self.run.flow_counts[flow].add(rows, bytes);
+        self.observer.notice(&Event::Progress {
+            flow: self.run.plan.flows[flow].reading.name.clone(),
+            rows,
+            bytes,
+        });
+    }
+
+    fn flow_counts(&self) -> Vec<(String, &'a FlowCount)> {
+        let flows = self.run.plan.flows.iter();
+        flows
+            .map(|flow| flow.reading.name.clone())
+            .zip(&self.run.flow_counts)
+            .collect()
+    }
+}
+
+/// Plans a package without running it.
+pub fn check(
+    open: OpenDestination,
+    package: &Package,
+    options: &RunOptions<'_>,
+) -> Result<ContractPlan, Error> {
+    let runtime = runtime()?;
+    let destination = prepare::reach(open, package, options)?;
+    runtime.block_on(prepare::plan(destination.as_ref(), package, options))
+}
+
+/// Runs a package to its end, or until it is asked to stop.
+pub fn run(
+    open: OpenDestination,
+    package: &Package,
+    options: &RunOptions<'_>,
+) -> Result<Success, Failure> {
+    let runtime = runtime()?;
+    let mut summary = ContractSummary::begin();
+    let destination = prepare::reach(open, package, options)?;
+    let prepared = runtime.block_on(prepare::prepare(destination.as_ref(), package, options))?;
+    let run = match prepared {
+        Prepared::AlreadyLoaded(plan) => {
+            let report = summary.already_loaded(&plan, options);
+            options.observer.notice(&finished(&report, None));
+            return Ok(Success {
+                report,
+                report_path: None,
+            });
+        }
+        Prepared::Run(run) => *run,
+    };
+    summary.gathering.planned(&run.plan.notes);
+    require_address_space(run.plan.streams, run.plan.memory.total())?;
+    let context = Context {
+        run: &run,
+        stop: &options.stop,
+        observer: options.observer,
+        fault: options.fault.as_ref(),
+    };
+    let loading = Instant::now();
+    let mut error = streams::run(&runtime, &context, &mut summary).err();
+    summary.gathering.phases.load_s = loading.elapsed().as_secs_f64();
+    if error.is_none() {
+        fault::reach(context.fault, FaultPoint::BeforeSwitch);
+        let publishing = Instant::now();
+        error = conclude::conclude(&runtime, &context, destination.as_ref(), &mut summary).err();
+        summary.gathering.phases.switch_s = publishing.elapsed().as_secs_f64();
+    }
+    fault::reach(context.fault, FaultPoint::BeforeReport);
+    let report = summary.report(&run, options, error.as_ref());
+    let ended = ending::end(context.teller(), report, error);
+    // Lets go of the run's lock, and of the destination's files, before the caller is told.
+    drop(run);
+    drop(destination);
+    ended
+}

@@ -1,0 +1,85 @@
+//! The engine that loads into destinations that are reached by the contract of `inrush_destination`: what is done here
+//! goes for all of them, and nothing here knows which one it is.
+//!
+//! [`plan`] resolves a package against files and destination, [`load`] runs that, [`preflight`] measures it, and
+//! [`upkeep`] looks after what stopped runs left.
+
+mod failures;
+mod load;
+mod plan;
+mod preflight;
+mod upkeep;
+
+use std::path::PathBuf;
+
+use inrush_destination::address::Kind;
+use inrush_destination::{Address, Destination};
+use inrush_package::{Connection, Package};
+
+use self::plan::ContractPlan;
+use self::upkeep::LedgerOfDestination;
+use crate::driver::{Checked, Driver, DriverPlan, PastRuns};
+use crate::error::Error;
+use crate::pipeline::{Failure, RunOptions, Success};
+use crate::preflight::{PreflightReport, Wish};
+use crate::upkeep::PlaceOptions;
+
+/// Opens the destination that an address means. The caller has the list of destinations; the engine names none.
+pub type OpenDestination = fn(&Address<'_>) -> inrush_destination::Result<Box<dyn Destination>>;
+
+/// Loads by the contract.
+pub struct Contract {
+    /// Opens destinations.
+    pub open: OpenDestination,
+}
+
+/// Whether a URL means a destination that is reached by the contract.
+pub fn is_meant(url: &str) -> bool {
+    Kind::of(url).is_some()
+}
+
+impl Driver for Contract {
+    fn check(&self, package: &Package, options: &RunOptions<'_>) -> Result<Checked, Error> {
+        load::check(self.open, package, options).map(Checked::new)
+    }
+
+    fn run(&self, package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
+        load::run(self.open, package, options)
+    }
+
+    fn preflight(
+        &self,
+        package: &Package,
+        options: &RunOptions<'_>,
+        wish: &Wish,
+        report: &mut PreflightReport,
+    ) -> Result<(), Error> {
+        preflight::preflight(self.open, package, options, wish, report)
+    }
+
+    fn scratch_folder(&self, package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
+        preflight::scratch_folder(package, options)
+    }
+
+    fn past_runs(
+        &self,
+        connection: &Connection,
+        options: &PlaceOptions<'_>,
+    ) -> Result<Box<dyn PastRuns>, Error> {
+        let destination = (self.open)(&Address {
+            url: connection.address(),
+            options: &connection.options,
+            folder: options.folder,
+            site_packages: options.site_packages,
+            ledger_schema: options.ledger_schema,
+        })?;
+        Ok(Box::new(LedgerOfDestination { destination }))
+    }
+}
+
+impl DriverPlan for ContractPlan {
+    /// A plan that cannot be run was refused when it was made.
+    fn require_runnable(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}

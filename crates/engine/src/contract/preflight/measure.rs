@@ -1,0 +1,157 @@
+//! What is measured of a plan, in the order of the way of the data: the files, the loader, the destination, and what
+//! the run should take by all of it.
+
+use inrush_destination::Destination;
+use inrush_files::Shard;
+use inrush_package::Package;
+
+use super::scratch::Scratch;
+use super::{batches, predict, together};
+use crate::contract::OpenDestination;
+use crate::contract::plan::{ContractFlow, ContractPlan, Earlier};
+use crate::error::Error;
+use crate::pipeline::RunOptions;
+use crate::preflight::client::Client;
+use crate::preflight::decode::Ways;
+use crate::preflight::flow_found::{self, FlowFound};
+use crate::preflight::result::{PreflightReport, Step, StepFound};
+use crate::preflight::{Patience, Wish, files, findings, sample, steps, walk};
+
+/// A plan that is measured.
+pub struct Preflight<'a> {
+    /// Opens the destination that the sample is loaded into.
+    pub open: OpenDestination,
+    /// The package.
+    pub package: &'a Package,
+    /// The destination, open.
+    pub destination: &'a dyn Destination,
+    /// The plan.
+    pub plan: &'a ContractPlan,
+    /// What a run is told.
+    pub options: &'a RunOptions<'a>,
+    /// What the user wishes beside it.
+    pub wish: &'a Wish,
+    /// Seconds that planning took.
+    pub plan_s: f64,
+}
+
+impl Preflight<'_> {
+    /// Measures each step and all of them together, and predicts the run.
+    pub fn measure(&self, report: &mut PreflightReport) -> Result<(), Error> {
+        let plan = self.plan;
+        let client = self.client();
+        let mut flows = self.flows()?;
+        let read = client.read(&mut flows)?;
+        let patience = Patience::of(flows.len());
+        for found in &mut flows {
+            let reading = &plan.flows[found.index].reading;
+            let converter = || walk::converter(reading);
+            let ways: Ways<'_> = (&converter, &|| None);
+            client.decode(found, reading, ways, patience.step)?;
+        }
+        let why_not = self.destination(&mut flows, patience)?;
+        for found in &flows {
+            let reading = &plan.flows[found.index].reading;
+            let rejected = steps::rejected(reading, found.decoded.as_ref());
+            report.findings.extend(rejected);
+        }
+        let shards = plan.flows.iter().map(ContractFlow::shards);
+        report.files = files::of_all(shards, &flows, read.cached_share);
+        report.steps = steps::client(&flows, &read, plan.streams);
+        report.steps.extend([
+            StepFound::not_measured(Step::Network, "the destination is no server"),
+            steps::destination(&flows, plan.streams, &why_not),
+            steps::together(&flows, &why_not),
+        ]);
+        predict::predict(self, &flows, &read, report);
+        Ok(())
+    }
+
+    /// The loader, as the plan has it.
+    pub fn client(&self) -> Client<'_> {
+        Client {
+            streams: self.plan.streams,
+            chunk_bytes: self.plan.settings.chunk_bytes as usize,
+            batch_rows: self.plan.batch_rows,
+            wish: self.wish,
+            stop: &self.options.stop,
+        }
+    }
+
+    /// The file ranges of a flow that are left to load.
+    pub fn left<'f>(&'f self, flow: &'f ContractFlow) -> impl Iterator<Item = &'f Shard> {
+        let is_kept = |key: &str| match &self.plan.earlier {
+            Earlier::Stopped { kept, .. } => kept.contains(key),
+            _ => false,
+        };
+        let left = flow.units.iter().filter(move |unit| !is_kept(&unit.key));
+        left.map(|unit| &unit.shard)
+    }
+
+    /// The flows that are measured, the largest first, each with its sample.
+    fn flows(&self) -> Result<Vec<FlowFound>, Error> {
+        let mut found = Vec::new();
+        for (index, flow) in self.plan.flows.iter().enumerate() {
+            let shards: Vec<Shard> = self.left(flow).cloned().collect();
+            let stored_bytes: u64 = shards.iter().map(Shard::size_bytes).sum();
+            if stored_bytes == 0 {
+                continue;
+            }
+            let dialect = &flow.reading.dialect;
+            let portions = sample::portions(&[shards], dialect, self.plan.streams)?;
+            found.push(FlowFound {
+                index,
+                stored_bytes: stored_bytes as f64,
+                works: portions.into_iter().map(|own| (0, own)).collect(),
+                ..FlowFound::default()
+            });
+        }
+        Ok(flow_found::largest(found))
+    }
+
+    /// What the destination takes of each flow, alone and with all steps together; and why something has no figure.
+    fn destination(&self, flows: &mut [FlowFound], patience: Patience) -> Result<String, Error> {
+        let measured = Scratch::make(self).and_then(|scratch| {
+            let Some(scratch) = scratch else {
+                return Ok(
+                    "a driver goes to a place that has no other one beside it to be thrown away",
+                );
+            };
+            let mut flows = flows.iter_mut();
+            flows.try_for_each(|found| take(&scratch, found, patience))?;
+            Ok("no row of the sample came so far")
+        });
+        match measured {
+            Ok(why_not) => Ok(why_not.to_owned()),
+            Err(Error::Interrupted) => Err(Error::Interrupted),
+            Err(error) => Ok(findings::words(&error)),
+        }
+    }
+}
+
+/// What the destination takes of a flow, by one stream and by all.
+fn take(scratch: &Scratch<'_>, found: &mut FlowFound, patience: Patience) -> Result<(), Error> {
+    let streams = scratch.preflight.plan.streams;
+    let batches = batches::of_sample(scratch.preflight, found)?;
+    // Rows that are all rejected leave batches without any.
+    if !batches.has_rows() {
+        return Ok(());
+    }
+    let write = |streams| batches.write(scratch, found.index, streams, patience.step);
+    let one = write(1)?;
+    let all = match streams {
+        1 => one,
+        _ => write(streams)?,
+    };
+    (found.destination, found.destination_all) = (Some(one), Some(all));
+    let together = |streams, patience| together::measure(scratch, found, streams, patience);
+    let one = match streams {
+        1 => None,
+        // Half as long: it says what a stream does that is left alone.
+        _ => Some(together(1, patience.together / 2)?),
+    };
+    let all = together(streams, patience.together)?;
+    found.together = one.or_else(|| Some(all.clone()));
+    found.together_all = Some(all);
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! A preflight of a load into a destination that is reached by the contract. What it takes is measured by loading the
+//! sample into another one of its kind, beside it, which is thrown away ([`scratch`]); where there is no other (a
+//! driver that goes to a server), it is said not to be measured.
+
+mod batches;
+mod measure;
+mod predict;
+mod scratch;
+mod together;
+
+use std::time::Instant;
+
+use inrush_package::Package;
+
+use self::measure::Preflight;
+use crate::contract::OpenDestination;
+use crate::contract::failures;
+use crate::contract::load::prepare;
+use crate::contract::plan::{self, Earlier};
+use crate::error::Error;
+use crate::pipeline::{RunOptions, runtime};
+use crate::plan::PlanOptions;
+use crate::preflight::result::PreflightReport;
+use crate::preflight::{Wish, findings, or_tell, planning};
+
+pub use self::scratch::folder as scratch_folder;
+
+/// Measures, and predicts the run.
+pub fn preflight(
+    open: OpenDestination,
+    package: &Package,
+    options: &RunOptions<'_>,
+    wish: &Wish,
+    report: &mut PreflightReport,
+) -> Result<(), Error> {
+    let runtime = runtime()?;
+    let destination = match prepare::reach(open, package, options) {
+        Ok(destination) => destination,
+        Err(error) if failures::is_of_address(&error) => return Err(error),
+        Err(error) => {
+            report.findings.push(findings::of_error(&error));
+            return Ok(());
+        }
+    };
+    let build =
+        async |options: &PlanOptions<'_>| plan::build(destination.as_ref(), package, options).await;
+    let planning = Instant::now();
+    let found = &mut report.findings;
+    let planned = runtime.block_on(planning::plan(options, build, found))?;
+    let plan_s = planning.elapsed().as_secs_f64();
+    let Some(plan) = planned else {
+        return Ok(());
+    };
+    report.destination.clone_from(&plan.destination);
+    report.streams = plan.streams;
+    report
+        .findings
+        .extend(plan.notes.iter().map(findings::tells));
+    if let Earlier::Loaded(run) = &plan.earlier {
+        report
+            .findings
+            .push(findings::loaded_already(&run.record.name));
+    } else if !plan.flows.is_empty() {
+        let preflight = Preflight {
+            open,
+            package,
+            destination: destination.as_ref(),
+            plan: &plan,
+            options,
+            wish,
+            plan_s,
+        };
+        let measured = preflight.measure(report);
+        or_tell(report, measured)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! Destinations that are thrown away, in a folder beside the real one: on the same disk.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use inrush_destination::address::Kind;
+use inrush_destination::{Address, NewRun, OpenRun, TargetPlan, UnitRecord, UnitStream, WriteMode};
+use inrush_package::Package;
+
+use super::measure::Preflight;
+use crate::error::Error;
+use crate::pipeline::RunOptions;
+use crate::preflight::at_once::on_a_thread_each;
+
+/// The folder that a preflight makes beside the destination, and takes away again: for whoever ends the process.
+/// Nothing where there is no place beside it.
+pub fn folder(package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
+    let connection = package.single_connection().ok()?;
+    let kind = Kind::of(connection.address())?;
+    let place = options.folder.join(kind.path()?);
+    let name = format!(".inrush-preflight-{}", std::process::id());
+    Some(place.parent().unwrap_or(Path::new("")).join(name))
+}
+
+/// The folder, which goes with this.
+pub struct Scratch<'a> {
+    /// Whose plan is tried in it.
+    pub preflight: &'a Preflight<'a>,
+    folder: PathBuf,
+    /// A folder in it for one destination after the other. What stands beside the destination's file, such as a log, is
+    /// removed with it.
+    inner: PathBuf,
+    /// The URL of a destination in `inner`.
+    url: String,
+}
+
+impl<'a> Scratch<'a> {
+    /// Makes it; none where the destination has no place for another one beside it.
+    pub fn make(preflight: &'a Preflight<'a>) -> Result<Option<Scratch<'a>>, Error> {
+        let Some(folder) = folder(preflight.package, preflight.options) else {
+            return Ok(None);
+        };
+        let inner = folder.join("one");
+        let absolute = std::path::absolute(&inner).unwrap_or_else(|_| inner.clone());
+        let Some(url) = preflight.destination.scratch(&absolute) else {
+            return Ok(None);
+        };
+        make_folder(&folder)?;
+        Ok(Some(Scratch {
+            preflight,
+            folder,
+            inner,
+            url,
+        }))
+    }
+
+    /// Lets streams load into a destination of its own, which is removed then; also the seconds of publishing. Each is
+    /// told the target's name, its own number, and its way in.
+    pub fn run<T: Send>(
+        &self,
+        flow: usize,
+        streams: usize,
+        work: &(impl Fn(&str, usize, &mut dyn UnitStream) -> Result<T, Error> + Sync),
+    ) -> Result<(Vec<T>, f64), Error> {
+        make_folder(&self.inner)?;
+        let done = self.load(flow, streams, work);
+        // What cannot be removed now is taken away with the whole folder.
+        let _ = std::fs::remove_dir_all(&self.inner);
+        done
+    }
+
+    fn load<T: Send>(
+        &self,
+        flow: usize,
+        streams: usize,
+        work: &(impl Fn(&str, usize, &mut dyn UnitStream) -> Result<T, Error> + Sync),
+    ) -> Result<(Vec<T>, f64), Error> {
+        let Preflight {
+            open,
+            package,
+            plan,
+            options,
+            ..
+        } = self.preflight;
+        let destination = open(&Address {
+            url: &self.url,
+            options: &package.single_connection()?.options,
+            folder: &options.folder,
+            site_packages: options.site_packages.as_deref(),
+            ledger_schema: &package.run.ledger_schema,
+        })?;
+        let planned = &plan.flows[flow].target;
+        let target = TargetPlan {
+            name: destination.target_name(None, &planned.name.name)?,
+            mode: WriteMode::Create,
+            pre_sql: Vec::new(),
+            post_sql: Vec::new(),
+            ..planned.clone()
+        };
+        let open: Box<dyn OpenRun> = destination.begin(
+            &NewRun {
+                run_key: plan.run_key.clone(),
+                name: "inrush_preflight".to_owned(),
+                package: plan.package.clone(),
+                package_hash: plan.package_hash.clone(),
+                holder: "inrush preflight".to_owned(),
+                started_at_microseconds: 0,
+                takes_over: None,
+            },
+            std::slice::from_ref(&target),
+        )?;
+        let results = on_a_thread_each(0..streams, &|number| {
+            let mut stream = open.open_stream()?;
+            stream.begin_unit(0, &key(number))?;
+            work(&target.name.sql, number, stream.as_mut())
+        })?;
+        let found: Vec<T> = results.into_iter().collect::<Result<_, Error>>()?;
+        let publishing = Instant::now();
+        open.publish(&|_| {})?;
+        Ok((found, publishing.elapsed().as_secs_f64()))
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        // Nobody is left who could be told that it failed.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn make_folder(path: &Path) -> Result<(), Error> {
+    std::fs::create_dir(path).map_err(|source| Error::Folder {
+        path: path.display().to_string(),
+        source,
+    })
+}
+
+/// Commits the rows of a stream, of which the destination has its own count.
+pub fn commit(
+    stream: &mut dyn UnitStream,
+    target: &str,
+    number: usize,
+    rows: u64,
+) -> Result<(), Error> {
+    stream.commit_unit(&UnitRecord {
+        key: key(number),
+        target: target.to_owned(),
+        rows_loaded: rows,
+        detail: String::new(),
+    })?;
+    Ok(())
+}
+
+fn key(number: usize) -> String {
+    format!("inrush_preflight_{number}")
+}

@@ -1,0 +1,111 @@
+//! What stopped runs left in a destination that is reached by the contract, and the end of it.
+
+use std::path::Path;
+
+use inrush_destination::{Destination, PastRun};
+
+use super::plan::shard_of;
+use crate::driver::PastRuns;
+use crate::error::Error;
+use crate::ledger::{Account, RunRecord, RunState};
+use crate::pipeline::naming;
+use crate::undo::{UndoOptions, Undone};
+use crate::upkeep::{StoppedRun, Which};
+
+/// A destination with a ledger.
+pub struct LedgerOfDestination {
+    /// The destination, open.
+    pub destination: Box<dyn Destination>,
+}
+
+impl PastRuns for LedgerOfDestination {
+    fn stopped(&self, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+        let runs = stopped(self.destination.as_ref(), which)?;
+        Ok(runs.iter().map(StoppedRun::from).collect())
+    }
+
+    fn discard(&self, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+        let mut removed = Vec::new();
+        let mut first_error = None;
+        for run in stopped(self.destination.as_ref(), which)? {
+            match self.destination.discard(&run) {
+                Ok(()) => removed.push(StoppedRun::from(&run)),
+                Err(inrush_destination::Error::Held { .. }) => {}
+                // One that cannot go keeps no other one.
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        match first_error {
+            Some(error) if removed.is_empty() => Err(error.into()),
+            _ => Ok(removed),
+        }
+    }
+
+    /// Nothing keeps what a run took the place of.
+    fn undo(&self, _: &UndoOptions<'_>) -> Result<Option<Undone>, Error> {
+        Ok(None)
+    }
+}
+
+/// The runs of a destination that is reached by the contract, the newest first, that are asked for
+/// and have not published.
+fn stopped(destination: &dyn Destination, which: &Which) -> Result<Vec<PastRun>, Error> {
+    let is_asked = |run: &PastRun| {
+        let record = &run.record;
+        record.state == inrush_destination::RunState::Loading
+            && which.is_asked(&record.package, &record.name)
+    };
+    let mut runs: Vec<PastRun> = destination.runs(None)?;
+    runs.retain(is_asked);
+    runs.reverse();
+    Ok(runs)
+}
+
+/// Whether the process that a run was held by last is on this machine, and lives. Only its lock, which
+/// clean-up takes, tells for certain.
+fn holder_lives(holder: &str) -> bool {
+    let Some(rest) = holder.strip_prefix("process ") else {
+        return false;
+    };
+    let own = naming::holder();
+    let host = |text: &str| text.split_once(" on ").map(|(_, host)| host.to_owned());
+    let process = rest.split(' ').next().unwrap_or_default();
+    host(holder) == host(&own) && Path::new("/proc").join(process).exists()
+}
+
+impl From<&PastRun> for StoppedRun {
+    fn from(run: &PastRun) -> StoppedRun {
+        let record = &run.record;
+        let time = |microseconds| {
+            jiff::Timestamp::from_microsecond(microseconds)
+                .map_or_else(|_| String::new(), |moment| moment.to_string())
+        };
+        let mut account = Account::default();
+        for shard in run.units.iter().filter_map(|unit| shard_of(&unit.detail)) {
+            account.add(&shard.account);
+        }
+        StoppedRun {
+            run: RunRecord {
+                run_id: record.run_id,
+                name: record.name.clone(),
+                package: record.package.clone(),
+                epoch: record.epoch,
+                state: RunState::Loading,
+                holder: record.holder.clone(),
+                started_at: time(record.started_at_microseconds),
+                started_at_microseconds: record.started_at_microseconds,
+                held_since: time(record.started_at_microseconds),
+                switched_at: None,
+                targets: record.targets.clone(),
+                target_oids: Vec::new(),
+            },
+            held: holder_lives(&record.holder),
+            units_finished: run.units.len(),
+            units_begun: 0,
+            account,
+            staging_tables: Vec::new(),
+            rows_straight: 0,
+            staging_bytes: 0,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! An engine's own error, as those see it who do not know which engine it was.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// What ended the work of an engine, in its own words. What a caller does about it does not depend on which engine it
+/// was: it tells the text and the hint, and ends with the exit status.
+#[derive(Debug)]
+pub struct DriverError {
+    error: Box<dyn StdError + Send + Sync>,
+    hint: Option<String>,
+    exit_status: u8,
+    is_lost: bool,
+}
+
+impl DriverError {
+    /// An error, with how to mend it where that is known. It is no more than a failure, unless the engine says more.
+    pub fn new(error: impl StdError + Send + Sync + 'static, hint: Option<String>) -> DriverError {
+        DriverError {
+            error: Box::new(error),
+            hint,
+            exit_status: 1,
+            is_lost: false,
+        }
+    }
+
+    /// With the exit status that tells it.
+    pub fn with_exit_status(self, exit_status: u8) -> DriverError {
+        DriverError {
+            exit_status,
+            ..self
+        }
+    }
+
+    /// With another hint, where the engine knows more than the error.
+    pub fn with_hint(self, hint: String) -> DriverError {
+        DriverError {
+            hint: Some(hint),
+            ..self
+        }
+    }
+
+    /// The way to the destination broke.
+    pub fn lost(self) -> DriverError {
+        DriverError {
+            is_lost: true,
+            ..self
+        }
+    }
+
+    /// How to mend it, where that is known and not said in the text.
+    pub fn hint(&self) -> Option<String> {
+        self.hint.clone()
+    }
+
+    /// The exit status that tells it.
+    pub fn exit_status(&self) -> u8 {
+        self.exit_status
+    }
+
+    /// Whether the way to the destination broke: what was committed is there, and the same command may go on.
+    pub fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// The error itself, for the engine whose it is.
+    pub fn own<E: StdError + 'static>(&self) -> Option<&E> {
+        self.error.downcast_ref()
+    }
+
+    /// The same by value; back where it is none of this kind.
+    pub fn into_own<E: StdError + 'static>(self) -> Result<E, DriverError> {
+        let DriverError {
+            error,
+            hint,
+            exit_status,
+            is_lost,
+        } = self;
+        match error.downcast() {
+            Ok(own) => Ok(*own),
+            Err(error) => Err(DriverError {
+                error,
+                hint,
+                exit_status,
+                is_lost,
+            }),
+        }
+    }
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+/// Its causes are those of the error within: nobody is told the same text twice.
+impl StdError for DriverError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.error.source()
+    }
+}

@@ -1,0 +1,355 @@
+//! What can end a run, with the exit status that tells it.
+
+use inrush_package::PackageError;
+use inrush_rows::plural::counted_do;
+use inrush_rows::reject::{Reject, RejectCode};
+use inrush_source::SourceError;
+
+use crate::driver_error::DriverError;
+use crate::ledger::RunState;
+use crate::plan::PlanError;
+use crate::verify::VerifyError;
+
+/// A run did not end well. The targets are as they were, unless the text says otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The package cannot be used.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// The package cannot be planned.
+    #[error(transparent)]
+    Plan(PlanError),
+    /// A file cannot be read.
+    #[error(transparent)]
+    Source(SourceError),
+    /// A file's header is not that of the others.
+    #[error("{file}: its header names {found}, and the load was planned with {expected}")]
+    Header {
+        /// The file.
+        file: String,
+        /// Its header.
+        found: String,
+        /// The header of the first file.
+        expected: String,
+    },
+    /// A column cannot be converted as declared.
+    #[error("flow `{flow}`: {source}")]
+    Convert {
+        /// The flow.
+        flow: String,
+        /// Why.
+        source: inrush_convert::ConvertError,
+    },
+    /// The engine that loads into the destination could not go on.
+    #[error(transparent)]
+    Driver(DriverError),
+    /// The server refused a row that came from a pipe, which cannot be read once more.
+    #[error(
+        "{source}; {}{pipe} is a pipe, which cannot be read again to {}; nothing was switched",
+        if *limit == 0 { "no rejects are accepted, and " } else { "" },
+        if *limit == 0 { "say in which line the row is" } else { "set the row aside" }
+    )]
+    RefusedFromPipe {
+        /// Rows accepted at most.
+        limit: u64,
+        /// The pipe.
+        pipe: String,
+        /// What the server said.
+        source: DriverError,
+    },
+    /// More rows were rejected than are accepted.
+    #[error(
+        "flow `{flow}`: {}; nothing was switched\n  {}{}",
+        past_limit(*limit), reject.summary(), types.as_ref().map_or(String::new(), |types| format!("\n  {types}"))
+    )]
+    RejectLimit {
+        /// The flow.
+        flow: String,
+        /// Rows accepted at most.
+        limit: u64,
+        /// A reject that went past the limit: the streams see the files at the same time, so
+        /// it need not be the first in file order.
+        reject: Box<Reject>,
+        /// How the types came about, where they were guessed.
+        types: Option<String>,
+    },
+    /// A larger share of the rows was rejected than is accepted.
+    #[error(
+        "flow `{flow}`: {rejected} of {}{rows} rows were rejected, and {} % accepted at most; nothing \
+         was switched{}",
+        if *at_end { "" } else { "at most " }, share_max * 100.0,
+        reject.as_ref().map_or(String::new(), |reject| format!("\n  {}", reject.summary()))
+    )]
+    RejectShare {
+        /// The flow.
+        flow: String,
+        /// Rows rejected so far, in all streams.
+        rejected: u64,
+        /// Rows in all, or the most that there can be.
+        rows: u64,
+        /// All of them were read.
+        at_end: bool,
+        /// The share that is accepted.
+        share_max: f64,
+        /// The reject that went past the limit, where it was one.
+        reject: Option<Box<Reject>>,
+    },
+    /// The files of rejected rows are larger than accepted.
+    #[error(
+        "flow `{flow}`: the files of its first {rejected} rejected rows are larger than {}, which is the limit; nothing \
+         was switched\n  {}",
+        crate::plan::words::bytes(*bytes_max), reject.summary()
+    )]
+    RejectBytes {
+        /// The flow.
+        flow: String,
+        /// Bytes accepted at most.
+        bytes_max: u64,
+        /// Rows rejected so far, in all streams.
+        rejected: u64,
+        /// The reject that went past the limit.
+        reject: Box<Reject>,
+    },
+    /// The server counts other rows than were sent.
+    #[error(
+        "{what}: the server counts {}, and {sent} were sent; nothing was switched",
+        inrush_rows::plural::counted(*counted, "row")
+    )]
+    Verification {
+        /// Which table.
+        what: String,
+        /// The server's count.
+        counted: u64,
+        /// Our count.
+        sent: u64,
+    },
+    /// The run whose rejects are to be loaded has switched nothing in.
+    #[error(
+        "run {run} {}, so its rejects are not all that its targets lack",
+        match state {
+            Some(RunState::Discarded) => "was given up",
+            Some(RunState::Undone) => "was undone",
+            Some(_) => "has not been switched in",
+            None => "is not in the ledger of this database",
+        }
+    )]
+    NotSwitched {
+        /// The run.
+        run: String,
+        /// How far it came, where the ledger knows it.
+        state: Option<RunState>,
+    },
+    /// What the run whose rejects are to be loaded had brought in is not there any more.
+    #[error(
+        "the rows of run {run} are not in {target} any more ({}): its rejects would come among those \
+         that took their place",
+        match by {
+            Some(by) => format!("run {by} replaced them"),
+            None => "the table was dropped or made anew since".to_owned(),
+        }
+    )]
+    Replaced {
+        /// The run.
+        run: String,
+        /// The target.
+        target: String,
+        /// The later run that replaced its rows; none where it was no run.
+        by: Option<String>,
+    },
+    /// What was loaded is not what was read.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    /// The run was stopped by its user.
+    #[error("stopped as asked; nothing was switched")]
+    Interrupted,
+    /// The run's folder cannot be written.
+    #[error("cannot write {path}: {source}")]
+    Folder {
+        /// Which file or folder.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The limit of the address space does not leave what the streams take.
+    #[error(
+        "{} {} MiB of address space, and {space}; nothing was switched",
+        counted_do(*streams as u64, "stream", "need"),
+        needed >> 20
+    )]
+    AddressSpace {
+        /// How many streams.
+        streams: usize,
+        /// What they need, in bytes.
+        needed: u64,
+        /// What there is.
+        space: inrush_system::address_space::AddressSpace,
+    },
+    /// A thread could not be started.
+    #[error("cannot start a thread: {source}; nothing was switched")]
+    Threads {
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Whoever was asked to stop while it waited for a pipe has not failed.
+impl From<SourceError> for Error {
+    fn from(error: SourceError) -> Error {
+        match error {
+            SourceError::Stopped { .. } => Error::Interrupted,
+            other => Error::Source(other),
+        }
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Error {
+        match error {
+            PlanError::Source(SourceError::Stopped { .. }) => Error::Interrupted,
+            other => Error::Plan(other),
+        }
+    }
+}
+
+impl Error {
+    /// The exit status that tells this error.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Error::Package(_) | Error::Convert { .. } => 2,
+            Error::Plan(PlanError::Package(_) | PlanError::Mismatch { .. }) => 2,
+            Error::Driver(error) | Error::Plan(PlanError::Driver(error)) => error.exit_status(),
+            Error::NotSwitched { .. } | Error::Replaced { .. } => 2,
+            Error::Verify(VerifyError::TargetReplaced { .. }) => 1,
+            Error::RejectLimit { .. }
+            | Error::RejectShare { .. }
+            | Error::RejectBytes { .. }
+            | Error::RefusedFromPipe { limit: 0, .. } => 4,
+            Error::Verification { .. } | Error::Verify(_) => 5,
+            Error::Interrupted => 130,
+            _ => 1,
+        }
+    }
+
+    /// How to mend it, where that is known and not said in the text.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Package(_) => None,
+            Error::Plan(error) => error.hint(),
+            Error::Source(_) => None,
+            Error::Header { .. } => {
+                Some("load files with different headers in flows of their own".to_owned())
+            }
+            Error::Convert { .. } => None,
+            Error::Driver(error) => error.hint(),
+            Error::RefusedFromPipe { .. } => Some(
+                "let the flow accept rejects (`rejects`, --max-rejects), so that what comes through \
+                 the pipe is kept until the load is done, or load it from a file"
+                    .to_owned(),
+            ),
+            Error::RejectLimit { reject, .. } if reject.code == RejectCode::OutsidePartition => {
+                Some(
+                    "a file lies within one partition: cut the files by the key, or declare wider \
+                     `bounds`"
+                        .to_owned(),
+                )
+            }
+            Error::RejectLimit { limit, .. } => Some(format!(
+                "mend the file and run the same command again, or accept more: --max-rejects {}",
+                (limit + 1).max(100)
+            )),
+            Error::RejectShare { .. } => Some(
+                "`inrush rejects show` says why; mend the files and run the same command again, or \
+                 accept more with a larger share_max"
+                    .to_owned(),
+            ),
+            Error::RejectBytes { bytes_max, .. } => Some(format!(
+                "`inrush rejects show` says why they are rejected: fix the files or the flow's format and columns, or \
+                 accept larger files in the package: rejects = {{ ..., bytes_max = {} }}",
+                bytes_max.saturating_mul(2)
+            )),
+            Error::Verification { .. } => Some(
+                "something else wrote to the staging table, or a trigger or rule dropped rows; \
+                 `inrush cleanup`, then load again"
+                    .to_owned(),
+            ),
+            Error::NotSwitched { .. } => Some(
+                "mend the files themselves, and run the same command again; a run that went to \
+                 another database is found there with --connection NAME=URL"
+                    .to_owned(),
+            ),
+            Error::Replaced { .. } => Some(
+                "replay the rejects of the run whose rows are there; or, if these rows belong there \
+                 all the same, load the mended file with `inrush load ... --mode append`"
+                    .to_owned(),
+            ),
+            Error::Verify(error) => Some(error.hint()),
+            Error::Interrupted => {
+                Some("the same command goes on from what was committed, if anything was".to_owned())
+            }
+            Error::Folder { .. } => Some("choose another folder with --runs-folder".to_owned()),
+            Error::AddressSpace { .. } => {
+                Some("raise the limit (ulimit -v unlimited), or use fewer --streams".to_owned())
+            }
+            Error::Threads { .. } => Some(
+                "use fewer --streams, or raise the limits of this user and its processes (ulimit -u, ulimit -v, a \
+                 container's pids)"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// How many rows were rejected by the time that the streams stopped says nothing of the files, so
+/// only what is true of them is told.
+fn past_limit(limit: u64) -> String {
+    match limit {
+        0 => "a row was rejected, and none may be".to_owned(),
+        1 => "more than 1 row was rejected, which is the limit".to_owned(),
+        _ => format!("more than {limit} rows were rejected, which is the limit"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use inrush_rows::location::Location;
+
+    use super::*;
+
+    #[test]
+    fn the_reject_limit_is_told_without_a_count_that_depends_on_timing() {
+        for (limit, expected) in [
+            (0, "a row was rejected, and none may be"),
+            (1, "more than 1 row was rejected, which is the limit"),
+            (20, "more than 20 rows were rejected, which is the limit"),
+        ] {
+            let error = Error::RejectLimit {
+                flow: "people".to_owned(),
+                limit,
+                reject: Box::new(Reject {
+                    location: Location {
+                        file: Arc::new(PathBuf::from("a.csv")),
+                        line: 3,
+                        byte_offset: 20,
+                    },
+                    column: Some("id".into()),
+                    value: Some("x".to_owned()),
+                    code: RejectCode::Syntax,
+                    reason: "no number".to_owned(),
+                    raw: b"x,Bob".to_vec(),
+                    encoding: None,
+                }),
+                types: None,
+            };
+            let text = error.to_string();
+            let (first, second) = text.split_once('\n').expect("two lines");
+            assert_eq!(
+                first,
+                format!("flow `people`: {expected}; nothing was switched")
+            );
+            assert!(second.contains("a.csv:3"), "{second}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What a run is, wherever its rows go: what it is told, the streams and the meter of it, and what all engines do alike
+//! with rows, rejects, accounts and reports.
+//!
+//! [`stream_threads`] runs streams, and [`metering`] looks at them meanwhile; [`proof`], [`kept_rejects`] and
+//! [`reject_count`] take what comes of rows on their way; [`coverage`], [`recheck`] and [`expectations`] hold it against
+//! the files before anything is published; [`gathering`] makes the report of it. What a destination does with rows is
+//! its engine's own ([`crate::driver`]).
+
+pub mod coverage;
+pub mod damage;
+pub mod ending;
+pub mod expectations;
+pub mod feeding;
+pub mod file_header;
+pub mod gathering;
+pub mod kept_rejects;
+pub mod metering;
+pub mod naming;
+pub mod proof;
+pub mod reading_meter;
+pub mod recheck;
+pub mod reject_count;
+pub mod reject_files;
+pub mod results;
+pub mod sharing;
+pub mod splitting;
+pub mod stream_threads;
+pub mod telling;
+mod threads;
+pub mod trailer;
+
+use std::path::PathBuf;
+
+use inrush_files::Pipes;
+use inrush_rows::cancel::Stop;
+
+use crate::connection_defaults::ConnectionDefaults;
+use crate::error::Error;
+use crate::event::Observer;
+use crate::fault::Fault;
+use crate::plan::{ContentChecks, PlanOptions};
+use crate::report::{EmbeddedReport, Outcome, RunReport};
+
+pub use self::threads::{require_address_space, runtime};
+
+/// What a run is told beside its package. The caller reads the environment; the library does not.
+pub struct RunOptions<'a> {
+    /// Relative paths of files start here.
+    pub folder: PathBuf,
+    /// Folders of runs are made here.
+    pub runs_folder: PathBuf,
+    /// Streams where the package does not say; usually the number of cores.
+    pub streams_default: usize,
+    /// Load anew what a run has loaded already.
+    pub again: bool,
+    /// The run whose rejects are loaded: its targets may be partitioned in any way, and they are
+    /// loaded once.
+    pub replays: Option<String>,
+    /// What fills the gaps of a URL.
+    pub connection_defaults: ConnectionDefaults,
+    /// Where installed Python packages lie, whose drivers are used.
+    pub site_packages: Option<PathBuf>,
+    /// The embedded server, where the caller started one; its URL stands in the package.
+    pub embedded: Option<EmbeddedReport>,
+    /// Asks the run to stop.
+    pub stop: Stop,
+    /// Is told what happens.
+    pub observer: &'a dyn Observer,
+    /// What a user of the caller's command can do about an error, where that is not what the error's own hint says: an
+    /// option, say, that this command has under another name or not at all. The report has it too.
+    pub hint: Option<Hint<'a>>,
+    /// A wish to die at a step, for tests.
+    pub fault: Option<Fault>,
+}
+
+/// Says how to mend an error.
+pub type Hint<'a> = &'a (dyn Fn(&Error) -> Option<String> + Sync);
+
+impl RunOptions<'_> {
+    /// How to mend an error, where that is known.
+    pub fn hint_for(&self, error: &Error) -> Option<String> {
+        let own = self.hint.and_then(|hint| hint(error));
+        own.or_else(|| error.hint())
+    }
+}
+
+/// A run that did not end well, with its report where it came so far.
+#[derive(Debug)]
+pub struct Failure {
+    /// Why.
+    pub error: Error,
+    /// What happened until then, and where that is written; nowhere where it could not be.
+    pub report: Option<Box<(RunReport, Option<PathBuf>)>>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure {
+            error,
+            report: None,
+        }
+    }
+}
+
+/// A run that ended well.
+#[derive(Debug)]
+pub struct Success {
+    /// What happened.
+    pub report: RunReport,
+    /// Where it is written; nowhere where nothing was to be done, or where it could not be written.
+    pub report_path: Option<PathBuf>,
+}
+
+impl Success {
+    /// Why the report of rows that this run has loaded is not written, where it could not be.
+    pub fn lost_report(&self) -> Option<&str> {
+        let is_lost = self.report_path.is_none() && self.report.outcome == Outcome::Loaded;
+        let first = self.report.notes.first().filter(|_| is_lost);
+        first.map(String::as_str)
+    }
+}
+
+/// What a plan is told of a run; `unlocked` where another run of the package may be at work.
+pub fn plan_options<'a>(
+    options: &'a RunOptions<'_>,
+    pipes: &'a Pipes,
+    contents: &'a ContentChecks,
+    unlocked: bool,
+) -> PlanOptions<'a> {
+    PlanOptions {
+        pipes,
+        contents,
+        folder: &options.folder,
+        streams_default: options.streams_default,
+        again: options.again,
+        is_replay: options.replays.is_some(),
+        unlocked,
+        obstacles: None,
+    }
+}

@@ -1,0 +1,99 @@
+//! The connections' own threads: they hear servers, and write what streams do not write themselves.
+
+use std::io;
+use std::ops::Deref;
+use std::sync::mpsc;
+
+use inrush_system::address_space::lacks;
+use tokio::runtime::Runtime;
+
+use crate::error::Error;
+
+/// The runtime of a run. Dropped, it waits for none of its threads: one may be in the system's
+/// resolver, which takes no notice of how long a connection may take.
+pub struct Threads(Option<Runtime>);
+
+/// Threads of the runtime.
+const WORKERS: usize = 2;
+/// What a thread's stack and its first allocations take of the address space.
+const THREAD_BYTES: u64 = 3 << 20;
+/// What all else takes: the runtime, connections, the report and its page.
+const OTHER_BYTES: u64 = 32 << 20;
+
+/// What a stream takes that has begun; the plan's figure is what it takes at most.
+const STREAM_BYTES: u64 = 16 << 20;
+
+/// An error where the address space has a limit that does not leave what so many streams begin with, of at most so many
+/// bytes of memory in all: better told now than by an allocation that fails in the middle of them.
+pub fn require_address_space(streams: usize, memory_bytes: u64) -> Result<(), Error> {
+    let threads = (streams + WORKERS) as u64;
+    let memory_bytes = memory_bytes.min(streams as u64 * STREAM_BYTES);
+    let needed = memory_bytes + threads * THREAD_BYTES + OTHER_BYTES;
+    match lacks(needed) {
+        None => Ok(()),
+        Some(space) => Err(Error::AddressSpace {
+            streams,
+            needed,
+            space,
+        }),
+    }
+}
+
+/// Starts so many threads at once, and lets them end: the runtime panics where it cannot have its own.
+fn try_threads(count: usize) -> io::Result<()> {
+    std::thread::scope(|scope| {
+        let mut waiting = Vec::new();
+        for _ in 0..count {
+            let (end, ended) = mpsc::channel::<()>();
+            std::thread::Builder::new().spawn_scoped(scope, move || {
+                let _ = ended.recv();
+            })?;
+            waiting.push(end);
+        }
+        Ok(())
+    })
+}
+
+/// Starts the threads.
+pub fn runtime() -> Result<Threads, Error> {
+    try_threads(WORKERS).map_err(|source| Error::Threads { source })?;
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .thread_name("inrush-socket")
+        .enable_all()
+        .build()
+        .map(|runtime| Threads(Some(runtime)))
+        .map_err(|source| Error::Threads { source })
+}
+
+impl Deref for Threads {
+    type Target = Runtime;
+
+    fn deref(&self) -> &Runtime {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_waits_keeps_nobody() {
+        let (end, ended) = mpsc::channel::<()>();
+        let threads = runtime().expect("threads");
+        let waiting = threads.spawn_blocking(move || ended.recv());
+        // It would wait for the thread, which waits for what comes next.
+        drop(threads);
+        drop(end);
+        drop(waiting);
+    }
+}

@@ -1,0 +1,91 @@
+//! Why a package cannot be planned.
+
+use inrush_package::PackageError;
+use inrush_sniff::SniffError;
+use inrush_source::SourceError;
+
+use crate::driver_error::DriverError;
+
+/// A plan cannot be made. Nothing has been changed.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The package is not consistent.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// A file cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// What the files hold could not be guessed.
+    #[error(transparent)]
+    Sniff(#[from] SniffError),
+    /// The engine that loads into the destination could not ask it.
+    #[error(transparent)]
+    Driver(DriverError),
+    /// The package and the target do not fit each other.
+    #[error("flow `{flow}`: {what}")]
+    Mismatch {
+        /// The flow.
+        flow: String,
+        /// What does not fit.
+        what: String,
+        /// How to mend it.
+        hint: String,
+    },
+    /// The target cannot be loaded as it is.
+    #[error("{target} {what}")]
+    Target {
+        /// The target.
+        target: String,
+        /// What stands in the way.
+        what: String,
+        /// How to mend it.
+        hint: String,
+    },
+    /// The server has not enough of something.
+    #[error("{what}")]
+    Limit {
+        /// What is needed and what is there.
+        what: String,
+        /// How to mend it.
+        hint: String,
+    },
+    /// The server's disk cannot hold what will be stored.
+    #[error("{text} of text will be stored, and the server's disk has {free} left at {folder}")]
+    Room {
+        /// How much text.
+        text: String,
+        /// What is free.
+        free: String,
+        /// The folder of the server's tables.
+        folder: String,
+    },
+    /// Privileges are missing.
+    #[error("role {role} lacks what the plan needs: {missing}")]
+    Privileges {
+        /// The role.
+        role: String,
+        /// What it lacks.
+        missing: String,
+        /// Statements that grant it.
+        grants: String,
+    },
+}
+
+impl PlanError {
+    /// How to mend it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            PlanError::Package(_) | PlanError::Source(_) | PlanError::Sniff(_) => None,
+            PlanError::Driver(error) => error.hint(),
+            PlanError::Mismatch { hint, .. }
+            | PlanError::Target { hint, .. }
+            | PlanError::Limit { hint, .. } => Some(hint.clone()),
+            PlanError::Room { .. } => Some(
+                "free space there; or, where the rows take less than half of their text, set \
+                 `disk_check = false` in [run]"
+                    .to_owned(),
+            ),
+            PlanError::Privileges { grants, .. } => Some(format!("let the owner run: {grants}")),
+        }
+    }
+}

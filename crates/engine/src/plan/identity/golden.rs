@@ -1,0 +1,17 @@
+//! Descriptions and keys of units held against a file of them, in tests of the engine and of drivers.
+
+use super::unit_key;
+
+/// Panics unless a file of descriptions is what these are. The file has a line for each: its name, the key of a unit that
+/// is described so, and the description.
+#[doc(hidden)]
+pub fn assert_golden(golden: &str, described: &[(&str, String)]) {
+    let found: String = described
+        .iter()
+        .map(|(name, text)| format!("{name} {} {text}\n", unit_key("run", text, &[])))
+        .collect();
+    assert!(
+        golden == found,
+        "descriptions of units have changed; these were:\n{golden}\nand these are:\n{found}"
+    );
+}

@@ -1,0 +1,64 @@
+//! What a plan needs to know beside its package, and what stands in the way of one.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use inrush_files::Pipes;
+
+use super::contents::ContentChecks;
+use super::error::PlanError;
+
+/// What a plan needs to know beside the package.
+#[derive(Clone, Debug)]
+pub struct PlanOptions<'a> {
+    /// Relative paths of files start here.
+    pub folder: &'a Path,
+    /// Standard input and named pipes: the same ones for each plan of a run.
+    pub pipes: &'a Pipes,
+    /// Streams where the package does not say; usually the number of cores.
+    pub streams_default: usize,
+    /// What reading files again has found: the same for each plan of a run.
+    pub contents: &'a ContentChecks,
+    /// Load anew what a run has loaded already.
+    pub again: bool,
+    /// The rows are rejects of an earlier run, and lie in any partitions: the server routes them.
+    pub is_replay: bool,
+    /// Another run of the package may be at work now: its staging tables are nobody's leftovers.
+    pub unlocked: bool,
+    /// Gathers what the plan would be refused for, where all of it is asked for and not only the first.
+    pub obstacles: Option<&'a Obstacles>,
+}
+
+impl PlanOptions<'_> {
+    /// Passes on what was found, or notes why there is nothing.
+    pub fn or_note<T>(&self, found: Result<T, PlanError>) -> Result<Option<T>, PlanError> {
+        match (found, self.obstacles) {
+            (Ok(found), _) => Ok(Some(found)),
+            // A package that is wrong in itself is nobody's obstacle, and without the server nothing is known.
+            (Err(error @ PlanError::Package(_)), _) | (Err(error), None) => Err(error),
+            (Err(PlanError::Driver(error)), _) if error.is_lost() => Err(PlanError::Driver(error)),
+            (Err(error), Some(obstacles)) => {
+                obstacles.add(error);
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// What a plan would be refused for.
+#[derive(Debug, Default)]
+pub struct Obstacles(Mutex<Vec<PlanError>>);
+
+impl Obstacles {
+    fn add(&self, error: PlanError) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(error);
+    }
+
+    /// All of them, in the order in which they were met.
+    pub fn take(&self) -> Vec<PlanError> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,137 @@
+//! `inrush preflight`: measures each step of a load for a second or two on a sample of the very files, with what a run
+//! reads, scans, converts, encodes and sends with, and says what the run should take, what limits it, and what will
+//! hurt or stop it. Nothing is left behind but the prediction, for the run to find.
+//!
+//! [`planning`] gathers what stands in the run's way, as [`findings`]; [`sample`] chooses pieces of the files; [`read`]
+//! and [`decode`] measure what the loader does alone; [`model`] makes seconds of it, by arithmetic alone. What the
+//! destination takes, alone and with all steps [`together`], its engine measures; what both engines do alike is in
+//! [`client`], [`files`], [`steps`] and [`prediction`].
+
+pub mod at_once;
+pub mod client;
+pub mod decode;
+pub mod files;
+pub mod findings;
+pub mod flow_found;
+pub mod model;
+pub mod planning;
+pub mod prediction;
+pub mod read;
+mod residency;
+pub mod result;
+pub mod sample;
+#[cfg(test)]
+mod schema_test;
+pub mod steps;
+pub mod together;
+pub mod took;
+pub mod walk;
+
+use std::time::{Duration, Instant};
+
+use inrush_package::Package;
+
+use crate::driver::Driver;
+use crate::error::Error;
+use crate::pipeline::RunOptions;
+
+pub use self::result::{
+    FilesFound, Finding, PREFLIGHT_VERSION, PreflightReport, Step, StepFound, Weight,
+    preflight_schema,
+};
+
+/// For each of the measurements of reading: by one thread and by all, from the cache and from the disk.
+const READ_PATIENCE: Duration = Duration::from_millis(600);
+/// For each measurement of a step, all flows together.
+pub const STEP_PATIENCE: Duration = Duration::from_millis(1000);
+/// For all steps together: what the prediction rests on.
+const TOGETHER_PATIENCE: Duration = Duration::from_millis(2500);
+
+/// How long is measured of each flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// Each step.
+    pub step: Duration,
+    /// All steps together.
+    pub together: Duration,
+}
+
+impl Patience {
+    /// Of so many flows.
+    pub fn of(flows: usize) -> Patience {
+        let flows = flows.max(1) as f64;
+        Patience {
+            step: STEP_PATIENCE.div_f64(flows),
+            together: TOGETHER_PATIENCE.div_f64(flows),
+        }
+    }
+}
+
+/// What a user wishes beside what a run is told.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wish {
+    /// Let the page cache go of the sample, so that the disk is read.
+    pub cold: bool,
+}
+
+/// Measures a package that was checked, and predicts its run by the driver that loads it. What stops the run is a finding; an error is a package that is
+/// wrong in itself, or a preflight that could not be carried out.
+pub fn preflight(
+    driver: &dyn Driver,
+    package: &Package,
+    options: &RunOptions<'_>,
+    wish: &Wish,
+) -> Result<PreflightReport, Error> {
+    let begun = Instant::now();
+    let mut report = frame(package, options);
+    driver.preflight(package, options, wish, &mut report)?;
+    order(&mut report);
+    report.took_s = begun.elapsed().as_secs_f64();
+    Ok(report)
+}
+
+/// A result without findings.
+fn frame(package: &Package, options: &RunOptions<'_>) -> PreflightReport {
+    PreflightReport {
+        preflight_version: PREFLIGHT_VERSION,
+        inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
+        package: package.name.clone(),
+        package_hash: package.hash(),
+        made_at: jiff::Timestamp::now().to_string(),
+        destination: String::new(),
+        streams: package
+            .run
+            .streams
+            .map_or(options.streams_default, usize::from),
+        files: FilesFound::default(),
+        steps: Vec::new(),
+        prediction: None,
+        findings: Vec::new(),
+        took_s: 0.0,
+    }
+}
+
+/// What stops the run comes first, then what hurts it.
+fn order(report: &mut PreflightReport) {
+    report.findings.sort_by_key(|finding| finding.weight);
+    let mut seen = std::collections::BTreeSet::new();
+    report
+        .findings
+        .retain(|finding| seen.insert(finding.what.clone()));
+}
+
+/// What is wrong with the files comes to light when they are read, and is a finding as well.
+pub fn or_tell(report: &mut PreflightReport, measured: Result<(), Error>) -> Result<(), Error> {
+    match measured {
+        Err(error @ (Error::Source(_) | Error::Header { .. } | Error::Convert { .. })) => {
+            report.findings.push(findings::of_error(&error));
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+/// Cores of this machine.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

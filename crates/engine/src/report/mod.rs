@@ -1,0 +1,18 @@
+//! What happened: the account of every row, where the time went, and what was kept aside.
+
+mod folder;
+mod kept;
+mod machine;
+mod prediction;
+mod rejects;
+#[cfg(test)]
+mod schema_test;
+mod types;
+
+pub use folder::{PACKAGE_FILE, PAGE_FILE, REPORT_FILE, RunFolder, write_whole};
+pub use kept::age;
+pub use kept::{KeptReport, KeptReportError};
+pub use machine::{MachineReport, loader_cpu_s, machine, memory_peak_bytes};
+pub use prediction::{Prediction, find_prediction, leave_prediction};
+pub use rejects::{REASONS_SUFFIX, ROWS_SUFFIX, ReasonReader, RejectFile, reject_file_name};
+pub use types::*;

@@ -1,0 +1,92 @@
+//! What stopped runs left in a destination: shown by `status`, removed by `cleanup`.
+
+use std::path::Path;
+
+use inrush_package::Connection;
+
+use crate::connection_defaults::ConnectionDefaults;
+use crate::driver::{Driver, PastRuns};
+use crate::error::Error;
+use crate::ledger::{Account, RunRecord};
+
+/// A run that stopped before its switch, or that is at work now.
+#[derive(Clone, Debug)]
+pub struct StoppedRun {
+    /// The run.
+    pub run: RunRecord,
+    /// A living process holds it.
+    pub held: bool,
+    /// Units that are committed.
+    pub units_finished: usize,
+    /// Units that several streams had begun to fill.
+    pub units_begun: usize,
+    /// Rows that are staged.
+    pub account: Account,
+    /// Its staging tables, as SQL names them.
+    pub staging_tables: Vec<String>,
+    /// Rows that went straight into targets, where no clean-up takes them out.
+    pub rows_straight: u64,
+    /// Bytes that they take in the database.
+    pub staging_bytes: u64,
+}
+
+/// Which runs are looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Which {
+    /// The ledger's schema.
+    pub ledger_schema: String,
+    /// Only runs of this package.
+    pub package: Option<String>,
+    /// Only the run of this name.
+    pub run: Option<String>,
+}
+
+/// Where a ledger is.
+pub struct LedgerPlace(Box<dyn PastRuns>);
+
+/// What is needed to reach a ledger, beside the connection.
+pub struct PlaceOptions<'a> {
+    /// Relative paths start here.
+    pub folder: &'a Path,
+    /// Where installed Python packages lie, whose drivers are used.
+    pub site_packages: Option<&'a Path>,
+    /// The ledger's schema.
+    pub ledger_schema: &'a str,
+    /// What fills the gaps of a URL.
+    pub defaults: &'a ConnectionDefaults,
+}
+
+impl LedgerPlace {
+    /// The place that a connection means, by the driver that loads into it. A destination that is no server is opened.
+    pub fn of(
+        driver: &dyn Driver,
+        connection: &Connection,
+        options: &PlaceOptions<'_>,
+    ) -> Result<LedgerPlace, Error> {
+        Ok(LedgerPlace(driver.past_runs(connection, options)?))
+    }
+
+    /// What is known there of runs that are over.
+    pub fn runs(&self) -> &dyn PastRuns {
+        self.0.as_ref()
+    }
+}
+
+/// Runs that stopped before their switch, the newest first.
+pub fn status(place: &LedgerPlace, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+    place.runs().stopped(which)
+}
+
+/// Removes what stopped runs have staged and marks them as discarded. Runs that are at
+/// work are left alone. Returns what was removed.
+pub fn cleanup(place: &LedgerPlace, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+    place.runs().discard(which)
+}
+
+impl Which {
+    /// Whether a run of this name, of this package, is one of them.
+    pub fn is_asked(&self, package: &str, run: &str) -> bool {
+        self.package.as_ref().is_none_or(|name| name == package)
+            && self.run.as_ref().is_none_or(|name| name == run)
+    }
+}

@@ -1,0 +1,50 @@
+//! What a caller may ask for that needs to know where rows go.
+
+use std::path::PathBuf;
+
+use inrush_engine::driver::Checked;
+use inrush_engine::error::Error;
+use inrush_engine::pipeline::{Failure, RunOptions, Success};
+use inrush_engine::preflight::{self, PreflightReport, Wish};
+use inrush_engine::upkeep::{LedgerPlace, PlaceOptions};
+use inrush_package::{Connection, Package};
+
+use crate::registry::{driver_of, driver_of_package};
+
+/// Plans a resolved package without running it.
+pub fn check(package: &Package, options: &RunOptions<'_>) -> Result<Checked, Error> {
+    package.check()?;
+    driver_of_package(package)?.check(package, options)
+}
+
+/// Runs a resolved package to its end, or until it is asked to stop.
+pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure> {
+    package.check().map_err(Error::from)?;
+    driver_of_package(package)?.run(package, options)
+}
+
+/// Measures a resolved package, and predicts its run. Whatever would stop the run is a finding; an error is a package
+/// that is wrong in itself, or a preflight that could not be carried out.
+pub fn preflight_of(
+    package: &Package,
+    options: &RunOptions<'_>,
+    wish: &Wish,
+) -> Result<PreflightReport, Error> {
+    package.check()?;
+    preflight::preflight(driver_of_package(package)?, package, options, wish)
+}
+
+/// The folder that a preflight makes beside the destination, and removes at its end: for a caller that ends the process
+/// before that. Nothing where there is no place beside the destination.
+pub fn scratch_folder(package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
+    let driver = driver_of_package(package).ok()?;
+    driver.scratch_folder(package, options)
+}
+
+/// The ledger in the destination of a connection. A destination that is no server is opened.
+pub fn ledger_of(
+    connection: &Connection,
+    options: &PlaceOptions<'_>,
+) -> Result<LedgerPlace, Error> {
+    LedgerPlace::of(driver_of(connection)?, connection, options)
+}
