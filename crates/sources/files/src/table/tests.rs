@@ -15,9 +15,7 @@ use inrush_scan::Records;
 use inrush_source::{Chunks, SourceError};
 
 use super::TableFile;
-use crate::{
-    BufferPool, Chunks, RowReader, Shard, ShardReader, SourceError, SourceFile, pieces, resolve,
-};
+use crate::{BufferPool, RowReader, Shard, ShardReader, SourceFile, pieces, resolve};
 
 pub(super) struct Folder(tempfile::TempDir);
 

@@ -14,8 +14,8 @@ use tempfile::tempdir;
 
 use crate::stored::{Purpose, StoredFile};
 use crate::{
-    BufferPool, Feed, FeedSettings, Pipes, ResolveOptions, Shard, ShardReader, SourceError,
-    SourceFile, resolve_as,
+    BufferPool, Feed, FeedSettings, Pipes, ResolveOptions, Shard, ShardReader, SourceFile,
+    resolve_as,
 };
 
 fn gzip(text: &[u8]) -> Vec<u8> {
