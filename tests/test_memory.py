@@ -47,9 +47,9 @@ VERSION_KIB = 16 << 10
 
 def promised_kib(said: str) -> float:
     """Return the figure of a printed plan."""
-    found = re.search(r"^Memory +at most ([0-9.]+) (MiB|GiB) ", said, re.MULTILINE)
+    found = re.search(r"^Memory +at most ([0-9.]+) (MB|GB) ", said, re.MULTILINE)
     assert found, said
-    return float(found[1]) * {"MiB": 1 << 10, "GiB": 1 << 20}[found[2]]
+    return float(found[1]) * {"MB": 1e6, "GB": 1e9}[found[2]] / 1024
 
 
 # A hundred thousand files by one stream are one transaction, which keeps most in memory.

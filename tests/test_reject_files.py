@@ -38,9 +38,9 @@ def url(request: pytest.FixtureRequest, newest_database: Database) -> str:
 def test_their_bytes_have_a_limit(inrush: Inrush, url: str) -> None:
     limit = 1_000_000
     path = write(inrush, url, ROWS, rows_max=ROWS, bytes_max=limit)
-    inrush("check", path).expect(0, f"{ROWS} at most, in files of 976.6 KiB at most")
+    inrush("check", path).expect(0, f"{ROWS} at most, in files of 1.0 MB at most")
     outcome = inrush("run", path)
-    outcome.expect(REJECT_LIMIT, "976.6 KiB, which is the limit", "nothing was switched")
+    outcome.expect(REJECT_LIMIT, "1.0 MB, which is the limit", "nothing was switched")
     outcome.expect(REJECT_LIMIT, "rows.csv.gz:", "bytes_max = 2000000")
     # What is past the limit is what one batch holds, and what each stream has not written yet.
     assert limit < bytes_kept(inrush) + (64 << 10)
@@ -50,7 +50,7 @@ def test_their_bytes_have_a_limit(inrush: Inrush, url: str) -> None:
 
 def test_without_a_setting_the_limit_is_told(inrush: Inrush, url: str) -> None:
     path = write(inrush, url, 10, rows_max=10)
-    inrush("check", path).expect(0, "10 at most, in files of 4.0 GiB at most")
+    inrush("check", path).expect(0, "10 at most, in files of 4.3 GB at most")
     inrush("run", path).expect(LOADED_WITH_REJECTS)
 
 
@@ -81,7 +81,7 @@ def test_their_disk_keeps_a_reserve(inrush: Inrush, url: str) -> None:
         return
     try:
         outcome: Outcome = inrush("run", path)
-        outcome.expect(FAILED, "a load leaves 1.2 MiB free", "nothing was switched")
+        outcome.expect(FAILED, "a load leaves 1.3 MB free", "nothing was switched")
         # It is looked at once a MiB. There is room for the report.
         assert bytes_kept(inrush) < size - size // 10 + (1 << 20)
         assert outcome.report["outcome"] == "failed"

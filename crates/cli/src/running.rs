@@ -95,17 +95,12 @@ pub fn fault() -> Result<Option<Fault>, CommandError> {
 pub fn plan(reached: &Reached, folder: PathBuf, again: bool) -> Result<Checked, CommandError> {
     let options = RunOptions {
         folder,
-        runs_folder: "runs".into(),
         streams_default: cores(),
-        replays: None,
         again,
         connection_defaults: credentials::connection_defaults()?,
         site_packages: reached.site_packages.clone(),
         embedded: reached.report.clone(),
-        stop: Stop::default(),
-        observer: &Silent,
-        hint: None,
-        fault: None,
+        ..RunOptions::default()
     };
     Ok(inrush::check(&reached.package, &options)?)
 }

@@ -98,7 +98,7 @@ pub enum Error {
     #[error(
         "flow `{flow}`: the files of its first {rejected} rejected rows are larger than {}, which is the limit; nothing \
          was switched\n  {}",
-        crate::plan::words::bytes(*bytes_max), reject.summary()
+        crate::quantity::bytes(*bytes_max), reject.summary()
     )]
     RejectBytes {
         /// The flow.

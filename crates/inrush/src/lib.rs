@@ -28,3 +28,4 @@ pub use inrush_sniff as sniff;
 pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
 pub use operations::{check, ledger_of, preflight_of, run, scratch_folder};
+pub use inrush_verdict::quantity;

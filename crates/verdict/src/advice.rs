@@ -3,8 +3,9 @@
 use crate::cpu::Holder;
 use crate::facts::Facts;
 use crate::gain::{gain_with_streams, gain_without};
-use crate::numbers::{bytes, count, milliseconds, rate};
+use crate::numbers::{bytes, milliseconds, rate};
 use crate::parts::Part;
+use crate::quantity::counted;
 use crate::verdict::{Advice, Cause};
 
 /// Reading at this rate is copying out of the cache: no disk is that fast for one reader.
@@ -251,7 +252,7 @@ fn destination_disk(facts: &Facts) -> String {
         return format!(
             "Raise `max_wal_size` to at least {} GB: the server took {} in {}",
             (WAL_SIZE_TIMES * wal_bytes / 1e9).ceil().max(1.0),
-            count(requested, "checkpoint"),
+            counted(requested, "checkpoint"),
             crate::numbers::seconds(facts.load_s)
         );
     }
@@ -311,7 +312,7 @@ fn coordination(facts: &Facts) -> String {
         _ if never > 0 && streams > never => format!(
             "Cut the files into more pieces (`bounds = {{ parts = {streams} }}`, or more files), or load with {}: there was \
              work for no more",
-            count((streams - never) as u64, "stream")
+            counted((streams - never) as u64, "stream")
         ),
         _ => "Cut the largest files into smaller pieces (`bounds = { parts = N }`, or more files), so that the last stream \
               ends with the others"

@@ -3,8 +3,9 @@
 use crate::cpu::{Cpu, Holder};
 use crate::facts::Facts;
 use crate::measurements::{BackendState, Phase};
-use crate::numbers::{bytes, count, milliseconds, percent, rate, seconds, whole};
+use crate::numbers::{bytes, milliseconds, percent, rate, seconds};
 use crate::parts::Part;
+use crate::quantity::{count, counted};
 use crate::samples::Group;
 use crate::timeline::seconds_of;
 use crate::verdict::Cause;
@@ -258,8 +259,8 @@ fn lost(facts: &Facts) -> String {
     let link = facts.network.clone().unwrap_or_default();
     format!(
         "{} of {} segments were sent again ({:.2} %)",
-        whole(link.sent_again),
-        whole(link.segments),
+        count(link.sent_again),
+        count(link.segments),
         link.loss_share() * 100.0
     )
 }
@@ -305,7 +306,7 @@ fn destination_cpu(facts: &Facts) -> Vec<String> {
         clauses.push(format!(
             "backends computed in {} of {} samples taken while streams waited for them",
             percent(computing / waits),
-            whole(waits as u64)
+            count(waits as u64)
         ));
     } else if let Some(backends_s) = cpu.backends_s {
         clauses.push(format!(
@@ -356,8 +357,8 @@ fn destination_disk(facts: &Facts) -> Vec<String> {
     if asleep as f64 >= WORTH * facts.samples.all && asleep > 0 {
         let clause = format!(
             "backends slept on a disk (state D) at {} of {} looks",
-            whole(asleep),
-            whole(facts.samples.all as u64)
+            count(asleep),
+            count(facts.samples.all as u64)
         );
         let named: u64 = events.iter().map(|(_, samples)| samples).sum();
         let place = if asleep > named { 0 } else { clauses.len() };
@@ -379,7 +380,7 @@ fn destination_disk(facts: &Facts) -> Vec<String> {
         if let Some(requested) = server.checkpoints_requested.filter(|&n| n > 0) {
             clauses.push(format!(
                 "it took {} in {} because WAL had grown",
-                count(requested, "checkpoint"),
+                counted(requested, "checkpoint"),
                 seconds(facts.load_s)
             ));
         }
@@ -437,7 +438,7 @@ fn coordination(facts: &Facts) -> Vec<String> {
     let ended_s = facts.parts.of(Part::Ended);
     if let Some(tail) = facts.tail.as_ref().filter(|_| ended_s > 0.0) {
         let others = if tail.running > 1 {
-            format!(" and {}", count(tail.running as u64 - 1, "other"))
+            format!(" and {}", counted(tail.running as u64 - 1, "other"))
         } else {
             " alone".to_owned()
         };
@@ -469,7 +470,7 @@ fn coordination(facts: &Facts) -> Vec<String> {
     if never > 0 {
         clauses.push(format!(
             "{} never had any work",
-            count(never as u64, "stream")
+            counted(never as u64, "stream")
         ));
     }
     for (part, what) in [
@@ -497,7 +498,7 @@ fn undecided(facts: &Facts) -> Vec<String> {
         clauses.push(if facts.has_backends() {
             format!(
                 "only {} of the backends fell into the {} that streams waited for them",
-                count(facts.wait_samples() as u64, "sample"),
+                counted(facts.wait_samples() as u64, "sample"),
                 seconds(unsampled_s)
             )
         } else if facts.was_over_too_soon() {

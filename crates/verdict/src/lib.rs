@@ -19,6 +19,7 @@ mod measurements;
 mod network;
 mod numbers;
 mod parts;
+pub mod quantity;
 mod samples;
 mod tail;
 mod timeline;

@@ -1,4 +1,6 @@
-//! Numbers as people read them.
+//! Shares, times and rates as people read them; counts and bytes are written by [`quantity`].
+
+use crate::quantity;
 
 /// `71 %`.
 pub(crate) fn percent(share: f64) -> String {
@@ -21,23 +23,9 @@ pub(crate) fn seconds(seconds: f64) -> String {
     }
 }
 
-/// `1.2 GB`, in powers of ten.
+/// `1.2 GB` of an estimate: no fraction of a byte is told.
 pub(crate) fn bytes(bytes: f64) -> String {
-    let mut value = bytes;
-    let mut units = ["B", "kB", "MB", "GB"].into_iter();
-    let mut unit = units.next().expect("there are units");
-    for next in units {
-        if value < 999.5 {
-            break;
-        }
-        value /= 1_000.0;
-        unit = next;
-    }
-    if value >= 9.95 || unit == "B" {
-        format!("{value:.0} {unit}")
-    } else {
-        format!("{value:.1} {unit}")
-    }
+    quantity::bytes(bytes.round() as u64)
 }
 
 /// `1.2 GB/s`.
@@ -57,28 +45,6 @@ pub(crate) fn milliseconds(us: f64) -> String {
     }
 }
 
-/// `2,400,000`.
-pub(crate) fn whole(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `1 stream`, `2 streams`.
-pub(crate) fn count(count: u64, what: &str) -> String {
-    format!(
-        "{} {what}{}",
-        whole(count),
-        if count == 1 { "" } else { "s" }
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,12 +58,9 @@ mod tests {
         assert_eq!(seconds(1794.0), "1794 s");
         assert_eq!(bytes(0.0), "0 B");
         assert_eq!(bytes(999.7), "1.0 kB");
-        assert_eq!(bytes(1.18e12), "1180 GB");
+        assert_eq!(bytes(1.18e12), "1.2 TB");
         assert_eq!(rate(4_100_000.0), "4.1 MB/s");
         assert_eq!(milliseconds(20_140.0), "20 ms");
         assert_eq!(milliseconds(42.0), "0.04 ms");
-        assert_eq!(count(1, "stream"), "1 stream");
-        assert_eq!(count(2_400_000, "segment"), "2,400,000 segments");
-        assert_eq!(whole(999), "999");
     }
 }

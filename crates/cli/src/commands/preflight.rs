@@ -2,7 +2,6 @@
 
 use inrush::RunOptions;
 use inrush::cancel::Stop;
-use inrush::event::Silent;
 use inrush::preflight::{self, PreflightReport, Step, StepFound, Weight, Wish};
 use inrush::printable;
 use inrush::source::names_a_pipe;
@@ -41,15 +40,12 @@ pub fn preflight(
         folder: ready.folder,
         runs_folder: arguments.runs_folder.clone(),
         streams_default: cores(),
-        replays: None,
         again: arguments.again,
         connection_defaults: credentials::connection_defaults()?,
         site_packages: reached.site_packages.clone(),
         embedded: reached.report.clone(),
         stop: stop.clone(),
-        observer: &Silent,
-        hint: None,
-        fault: None,
+        ..RunOptions::default()
     };
     drop(guard);
     let scratch = preflight::scratch_folder(&reached.package, &options);

@@ -36,7 +36,7 @@ use inrush_rows::cancel::Stop;
 
 use crate::connection_defaults::ConnectionDefaults;
 use crate::error::Error;
-use crate::event::Observer;
+use crate::event::{Observer, Silent};
 use crate::fault::Fault;
 use crate::plan::{ContentChecks, PlanOptions};
 use crate::report::{EmbeddedReport, Outcome, RunReport};
@@ -44,6 +44,9 @@ use crate::report::{EmbeddedReport, Outcome, RunReport};
 pub use self::threads::{require_address_space, runtime};
 
 /// What a run is told beside its package. The caller reads the environment; the library does not.
+///
+/// The default loads from and into the current folder, by one stream, and tells nobody. A caller sets the fields that
+/// differ: `RunOptions { streams_default: 8, ..RunOptions::default() }`.
 pub struct RunOptions<'a> {
     /// Relative paths of files start here.
     pub folder: PathBuf,
@@ -75,6 +78,25 @@ pub struct RunOptions<'a> {
 
 /// Says how to mend an error.
 pub type Hint<'a> = &'a (dyn Fn(&Error) -> Option<String> + Sync);
+
+impl Default for RunOptions<'_> {
+    fn default() -> Self {
+        RunOptions {
+            folder: PathBuf::from("."),
+            runs_folder: PathBuf::from("runs"),
+            streams_default: 1,
+            again: false,
+            replays: None,
+            connection_defaults: ConnectionDefaults::default(),
+            site_packages: None,
+            embedded: None,
+            stop: Stop::default(),
+            observer: &Silent,
+            hint: None,
+            fault: None,
+        }
+    }
+}
 
 impl RunOptions<'_> {
     /// How to mend an error, where that is known.

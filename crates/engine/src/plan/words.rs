@@ -8,6 +8,7 @@ use inrush_rows::plural::counted;
 use inrush_scan::{ExtraFields, MissingFields, PositionUnit, Terminator, Trim};
 
 use super::reading::Reading;
+use crate::quantity::bytes;
 
 /// A file, and which part of it where it is shared.
 pub fn shard_words(shard: &Shard) -> String {
@@ -111,22 +112,6 @@ pub fn quoted_name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Bytes for reading.
-pub fn bytes(count: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = count as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit < UNITS.len() - 1 {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 {
-        format!("{count} B")
-    } else {
-        format!("{value:.1} {}", UNITS[unit])
-    }
-}
-
 /// What becomes of a target whose rows an earlier run has loaded.
 pub const TARGET_LOADED: &str =
     "the target has the rows of these files already, and stays as it is";
@@ -152,20 +137,12 @@ pub fn reject_limit(limit: &RejectLimit) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::plan::words::{bytes, size_words};
+    use crate::plan::words::size_words;
 
     #[test]
     fn a_pipe_has_no_size() {
         assert_eq!(size_words(0, false), "0 B");
         assert_eq!(size_words(0, true), "of unknown size");
         assert_eq!(size_words(5, true), "5 B and a pipe of unknown size");
-    }
-
-    #[test]
-    fn bytes_are_readable() {
-        assert_eq!(bytes(0), "0 B");
-        assert_eq!(bytes(1023), "1023 B");
-        assert_eq!(bytes(1536), "1.5 KiB");
-        assert_eq!(bytes(3 << 40), "3.0 TiB");
     }
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::types::RunReport;
 use crate::error::Error;
 use crate::event::{Event, Observer};
-use crate::plan::words::bytes;
+use crate::quantity::bytes;
 
 /// The package that was run, in a run's folder.
 pub const PACKAGE_FILE: &str = "package.toml";

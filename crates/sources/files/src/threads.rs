@@ -1,13 +1,14 @@
 //! The same work on several threads, each of which takes what is next.
 
-/// What so many threads find, the caller's own among them; one of the errors, where there are any.
+/// Runs `work` on so many threads, the caller's own among them, and returns what all of them found, in no particular
+/// order. Fails with one of their errors, once all of them have ended. If a thread cannot be started, the others do
+/// its part: `work` must take its next piece from a place that all threads share.
 pub fn on_threads<T: Send, E: Send>(
     threads: usize,
     work: &(impl Fn() -> Result<Vec<T>, E> + Sync),
 ) -> Result<Vec<T>, E> {
     let mut found = Vec::new();
     std::thread::scope(|scope| {
-        // Where a thread cannot be had, the others do its part.
         let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
         let others: Vec<_> = (1..threads).map_while(spawn).collect();
         let mut result = work().map(|own| found.extend(own));

@@ -10,6 +10,7 @@ use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer};
 use crate::engine::plan::words::bytes;
 use crate::{Session, guests};
+use crate::quantity::bytes;
 
 /// Between two looks. What the streams send meanwhile may go past the limit.
 const PAUSE: Duration = Duration::from_millis(250);

@@ -10,6 +10,7 @@ use super::{FlowPlan, Publish};
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::words::bytes;
 use crate::{Address, Session, guests};
+use crate::quantity::bytes;
 
 /// A table is seldom smaller than half of its text: below that a load cannot fit.
 const SMALLEST_SHARE: u64 = 2;

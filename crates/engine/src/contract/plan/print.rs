@@ -8,10 +8,9 @@ use inrush_rows::plural::counted;
 use inrush_rows::told;
 
 use super::{ContractFlow, ContractPlan, Earlier};
-use crate::plan::words::{
-    TARGET_LOADED, bytes, dialect_words, reject_limit, shard_words, size_words,
-};
+use crate::plan::words::{TARGET_LOADED, dialect_words, reject_limit, shard_words, size_words};
 use crate::plan::{column_words, typed_rows};
+use crate::quantity::bytes;
 
 /// Units of a flow that are printed; of more, the rest is counted.
 const UNITS_SHOWN: usize = 3;

@@ -1,0 +1,71 @@
+//! Counts and bytes as people read them: one notation for plans, accounts, verdicts and messages.
+
+/// `1,234,567`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 row`, `2 rows`, `1,234 rows`.
+pub fn counted(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", count(number))
+}
+
+/// `999 B`, `1.2 GB`: units are powers of ten, up to terabytes, with one digit after the point.
+pub fn bytes(number: u64) -> String {
+    let mut value = number as f64;
+    let mut units = ["B", "kB", "MB", "GB", "TB"].into_iter();
+    let mut unit = units.next().unwrap_or("B");
+    for next in units {
+        // 999.95 would be written as 1000.0.
+        if value < 999.95 {
+            break;
+        }
+        value /= 1000.0;
+        unit = next;
+    }
+    match unit {
+        "B" => format!("{number} B"),
+        _ => format!("{value:.1} {unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_are_written_for_people() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (12345678, "12,345,678"),
+        ] {
+            assert_eq!(count(number), text);
+        }
+        for (number, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (1536, "1.5 kB"),
+            (999_999, "1.0 MB"),
+            (1_180_000_000_000, "1.2 TB"),
+            (3 << 40, "3.3 TB"),
+        ] {
+            assert_eq!(bytes(number), text);
+        }
+        assert_eq!(
+            (counted(1, "row"), counted(2_400_000, "row")),
+            ("1 row".to_owned(), "2,400,000 rows".to_owned())
+        );
+    }
+}
