@@ -25,8 +25,6 @@ mod package_file;
 mod progress;
 mod running;
 mod signals;
-mod threads;
-mod tpch;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -194,8 +194,8 @@ mod tests {
     use inrush::source;
 
     use super::*;
-    use crate::tpch::generate;
     use crate::{Surroundings, main};
+    use inrush_workloads::tpch::generate;
 
     fn init_of(words: &[&str]) -> u8 {
         let words = ["init", "--quiet"].iter().chain(words);

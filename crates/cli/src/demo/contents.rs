@@ -8,15 +8,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use inrush::destination::{Address, Session};
 use inrush::report::TableReport;
+use inrush::source::on_threads;
 use sha2::{Digest, Sha256};
 
 use crate::errors::CommandError;
-use crate::threads;
-use crate::tpch::{GeneratedTable, TABLES, Table};
+use inrush_workloads::tpch::{GeneratedTable, TABLES, Table};
 
 /// Bytes of each hash that are summed.
 const HASH_BYTES: usize = 6;
@@ -130,22 +129,20 @@ fn sums_of_files(made: &[GeneratedTable], threads: usize) -> Result<Vec<Sum>, Co
         .flat_map(|(index, table)| table.files.iter().map(move |file| (index, file.as_path())))
         .collect();
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Result<Sum, CommandError>)>> = Mutex::default();
-    threads::share(threads.min(jobs.len()), || {
+    let work = || {
+        let mut sums = Vec::new();
         while let Some((index, file)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let sum = sum_of_file(file).map_err(|source| CommandError::File {
                 doing: "cannot read",
                 path: file.to_path_buf(),
                 source,
-            });
-            done.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push((*index, sum));
+            })?;
+            sums.push((*index, sum));
         }
-    });
+        Ok::<_, CommandError>(sums)
+    };
     let mut sums = vec![Sum::default(); made.len()];
-    for (index, sum) in done.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        let sum = sum?;
+    for (index, sum) in on_threads(threads.min(jobs.len()), &work)? {
         sums[index].rows += sum.rows;
         sums[index].hashes += sum.hashes;
     }

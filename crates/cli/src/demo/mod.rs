@@ -17,8 +17,8 @@ use crate::embedded::{self, Reached, cores};
 use crate::errors::CommandError;
 use crate::numbers::{bytes, counted, seconds};
 use crate::running::{self, RunWish, Telling};
-use crate::tpch::{self, GeneratedTable};
 use crate::{Surroundings, account, credentials, output, package_file, progress, signals};
+use inrush_workloads::tpch::{self, GeneratedTable};
 
 /// Makes TPC-H, loads it, checks it, and tells.
 pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {

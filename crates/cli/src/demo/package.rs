@@ -10,7 +10,7 @@ use inrush::package::{
 
 use crate::arguments::DemoArguments;
 use crate::errors::CommandError;
-use crate::tpch::{GeneratedTable, TABLES};
+use inrush_workloads::tpch::{GeneratedTable, TABLES};
 
 /// What it is called where it is kept.
 pub const FILE_NAME: &str = "demo.toml";

@@ -7,18 +7,16 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use inrush::cancel::Stop;
+use inrush::source::on_threads;
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator,
     PartSuppGenerator, RegionGenerator, SupplierGenerator,
 };
 
 use super::one_file;
-
-use crate::threads;
 
 /// The tables, with the share of the bytes that each has, in thousandths: the largest are
 /// made first, so that no thread is left alone with a large one at the end.
@@ -166,26 +164,21 @@ impl Generation<'_> {
         let jobs = self.jobs();
         let next = AtomicUsize::new(0);
         let failed = AtomicBool::new(false);
-        let done: Mutex<Vec<io::Result<Generated>>> = Mutex::new(Vec::new());
-        threads::share(self.threads.min(jobs.len()), || {
+        let work = || {
+            let mut made = Vec::new();
             while let Some(&(table, part)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if failed.load(Ordering::Relaxed) {
-                    return;
+                    break;
                 }
-                let made = self.one(table, part, told);
-                failed.fetch_or(made.is_err(), Ordering::Relaxed);
-                if let Ok(made) = &made {
-                    told(Told::File(made));
-                }
-                done.lock()
-                    .expect("no thread panics while it holds this")
-                    .push(made);
+                let one = self.one(table, part, told);
+                failed.fetch_or(one.is_err(), Ordering::Relaxed);
+                let one = one?;
+                told(Told::File(&one));
+                made.push(one);
             }
-        });
-        let done = done
-            .into_inner()
-            .expect("no thread panics while it holds this");
-        let mut made = done.into_iter().collect::<io::Result<Vec<_>>>()?;
+            Ok::<_, io::Error>(made)
+        };
+        let mut made = on_threads(self.threads.min(jobs.len()), &work)?;
         let place = |table: &str| TABLES.iter().position(|(name, _)| *name == table);
         made.sort_by_key(|made| (place(&made.table), made.part));
         Ok(made)
@@ -372,6 +365,8 @@ fn write_rows(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     fn whole(table: &str, scale: f64) -> Vec<u8> {

@@ -7,7 +7,7 @@ mod sizes;
 mod tables;
 
 #[cfg(test)]
-pub use generate::generate_part;
+pub(crate) use generate::generate_part;
 pub use generate::{
     Generated, GeneratedTable, Generation, Told, file_name, generate, parts_of, scale_is_known,
 };

@@ -1,11 +1,11 @@
 //! How many rows dbgen makes, without making them.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use inrush::source::on_threads;
 use tpchgen::dates::GenerateUtils;
 use tpchgen::generators::{CustomerGenerator, OrderGenerator, PartGenerator, SupplierGenerator};
-
-use crate::threads;
 
 /// Orders at scale 1.
 const ORDERS_AT_SCALE_1: i32 = 1_500_000;
@@ -34,20 +34,21 @@ fn rows_of_part(table: &str, scale: f64, parts: u32, part: u32) -> u64 {
 
 /// Rows of several parts, in their order; all cores count.
 pub fn rows_of_parts(table: &str, scale: f64, parts: u32, wanted: &[u32]) -> Vec<u64> {
-    let counts: Vec<AtomicU64> = wanted.iter().map(|_| AtomicU64::new(0)).collect();
     let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    threads::share(threads.min(wanted.len()), || {
+    let work = || {
+        let mut counts = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let (Some(part), Some(count)) = (wanted.get(index), counts.get(index)) else {
-                return;
+            let Some(part) = wanted.get(index) else {
+                return Ok::<_, Infallible>(counts);
             };
-            let rows = rows_of_part(table, scale, parts, *part);
-            count.store(rows, Ordering::Relaxed);
+            counts.push((index, rows_of_part(table, scale, parts, *part)));
         }
-    });
-    counts.into_iter().map(AtomicU64::into_inner).collect()
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let Ok(mut counts) = on_threads(threads.min(wanted.len()), &work);
+    counts.sort_unstable();
+    counts.into_iter().map(|(_, rows)| rows).collect()
 }
 
 fn lines(scale: f64, parts: i32, part: i32) -> u64 {

@@ -11,7 +11,7 @@ use super::selection;
 use super::summary::quoted;
 use crate::arguments::WhichArguments;
 use crate::errors::CommandError;
-use crate::tpch::{self, Table, TableSize, file_name, parts_of};
+use inrush_workloads::tpch::{self, Table, TableSize, file_name, parts_of};
 
 /// What says of which scale the files of a folder are.
 pub const MANIFEST: &str = "etlwr.json";

@@ -17,8 +17,8 @@ use crate::embedded::cores;
 use crate::errors::CommandError;
 use crate::numbers::{bytes, counted, seconds};
 use crate::signals::{self, Left};
-use crate::tpch::{self, Generated, Generation, TableSize, Told, file_name, parts_of};
 use crate::{output, progress};
+use inrush_workloads::tpch::{self, Generated, Generation, TableSize, Told, file_name, parts_of};
 
 /// Makes the files that the arguments name.
 pub fn generate(arguments: &GenerateArguments) -> Result<u8, CommandError> {

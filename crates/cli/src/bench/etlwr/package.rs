@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::arguments::{Arguments, BenchCommand, Command, EtlwrCommand};
     use crate::bench::etlwr::data::Manifest;
-    use crate::tpch;
+    use inrush_workloads::tpch;
 
     fn measure(words: &[&str]) -> MeasureArguments {
         let words = ["inrush", "bench", "etlwr", "run", "--data", "x"]

@@ -7,7 +7,7 @@ use inrush::report::RunReport;
 use super::data::{DataSet, TableFiles};
 use super::results::ProofResult;
 use crate::numbers::count;
-use crate::tpch::{parts_of, rows_of_parts};
+use inrush_workloads::tpch::{parts_of, rows_of_parts};
 
 /// How many rows dbgen makes of each part that is loaded.
 pub struct Expected {

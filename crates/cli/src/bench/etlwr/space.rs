@@ -8,7 +8,7 @@ use inrush::free_space::free_bytes;
 use crate::arguments::MeasureArguments;
 use crate::errors::CommandError;
 use crate::numbers::bytes;
-use crate::tpch::TableSize;
+use inrush_workloads::tpch::TableSize;
 
 /// What a new server has by itself, and what it writes to its log while parts are loaded by one
 /// stream each, which write none of their rows there.

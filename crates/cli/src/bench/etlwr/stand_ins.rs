@@ -58,7 +58,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::tpch;
+    use inrush_workloads::tpch;
 
     #[test]
     fn files_that_are_there_stand_for_themselves() {
