@@ -7,6 +7,9 @@ use inrush::package::PackageError;
 use inrush::plan::PlanError;
 use inrush::printable::{indented, line};
 use inrush_embedded::EmbeddedError;
+use inrush_workloads::WorkloadError;
+
+use crate::exit_status::{INTERRUPTED, USAGE};
 
 /// A command did not end well.
 #[derive(Debug)]
@@ -40,52 +43,25 @@ pub enum CommandError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The database does not hold what was generated.
-    Contents {
-        /// What differs.
-        differences: Vec<String>,
-    },
-    /// The files of TPC-H cannot be made.
-    Generate(std::io::Error),
     /// A signal ended it, and no run.
     Stopped {
         /// How to go on.
         hint: String,
     },
-    /// A disk has too little room.
-    Room {
-        /// What is to be stored there, with how large it will be.
-        what: String,
-        /// All of it.
-        all: String,
-        /// What the disk has left.
-        free: String,
-        /// A folder on it.
-        place: PathBuf,
-    },
-    /// What was loaded is not what dbgen makes.
-    NotDbgens {
-        /// What differs.
-        differences: Vec<String>,
-        /// The results of the run.
-        results: PathBuf,
-    },
+    /// A workload did not end well.
+    Workload(WorkloadError),
 }
 
 impl CommandError {
     /// The exit status that tells it.
     pub fn exit_status(&self) -> u8 {
         match self {
-            CommandError::Usage { .. } => 2,
+            CommandError::Usage { .. } => USAGE,
             CommandError::Package(_) => PackageError::EXIT_STATUS,
             CommandError::Engine { error, .. } => error.exit_status(),
-            CommandError::Contents { .. } | CommandError::NotDbgens { .. } => 5,
-            CommandError::Stopped { .. } => crate::signals::INTERRUPTED,
-            CommandError::Generate(error) if error.kind() == std::io::ErrorKind::InvalidInput => 2,
-            CommandError::Embedded(_)
-            | CommandError::File { .. }
-            | CommandError::Generate(_)
-            | CommandError::Room { .. } => 1,
+            CommandError::Stopped { .. } => INTERRUPTED,
+            CommandError::Workload(error) => error.exit_status(),
+            CommandError::Embedded(_) | CommandError::File { .. } => 1,
         }
     }
 
@@ -93,20 +69,8 @@ impl CommandError {
         match self {
             CommandError::Usage { hint, .. } => Some(hint.clone()),
             CommandError::Engine { hint, error, .. } => hint.clone().or_else(|| error.hint()),
-            CommandError::Contents { .. } => {
-                Some("this is a fault of Inrush, or of the machine: please report it".to_owned())
-            }
             CommandError::Stopped { hint } => Some(hint.clone()),
-            CommandError::Room { .. } => Some(
-                "choose a smaller --scale, fewer parts, or folders on another disk; --no-disk-check \
-                 tries it all the same"
-                    .to_owned(),
-            ),
-            CommandError::NotDbgens { .. } => Some(
-                "are the files those of another scale, or cut off? Make them anew in another folder; \
-                 if they are right, this is a fault of Inrush: please report it"
-                    .to_owned(),
-            ),
+            CommandError::Workload(error) => error.hint(),
             // A package's faults and the embedded server's errors end with their mend.
             _ => None,
         }
@@ -142,37 +106,11 @@ impl fmt::Display for CommandError {
                 path,
                 source,
             } => told(f, &format!("error: {doing} {}: {source}", path.display()))?,
-            CommandError::Contents { differences } => {
-                writeln!(f, "error: the database does not hold what was generated")?;
-                listed(f, differences)?;
-            }
-            CommandError::Generate(error) => {
-                told(
-                    f,
-                    &format!("error: the files of TPC-H cannot be made: {error}"),
-                )?;
-            }
             CommandError::Stopped { .. } => writeln!(f, "error: stopped as asked")?,
-            CommandError::Room {
-                what,
-                all,
-                free,
-                place,
-            } => told(
-                f,
-                &format!(
-                    "error: not enough room at {}: {what} are needed, about {all} in all, and {free} \
-                     are free",
-                    place.display()
-                ),
-            )?,
-            CommandError::NotDbgens {
-                differences,
-                results,
-            } => {
-                writeln!(f, "error: what was loaded is not what dbgen makes")?;
-                listed(f, differences)?;
-                told(f, &format!("results: {}", results.display()))?;
+            CommandError::Workload(error) => {
+                told(f, &format!("error: {error}"))?;
+                let details = error.details();
+                details.iter().try_for_each(|detail| told(f, detail))?;
             }
         }
         match self.hint() {
@@ -206,15 +144,21 @@ impl From<EmbeddedError> for CommandError {
     }
 }
 
+impl From<WorkloadError> for CommandError {
+    fn from(error: WorkloadError) -> CommandError {
+        match error {
+            WorkloadError::Package(error) => CommandError::Package(error),
+            WorkloadError::Engine { error, notes, hint } => {
+                CommandError::Engine { error, notes, hint }
+            }
+            error => CommandError::Workload(error),
+        }
+    }
+}
+
 /// Writes a line whose values may have line breaks of their own.
 fn told(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str(&line(text))
-}
-
-fn listed(f: &mut fmt::Formatter<'_>, points: &[String]) -> fmt::Result {
-    points
-        .iter()
-        .try_for_each(|point| told(f, &format!("  {point}")))
 }
 
 /// The error's text, and below it that of each cause that it does not repeat.
@@ -261,6 +205,39 @@ mod tests {
         assert_eq!(
             with_causes(&Outer(io::Error::other("write"))),
             "cannot write"
+        );
+    }
+
+    #[test]
+    fn what_ends_a_workload_is_told_with_what_belongs_to_it() {
+        let error = CommandError::from(WorkloadError::NotDbgens {
+            differences: vec!["part: 1 rows of a\nb, of which dbgen makes 2".to_owned()],
+            results: "x/summary.md".into(),
+        });
+        assert_eq!(error.exit_status(), 5);
+        let told = error.to_string();
+        let lines: Vec<&str> = told.lines().collect();
+        assert_eq!(lines[0], "error: what was loaded is not what dbgen makes");
+        assert_eq!(lines[1], "  part: 1 rows of a");
+        assert!(lines[2].ends_with("   b, of which dbgen makes 2"), "{told}");
+        assert_eq!(lines[3], "results: x/summary.md");
+        assert!(lines[4].starts_with("hint: are the files"), "{told}");
+        assert_eq!(lines.len(), 5);
+
+        let stopped = WorkloadError::Stopped {
+            hint: "again".to_owned(),
+        };
+        let stopped = CommandError::from(stopped);
+        assert_eq!(stopped.exit_status(), INTERRUPTED);
+        assert_eq!(
+            stopped.to_string(),
+            "error: stopped as asked\nhint: again\n"
+        );
+        // The engine's own end as those of a run do.
+        let interrupted = CommandError::from(WorkloadError::from(inrush::Error::Interrupted));
+        assert_eq!(
+            interrupted.to_string(),
+            CommandError::from(inrush::Error::Interrupted).to_string()
         );
     }
 

@@ -14,6 +14,7 @@ mod demo;
 mod descriptors;
 mod embedded;
 mod errors;
+mod exit_status;
 pub mod heap;
 mod json_events;
 mod load_package;
@@ -33,9 +34,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::arguments::Arguments;
-
-/// The exit status of a mistake in the arguments.
-const USAGE: u8 = 2;
+use crate::exit_status::USAGE;
 
 /// What the process that runs the command knows beside its arguments.
 #[derive(Clone, Debug, Default)]

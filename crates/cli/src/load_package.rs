@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use inrush::package::{
     BoundValue, Bounds, BoundsEvery, BoundsParts, BoundsWord, ColumnSpec, Connection, Flow, Mode,
-    OneOrMany, Origin, Package, RejectLimit, RunSettings, UncheckedTypes, Verify, escape_braces,
+    OneOrMany, Origin, Package, RejectLimit, RunSettings, UncheckedTypes, escape_braces,
     split_columns,
 };
 
-use crate::arguments::{LoadArguments, LoadMode, UncheckedTypesAnswer, VerifyLevel, parse_format};
+use crate::arguments::{LoadArguments, LoadMode, UncheckedTypesAnswer, parse_format};
 use crate::errors::CommandError;
 
 /// The name of the only connection.
@@ -65,11 +65,7 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
         )]),
         run: RunSettings {
             streams: arguments.run.streams,
-            verify: match arguments.verify {
-                VerifyLevel::Count => Verify::Count,
-                VerifyLevel::Sums => Verify::Sums,
-                VerifyLevel::Rows => Verify::Rows,
-            },
+            verify: arguments.verify.into(),
             rate_bytes_max: arguments.run.max_rate,
             unchecked_types: match arguments.unchecked_types {
                 UncheckedTypesAnswer::Warn => UncheckedTypes::Warn,

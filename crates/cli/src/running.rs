@@ -23,11 +23,7 @@ use crate::names::readable;
 use crate::numbers::counted;
 use crate::output;
 use crate::progress::Progress;
-use crate::signals::{self, Left};
-
-/// How to go on after a run that read a pipe and did not come to its end.
-pub const AFTER_A_PIPE: &str = "what was read of a pipe is gone, and its rows are not loaded: send it \
-     once more from its beginning, to the same command; files that were committed are kept";
+use crate::signals::{self, AFTER_A_PIPE, Left};
 
 /// How a run is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +34,17 @@ pub enum Telling {
     Bars,
     /// One line of JSON for each event.
     Json,
+}
+
+impl Telling {
+    /// What `--json` and `--quiet` ask for.
+    pub fn of(json: bool, quiet: bool) -> Telling {
+        match (json, quiet) {
+            (true, _) => Telling::Json,
+            (false, true) => Telling::Quiet,
+            (false, false) => Telling::Bars,
+        }
+    }
 }
 
 /// How a package is run.
@@ -67,11 +74,7 @@ impl RunWish<'_> {
             folder: folder.to_owned(),
             runs_folder: arguments.runs_folder.clone(),
             again: arguments.again,
-            telling: match (arguments.json, arguments.quiet) {
-                (true, _) => Telling::Json,
-                (false, true) => Telling::Quiet,
-                (false, false) => Telling::Bars,
-            },
+            telling: Telling::of(arguments.json, arguments.quiet),
             replays: None,
             disposable: None,
             stop: Stop::default(),

@@ -12,10 +12,12 @@ use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::c_library::has_default_action;
+use crate::exit_status::INTERRUPTED;
 use crate::output;
 
-/// The exit status of a command that a signal ended.
-pub const INTERRUPTED: u8 = 130;
+/// How to resume after a run that read a pipe and did not come to its end.
+pub const AFTER_A_PIPE: &str = "what was read of a pipe is gone, and its rows are not loaded: send it \
+     once more from its beginning, to the same command; files that were committed are kept";
 
 /// What a signal is to stop.
 enum Work {
@@ -120,10 +122,7 @@ fn handle(signal: i32, had_default: bool) {
                     "stopped at once; the same command goes on from what was committed",
                 ),
                 Left::UnitsButOfPipes => {
-                    output::errors(&format!(
-                        "stopped at once; {}",
-                        crate::running::AFTER_A_PIPE
-                    ));
+                    output::errors(&format!("stopped at once; {AFTER_A_PIPE}"));
                 }
                 Left::Files => output::errors(
                     "stopped at once; the same command goes on with the files that are not whole",

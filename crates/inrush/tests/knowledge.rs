@@ -1,4 +1,4 @@
-//! Nothing outside `destination/` knows which database it is: reads the sources of the engine and of the command, and
+//! Nothing outside `destination/` knows which database it is: reads the sources of the engine, the workloads and the command, and
 //! says where one does. What they say to users (URLs, names of settings, the words of COPY's dialect) is no knowledge.
 
 use std::fs;
@@ -78,12 +78,17 @@ const KNOW: &[Known] = &[
         words: &["pg_"],
     },
     Known {
-        file: "cli/src/demo/contents.rs",
-        why: "proves what the demo has loaded into the server that it starts itself",
-        words: &["Session", "DestinationError", "select "],
+        file: "workloads/src/session.rs",
+        why: "opens sessions with the server that a workload was loaded into",
+        words: &["Session", "DestinationError"],
     },
     Known {
-        file: "cli/src/bench/etlwr/measure.rs",
+        file: "workloads/src/demo/contents.rs",
+        why: "proves what the demo has loaded into the server that it starts itself",
+        words: &["select "],
+    },
+    Known {
+        file: "workloads/src/etlwr/database.rs",
         why: "the record workload makes a server ready before each run, and measures its tables",
         words: &[
             "Session",
@@ -195,7 +200,7 @@ fn is_update(line: &str) -> bool {
 fn sources() -> Vec<(String, PathBuf)> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut found = Vec::new();
-    for folder in ["inrush/src", "cli/src", "python/src"] {
+    for folder in ["inrush/src", "workloads/src", "cli/src", "python/src"] {
         gather(&crates.join(folder), folder, &mut found);
     }
     assert!(

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use inrush::package::Verify;
 
 use super::common::RunArguments;
 
@@ -138,6 +139,16 @@ pub enum VerifyLevel {
     Sums,
     /// Every value of every row, by a sum of hashes
     Rows,
+}
+
+impl From<VerifyLevel> for Verify {
+    fn from(level: VerifyLevel) -> Verify {
+        match level {
+            VerifyLevel::Count => Verify::Count,
+            VerifyLevel::Sums => Verify::Sums,
+            VerifyLevel::Rows => Verify::Rows,
+        }
+    }
 }
 
 /// The answer to a load into columns that are not checked here.

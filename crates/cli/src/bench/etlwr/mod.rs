@@ -1,38 +1,24 @@
 //! `inrush bench etlwr`: the ETL world record of 2009, and its answer of 2016, at any scale.
 //!
-//! `generating` makes files, where nobody names a folder in a `disposable` one, `data` finds them again,
-//! `package` says how they are loaded, `measure` loads them by the engine's own run, `proof` holds
-//! what was loaded against what dbgen makes, and `results`, `summary` and `chart` tell. Before files are
-//! made, `space` looks at the disks, and `looking` plans the load with `stand_ins`.
+//! The workload itself is [`inrush_workloads::etlwr`]; here it gets its arguments, a database, signals and a terminal.
 
-mod chart;
-mod data;
-mod disposable;
+mod again;
 mod generating;
 mod looking;
-mod measure;
-mod package;
-mod proof;
-mod published;
-mod results;
-#[cfg(test)]
-mod schema_test;
-mod selection;
-mod space;
-mod stand_ins;
-mod summary;
+mod measuring;
+mod settings;
+mod terminal;
 
 use std::path::PathBuf;
 
-use self::data::DataSet;
-use self::disposable::Disposable;
-use self::generating::Job;
-use self::measure::Measurement;
-use crate::Surroundings;
+use inrush_workloads::etlwr::{DataSet, Disposable, Job, space};
+
+use self::measuring::Task;
+use self::settings::{selection, settings};
 use crate::arguments::{EtlwrArguments, EtlwrCommand, EtlwrRunArguments, WholeArguments};
 use crate::embedded::cores;
 use crate::errors::CommandError;
-use crate::{output, running};
+use crate::{Surroundings, credentials, output, running};
 
 /// Does what the arguments ask for.
 pub fn etlwr(arguments: &EtlwrArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
@@ -46,28 +32,33 @@ pub fn etlwr(arguments: &EtlwrArguments, surroundings: &Surroundings) -> Result<
 /// Loads files that are there.
 fn run(arguments: &EtlwrRunArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
     running::fault()?;
-    measure::check(&arguments.measure)?;
-    let set = DataSet::find(&arguments.data, &arguments.which)?;
     let measure = &arguments.measure;
-    if !measure.no_disk_check {
-        space::require(&space::of_database(&set.sizes(), measure))?;
+    credentials::refuse_password("--to", &measure.to)?;
+    let settings = settings(measure);
+    settings.check()?;
+    let set = DataSet::find(&arguments.data, &selection(&arguments.which))?;
+    if settings.disk_check {
+        let temporary = std::env::temp_dir();
+        space::require(&space::of_database(&set.sizes(), &settings.url, &temporary))?;
     }
-    Measurement {
+    let task = Task {
         set: &set,
         arguments: measure,
-        surroundings,
+        settings: &settings,
         generated: None,
         disposable: None,
-        command: summary::run_command(arguments),
-    }
-    .run()
+        command: again::run_command(arguments),
+    };
+    task.run(surroundings)
 }
 
 /// Makes the files and loads them.
 fn whole(arguments: &WholeArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
     running::fault()?;
     let measure = &arguments.measure;
-    measure::check(measure)?;
+    credentials::refuse_password("--to", &measure.to)?;
+    let settings = settings(measure);
+    settings.check()?;
     // Before the disk is looked at: they may be what fills it.
     let temporary = std::env::temp_dir();
     for left in Disposable::remove_left(&temporary) {
@@ -78,32 +69,38 @@ fn whole(arguments: &WholeArguments, surroundings: &Surroundings) -> Result<u8, 
             ));
         }
     }
-    let place = Place::new(arguments, temporary)?;
+    let place = Place::new(arguments, temporary.clone())?;
+    let selection = selection(&arguments.which);
     let job = Job::new(
         place.folder(),
         arguments.scale,
         arguments.parts,
-        &arguments.which,
+        &selection,
         cores(),
     )?;
-    if !measure.no_disk_check {
+    if settings.disk_check {
         let mut needs = job.needs();
-        let sizes = job.sizes();
-        needs.extend(space::of_database(&sizes, measure));
+        needs.extend(space::of_database(&job.sizes(), &settings.url, &temporary));
         space::require(&needs)?;
     }
-    looking::look(&job.tables(), measure, surroundings, place.disposable())?;
-    let made = job.run((measure.json, measure.quiet), place.disposable())?;
-    let set = DataSet::find(&[place.folder().to_owned()], &arguments.which)?;
-    Measurement {
+    looking::look(
+        &job.tables(),
+        measure,
+        &settings,
+        surroundings,
+        place.disposable(),
+    )?;
+    let made = generating::make(&job, (measure.json, measure.quiet), place.disposable())?;
+    let set = DataSet::find(&[place.folder().to_owned()], &selection)?;
+    let task = Task {
         set: &set,
         arguments: measure,
-        surroundings,
+        settings: &settings,
         generated: Some(made),
         disposable: place.disposable(),
-        command: summary::whole_command(arguments),
-    }
-    .run()
+        command: again::whole_command(arguments),
+    };
+    task.run(surroundings)
 }
 
 /// Where the files are made.

@@ -9,13 +9,14 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use inrush::destination::{Address, Session};
+use inrush::destination::Address;
 use inrush::report::TableReport;
 use inrush::source::on_threads;
 use sha2::{Digest, Sha256};
 
-use crate::errors::CommandError;
-use inrush_workloads::tpch::{GeneratedTable, TABLES, Table};
+use crate::error::WorkloadError;
+use crate::session::with_session;
+use crate::tpch::{GeneratedTable, TABLES, Table};
 
 /// Bytes of each hash that are summed.
 const HASH_BYTES: usize = 6;
@@ -33,7 +34,7 @@ pub fn check(
     loaded: &[TableReport],
     made: &[GeneratedTable],
     threads: usize,
-) -> Result<(), CommandError> {
+) -> Result<(), WorkloadError> {
     let expected = sums_of_files(made, threads)?;
     let found = sums_of_tables(address, loaded)?;
     let differences: Vec<String> = TABLES
@@ -46,7 +47,7 @@ pub fn check(
         .collect();
     match differences.is_empty() {
         true => Ok(()),
-        false => Err(CommandError::Contents { differences }),
+        false => Err(WorkloadError::Contents { differences }),
     }
 }
 
@@ -65,13 +66,8 @@ fn difference(table: &str, expected: Sum, found: Sum) -> Option<String> {
     })
 }
 
-fn sums_of_tables(address: &Address, loaded: &[TableReport]) -> Result<Vec<Sum>, CommandError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|source| inrush::Error::Threads { source })?;
-    let sums = runtime.block_on(async {
-        let session = Session::open(address, "inrush demo").await?;
+fn sums_of_tables(address: &Address, loaded: &[TableReport]) -> Result<Vec<Sum>, WorkloadError> {
+    with_session(address, "inrush demo", async |session| {
         let mut sums = Vec::new();
         for table in &TABLES {
             let rows = session
@@ -87,10 +83,8 @@ fn sums_of_tables(address: &Address, loaded: &[TableReport]) -> Result<Vec<Sum>,
                 hashes: hashes.parse().unwrap_or(u128::MAX),
             });
         }
-        session.close().await;
-        Ok::<_, inrush::destination::DestinationError>(sums)
-    });
-    Ok(sums.map_err(inrush::Error::from)?)
+        Ok(sums)
+    })
 }
 
 /// The table as SQL names it: with its schema, for the session has no search path.
@@ -122,7 +116,7 @@ fn sum_statement(table: &Table, target: &str) -> String {
 }
 
 /// A sum for each table, made by several threads, a file at a time.
-fn sums_of_files(made: &[GeneratedTable], threads: usize) -> Result<Vec<Sum>, CommandError> {
+fn sums_of_files(made: &[GeneratedTable], threads: usize) -> Result<Vec<Sum>, WorkloadError> {
     let jobs: Vec<(usize, &Path)> = made
         .iter()
         .enumerate()
@@ -132,14 +126,14 @@ fn sums_of_files(made: &[GeneratedTable], threads: usize) -> Result<Vec<Sum>, Co
     let work = || {
         let mut sums = Vec::new();
         while let Some((index, file)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let sum = sum_of_file(file).map_err(|source| CommandError::File {
+            let sum = sum_of_file(file).map_err(|source| WorkloadError::File {
                 doing: "cannot read",
                 path: file.to_path_buf(),
                 source,
             })?;
             sums.push((*index, sum));
         }
-        Ok::<_, CommandError>(sums)
+        Ok::<_, WorkloadError>(sums)
     };
     let mut sums = vec![Sum::default(); made.len()];
     for (index, sum) in on_threads(threads.min(jobs.len()), &work)? {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::data::TableFiles;
 use super::disposable::Disposable;
-use crate::errors::CommandError;
+use crate::error::WorkloadError;
 
 /// Files to plan with, which go with this value.
 pub struct StandIns {
@@ -21,10 +21,10 @@ pub struct StandIns {
 
 impl StandIns {
     /// Makes them in a folder of their own in `parent`. They take no room: there is nothing in them.
-    pub fn make(tables: &[TableFiles], parent: &Path) -> Result<StandIns, CommandError> {
+    pub fn make(tables: &[TableFiles], parent: &Path) -> Result<StandIns, WorkloadError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
-            move |source| CommandError::File {
+            move |source| WorkloadError::File {
                 doing: "cannot make a file to plan with in",
                 path,
                 source,
@@ -58,7 +58,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use inrush_workloads::tpch;
+    use crate::tpch;
 
     #[test]
     fn files_that_are_there_stand_for_themselves() {

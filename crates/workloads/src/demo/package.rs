@@ -8,9 +8,8 @@ use inrush::package::{
     escape_braces,
 };
 
-use crate::arguments::DemoArguments;
-use crate::errors::CommandError;
-use inrush_workloads::tpch::{GeneratedTable, TABLES};
+use crate::error::WorkloadError;
+use crate::tpch::{GeneratedTable, TABLES};
 
 /// What it is called where it is kept.
 pub const FILE_NAME: &str = "demo.toml";
@@ -55,19 +54,10 @@ pub fn package(made: &[GeneratedTable], url: &str, streams: Option<u16>) -> Pack
     }
 }
 
-/// Writes the package beside its files.
-pub fn save(
-    made: &[GeneratedTable],
-    arguments: &DemoArguments,
-    folder: &Path,
-) -> Result<(), CommandError> {
-    let url = match arguments.to.as_str() {
-        "embedded" => "embedded:data",
-        other => other,
-    };
+/// Writes a package of [`package()`] into the folder of its files, as [`FILE_NAME`].
+pub fn save(package: &Package, folder: &Path) -> Result<(), WorkloadError> {
     let path = folder.join(FILE_NAME);
-    let text = package(made, url, arguments.streams).to_toml();
-    std::fs::write(&path, text).map_err(|source| CommandError::File {
+    std::fs::write(&path, package.to_toml()).map_err(|source| WorkloadError::File {
         doing: "cannot write",
         path,
         source,

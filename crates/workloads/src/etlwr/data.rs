@@ -1,148 +1,13 @@
 //! The files of the workload, as they lie in one folder or in several.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::selection;
-use super::summary::quoted;
-use crate::arguments::WhichArguments;
-use crate::errors::CommandError;
-use inrush_workloads::tpch::{self, Table, TableSize, file_name, parts_of};
-
-/// What says of which scale the files of a folder are.
-pub const MANIFEST: &str = "etlwr.json";
-
-/// The folder of a tenth of the data, in the folder of all of it.
-const TEN_PERCENT_FOLDER: &str = "ten-percent";
-
-/// Of which scale the files of a folder are, and in how many parts. It is the same for each part, so
-/// that folders of several machines can be told to belong together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Manifest {
-    /// The scale factor that dbgen was given.
-    pub scale: f64,
-    /// The parts of each large table.
-    pub parts: u32,
-    /// A tenth of the data of ten times this scale.
-    #[serde(default)]
-    pub ten_percent: bool,
-}
-
-impl Manifest {
-    /// In words.
-    pub fn describe(&self) -> String {
-        format!(
-            "TPC-H at scale {} in {} part{}{}",
-            self.scale,
-            self.parts,
-            if self.parts == 1 { "" } else { "s" },
-            match self.ten_percent {
-                true => format!(" (a tenth of scale {})", self.scale_of_whole()),
-                false => String::new(),
-            }
-        )
-    }
-
-    /// The scale that a person gives for these files: beside `--ten-percent` that of the whole.
-    pub fn scale_of_whole(&self) -> f64 {
-        match self.ten_percent {
-            true => shifted(self.scale, 1),
-            false => self.scale,
-        }
-    }
-
-    /// The words that say of which scale these files are.
-    fn words(&self) -> String {
-        format!("--scale {} --parts {}", self.scale_of_whole(), self.parts)
-    }
-
-    /// What a folder's manifest says, where there is one.
-    pub fn read(folder: &Path) -> Result<Option<Manifest>, CommandError> {
-        let path = folder.join(MANIFEST);
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => {
-                return Err(CommandError::File {
-                    doing: "cannot read",
-                    path,
-                    source,
-                });
-            }
-        };
-        let manifest: Manifest =
-            serde_json::from_str(&text).map_err(|error| CommandError::Usage {
-                what: format!("{}: {error}", path.display()),
-                hint: "it says of which scale the files beside it are: \
-                       {\"scale\": 1, \"parts\": 4}"
-                    .to_owned(),
-            })?;
-        tpch::scale_is_known(manifest.scale).map_err(CommandError::Generate)?;
-        if manifest.parts == 0 || manifest.parts > 10_000 {
-            return Err(CommandError::Usage {
-                what: format!("{}: {} parts", path.display(), manifest.parts),
-                hint: "there can be 1 to 10000".to_owned(),
-            });
-        }
-        Ok(Some(manifest))
-    }
-
-    /// Writes it whole or not at all: another machine may read the folder.
-    pub fn write(&self, folder: &Path) -> Result<(), CommandError> {
-        let path = folder.join(MANIFEST);
-        let write = || -> std::io::Result<()> {
-            std::fs::create_dir_all(folder)?;
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            let text = serde_json::to_string(self).map_err(std::io::Error::other)?;
-            writeln!(file, "{text}")?;
-            readable_as_others(file.as_file())?;
-            file.persist(&path).map_err(|error| error.error)?;
-            Ok(())
-        };
-        write().map_err(|source| CommandError::File {
-            doing: "cannot write",
-            path: path.clone(),
-            source,
-        })
-    }
-}
-
-/// A tenth of a scale.
-pub fn tenth(scale: f64) -> f64 {
-    shifted(scale, -1)
-}
-
-/// A number with its point elsewhere, as it is written: 0.7 / 10.0 is 0.06999999999999999, which is a
-/// supplier less than 0.07.
-fn shifted(number: f64, digits: i32) -> f64 {
-    let moved = || {
-        let text = format!("{number:e}");
-        let (mantissa, exponent) = text.split_once('e')?;
-        let exponent = exponent.parse::<i32>().ok()? + digits;
-        format!("{mantissa}e{exponent}").parse().ok()
-    };
-    // What is no number has no digits.
-    moved().unwrap_or(number)
-}
-
-/// Temporary files are for their owner alone; this one is to be read as the files beside it are.
-fn readable_as_others(file: &std::fs::File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-/// The folder that is meant, where a tenth of the data may be.
-pub fn folder_of(folder: &Path, ten_percent: bool) -> PathBuf {
-    match ten_percent {
-        true => folder.join(TEN_PERCENT_FOLDER),
-        false => folder.to_owned(),
-    }
-}
+use super::manifest::{MANIFEST, Manifest, folder_of};
+use super::selection::{self, Selection};
+use super::shell_word::quoted;
+use crate::error::WorkloadError;
+use crate::tpch::{self, Table, TableSize, file_name, parts_of};
 
 /// A table and the files of it that are loaded.
 #[derive(Clone, Debug)]
@@ -168,7 +33,7 @@ pub struct DataSet {
 
 impl DataSet {
     /// Finds all files that are meant, and refuses a set that is not whole.
-    pub fn find(folders: &[PathBuf], which: &WhichArguments) -> Result<DataSet, CommandError> {
+    pub fn find(folders: &[PathBuf], which: &Selection) -> Result<DataSet, WorkloadError> {
         let folders: Vec<PathBuf> = folders
             .iter()
             .map(|folder| folder_of(folder, which.ten_percent))
@@ -259,8 +124,8 @@ impl DataSet {
 }
 
 /// What is said of parts that none of the tables has.
-pub fn no_files() -> CommandError {
-    CommandError::Usage {
+pub fn no_files() -> WorkloadError {
+    WorkloadError::Usage {
         what: "these parts of these tables are no files: nation and region come with part 1"
             .to_owned(),
         hint: "leave --part out, or choose other --tables".to_owned(),
@@ -268,11 +133,11 @@ pub fn no_files() -> CommandError {
 }
 
 /// What all folders say of their files.
-fn common_manifest(folders: &[PathBuf], which: &WhichArguments) -> Result<Manifest, CommandError> {
+fn common_manifest(folders: &[PathBuf], which: &Selection) -> Result<Manifest, WorkloadError> {
     let mut first: Option<(&Path, Manifest)> = None;
     for folder in folders {
         let Some(manifest) = Manifest::read(folder)? else {
-            return Err(CommandError::Usage {
+            return Err(WorkloadError::Usage {
                 what: format!(
                     "--data: {} has no {MANIFEST}, which says of which scale its files are",
                     folder.display()
@@ -290,7 +155,7 @@ fn common_manifest(folders: &[PathBuf], which: &WhichArguments) -> Result<Manife
         match &first {
             None => first = Some((folder, manifest)),
             Some((other, common)) if *common != manifest => {
-                return Err(CommandError::Usage {
+                return Err(WorkloadError::Usage {
                     what: format!(
                         "--data: {} holds {}, and {} holds {}",
                         other.display(),
@@ -306,7 +171,7 @@ fn common_manifest(folders: &[PathBuf], which: &WhichArguments) -> Result<Manife
     }
     match first {
         Some((_, manifest)) => Ok(manifest),
-        None => Err(CommandError::Usage {
+        None => Err(WorkloadError::Usage {
             what: "--data: no folder is given".to_owned(),
             hint: "name the folder of the files".to_owned(),
         }),
@@ -315,14 +180,14 @@ fn common_manifest(folders: &[PathBuf], which: &WhichArguments) -> Result<Manife
 
 /// The file of this name; it must not lie in two folders, of which nobody could say which is meant.
 /// The two small tables are the same whoever made them.
-fn one_of(folders: &[PathBuf], name: &str) -> Result<Option<(PathBuf, u64)>, CommandError> {
+fn one_of(folders: &[PathBuf], name: &str) -> Result<Option<(PathBuf, u64)>, WorkloadError> {
     let mut found: Option<(PathBuf, u64)> = None;
     for folder in folders {
         let path = folder.join(name);
         match (std::fs::metadata(&path), &found) {
             (Ok(facts), None) => found = Some((path, facts.len())),
             (Ok(_), Some((other, _))) if !["nation.tbl", "region.tbl"].contains(&name) => {
-                return Err(CommandError::Usage {
+                return Err(WorkloadError::Usage {
                     what: format!(
                         "--data: {} and {} are the same part",
                         other.display(),
@@ -334,7 +199,7 @@ fn one_of(folders: &[PathBuf], name: &str) -> Result<Option<(PathBuf, u64)>, Com
             (Ok(_), Some(_)) => {}
             (Err(error), _) if error.kind() == std::io::ErrorKind::NotFound => {}
             (Err(source), _) => {
-                return Err(CommandError::File {
+                return Err(WorkloadError::File {
                     doing: "cannot read",
                     path,
                     source,
@@ -349,8 +214,8 @@ fn incomplete(
     folders: &[PathBuf],
     missing: &[(u32, String)],
     manifest: &Manifest,
-    which: &WhichArguments,
-) -> CommandError {
+    which: &Selection,
+) -> WorkloadError {
     const SHOWN: usize = 4;
     let names: Vec<&str> = missing.iter().map(|(_, name)| name.as_str()).collect();
     let more = match names.len().saturating_sub(SHOWN) {
@@ -361,7 +226,7 @@ fn incomplete(
         .iter()
         .map(|folder| folder.display().to_string())
         .collect();
-    CommandError::Usage {
+    WorkloadError::Usage {
         what: format!(
             "--data: {} {}{more} of {}",
             folders.join(" and "),
@@ -392,8 +257,8 @@ fn incomplete(
 mod tests {
     use super::*;
 
-    fn which(tables: Option<&str>, part: Option<&str>) -> WhichArguments {
-        WhichArguments {
+    fn which(tables: Option<&str>, part: Option<&str>) -> Selection {
+        Selection {
             tables: tables.map(str::to_owned),
             part: part.map(str::to_owned),
             ten_percent: false,
@@ -435,11 +300,11 @@ mod tests {
 
     #[test]
     fn sets_that_are_not_whole_are_refused() {
-        let said = |folders: &[&tempfile::TempDir], which: &WhichArguments| {
+        let said = |folders: &[&tempfile::TempDir], which: &Selection| {
             let folders: Vec<_> = folders.iter().map(|folder| folder.path().into()).collect();
             let error = DataSet::find(&folders, which).expect_err("it is wrong");
             assert_eq!(error.exit_status(), 2);
-            error.to_string()
+            error.told()
         };
         let one = folder(&manifest(2), &["part.tbl.1"]);
         let both = folder(&manifest(2), &["part.tbl.1", "part.tbl.2"]);
@@ -462,29 +327,6 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_is_as_it_would_be_written() {
-        for (whole, part) in [
-            (0.7, 0.07),
-            (1000.0, 100.0),
-            (0.1, 0.01),
-            (3.3, 0.33),
-            (1e-5, 1e-6),
-            (0.123456789, 0.0123456789),
-        ] {
-            assert_eq!(tenth(whole), part);
-            let manifest = Manifest {
-                scale: part,
-                parts: 2,
-                ten_percent: true,
-            };
-            assert_eq!(manifest.scale_of_whole(), whole);
-        }
-        assert!(tenth(f64::NAN).is_nan());
-        assert_eq!(tenth(f64::INFINITY), f64::INFINITY);
-        assert_eq!(tenth(-1.0), -0.1);
-    }
-
-    #[test]
     fn a_file_is_made_anew_by_the_command_that_made_it() {
         let tenth = Manifest {
             ten_percent: true,
@@ -496,7 +338,7 @@ mod tests {
         for name in ["part.tbl.1", "part.tbl.2"] {
             std::fs::write(own.join(name), name).unwrap();
         }
-        let which = WhichArguments {
+        let which = Selection {
             ten_percent: true,
             ..which(Some("part"), None)
         };
@@ -512,12 +354,5 @@ mod tests {
             )
         );
         assert_eq!(set.made_anew(&own.join("orders.tbl.2")), None);
-    }
-
-    #[test]
-    fn a_manifest_is_read_as_it_was_written() {
-        let folder = folder(&manifest(7), &[]);
-        assert_eq!(Manifest::read(folder.path()).unwrap(), Some(manifest(7)));
-        assert_eq!(manifest(1).describe(), "TPC-H at scale 0.5 in 1 part");
     }
 }

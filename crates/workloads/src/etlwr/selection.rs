@@ -1,6 +1,6 @@
 //! Which tables and which parts are meant.
 
-use crate::errors::CommandError;
+use crate::error::WorkloadError;
 
 /// The order in which each stream of 2009 loaded its tables, as far as the account tells: it names
 /// customer and supplier first, "and so on, in sequence", and sets the tables of its package in the
@@ -13,15 +13,26 @@ pub const SEQUENCE: [&str; 8] = [
 /// Tables that were loaded in 2009.
 const OF_2009: &[&str] = SEQUENCE.split_at(2).1;
 
+/// Which tables and parts of the workload are meant, as a person writes it.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Tables with commas between them, or `all`; without it the six of 2009.
+    pub tables: Option<String>,
+    /// Parts, such as `6`, `1-14` or `1-3,8`; without it all of them.
+    pub part: Option<String>,
+    /// A tenth of the data in as many parts.
+    pub ten_percent: bool,
+}
+
 /// Tables by what `--tables` says, in their sequence.
-pub fn tables(text: Option<&str>) -> Result<Vec<&'static str>, CommandError> {
+pub fn tables(text: Option<&str>) -> Result<Vec<&'static str>, WorkloadError> {
     let wanted: Vec<&str> = match text {
         None => return Ok(OF_2009.to_vec()),
         Some("all") => return Ok(SEQUENCE.to_vec()),
         Some(text) => text.split(',').map(str::trim).collect(),
     };
     if let Some(unknown) = wanted.iter().find(|table| !SEQUENCE.contains(table)) {
-        return Err(CommandError::Usage {
+        return Err(WorkloadError::Usage {
             what: format!("--tables: TPC-H has no table {unknown:?}"),
             hint: format!("its tables are {}; or write all", SEQUENCE.join(", ")),
         });
@@ -31,7 +42,7 @@ pub fn tables(text: Option<&str>) -> Result<Vec<&'static str>, CommandError> {
 }
 
 /// Parts by what `--part` says, in their order.
-pub fn parts(text: Option<&str>, parts: u32) -> Result<Vec<u32>, CommandError> {
+pub fn parts(text: Option<&str>, parts: u32) -> Result<Vec<u32>, WorkloadError> {
     let Some(text) = text else {
         return Ok((1..=parts).collect());
     };
@@ -40,13 +51,13 @@ pub fn parts(text: Option<&str>, parts: u32) -> Result<Vec<u32>, CommandError> {
         let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
         let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>())
         else {
-            return Err(CommandError::Usage {
+            return Err(WorkloadError::Usage {
                 what: format!("--part: {piece:?} is no part, and no range of parts"),
                 hint: "write them as in 6, 1-14 or 1-3,8".to_owned(),
             });
         };
         if first > last {
-            return Err(CommandError::Usage {
+            return Err(WorkloadError::Usage {
                 what: format!("--part: {piece} begins after its end"),
                 hint: format!("write {last}-{first}"),
             });
@@ -55,7 +66,7 @@ pub fn parts(text: Option<&str>, parts: u32) -> Result<Vec<u32>, CommandError> {
             .into_iter()
             .find(|part| !(1..=parts).contains(part))
         {
-            return Err(CommandError::Usage {
+            return Err(WorkloadError::Usage {
                 what: format!("--part: there is no part {part} of {parts}"),
                 hint: format!("parts are numbered 1 to {parts}"),
             });
@@ -71,10 +82,10 @@ pub fn parts(text: Option<&str>, parts: u32) -> Result<Vec<u32>, CommandError> {
 mod tests {
     use super::*;
 
-    fn told<T: std::fmt::Debug>(result: Result<T, CommandError>) -> String {
+    fn told<T: std::fmt::Debug>(result: Result<T, WorkloadError>) -> String {
         let error = result.expect_err("it is wrong");
         assert_eq!(error.exit_status(), 2);
-        error.to_string()
+        error.told()
     }
 
     #[test]

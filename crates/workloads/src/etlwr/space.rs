@@ -4,11 +4,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use inrush::free_space::free_bytes;
+use inrush::quantity::bytes;
 
-use crate::arguments::MeasureArguments;
-use crate::errors::CommandError;
-use crate::numbers::bytes;
-use inrush_workloads::tpch::TableSize;
+use crate::error::WorkloadError;
+use crate::tpch::TableSize;
 
 /// What a new server has by itself, and what it writes to its log while parts are loaded by one
 /// stream each, which write none of their rows there.
@@ -25,11 +24,11 @@ pub struct Need {
     pub bytes: u64,
 }
 
-/// What the database will need, where it is an embedded one. The disk of another server, where it can
-/// be seen, is looked at by the load's own plan.
-pub fn of_database(sizes: &[TableSize], arguments: &MeasureArguments) -> Vec<Need> {
-    let folder = match arguments.to.trim().strip_prefix("embedded") {
-        Some("") => std::env::temp_dir(),
+/// What the database at `url` will need, where it is an embedded one, which has its data in `temporary` where it keeps
+/// none. The disk of another server, where it can be seen, is looked at by the load's own plan.
+pub fn of_database(sizes: &[TableSize], url: &str, temporary: &Path) -> Vec<Need> {
+    let folder = match url.trim().strip_prefix("embedded") {
+        Some("") => temporary.to_owned(),
         Some(rest) => match rest.strip_prefix(':') {
             Some(folder) => PathBuf::from(folder),
             None => return Vec::new(),
@@ -45,7 +44,7 @@ pub fn of_database(sizes: &[TableSize], arguments: &MeasureArguments) -> Vec<Nee
 }
 
 /// Refuses what does not fit: what lies on the same disk is added up.
-pub fn require(needs: &[Need]) -> Result<(), CommandError> {
+pub fn require(needs: &[Need]) -> Result<(), WorkloadError> {
     let mut disks: Vec<(u64, PathBuf, Vec<&Need>)> = Vec::new();
     for need in needs.iter().filter(|need| need.bytes > 0) {
         let (disk, place) = disk_of(&need.folder)?;
@@ -55,7 +54,7 @@ pub fn require(needs: &[Need]) -> Result<(), CommandError> {
         }
     }
     for (_, place, own) in disks {
-        let free = free_bytes(&place).map_err(|source| CommandError::File {
+        let free = free_bytes(&place).map_err(|source| WorkloadError::File {
             doing: "cannot see how much room is left at",
             path: place.clone(),
             source,
@@ -66,7 +65,7 @@ pub fn require(needs: &[Need]) -> Result<(), CommandError> {
                 .iter()
                 .map(|need| format!("{} for {}", bytes(need.bytes), need.what))
                 .collect();
-            return Err(CommandError::Room {
+            return Err(WorkloadError::Room {
                 what: what.join(" and "),
                 all: bytes(all),
                 free: bytes(free),
@@ -78,14 +77,14 @@ pub fn require(needs: &[Need]) -> Result<(), CommandError> {
 }
 
 /// The disk of a folder that need not exist, and a folder on it that does.
-fn disk_of(folder: &Path) -> Result<(u64, PathBuf), CommandError> {
+fn disk_of(folder: &Path) -> Result<(u64, PathBuf), WorkloadError> {
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     for place in absolute.ancestors() {
         match std::fs::metadata(place) {
             Ok(facts) => return Ok((facts.dev(), place.to_owned())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(source) => {
-                return Err(CommandError::File {
+                return Err(WorkloadError::File {
                     doing: "cannot look at",
                     path: place.to_owned(),
                     source,
@@ -115,7 +114,7 @@ mod tests {
         let error = require(&[need(half, "the files"), need(half, "the database")])
             .expect_err("together they are");
         assert_eq!(error.exit_status(), 1);
-        let text = error.to_string();
+        let text = error.told();
         for part in ["the files", "the database", "free"] {
             assert!(text.contains(part), "{text}");
         }

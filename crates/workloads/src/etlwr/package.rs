@@ -5,43 +5,31 @@ use std::path::Path;
 
 use inrush::package::{
     ColumnSpec, Connection, Flow, Format, LoadOrder, OneOrMany, Origin, Package, Preset,
-    RunSettings, Verify, escape_braces,
+    RunSettings, escape_braces,
 };
 
-use super::data::{DataSet, TableFiles};
-use crate::arguments::{EtlwrOrder, MeasureArguments, VerifyLevel};
-use crate::package_file::from_here;
+use super::data::TableFiles;
+use super::settings::{Order, Settings};
 
 /// Its name, by which the ledger finds a stopped run again.
 pub const NAME: &str = "etlwr";
 
-/// The package that loads these files.
-pub fn package(set: &DataSet, arguments: &MeasureArguments) -> Package {
-    package_of(&set.tables, arguments)
-}
-
-/// The package of these tables, whose files may still have to be made.
-pub fn package_of(tables: &[TableFiles], arguments: &MeasureArguments) -> Package {
+/// The package that loads these tables, whose files may still have to be made. Its streams are the most that a load of
+/// the measurement has where it is run, and the setting's own where it is saved.
+pub fn package(tables: &[TableFiles], settings: &Settings) -> Package {
     Package {
         name: NAME.to_owned(),
         parameters: BTreeMap::new(),
-        connections: BTreeMap::from([(
-            "target".to_owned(),
-            Connection::new(&from_here(&arguments.to)),
-        )]),
+        connections: BTreeMap::from([("target".to_owned(), Connection::new(&settings.url))]),
         run: RunSettings {
-            streams: arguments.streams,
-            order: match arguments.order {
-                EtlwrOrder::Sequence => LoadOrder::Package,
-                EtlwrOrder::LargestFirst => LoadOrder::LargestFirst,
+            streams: settings.streams,
+            order: match settings.order {
+                Order::Sequence => LoadOrder::Package,
+                Order::LargestFirst => LoadOrder::LargestFirst,
             },
-            verify: match arguments.verify {
-                VerifyLevel::Count => Verify::Count,
-                VerifyLevel::Sums => Verify::Sums,
-                VerifyLevel::Rows => Verify::Rows,
-            },
-            analyze: arguments.analyze,
-            disk_check: !arguments.no_disk_check,
+            verify: settings.verify,
+            analyze: settings.analyze,
+            disk_check: settings.disk_check,
             ..RunSettings::default()
         },
         flows: tables.iter().map(flow).collect(),
@@ -90,29 +78,9 @@ fn literal(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::arguments::{Arguments, BenchCommand, Command, EtlwrCommand};
-    use crate::bench::etlwr::data::Manifest;
-    use inrush_workloads::tpch;
-
-    fn measure(words: &[&str]) -> MeasureArguments {
-        let words = ["inrush", "bench", "etlwr", "run", "--data", "x"]
-            .iter()
-            .chain(words);
-        let Command::Bench(bench) = Arguments::try_parse_from(words)
-            .expect("they are right")
-            .command
-        else {
-            panic!("it is bench")
-        };
-        let BenchCommand::Etlwr(etlwr) = bench.command;
-        match etlwr.command {
-            Some(EtlwrCommand::Run(run)) => run.measure,
-            other => panic!("{other:?}"),
-        }
-    }
+    use crate::etlwr::settings::tests::settings;
+    use crate::tpch;
 
     #[test]
     fn it_is_a_package_that_loads_the_files() {
@@ -123,16 +91,12 @@ mod tests {
                 .into(),
             bytes: 1,
         };
-        let set = DataSet {
-            manifest: Manifest {
-                scale: 1.0,
-                parts: 2,
-                ten_percent: false,
-            },
-            folders: vec!["/x".into()],
-            tables: vec![files("customer"), files("lineitem")],
+        let tables = [files("customer"), files("lineitem")];
+        let three = Settings {
+            streams: Some(3),
+            ..settings()
         };
-        let package = package(&set, &measure(&["--streams", "3"]));
+        let package = package(&tables, &three);
         let resolved = package
             .resolve(&Default::default(), &|_| None)
             .expect("it is right");
@@ -149,7 +113,11 @@ mod tests {
         let written = package.to_toml();
         let read = Package::parse(&written, Path::new("p.toml")).expect(&written);
         assert_eq!(read, package);
-        let other = super::package(&set, &measure(&["--order", "largest-first"]));
+        let largest_first = Settings {
+            order: Order::LargestFirst,
+            ..settings()
+        };
+        let other = super::package(&tables, &largest_first);
         assert_eq!(other.run.order, LoadOrder::LargestFirst);
     }
 }

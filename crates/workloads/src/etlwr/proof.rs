@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use inrush::quantity::count;
 use inrush::report::RunReport;
 
 use super::data::{DataSet, TableFiles};
 use super::results::ProofResult;
-use crate::numbers::count;
-use inrush_workloads::tpch::{parts_of, rows_of_parts};
+use crate::tpch::{parts_of, rows_of_parts};
 
 /// How many rows dbgen makes of each part that is loaded.
 pub struct Expected {

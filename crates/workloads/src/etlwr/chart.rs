@@ -158,7 +158,7 @@ fn round_step(range: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::etlwr::results::Rates;
+    use crate::etlwr::rates::Rates;
 
     fn point(streams: u16, seconds: f64, speedup: f64) -> PointResult {
         PointResult {

@@ -1,8 +1,5 @@
 //! `inrush demo`: the main job on generated data, checked.
 
-mod contents;
-mod package;
-
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -11,6 +8,9 @@ use inrush::cancel::Stop;
 use inrush::destination::Address;
 use inrush::plan::PlanError;
 use inrush::report::TableReport;
+use inrush_workloads::WorkloadError;
+use inrush_workloads::demo::{FILE_NAME, check, package, save};
+use inrush_workloads::tpch::{self, GeneratedTable};
 
 use crate::arguments::DemoArguments;
 use crate::embedded::{self, Reached, cores};
@@ -18,7 +18,6 @@ use crate::errors::CommandError;
 use crate::numbers::{bytes, counted, seconds};
 use crate::running::{self, RunWish, Telling};
 use crate::{Surroundings, account, credentials, output, package_file, progress, signals};
-use inrush_workloads::tpch::{self, GeneratedTable};
 
 /// Makes TPC-H, loads it, checks it, and tells.
 pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
@@ -29,14 +28,12 @@ pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8
 
     let guard = signals::end_at_once(place.disposable());
     let tables = make_files(arguments, place.folder(), threads)?;
-    let ready = package_file::ready(
-        &package::package(&tables, &url(arguments, &place), arguments.streams),
-        &Default::default(),
-        place.folder().to_owned(),
-    )?;
+    let package = package(&tables, &url(arguments, &place), arguments.streams);
+    let folder = place.folder().to_owned();
+    let ready = package_file::ready(&package, &Default::default(), folder)?;
     if arguments.keep {
         // Before the load: a disk that is full by then must not end one whose rows are in.
-        package::save(&tables, arguments, place.folder())?;
+        save(&package, place.folder())?;
     }
     let started = Instant::now();
     let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
@@ -159,7 +156,7 @@ fn make_files(
         }
     };
     let tables = tpch::generate(folder, arguments.scale, arguments.parts, threads, &told)
-        .map_err(CommandError::Generate)?;
+        .map_err(WorkloadError::Generate)?;
     if let Some(bar) = &bar {
         bar.finish_and_clear();
     }
@@ -189,7 +186,7 @@ fn check_contents(
     let connection = reached.package.single_connection()?;
     let address = Address::parse(connection.address(), &credentials::connection_defaults()?)
         .map_err(inrush::Error::from)?;
-    contents::check(&address, loaded, tables, threads)?;
+    check(&address, loaded, tables, threads)?;
     output::say(&format!(
         "checked in {}: every row of {} in the database is one that was generated\n",
         seconds(started.elapsed().as_secs_f64()),
@@ -206,6 +203,6 @@ fn kept(arguments: &DemoArguments, folder: &Path) -> String {
     format!(
         "kept in {}: the files, the package {}{data}\n",
         folder.display(),
-        package::FILE_NAME
+        FILE_NAME
     )
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::results::Rates;
+use super::rates::Rates;
 
 /// A published figure.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

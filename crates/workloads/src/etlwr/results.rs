@@ -1,16 +1,12 @@
-//! The results file. Its schema (docs/bench-etlwr.schema.json) is generated from these types.
-
-use std::io::Write;
-use std::path::{Path, PathBuf};
+//! What the results file says. Its schema (docs/bench-etlwr.schema.json) is generated from these types.
 
 use inrush::report::{EmbeddedReport, RunReport, ServerReport};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::data::Manifest;
+use super::manifest::Manifest;
 use super::published::{Published, published};
-use super::{chart, summary};
-use crate::errors::CommandError;
+use super::rates::Rates;
 
 /// The form of the results file. A change of meaning raises it.
 pub const RESULTS_VERSION: u32 = 1;
@@ -128,29 +124,6 @@ pub struct GeneratedResult {
     pub bytes: u64,
     /// Bytes of those that were made.
     pub bytes_made: u64,
-}
-
-/// How fast text was loaded. Units are powers of ten.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Rates {
-    /// Terabytes of text in an hour.
-    pub tb_per_hour: f64,
-    /// Megabytes of text in a second.
-    pub mb_per_s: f64,
-    /// The same, divided by the cores of all machines that took part.
-    pub mb_per_s_per_core: Option<f64>,
-}
-
-impl Rates {
-    /// Of so much text in so long.
-    pub fn new(bytes: f64, seconds: f64, cores: Option<u32>) -> Rates {
-        let mb_per_s = bytes / 1e6 / seconds.max(1e-9);
-        Rates {
-            tb_per_hour: mb_per_s * 3600.0 / 1e6,
-            mb_per_s,
-            mb_per_s_per_core: cores.map(|cores| mb_per_s / f64::from(cores)),
-        }
-    }
 }
 
 /// One load.
@@ -290,26 +263,6 @@ impl Results {
         let points = self.curve.iter();
         points.min_by(|one, other| one.seconds.total_cmp(&other.seconds))
     }
-
-    /// Writes all forms of the results into a folder.
-    pub fn write(&self, folder: &Path) -> Result<(), CommandError> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| CommandError::File {
-            doing: "cannot write",
-            path: folder.to_owned(),
-            source: std::io::Error::other(error),
-        })?;
-        std::fs::create_dir_all(folder).map_err(|source| CommandError::File {
-            doing: "cannot make the folder",
-            path: folder.to_owned(),
-            source,
-        })?;
-        write_whole(&folder.join("results.json"), &format!("{text}\n"))?;
-        write_whole(&folder.join("summary.md"), &summary::markdown(self))?;
-        if self.curve.len() > 1 {
-            write_whole(&folder.join(chart::FILE_NAME), &chart::svg(&self.curve))?;
-        }
-        Ok(())
-    }
 }
 
 /// What is known before a first run ends.
@@ -326,23 +279,6 @@ pub struct Begun<'a> {
     pub generated: Option<GeneratedResult>,
     /// What a reader should know.
     pub notes: Vec<String>,
-}
-
-/// A file that is there is whole, though a run after this one may be killed.
-fn write_whole(path: &Path, text: &str) -> Result<(), CommandError> {
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".unfinished");
-    let unfinished = PathBuf::from(unfinished);
-    let write = || -> std::io::Result<()> {
-        let mut file = std::fs::File::create(&unfinished)?;
-        file.write_all(text.as_bytes())?;
-        std::fs::rename(&unfinished, path)
-    };
-    write().map_err(|source| CommandError::File {
-        doing: "cannot write",
-        path: path.to_owned(),
-        source,
-    })
 }
 
 /// A point for each number of streams.
@@ -416,15 +352,6 @@ pub mod tests {
                 differences: Vec::new(),
             },
         }
-    }
-
-    #[test]
-    fn rates_are_those_of_the_record() {
-        let rates = Rates::new(1.18e12, 1794.0, Some(96));
-        assert!((rates.tb_per_hour - 2.368).abs() < 0.001, "{rates:?}");
-        assert!((rates.mb_per_s - 657.7).abs() < 0.1);
-        assert!((rates.mb_per_s_per_core.unwrap() - 6.85).abs() < 0.01);
-        assert_eq!(Rates::new(1.0, 1.0, None).mb_per_s_per_core, None);
     }
 
     #[test]

@@ -1,30 +1,23 @@
-//! The results in words: for a terminal, and as Markdown.
+//! The results in words and tables, and as a page of Markdown.
 
 use std::fmt::Write;
-use std::path::Path;
 
-use inrush::printable::line;
+use inrush::quantity::{bytes, count, counted};
 
 use super::chart;
 use super::published::Published;
-use super::results::{PointResult, Rates, Results};
-use crate::account::columns;
-use crate::arguments::{
-    EtlwrOrder, EtlwrRunArguments, MeasureArguments, VerifyLevel, WhichArguments, WholeArguments,
-};
-use crate::numbers::{bytes, count, counted};
+use super::rates::Rates;
+use super::results::{PointResult, Results};
 
 /// A table: a head, and rows below it.
-struct Grid<const COLUMNS: usize> {
-    head: [&'static str; COLUMNS],
-    rows: Vec<[String; COLUMNS]>,
+pub struct Grid<const COLUMNS: usize> {
+    /// The names of the columns.
+    pub head: [&'static str; COLUMNS],
+    /// The cells, as they are shown.
+    pub rows: Vec<[String; COLUMNS]>,
 }
 
 impl<const COLUMNS: usize> Grid<COLUMNS> {
-    fn text(&self) -> String {
-        columns(&self.head, &self.rows)
-    }
-
     fn markdown(&self) -> String {
         let line = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));
         let mut text = line(&self.head);
@@ -39,36 +32,6 @@ impl<const COLUMNS: usize> Grid<COLUMNS> {
         }
         text
     }
-}
-
-/// What is printed at the end.
-pub fn terminal(results: &Results, folder: &Path) -> String {
-    let mut text = String::from("\n");
-    for (what, words) in described(results) {
-        text.push_str(&line(&format!("{what:<8} {words}")));
-    }
-    text.push('\n');
-    text.push_str(&tables(results).text());
-    text.push('\n');
-    text.push_str(&points(results).text());
-    if results.curve.len() > 1 {
-        text.push('\n');
-        text.push_str(&chart::text(&results.curve));
-    }
-    text.push('\n');
-    text.push_str(&beside(results).text());
-    text.push('\n');
-    for (run, verdict) in verdicts(results) {
-        text.push_str(&line(&format!("{run}: {verdict}")));
-    }
-    for note in proofs(results).into_iter().chain(results.notes.clone()) {
-        text.push_str(&line(&format!("note: {note}")));
-    }
-    text.push_str(&line(&format!(
-        "results: {}",
-        folder.join("summary.md").display()
-    )));
-    text
 }
 
 /// The results as a page.
@@ -165,8 +128,8 @@ fn to_the_second(time: &str) -> String {
     }
 }
 
-/// Data, machine, server and settings.
-fn described(results: &Results) -> [(&'static str, String); 4] {
+/// Data, machine, server and settings, each with its name.
+pub fn described(results: &Results) -> [(&'static str, String); 4] {
     let data = &results.data;
     let machine = &results.machine;
     let parts = match data.parts.len() == data.files_of.parts as usize {
@@ -221,7 +184,8 @@ fn described(results: &Results) -> [(&'static str, String); 4] {
     ]
 }
 
-fn tables(results: &Results) -> Grid<5> {
+/// What was loaded: a row for each table of the last run.
+pub fn tables(results: &Results) -> Grid<5> {
     let rows = results.runs.last().map(|run| {
         let tables = run.tables.iter();
         let rows = tables.map(|table| {
@@ -257,7 +221,8 @@ fn rates(rates: &Rates) -> [String; 3] {
     ]
 }
 
-fn points(results: &Results) -> Grid<9> {
+/// What it took: a row for each number of streams.
+pub fn points(results: &Results) -> Grid<9> {
     let row = |point: &PointResult| {
         let runs = results.runs.iter();
         let own = runs.filter(|run| run.streams == point.streams && run.rates.is_some());
@@ -299,8 +264,8 @@ fn points(results: &Results) -> Grid<9> {
     }
 }
 
-/// The best of this machine among the published figures.
-fn beside(results: &Results) -> Grid<7> {
+/// What it took beside the published figures: the best of this machine first.
+pub fn beside(results: &Results) -> Grid<7> {
     let row = |name: String, text: f64, took: f64, cores: Option<u32>, figures: &Rates| {
         let [tb_per_hour, mb_per_s, per_core] = rates(figures);
         [
@@ -356,7 +321,7 @@ fn text_size(number: f64) -> String {
 }
 
 /// What held each run back, in the words of its report.
-fn verdicts(results: &Results) -> Vec<(String, &str)> {
+pub fn verdicts(results: &Results) -> Vec<(String, &str)> {
     let runs = results.runs.iter();
     let told = runs.filter_map(|run| {
         let name = match results.settings.rounds {
@@ -372,7 +337,8 @@ fn verdicts(results: &Results) -> Vec<(String, &str)> {
     told.collect()
 }
 
-fn proofs(results: &Results) -> Vec<String> {
+/// What was verified, and what differs.
+pub fn proofs(results: &Results) -> Vec<String> {
     let mut lines = Vec::new();
     let right = results.runs.iter().filter(|run| run.proof.rows_are_dbgens);
     let right = right.count();
@@ -396,96 +362,9 @@ fn proofs(results: &Results) -> Vec<String> {
     lines
 }
 
-/// The command that loads the same files again.
-pub fn run_command(arguments: &EtlwrRunArguments) -> String {
-    let mut words = vec!["inrush bench etlwr run".to_owned()];
-    for folder in &arguments.data {
-        words.push(format!("--data {}", quoted(&folder.display().to_string())));
-    }
-    which_words(&mut words, &arguments.which);
-    measure_words(&mut words, &arguments.measure);
-    words.join(" ")
-}
-
-/// The command that does all of it again.
-pub fn whole_command(arguments: &WholeArguments) -> String {
-    let mut words = vec![format!(
-        "inrush bench etlwr --scale {} --parts {}",
-        arguments.scale, arguments.parts
-    )];
-    if let Some(folder) = &arguments.data {
-        words.push(format!("--data {}", quoted(&folder.display().to_string())));
-    }
-    which_words(&mut words, &arguments.which);
-    measure_words(&mut words, &arguments.measure);
-    words.join(" ")
-}
-
-fn which_words(words: &mut Vec<String>, which: &WhichArguments) {
-    if let Some(tables) = &which.tables {
-        words.push(format!("--tables {}", quoted(tables)));
-    }
-    if let Some(part) = &which.part {
-        words.push(format!("--part {}", quoted(part)));
-    }
-    if which.ten_percent {
-        words.push("--ten-percent".to_owned());
-    }
-}
-
-fn measure_words(words: &mut Vec<String>, measure: &MeasureArguments) {
-    if measure.to != "embedded" {
-        words.push(format!("--to {}", quoted(&measure.to)));
-    }
-    if let Some(streams) = measure.streams {
-        words.push(format!("--streams {streams}"));
-    }
-    if !measure.sweep.is_empty() {
-        let sweep: Vec<String> = measure.sweep.iter().map(u16::to_string).collect();
-        words.push(format!("--sweep {}", sweep.join(",")));
-    }
-    if measure.rounds > 1 {
-        words.push(format!("--rounds {}", measure.rounds));
-    }
-    if measure.order == EtlwrOrder::LargestFirst {
-        words.push("--order largest-first".to_owned());
-    }
-    match measure.verify {
-        VerifyLevel::Count => words.push("--verify count".to_owned()),
-        VerifyLevel::Rows => words.push("--verify rows".to_owned()),
-        VerifyLevel::Sums => {}
-    }
-    if measure.analyze {
-        words.push("--analyze".to_owned());
-    }
-    if let Some(cores) = measure.cores {
-        words.push(format!("--cores {cores}"));
-    }
-}
-
-/// A word as a shell takes it.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@,=".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        assert_eq!(
-            quoted("postgresql://etl@dw:5432/tpch"),
-            "postgresql://etl@dw:5432/tpch"
-        );
-        assert_eq!(quoted("a b'c"), "'a b'\\''c'");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("postgresql:///x?a=b"), "'postgresql:///x?a=b'");
-    }
 
     #[test]
     fn a_grid_is_a_table_of_markdown() {

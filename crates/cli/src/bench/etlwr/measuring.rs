@@ -1,0 +1,154 @@
+//! Reaches the database, lets the workload be measured, and tells.
+
+use std::path::{Path, PathBuf};
+
+use inrush::cancel::Stop;
+use inrush::{Hint, Success};
+use inrush_workloads::etlwr::{
+    DataSet, Database, GeneratedResult, Host, Measurement, Results, RunResult, Server, Settings,
+    package, try_folders,
+};
+use serde_json::json;
+
+use super::terminal::terminal;
+use crate::arguments::MeasureArguments;
+use crate::commands::load::save;
+use crate::embedded::{self, Reached};
+use crate::errors::CommandError;
+use crate::numbers::{counted, seconds};
+use crate::running::{self, RunWish, Telling};
+use crate::signals::{self, Guard};
+use crate::{Surroundings, credentials, output, package_file};
+
+/// What is measured.
+pub struct Task<'a> {
+    /// The files.
+    pub set: &'a DataSet,
+    /// How they are loaded and measured, as the command was given it.
+    pub arguments: &'a MeasureArguments,
+    /// The same as the workload takes it.
+    pub settings: &'a Settings,
+    /// How the files were made, where this command did it.
+    pub generated: Option<GeneratedResult>,
+    /// A folder that goes with a command that is ended at once.
+    pub disposable: Option<PathBuf>,
+    /// The command that does the same again.
+    pub command: String,
+}
+
+impl Task<'_> {
+    /// Loads, measures, proves, writes and tells.
+    pub fn run(self, surroundings: &Surroundings) -> Result<u8, CommandError> {
+        let guard = signals::end_at_once(self.disposable.clone());
+        try_folders(self.settings)?;
+        let mut package = package(&self.set.tables, self.settings);
+        if let Some(path) = &self.arguments.save_package {
+            save(&package.to_toml(), path)?;
+        }
+        package.run.streams = self.settings.streams_most();
+        let ready = package_file::ready(&package, &Default::default(), PathBuf::from("."))?;
+        let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
+        let measurement = Measurement {
+            set: self.set,
+            settings: self.settings,
+            database: &database(&reached)?,
+            generated: self.generated,
+            keeps_files: self.disposable.is_none(),
+            command: self.command,
+        };
+        let mut loads = Loads {
+            reached,
+            arguments: self.arguments,
+            is_series: self.settings.is_series(),
+            disposable: self.disposable,
+            stop: Stop::default(),
+            guard: Some(guard),
+        };
+        let measured = measurement.run(&mut loads)?;
+        let Loads { reached, guard, .. } = loads;
+        drop(guard);
+        if let Some((results, folder)) = &measured {
+            tell(self.arguments, results, folder);
+        }
+        reached.stop()?;
+        Ok(0)
+    }
+}
+
+/// The database of the workload, where it is reached.
+pub fn database(reached: &Reached) -> Result<Database, CommandError> {
+    let server = match reached.server() {
+        Some(_) if reached.is_temporary() => Server::Temporary,
+        Some(_) => Server::Kept,
+        None => Server::Own,
+    };
+    let defaults = credentials::connection_defaults()?;
+    Ok(Database::of(&reached.package, defaults, server)?)
+}
+
+/// The loads of a measurement, as this command runs and tells them.
+struct Loads<'a> {
+    reached: Reached,
+    arguments: &'a MeasureArguments,
+    is_series: bool,
+    disposable: Option<PathBuf>,
+    /// What a signal asks of the last load.
+    stop: Stop,
+    /// Between loads a signal ends the command at once.
+    guard: Option<Guard>,
+}
+
+impl Host for Loads<'_> {
+    type Error = CommandError;
+
+    fn load(&mut self, streams: u16, hint: Hint<'_>) -> Result<Success, CommandError> {
+        // A guard that goes lets signals reach nothing: it must go before the next one comes.
+        self.guard = None;
+        self.reached.package.run.streams = Some(streams);
+        self.stop = Stop::default();
+        let wish = RunWish {
+            folder: PathBuf::from("."),
+            runs_folder: self.arguments.runs_folder.clone(),
+            again: false,
+            telling: Telling::of(self.arguments.json, self.arguments.quiet),
+            replays: None,
+            disposable: self.disposable.clone(),
+            stop: self.stop.clone(),
+            hint: Some(hint),
+        };
+        let success = running::run(&self.reached, &wish).map_err(|(error, _)| error)?;
+        self.guard = Some(signals::end_at_once(self.disposable.clone()));
+        Ok(success)
+    }
+
+    fn was_asked_to_stop(&self) -> bool {
+        self.stop.asked().is_some()
+    }
+
+    fn measured(&mut self, run: &RunResult) {
+        if self.arguments.json {
+            let line = json!({"event": "measured", "measured": run});
+            let _ = output::json(&line);
+        } else if !self.arguments.quiet && self.is_series {
+            output::say(&format!(
+                "{}, round {}: {}\n",
+                counted(u64::from(run.streams), "stream"),
+                run.round,
+                seconds(run.seconds)
+            ));
+        }
+    }
+}
+
+fn tell(arguments: &MeasureArguments, results: &Results, folder: &Path) {
+    if arguments.json {
+        let line = json!({
+            "event": "results",
+            "folder": folder.display().to_string(),
+            "results": results,
+        });
+        let _ = output::json(&line);
+    } else if !arguments.quiet {
+        output::say(&terminal(results, folder));
+    }
+}

@@ -1,0 +1,36 @@
+//! What the arguments say, as the workload takes it.
+
+use inrush_workloads::etlwr::{Order, Selection, Settings};
+
+use crate::arguments::{EtlwrOrder, MeasureArguments, WhichArguments};
+use crate::package_file::from_here;
+
+/// Which tables and parts are meant.
+pub fn selection(arguments: &WhichArguments) -> Selection {
+    Selection {
+        tables: arguments.tables.clone(),
+        part: arguments.part.clone(),
+        ten_percent: arguments.ten_percent,
+    }
+}
+
+/// How they are loaded and measured.
+pub fn settings(arguments: &MeasureArguments) -> Settings {
+    Settings {
+        url: from_here(&arguments.to),
+        streams: arguments.streams,
+        sweep: arguments.sweep.clone(),
+        rounds: arguments.rounds,
+        order: match arguments.order {
+            EtlwrOrder::Sequence => Order::Sequence,
+            EtlwrOrder::LargestFirst => Order::LargestFirst,
+        },
+        verify: arguments.verify.into(),
+        analyze: arguments.analyze,
+        cores: arguments.cores,
+        results: arguments.results.clone(),
+        runs_folder: arguments.runs_folder.clone(),
+        keep: arguments.keep,
+        disk_check: !arguments.no_disk_check,
+    }
+}

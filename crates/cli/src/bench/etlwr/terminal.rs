@@ -1,0 +1,45 @@
+//! The results on a terminal.
+
+use std::path::Path;
+
+use inrush::printable::line;
+use inrush_workloads::etlwr::{Results, chart, summary};
+
+use crate::account::columns;
+
+/// What is printed at the end.
+pub fn terminal(results: &Results, folder: &Path) -> String {
+    let mut text = String::from("\n");
+    for (what, words) in summary::described(results) {
+        text.push_str(&line(&format!("{what:<8} {words}")));
+    }
+    text.push('\n');
+    text.push_str(&grid(&summary::tables(results)));
+    text.push('\n');
+    text.push_str(&grid(&summary::points(results)));
+    if results.curve.len() > 1 {
+        text.push('\n');
+        text.push_str(&chart::text(&results.curve));
+    }
+    text.push('\n');
+    text.push_str(&grid(&summary::beside(results)));
+    text.push('\n');
+    for (run, verdict) in summary::verdicts(results) {
+        text.push_str(&line(&format!("{run}: {verdict}")));
+    }
+    for note in summary::proofs(results)
+        .into_iter()
+        .chain(results.notes.clone())
+    {
+        text.push_str(&line(&format!("note: {note}")));
+    }
+    text.push_str(&line(&format!(
+        "results: {}",
+        folder.join("summary.md").display()
+    )));
+    text
+}
+
+fn grid<const COLUMNS: usize>(grid: &summary::Grid<COLUMNS>) -> String {
+    columns(&grid.head, &grid.rows)
+}

@@ -1,0 +1,202 @@
+//! What ends a workload.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use inrush::package::PackageError;
+
+/// A workload did not end well. Its text is one line; [`details`](WorkloadError::details) stand below it.
+#[derive(Debug)]
+pub enum WorkloadError {
+    /// The settings do not say what to do.
+    Usage {
+        /// What is wrong with them, by the name of the command's option.
+        what: String,
+        /// How to fix it.
+        hint: String,
+    },
+    /// A file or folder cannot be used.
+    File {
+        /// What was being done, such as `cannot read`.
+        doing: &'static str,
+        /// Which one.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The package cannot be used.
+    Package(PackageError),
+    /// The engine could not do it.
+    Engine {
+        /// Why.
+        error: inrush::Error,
+        /// What else a person should know, such as where the results are.
+        notes: Vec<String>,
+        /// How to fix it, in place of what the error itself says.
+        hint: Option<String>,
+    },
+    /// The database does not hold what was generated.
+    Contents {
+        /// What differs.
+        differences: Vec<String>,
+    },
+    /// The files of TPC-H cannot be made.
+    Generate(io::Error),
+    /// It was asked to stop while it made files.
+    Stopped {
+        /// How to resume.
+        hint: String,
+    },
+    /// A disk has too little room.
+    Room {
+        /// What is to be stored there, with how large it will be.
+        what: String,
+        /// All of it, with its unit.
+        all: String,
+        /// What the disk has left, with its unit.
+        free: String,
+        /// A folder on it.
+        place: PathBuf,
+    },
+    /// What was loaded is not what dbgen makes.
+    NotDbgens {
+        /// What differs.
+        differences: Vec<String>,
+        /// The results of the run.
+        results: PathBuf,
+    },
+}
+
+impl WorkloadError {
+    /// The exit status of a command that this ends.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            WorkloadError::Usage { .. } => 2,
+            WorkloadError::Package(_) => PackageError::EXIT_STATUS,
+            WorkloadError::Engine { error, .. } => error.exit_status(),
+            WorkloadError::Contents { .. } | WorkloadError::NotDbgens { .. } => 5,
+            WorkloadError::Stopped { .. } => inrush::Error::Interrupted.exit_status(),
+            WorkloadError::Generate(error) if error.kind() == io::ErrorKind::InvalidInput => 2,
+            WorkloadError::File { .. }
+            | WorkloadError::Generate(_)
+            | WorkloadError::Room { .. } => 1,
+        }
+    }
+
+    /// How to fix it, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            WorkloadError::Usage { hint, .. } | WorkloadError::Stopped { hint } => {
+                Some(hint.clone())
+            }
+            WorkloadError::Engine { hint, error, .. } => hint.clone().or_else(|| error.hint()),
+            WorkloadError::Contents { .. } => {
+                Some("this is a fault of Inrush, or of the machine: please report it".to_owned())
+            }
+            WorkloadError::Room { .. } => Some(
+                "choose a smaller --scale, fewer parts, or folders on another disk; --no-disk-check \
+                 tries it all the same"
+                    .to_owned(),
+            ),
+            WorkloadError::NotDbgens { .. } => Some(
+                "are the files those of another scale, or cut off? Make them anew in another folder; \
+                 if they are right, this is a fault of Inrush: please report it"
+                    .to_owned(),
+            ),
+            // A package's faults end with how to fix them.
+            WorkloadError::Package(_)
+            | WorkloadError::File { .. }
+            | WorkloadError::Generate(_) => None,
+        }
+    }
+
+    /// All that a person is told of it.
+    #[cfg(test)]
+    pub(crate) fn told(&self) -> String {
+        let lines = [self.to_string()].into_iter().chain(self.details());
+        let lines: Vec<String> = lines.chain(self.hint()).collect();
+        lines.join("\n")
+    }
+
+    /// Lines that belong below the error's own.
+    pub fn details(&self) -> Vec<String> {
+        let listed = |points: &[String]| -> Vec<String> {
+            points.iter().map(|point| format!("  {point}")).collect()
+        };
+        match self {
+            WorkloadError::Contents { differences } => listed(differences),
+            WorkloadError::NotDbgens {
+                differences,
+                results,
+            } => {
+                let mut lines = listed(differences);
+                lines.push(format!("results: {}", results.display()));
+                lines
+            }
+            WorkloadError::Engine { notes, .. } => notes.clone(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for WorkloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WorkloadError::Usage { what, .. } => f.write_str(what),
+            WorkloadError::File {
+                doing,
+                path,
+                source,
+            } => write!(f, "{doing} {}: {source}", path.display()),
+            WorkloadError::Package(error) => error.fmt(f),
+            WorkloadError::Engine { error, .. } => error.fmt(f),
+            WorkloadError::Contents { .. } => {
+                f.write_str("the database does not hold what was generated")
+            }
+            WorkloadError::Generate(error) => {
+                write!(f, "the files of TPC-H cannot be made: {error}")
+            }
+            WorkloadError::Stopped { .. } => f.write_str("stopped as asked"),
+            WorkloadError::Room {
+                what,
+                all,
+                free,
+                place,
+            } => write!(
+                f,
+                "not enough room at {}: {what} are needed, about {all} in all, and {free} are free",
+                place.display()
+            ),
+            WorkloadError::NotDbgens { .. } => {
+                f.write_str("what was loaded is not what dbgen makes")
+            }
+        }
+    }
+}
+
+impl std::error::Error for WorkloadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            WorkloadError::Package(error) => error.source(),
+            WorkloadError::Engine { error, .. } => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<PackageError> for WorkloadError {
+    fn from(error: PackageError) -> WorkloadError {
+        WorkloadError::Package(error)
+    }
+}
+
+impl From<inrush::Error> for WorkloadError {
+    fn from(error: inrush::Error) -> WorkloadError {
+        WorkloadError::Engine {
+            error,
+            notes: Vec::new(),
+            hint: None,
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The database that is loaded: made ready before each run, looked at after it, and left as it was.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use inrush::destination::{Address, ConnectionDefaults, DestinationError, Session, catalog};
+use inrush::package::{Connection, Package};
+use inrush::report::{RunReport, machine};
+use inrush::upkeep::{self, LedgerPlace, PlaceOptions, Which};
+
+use super::data::TableFiles;
+use super::package::NAME;
+use crate::error::WorkloadError;
+use crate::session::with_session;
+
+/// How long a lock on a table that is to be dropped is waited for.
+const PATIENCE: &str = "SET lock_timeout = '5s'";
+
+/// Whose server it is, and whether its data stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// An embedded one that goes with the program, and its data with it.
+    Temporary,
+    /// An embedded one whose data stay.
+    Kept,
+    /// Somebody's own.
+    Own,
+}
+
+/// A database that is reached.
+pub struct Database {
+    address: Address,
+    connection: Connection,
+    ledger_schema: String,
+    defaults: ConnectionDefaults,
+    server: Server,
+}
+
+impl Database {
+    /// The one that the package of the workload loads into. `defaults` fill the gaps of its URL.
+    pub fn of(
+        package: &Package,
+        defaults: ConnectionDefaults,
+        server: Server,
+    ) -> Result<Database, WorkloadError> {
+        let connection = package.single_connection()?;
+        let address =
+            Address::parse(connection.address(), &defaults).map_err(inrush::Error::from)?;
+        Ok(Database {
+            address,
+            connection: connection.clone(),
+            ledger_schema: package.run.ledger_schema.clone(),
+            defaults,
+            server,
+        })
+    }
+
+    /// Whether the data go with the program.
+    pub(super) fn is_temporary(&self) -> bool {
+        self.server == Server::Temporary
+    }
+
+    /// Cores of this machine, where the server is on it.
+    pub(super) fn cores_here(&self) -> Option<u32> {
+        let here = ["/", "localhost:", "127.", "[::1]"];
+        let is_here = |place: &str| here.iter().any(|start| place.starts_with(start));
+        let mut places = self.address.places.iter();
+        let is_local = self.server != Server::Own || places.all(|place| is_here(&place.describe()));
+        is_local.then(|| u32::try_from(machine().cores).unwrap_or(u32::MAX))
+    }
+
+    /// Refuses a database that has a table of the workload: what is dropped at the end must be what was made here.
+    pub fn refuse_tables(&self, tables: &[TableFiles]) -> Result<(), WorkloadError> {
+        let names: Vec<String> = tables
+            .iter()
+            .map(|table| table.table.name.to_owned())
+            .collect();
+        let there = self.with_session(async |session| {
+            for name in &names {
+                let schema = catalog::default_schema(session, name).await?;
+                let only = std::slice::from_ref(name);
+                if !catalog::relation_names(session, &schema, Some(only))
+                    .await?
+                    .is_empty()
+                {
+                    return Ok(Some(format!("{schema}.{name}")));
+                }
+            }
+            Ok(None)
+        })?;
+        match there {
+            None => Ok(()),
+            Some(table) => Err(WorkloadError::Usage {
+                what: format!(
+                    "--to: the database has a table {table}, and the workload makes its tables itself"
+                ),
+                hint: "load into another database, or drop it where it is of an earlier run"
+                    .to_owned(),
+            }),
+        }
+    }
+
+    /// Brings the server to the same state before each run, as far as it lets us. Returns what a reader of the results
+    /// should know of it.
+    pub(super) fn make_ready(
+        &self,
+        tables: &[TableFiles],
+        is_series: bool,
+    ) -> Result<Vec<String>, WorkloadError> {
+        self.refuse_tables(tables)?;
+        let mut notes = Vec::new();
+        if is_series && !self.is_temporary() {
+            notes.extend(self.remove_stopped_runs()?);
+        }
+        // What an earlier run has left to be written is not to be paid by the next one.
+        let refused = self.with_session(async |session| {
+            match session.execute("CHECKPOINT", "making ready").await {
+                Ok(()) => Ok(None),
+                Err(error @ DestinationError::Refused { .. }) => Ok(Some(error.to_string())),
+                Err(error) => Err(error),
+            }
+        })?;
+        if let Some(refused) = refused {
+            notes.push(format!(
+                "no CHECKPOINT before each run, so a run may pay for what is written of an earlier \
+                 one: {refused}"
+            ));
+        }
+        Ok(notes)
+    }
+
+    fn remove_stopped_runs(&self) -> Result<Vec<String>, WorkloadError> {
+        let which = Which {
+            ledger_schema: self.ledger_schema.clone(),
+            package: Some(NAME.to_owned()),
+            run: None,
+        };
+        let options = PlaceOptions {
+            folder: Path::new("."),
+            site_packages: None,
+            ledger_schema: &which.ledger_schema,
+            defaults: &self.defaults,
+        };
+        let place = LedgerPlace::of(&self.connection, &options)?;
+        let removed = upkeep::cleanup(&place, &which)?;
+        let note = |removed: upkeep::StoppedRun| {
+            format!(
+                "what the stopped run {} had staged was removed before",
+                removed.run.name
+            )
+        };
+        Ok(removed.into_iter().map(note).collect())
+    }
+
+    /// Bytes that each target takes in the database, its partitions included.
+    pub(super) fn stored_bytes(
+        &self,
+        report: &RunReport,
+    ) -> Result<BTreeMap<String, u64>, WorkloadError> {
+        let targets: Vec<String> = report
+            .tables
+            .iter()
+            .map(|table| table.target.clone())
+            .collect();
+        self.with_session(async |session| {
+            let mut sizes = BTreeMap::new();
+            for target in targets {
+                let rows = session
+                    .query(
+                        "SELECT (pg_total_relation_size($1::text::regclass) + coalesce((\
+                         SELECT sum(pg_total_relation_size(relid)) \
+                         FROM pg_partition_tree($1::text::regclass) \
+                         WHERE relid <> $1::text::regclass), 0))::bigint",
+                        &[&target],
+                        "looking at the sizes of the tables",
+                    )
+                    .await?;
+                sizes.insert(target, rows[0].get::<_, i64>(0).unsigned_abs());
+            }
+            Ok(sizes)
+        })
+    }
+
+    /// Takes out the tables that a run has made.
+    pub(super) fn drop_tables(&self, report: &RunReport) -> Result<(), WorkloadError> {
+        let targets: Vec<&str> = report
+            .tables
+            .iter()
+            .map(|table| table.target.as_str())
+            .collect();
+        let statement = format!("{PATIENCE}; DROP TABLE {}", targets.join(", "));
+        self.with_session(async |session| session.execute(&statement, "dropping the tables").await)
+    }
+
+    fn with_session<T>(
+        &self,
+        work: impl AsyncFnOnce(&Session) -> Result<T, DestinationError>,
+    ) -> Result<T, WorkloadError> {
+        with_session(&self.address, "inrush bench etlwr", work)
+    }
+}

@@ -1,0 +1,350 @@
+//! Loads the workload as often as is asked for, each time by the engine's own run, and measures it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use inrush::package::Verify;
+use inrush::plan::PlanError;
+use inrush::report::{Outcome, RunReport, machine};
+use inrush::verify::VerifyError;
+use inrush::{Hint, Success};
+
+use super::data::DataSet;
+use super::database::Database;
+use super::proof::Expected;
+use super::rates::Rates;
+use super::results::{
+    Begun, DataResult, GeneratedResult, Results, RunResult, SettingsResult, TableData, TableResult,
+};
+use super::results_folder;
+use super::settings::{Settings, verify_word};
+use crate::error::WorkloadError;
+
+/// What a measurement asks of the program around it, which reads the environment, hears signals and prints.
+pub trait Host {
+    /// What a load of the program's ends with; the measurement's own errors become one of these.
+    type Error: From<WorkloadError>;
+
+    /// Loads the workload's package by so many streams, to its end or until it is asked to stop. `hint` says how to
+    /// fix an error, where a user of this workload can do something else than one of `inrush run`.
+    fn load(&mut self, streams: u16, hint: Hint<'_>) -> Result<Success, Self::Error>;
+
+    /// Whether the last load was asked to stop, be it too late for it.
+    fn was_asked_to_stop(&self) -> bool;
+
+    /// Tells a person or a program of a load that was measured.
+    fn measured(&mut self, run: &RunResult);
+}
+
+/// A workload to be measured.
+pub struct Measurement<'a> {
+    /// What is loaded.
+    pub set: &'a DataSet,
+    /// How.
+    pub settings: &'a Settings,
+    /// The database, which the host's loads reach too.
+    pub database: &'a Database,
+    /// How the files were made, where this command did it.
+    pub generated: Option<GeneratedResult>,
+    /// Whether the files stay when the program ends.
+    pub keeps_files: bool,
+    /// The command that does the same again.
+    pub command: String,
+}
+
+/// Results, and the folder where they are written.
+type Written = (Results, PathBuf);
+
+impl Measurement<'_> {
+    /// Loads, measures, proves and writes. Returns the results, which are complete, and their folder.
+    pub fn run<H: Host>(&self, host: &mut H) -> Result<Option<Written>, H::Error> {
+        let expected = Expected::of(self.set);
+        let points = self.settings.points();
+        let loads = points.len() * usize::from(self.settings.rounds);
+        let turns = (1..=self.settings.rounds)
+            .flat_map(|round| points.iter().map(move |streams| (round, *streams)));
+        let mut results = None;
+        for (number, turn) in turns.enumerate() {
+            let is_last = number + 1 == loads;
+            self.one(host, &mut results, turn, &expected, is_last)?;
+        }
+        if let Some((results, folder)) = &mut results {
+            results.complete = true;
+            results_folder::write(results, folder)?;
+        }
+        Ok(results)
+    }
+
+    fn one<H: Host>(
+        &self,
+        host: &mut H,
+        results: &mut Option<Written>,
+        (round, streams): (u16, u16),
+        expected: &Expected,
+        is_last: bool,
+    ) -> Result<(), H::Error> {
+        let is_series = self.settings.is_series();
+        let mut notes = self.database.make_ready(&self.set.tables, is_series)?;
+        let cpu_before = machine().loader_cpu_s;
+        let hint = |error: &inrush::Error| self.hint_for(error);
+        let success = host.load(streams, &hint)?;
+        let cpu_after = machine().loader_cpu_s;
+        let report = success.report;
+        if report.outcome == Outcome::AlreadyLoaded {
+            return Err(already_loaded(&report).into());
+        }
+
+        let seen = Seen {
+            loader_cpu_s: (cpu_after.0 + cpu_after.1) - (cpu_before.0 + cpu_before.1),
+            stored_bytes: self.database.stored_bytes(&report)?,
+            cores: self.cores_in_all(),
+        };
+        let mut run = self.result(&report, (round, streams), &seen, expected);
+        run.report = success.report_path.map(|path| path.display().to_string());
+        notes.extend(remarks(&report, streams));
+        let (results, folder) = results.get_or_insert_with(|| {
+            let folder = self.settings.results.join(&report.run);
+            (Results::begin(self.begun(), &report), folder)
+        });
+        for note in notes {
+            results.note(note);
+        }
+        let differences = run.proof.differences.clone();
+        host.measured(&run);
+        results.push(run, &report.finished_at);
+        results_folder::write(results, folder)?;
+        if !differences.is_empty() {
+            // The tables stay, to be looked at.
+            return Err(WorkloadError::NotDbgens {
+                differences,
+                results: folder.join("summary.md"),
+            }
+            .into());
+        }
+        if !(is_last && self.settings.keep) {
+            self.database.drop_tables(&report)?;
+        }
+        // A signal that came too late for this run ends the series.
+        if !is_last && host.was_asked_to_stop() {
+            let error = inrush::Error::Interrupted;
+            return Err(WorkloadError::Engine {
+                hint: hint(&error),
+                notes: vec![format!("results: {}", folder.join("summary.md").display())],
+                error,
+            }
+            .into());
+        }
+        Ok(())
+    }
+
+    /// What to do about an error, where a user of this command can do something else than one of `inrush run`.
+    fn hint_for(&self, error: &inrush::Error) -> Option<String> {
+        let is_series = self.settings.is_series();
+        let is_temporary = self.database.is_temporary();
+        match error {
+            inrush::Error::Interrupted if is_series => Some(
+                "runs that ended are in the results; the same command measures all anew".to_owned(),
+            ),
+            inrush::Error::Interrupted if is_temporary => Some(
+                "run it again; with --to embedded:FOLDER and the files in a folder of yours \
+                 (--data) it goes on where it stopped"
+                    .to_owned(),
+            ),
+            inrush::Error::RejectLimit { reject, .. } => {
+                Some(self.not_as_made(&reject.location.file))
+            }
+            inrush::Error::Verify(VerifyError::Sums { .. } | VerifyError::Rows { .. }) => {
+                let cleanup = match is_series || is_temporary {
+                    true => "",
+                    false => "`inrush cleanup --to URL`, then ",
+                };
+                Some(format!(
+                    "something changed values on the way into a staging table; {cleanup}the same \
+                     command again, with --verify rows if it was less"
+                ))
+            }
+            error => plan_hint(error),
+        }
+    }
+
+    /// What to do about a file with a row that dbgen does not make: no rejects are accepted here.
+    fn not_as_made(&self, path: &Path) -> String {
+        let anew = match self.keeps_files {
+            true => self.set.made_anew(path),
+            // It is gone with its folder.
+            false => None,
+        };
+        anew.unwrap_or_else(|| {
+            "a row that dbgen makes never is a reject: this is a fault of Inrush, or of the \
+             machine: please report it"
+                .to_owned()
+        })
+    }
+
+    fn begun(&self) -> Begun<'_> {
+        let cores_in_all = self.cores_in_all();
+        let mut notes = Vec::new();
+        if self.set.bytes() < machine().memory_bytes {
+            notes.push(
+                "the text is smaller than this machine's memory, so its disks had less to do than \
+                 those of the record runs"
+                    .to_owned(),
+            );
+        }
+        if cores_in_all.is_none() {
+            notes.push(
+                "the server is on another machine, whose cores nobody has told: --cores N"
+                    .to_owned(),
+            );
+        }
+        if self.settings.verify != Verify::Count {
+            notes.push(format!(
+                "verify = {:?} is in the time that is measured; the record runs verified nothing",
+                verify_word(self.settings.verify)
+            ));
+        }
+        Begun {
+            command: &self.command,
+            data: self.data(),
+            settings: SettingsResult {
+                order: self.settings.order.word().to_owned(),
+                verify: verify_word(self.settings.verify).to_owned(),
+                analyze: self.settings.analyze,
+                streams: self.settings.points(),
+                rounds: self.settings.rounds,
+            },
+            cores_in_all,
+            generated: self.generated.clone(),
+            notes,
+        }
+    }
+
+    fn data(&self) -> DataResult {
+        let set = self.set;
+        let folders = set.folders.iter();
+        let mut parts: Vec<u32> = set
+            .tables
+            .iter()
+            .flat_map(|table| table.files.keys().copied())
+            .collect();
+        parts.sort_unstable();
+        parts.dedup();
+        DataResult {
+            files_of: set.manifest.clone(),
+            folders: folders.map(|folder| folder.display().to_string()).collect(),
+            parts,
+            tables: set
+                .tables
+                .iter()
+                .map(|table| TableData {
+                    table: table.table.name.to_owned(),
+                    files: table.files.len(),
+                    bytes: table.bytes,
+                })
+                .collect(),
+            files: set.files(),
+            bytes: set.bytes(),
+        }
+    }
+
+    /// Those that were told, else this machine's, where the server is on it.
+    fn cores_in_all(&self) -> Option<u32> {
+        self.settings.cores.or_else(|| self.database.cores_here())
+    }
+
+    fn result(
+        &self,
+        report: &RunReport,
+        (round, streams): (u16, u16),
+        seen: &Seen,
+        expected: &Expected,
+    ) -> RunResult {
+        let phases = report.phases;
+        let seconds = phases.load_s + phases.switch_s;
+        let bytes = report.account.bytes_read;
+        RunResult {
+            run: report.run.clone(),
+            report: None,
+            streams,
+            streams_used: report.streams.len(),
+            round,
+            resumed: report.resumed,
+            seconds,
+            load_s: phases.load_s,
+            switch_s: phases.switch_s,
+            analyze_s: phases.analyze_s,
+            total_s: phases.total_s,
+            loader_cpu_s: seen.loader_cpu_s,
+            rows: report.account.rows_loaded,
+            bytes,
+            rates: (!report.resumed).then(|| Rates::new(bytes as f64, seconds, seen.cores)),
+            verdict: report.verdict.as_ref().map(|verdict| verdict.line.clone()),
+            tables: report
+                .tables
+                .iter()
+                .map(|table| TableResult {
+                    table: table.flow.clone(),
+                    rows: table.account.rows_loaded,
+                    bytes: table.account.bytes_read,
+                    partitions: table.partitions.len(),
+                    stored_bytes: seen.stored_bytes.get(&table.target).copied().unwrap_or(0),
+                })
+                .collect(),
+            proof: expected.hold(report, verify_word(self.settings.verify)),
+        }
+    }
+}
+
+fn already_loaded(report: &RunReport) -> WorkloadError {
+    WorkloadError::Usage {
+        what: format!(
+            "run {} has loaded these very files already, so there is nothing to measure",
+            report.run
+        ),
+        hint: "drop its tables, or load into another database".to_owned(),
+    }
+}
+
+/// What to do about a load that cannot be planned.
+pub fn plan_hint(error: &inrush::Error) -> Option<String> {
+    let hint = match error {
+        inrush::Error::Plan(PlanError::Target { .. }) => {
+            "the workload makes its tables itself: load into another database, or drop those of an \
+             earlier run"
+        }
+        inrush::Error::Plan(PlanError::Room { .. }) => {
+            "free space there, or choose a smaller --scale or fewer parts; --no-disk-check tries it \
+             all the same"
+        }
+        _ => return None,
+    };
+    Some(hint.to_owned())
+}
+
+/// What the report of a run does not say.
+struct Seen {
+    /// CPU seconds of the loader in this run.
+    loader_cpu_s: f64,
+    /// Bytes in the database, by target.
+    stored_bytes: BTreeMap<String, u64>,
+    /// Cores of all machines that took part.
+    cores: Option<u32>,
+}
+
+/// What a reader should know of a run.
+fn remarks(report: &RunReport, streams: u16) -> Vec<String> {
+    let mut notes = Vec::new();
+    if report.resumed {
+        notes.push(format!(
+            "run {} went on where an earlier one stopped, so no figure is made of it",
+            report.run
+        ));
+    }
+    if report.streams.len() < usize::from(streams) && !report.resumed {
+        notes.push(format!(
+            "{streams} streams were asked for, and there was work for {}",
+            report.streams.len()
+        ));
+    }
+    notes
+}

@@ -1,0 +1,50 @@
+//! The ETL world record of 2009, and its answer of 2016, at any scale.
+//!
+//! `generating` makes files, where nobody names a folder in a `disposable` one, `data` finds them again,
+//! `package` says how they are loaded, `measuring` loads them by the engine's own run in a `database` that it
+//! makes ready, `proof` holds what was loaded against what dbgen makes, and `results` keep what it took:
+//! `summary` and `chart` put them into words and pictures, `results_folder` writes them. Before files are made,
+//! `space` looks at the disks, and the load is planned with `stand_ins`.
+
+pub mod chart;
+mod data;
+mod database;
+mod disposable;
+mod folders;
+mod generating;
+mod manifest;
+mod measuring;
+mod package;
+mod proof;
+mod published;
+mod rates;
+mod results;
+mod results_folder;
+#[cfg(test)]
+mod schema_test;
+mod selection;
+mod settings;
+mod shell_word;
+pub mod space;
+mod stand_ins;
+pub mod summary;
+
+pub use data::{DataSet, TableFiles, no_files};
+pub use database::{Database, Server};
+pub use disposable::Disposable;
+pub use folders::try_folders;
+pub use generating::Job;
+pub use manifest::{MANIFEST, Manifest};
+pub use measuring::{Host, Measurement, plan_hint};
+pub use package::package;
+pub use proof::Expected;
+pub use published::Published;
+pub use rates::Rates;
+pub use results::{
+    DataResult, GeneratedResult, MachineResult, PointResult, ProofResult, Results, RunResult,
+    SettingsResult, TableData, TableResult,
+};
+pub use selection::Selection;
+pub use settings::{Order, Settings};
+pub use shell_word::quoted;
+pub use stand_ins::StandIns;

@@ -1,0 +1,45 @@
+//! The folder of the results: JSON for programs, a page, and of a sweep a picture.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::results::Results;
+use super::{chart, summary};
+use crate::error::WorkloadError;
+
+/// Writes all forms of the results into a folder.
+pub fn write(results: &Results, folder: &Path) -> Result<(), WorkloadError> {
+    let text = serde_json::to_string_pretty(results).map_err(|error| WorkloadError::File {
+        doing: "cannot write",
+        path: folder.to_owned(),
+        source: std::io::Error::other(error),
+    })?;
+    std::fs::create_dir_all(folder).map_err(|source| WorkloadError::File {
+        doing: "cannot make the folder",
+        path: folder.to_owned(),
+        source,
+    })?;
+    write_whole(&folder.join("results.json"), &format!("{text}\n"))?;
+    write_whole(&folder.join("summary.md"), &summary::markdown(results))?;
+    if results.curve.len() > 1 {
+        write_whole(&folder.join(chart::FILE_NAME), &chart::svg(&results.curve))?;
+    }
+    Ok(())
+}
+
+/// A file that is there is whole, though a run after this one may be killed.
+fn write_whole(path: &Path, text: &str) -> Result<(), WorkloadError> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".unfinished");
+    let unfinished = PathBuf::from(unfinished);
+    let write = || -> std::io::Result<()> {
+        let mut file = std::fs::File::create(&unfinished)?;
+        file.write_all(text.as_bytes())?;
+        std::fs::rename(&unfinished, path)
+    };
+    write().map_err(|source| WorkloadError::File {
+        doing: "cannot write",
+        path: path.to_owned(),
+        source,
+    })
+}

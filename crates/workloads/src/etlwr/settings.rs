@@ -1,0 +1,176 @@
+//! How the workload is loaded and measured.
+
+use std::path::PathBuf;
+
+use inrush::package::Verify;
+use inrush::report::machine;
+
+use crate::error::WorkloadError;
+
+/// Streams at most.
+const STREAMS_MAX: u16 = 1024;
+
+/// How the workload is loaded and measured.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The database, as the package names it: a PostgreSQL, or `embedded`.
+    pub url: String,
+    /// How many streams load at a time; one for each core where neither this nor `sweep` says.
+    pub streams: Option<u16>,
+    /// Loads once with each of these numbers of streams, in this order.
+    pub sweep: Vec<u16>,
+    /// How often each number of streams is measured, from 1.
+    pub rounds: u16,
+    /// Which parts the streams take first.
+    pub order: Order,
+    /// What is verified of each part before its COMMIT.
+    pub verify: Verify,
+    /// Whether the tables are analyzed; that time is not counted.
+    pub analyze: bool,
+    /// Cores of all machines that take part, where they are more than those of this one.
+    pub cores: Option<u32>,
+    /// Where the folders of results are made.
+    pub results: PathBuf,
+    /// Where the folders of runs are made.
+    pub runs_folder: PathBuf,
+    /// Whether the tables of the last load stay in the database.
+    pub keep: bool,
+    /// Whether the plan of the load looks at the disk of the server.
+    pub disk_check: bool,
+}
+
+/// Which parts the streams take first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Table by table, lineitem at the end, as each stream of 2009 did.
+    Sequence,
+    /// The largest parts of all tables.
+    LargestFirst,
+}
+
+impl Order {
+    /// As the results name it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Order::Sequence => "sequence",
+            Order::LargestFirst => "largest_first",
+        }
+    }
+}
+
+impl Settings {
+    /// Refuses settings that cannot be followed, before anything is made.
+    pub fn check(&self) -> Result<(), WorkloadError> {
+        let url = self.url.trim();
+        let kinds = ["postgresql://", "postgres://", "embedded:", "${env:"];
+        if url != "embedded" && !kinds.iter().any(|kind| url.starts_with(kind)) {
+            return Err(WorkloadError::Usage {
+                what: format!("--to: {url} is no PostgreSQL, which this workload is made for"),
+                hint: "write postgresql://USER@HOST/DATABASE, embedded:FOLDER or embedded"
+                    .to_owned(),
+            });
+        }
+        if self.keep && url == "embedded" {
+            return Err(WorkloadError::Usage {
+                what: "--keep: the embedded server goes with the command, and its tables with it"
+                    .to_owned(),
+                hint: "--to embedded:FOLDER keeps them".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The numbers of streams, each once, in their order.
+    pub fn points(&self) -> Vec<u16> {
+        let mut points: Vec<u16> = Vec::new();
+        for streams in &self.sweep {
+            if !points.contains(streams) {
+                points.push(*streams);
+            }
+        }
+        if points.is_empty() {
+            let cores = || u16::try_from(machine().cores).unwrap_or(STREAMS_MAX);
+            points.push(self.streams.unwrap_or_else(|| cores().min(STREAMS_MAX)));
+        }
+        points
+    }
+
+    /// The most streams that a load of the measurement has, which an embedded server needs connections for.
+    pub fn streams_most(&self) -> Option<u16> {
+        self.points().into_iter().max()
+    }
+
+    /// Whether each run must start anew: a point of a sweep that resumed another one's run would be none.
+    pub fn is_series(&self) -> bool {
+        self.points().len() > 1 || self.rounds > 1
+    }
+}
+
+/// As the results and the package name it.
+pub(super) fn verify_word(level: Verify) -> &'static str {
+    match level {
+        Verify::Count => "count",
+        Verify::Sums => "sums",
+        Verify::Rows => "rows",
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// What the command has by itself.
+    pub fn settings() -> Settings {
+        Settings {
+            url: "embedded".to_owned(),
+            streams: None,
+            sweep: Vec::new(),
+            rounds: 1,
+            order: Order::Sequence,
+            verify: Verify::Sums,
+            analyze: false,
+            cores: None,
+            results: "results".into(),
+            runs_folder: "runs".into(),
+            keep: false,
+            disk_check: true,
+        }
+    }
+
+    #[test]
+    fn a_sweep_is_a_series_and_has_each_number_once() {
+        let sweep = Settings {
+            sweep: vec![4, 1, 4],
+            ..settings()
+        };
+        assert_eq!(sweep.points(), [4, 1]);
+        assert_eq!(sweep.streams_most(), Some(4));
+        assert!(sweep.is_series());
+        let one = Settings {
+            streams: Some(3),
+            ..settings()
+        };
+        assert_eq!((one.points(), one.is_series()), (vec![3], false));
+        let rounds = Settings { rounds: 2, ..one };
+        assert!(rounds.is_series());
+    }
+
+    #[test]
+    fn what_cannot_be_followed_is_refused() {
+        let to = |url: &str, keep| {
+            let settings = Settings {
+                url: url.to_owned(),
+                keep,
+                ..settings()
+            };
+            settings.check().map_err(|error| error.told())
+        };
+        assert_eq!(to(" embedded ", false), Ok(()));
+        assert_eq!(to("embedded:data", true), Ok(()));
+        assert_eq!(to("postgresql://etl@dw/tpch", true), Ok(()));
+        let refused = to("x.duckdb", false).expect_err("it is another kind");
+        assert!(refused.contains("x.duckdb is no PostgreSQL"), "{refused}");
+        let refused = to("embedded", true).expect_err("nothing is left to keep");
+        assert!(refused.contains("--keep"), "{refused}");
+    }
+}

@@ -1,0 +1,24 @@
+//! A session with the server that a workload was loaded into.
+
+use inrush::destination::{Address, DestinationError, Session};
+
+use crate::error::WorkloadError;
+
+/// Does some work over a connection of its own, which the server knows by `application`.
+pub(crate) fn with_session<T>(
+    address: &Address,
+    application: &str,
+    work: impl AsyncFnOnce(&Session) -> Result<T, DestinationError>,
+) -> Result<T, WorkloadError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| inrush::Error::Threads { source })?;
+    let done = runtime.block_on(async {
+        let session = Session::open(address, application).await?;
+        let done = work(&session).await;
+        session.close().await;
+        done
+    });
+    Ok(done.map_err(inrush::Error::from)?)
+}
