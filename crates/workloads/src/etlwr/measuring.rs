@@ -20,16 +20,16 @@ use super::results_folder;
 use super::settings::{Settings, verify_word};
 use crate::error::WorkloadError;
 
-/// What a measurement asks of the program around it, which reads the environment, hears signals and prints.
+/// The program around a measurement: it reads the environment, hears signals and prints.
 pub trait Host {
-    /// What a load of the program's ends with; the measurement's own errors become one of these.
+    /// The error of a load. Errors of the measurement itself become one of these, too.
     type Error: From<WorkloadError>;
 
     /// Loads the workload's package by so many streams, to its end or until it is asked to stop. `hint` says how to
-    /// fix an error, where a user of this workload can do something else than one of `inrush run`.
+    /// fix an error, where that differs from the hint of `inrush run`.
     fn load(&mut self, streams: u16, hint: Hint<'_>) -> Result<Success, Self::Error>;
 
-    /// Whether the last load was asked to stop, be it too late for it.
+    /// Whether the last load was asked to stop, even if the request came too late for it.
     fn was_asked_to_stop(&self) -> bool;
 
     /// Tells a person or a program of a load that was measured.
@@ -56,7 +56,8 @@ pub struct Measurement<'a> {
 type Written = (Results, PathBuf);
 
 impl Measurement<'_> {
-    /// Loads, measures, proves and writes. Returns the results, which are complete, and their folder.
+    /// Loads, measures, checks what was loaded, and writes the results after each load. Returns the complete results and
+    /// their folder; nothing where no load was asked for.
     pub fn run<H: Host>(&self, host: &mut H) -> Result<Option<Written>, H::Error> {
         let expected = Expected::of(self.set);
         let points = self.settings.points();

@@ -14,8 +14,8 @@ use super::settings::{Order, Settings};
 /// Its name, by which the ledger finds a stopped run again.
 pub const NAME: &str = "etlwr";
 
-/// The package that loads these tables, whose files may still have to be made. Its streams are the most that a load of
-/// the measurement has where it is run, and the setting's own where it is saved.
+/// The package that loads these tables, whose files may still have to be made. Its streams are those of the settings:
+/// a sweep sets the number of each load.
 pub fn package(tables: &[TableFiles], settings: &Settings) -> Package {
     Package {
         name: NAME.to_owned(),
