@@ -60,39 +60,80 @@ def _whole(parts: Parts) -> tuple[int, int, int] | None:
     return int(months), int(days), int(time)
 
 
-def _words(text: str) -> Parts | None:
+_ITEM = re.compile(
+    r"(?P<blanks>\s*)(?:(?P<sign>[+-]?)(?P<hours>[0-9]+):(?P<minutes>[0-9]{1,2})"
+    r"(?P<fraction>\.[0-9]+)?(?::(?P<seconds>[0-9]{1,2}(?:\.[0-9]*)?))?(?=\s|$)"
+    r"|(?P<years_sign>[+-]?)(?P<years>[0-9]+)-(?P<months>[0-9]+)(?=\s|$)"
+    r"|(?P<amount>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))\s*(?P<unit>[A-Za-z]*))",
+    re.A,
+)
+_CLOCK_IS_NEXT = re.compile(r"\s+[+-]?[0-9]+:", re.A)
+
+
+def _clock(match: re.Match[str], fields: str) -> Fraction | None:
+    """Return the seconds of `H:MM[:SS]`, or of `M:SS` for minutes and seconds."""
+    hours, minutes = Fraction(match.group("hours")), Fraction(match.group("minutes"))
+    seconds = match.group("seconds")
+    if match.group("fraction") is not None and (seconds or fields != "minute to second"):
+        return None
+    if seconds is None and fields == "minute to second":
+        hours, minutes, seconds = Fraction(0), hours, match.group("minutes")
+        seconds += match.group("fraction") or ""
+    seconds = Fraction((seconds or "0").rstrip("."))
+    if minutes > 59 or seconds >= 60:
+        return None
+    size = hours * 3600 + minutes * 60 + seconds
+    return -size if match.group("sign") == "-" else size
+
+
+def _words(text: str, fields: str) -> Parts | None:
+    """Read numbers with units, and what SQL's standard leaves out where the type has fields.
+
+    There the last number counts the last field, one before a time counts days, and `Y-M` is years and months.
+    """
     body = text.removeprefix("@").strip(BLANKS)
     is_ago = bool(re.search(r"\bago$", body, re.I))
     body = re.sub(r"\s*\bago$", "", body, flags=re.I)
     found: Parts = (Fraction(0), Fraction(0), Fraction(0))
     seen: set[str] = set()
     at = 0
-    item = re.compile(
-        r"\s*(?:(?P<sign>[+-]?)(?P<hours>[0-9]+):(?P<minutes>[0-9]{1,2})"
-        r"(?::(?P<seconds>[0-9]{1,2}(?:\.[0-9]*)?))?(?=\s|$)"
-        r"|(?P<amount>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))\s*(?P<unit>[A-Za-z]+))",
-        re.A,
-    )
     if not body:
         return None
     while at < len(body):
-        match = item.match(body, at)
-        if match is None or match.end() == at:
+        match = _ITEM.match(body, at)
+        if match is None:
+            return None
+        # PostgreSQL knows neither `day+01` nor `day-2h`, nor a number at the end of another word.
+        is_apart = at == 0 or match.group("blanks") != ""
+        signs = ("sign", "years_sign", "amount")
+        if not is_apart and any((match.group(sign) or "")[:1] in {"+", "-"} for sign in signs):
             return None
         at = match.end()
-        if (unit := match.group("unit")) is not None:
-            name = UNIT_OF.get(unit.lower())
+        if match.group("amount") is not None:
+            name = UNIT_OF.get(match.group("unit").lower())
+            if match.group("unit") == "" and fields and is_apart:
+                if at == len(body) and not is_ago:
+                    name = UNIT_OF[fields.split()[-1]]
+                elif _CLOCK_IS_NEXT.match(body, match.end("amount")):
+                    name = "days"
             if name is None or name in seen:
                 return None
             seen.add(name)
             found = _added(found, Fraction(match.group("amount").rstrip(".")), name)
             continue
-        minutes, seconds = int(match.group("minutes")), match.group("seconds") or "0"
-        if minutes > 59 or Fraction(seconds.rstrip(".")) >= 60 or seen & {"hours", "clock"}:
+        if match.group("years") is not None:
+            months = int(match.group("months"))
+            if not fields or months > 11 or seen & {"years", "months"}:
+                return None
+            seen |= {"years", "months"}
+            size = Fraction(match.group("years")) * 12 + months
+            found = _added(found, -size if match.group("years_sign") == "-" else size, "months")
+            continue
+        clock = _clock(match, fields)
+        if clock is None or seen & {"hours", "clock"}:
             return None
         seen |= {"clock", "hours", "minutes", "seconds"}
-        size = Fraction(match.group("hours")) * 3600 + minutes * 60 + Fraction(seconds.rstrip("."))
-        found = _added(found, -size if match.group("sign") == "-" else size, "seconds")
+        found = _added(found, clock, "seconds")
     return (-found[0], -found[1], -found[2]) if is_ago else found
 
 
@@ -153,7 +194,7 @@ def interval(text: str, column: Column) -> Meaning:
     if body.lower().lstrip("+-") == "infinity":
         return may(("-" if body[0] == "-" else "") + "infinity")
     special = _by_fields(body, column.fields)
-    parts = special or (_iso(body) if body.startswith("P") else _words(body))
+    parts = special or (_iso(body) if body.startswith("P") else _words(body, column.fields))
     if parts is None:
         return nothing("it is no interval in words or ISO 8601, each number with its unit")
     found = _whole(parts)

@@ -409,6 +409,10 @@ mod tests {
         day_and_clock: DayToSecond, "1 02:03:04.5" => Ok((0, 1, 2 * HOUR + 184_500_000));
         minus_day_and_clock: DayToSecond, "-1 -02:03" => Ok((0, -1, -2 * HOUR - 180 * SECOND));
         two_days_and_clock: DayToSecond, "1 day 1 02:03" => Err(RejectCode::Syntax);
+        sign_behind_a_blank: Minute, "1 week +01" => Ok((0, 7, 60 * SECOND));
+        sign_behind_a_unit: Minute, "1 week+01" => Err(RejectCode::Syntax);
+        sign_behind_a_short_unit: Minute, "1h-5m" => Err(RejectCode::Syntax);
+        number_behind_a_unit: Minute, "1day2" => Err(RejectCode::Syntax);
         number_in_the_middle: DayToSecond, "5 1 day" => Err(RejectCode::Syntax);
         hours_of_clock: HourToSecond, "01:30" => Ok((0, 0, HOUR * 3 / 2));
         minutes_and_seconds: MinuteToSecond, "01:30" => Ok((0, 0, 90 * SECOND));

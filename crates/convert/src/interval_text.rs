@@ -132,6 +132,12 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
             is_ago = true;
             continue;
         }
+        // PostgreSQL refuses most of these (`day+01`, `day-2h`).
+        let before = text[..text.len() - cursor.rest.len()].last();
+        let is_apart = !before.is_some_and(u8::is_ascii_alphabetic);
+        if !is_apart && matches!(cursor.peek(), Some(b'+' | b'-')) {
+            return Err(fault("a sign follows without a blank"));
+        }
         let is_negative = sign(&mut cursor);
         let digits = cursor.digits();
         if cursor.peek() == Some(b':') {
@@ -156,9 +162,9 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
                 break;
             }
             let index = match fields {
-                Some(fields) if cursor.is_at_end() => unit_of(fields),
+                Some(fields) if is_apart && cursor.is_at_end() => unit_of(fields),
                 // As SQL's standard writes days and a time.
-                Some(_) if is_clock_next(cursor) => DAY_INDEX,
+                Some(_) if is_apart && is_clock_next(cursor) => DAY_INDEX,
                 _ => return Err(fault("a number has no unit")),
             };
             seen.note(index)?;
