@@ -52,8 +52,9 @@ def run(
         streams: How many streams; else what the package says, else the number of cores.
         again: Load anew what a run has loaded already.
         runs_folder: The folder for the folders of runs.
-        trust: Let the package load drivers that it names by a path or an option: code that
-            can do all that this process can.
+        trust: Let the package run code that it brings, with all rights of this process:
+            drivers that it names by a path or an option, and data folders of embedded servers
+            that Inrush did not make here.
 
     Raises:
         InrushError: The run did not end well.

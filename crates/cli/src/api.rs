@@ -28,7 +28,7 @@ pub struct RunRequest {
     pub again: bool,
     /// Where the folders of runs are made.
     pub runs_folder: PathBuf,
-    /// The package may load drivers that it names by a path or an option.
+    /// The package may load drivers that it names by a path or an option, and open data folders that came with it.
     pub trust: bool,
 }
 

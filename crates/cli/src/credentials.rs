@@ -131,6 +131,14 @@ fn password_file(home: Option<&Path>) -> Option<String> {
     }
 }
 
+/// Where programs keep what should outlive them, by the XDG base directories.
+pub fn state_folder() -> Option<PathBuf> {
+    let named = variable("XDG_STATE_HOME").map(PathBuf::from);
+    named
+        .filter(|folder| folder.is_absolute())
+        .or_else(|| Some(home_folder()?.join(".local/state")))
+}
+
 fn home_folder() -> Option<PathBuf> {
     std::env::home_dir().filter(|home| !home.as_os_str().is_empty())
 }

@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use inrush::package::Package;
+use inrush::package::{Overrides, Package, PackageError, PackageFault, PackageFaultKind};
 use inrush::report::{EmbeddedReport, EmbeddedSetting, machine};
 use inrush_embedded::{
-    Binaries, DataFolder, EmbeddedServer, Options, find_binaries, well_known_folders, wheel_folder,
+    Binaries, DataFolder, EmbeddedServer, Options, Records, find_binaries, well_known_folders,
+    wheel_folder,
 };
 
 use crate::Surroundings;
-use crate::credentials::variable;
+use crate::credentials::{state_folder, variable};
 use crate::errors::CommandError;
 
 /// Names the folder of the programs to run, where it is not to be searched for.
@@ -158,6 +159,47 @@ fn data_folder(url: &str, folder: &Path) -> Option<DataFolder> {
     }
 }
 
+/// Refuses a data folder that the package names and that Inrush has not made on this machine: what is stored in its
+/// database runs as the server's user. A folder that an argument names is the user's own word, and one that has no data
+/// yet is made.
+pub fn require_made_here(
+    package: &Package,
+    folder: &Path,
+    overrides: &Overrides,
+) -> Result<(), PackageError> {
+    let mut faults = Vec::new();
+    for (name, connection) in &package.connections {
+        let is_given = overrides.connections.iter().any(|(given, _)| given == name);
+        let Some(DataFolder::Kept(data)) = data_folder(connection.url.trim(), folder) else {
+            continue;
+        };
+        if is_given || data.join("PG_VERSION").symlink_metadata().is_err() {
+            continue;
+        }
+        let known = match records() {
+            Some(records) => records.require(&data),
+            None => Err(
+                "without HOME and XDG_STATE_HOME, Inrush has no records of the folders that it made"
+                    .to_owned(),
+            ),
+        };
+        let Err(reason) = known else { continue };
+        faults.push(PackageFault {
+            place: package.origin.place(&format!("connections.{name}.url")),
+            kind: PackageFaultKind::UntrustedFolder {
+                folder: data.display().to_string(),
+                reason,
+            },
+        });
+    }
+    PackageError::of(faults)
+}
+
+/// The records of the data folders that this user's embedded servers made.
+fn records() -> Option<Records> {
+    Some(Records::new(state_folder()?.join("inrush/embedded")))
+}
+
 /// The folder, or the nearest above it that is there.
 fn nearest_folder(folder: &Path) -> PathBuf {
     let there = folder.ancestors().find(|ancestor| ancestor.is_dir());
@@ -188,6 +230,7 @@ fn start(
     let binaries = programs(surroundings)?;
     let mut options = Options::new(binaries, data, machine().memory_bytes);
     let streams = u32::try_from(streams).unwrap_or(u32::MAX);
+    options.records = records();
     options.connections_max = options
         .connections_max
         .max(streams.saturating_add(CONNECTIONS_SPARE));

@@ -6,6 +6,7 @@ use inrush::package::{Overrides, Package, password_takes};
 
 use crate::arguments::OverrideArguments;
 use crate::credentials;
+use crate::embedded;
 use crate::errors::CommandError;
 
 /// A package that is ready, and the folder where its relative paths start.
@@ -83,9 +84,20 @@ fn resolved(package: &Package, overrides: &Overrides, trust: bool) -> Result<Rea
     }
     let ready = ready(package, &overrides, folder)?;
     if !trust {
-        ready.package.require_trusted(&overrides)?;
+        require_trusted(&ready.package, &ready.folder, &overrides)?;
     }
     Ok(ready)
+}
+
+/// Refuses code that the package brings, in libraries and in the data folders of embedded servers.
+pub fn require_trusted(
+    package: &Package,
+    folder: &Path,
+    overrides: &Overrides,
+) -> Result<(), CommandError> {
+    package.require_trusted(overrides)?;
+    embedded::require_made_here(package, folder, overrides)?;
+    Ok(())
 }
 
 /// Puts the values into a package and checks it.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::binaries::Binaries;
+use crate::record::Records;
 
 /// Where the data lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +63,9 @@ pub struct Options {
     pub socket_parent: PathBuf,
     /// Where an installation is copied that the server's user cannot reach.
     pub copy_parent: PathBuf,
+    /// Where a kept data folder is recorded. The caller asks these records before it opens a folder that somebody else
+    /// may have made.
+    pub records: Option<Records>,
 }
 
 impl Options {
@@ -78,6 +82,7 @@ impl Options {
             settings: Vec::new(),
             socket_parent: PathBuf::from("/tmp"),
             copy_parent: PathBuf::from("/var/tmp"),
+            records: None,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::error::EmbeddedError;
 use crate::folder::{self, file_error};
 use crate::initialize::{SUPERUSER, initialize};
 use crate::install;
-use crate::options::Options;
+use crate::options::{DataFolder, Options};
 use crate::process::ServerProcess;
 use crate::run::{Run, pipe_error};
 use crate::settings::{self, Places, Setting};
@@ -72,6 +72,10 @@ impl EmbeddedServer {
         } else {
             single_user::superuser(&tools)?
         };
+        if let (DataFolder::Kept(_), Some(records)) = (&options.data, &options.records) {
+            // Without its record the folder is asked for again, and that message says why there is none.
+            let _ = records.add(&run.data);
+        }
         if !fresh || options.database != "postgres" {
             single_user::ensure_database(&tools, &options.database)?;
         }

@@ -210,6 +210,17 @@ pub enum PackageFaultKind {
         /// The driver, or the option that names one.
         what: String,
     },
+    /// The package would start a server on a folder that Inrush did not make here.
+    #[error(
+        "the package starts a server on the folder {folder}, and functions and settings that are stored in it would run \
+         as you: {reason}"
+    )]
+    UntrustedFolder {
+        /// The data folder.
+        folder: String,
+        /// Why it is not known to be made here.
+        reason: String,
+    },
     /// A setting of a format that a scanner could not tell apart from the others.
     #[error("`format.{setting}`: {reason}")]
     Format {
@@ -293,6 +304,11 @@ impl PackageFaultKind {
                  if not, name an installed driver, as in adbc:sqlite"
                     .to_owned()
             }
+            PackageFaultKind::UntrustedFolder { .. } => {
+                "if you trust whoever made the folder, add --trust once (in Python: trust=True); if not, name a folder \
+                 that does not exist yet, and Inrush makes it"
+                    .to_owned()
+            }
             PackageFaultKind::NoFlow => "add a [[flow]] with `files` and `table`".to_owned(),
             PackageFaultKind::NoConnection => {
                 "add [connections.NAME] with a `url`, for example \"embedded\"".to_owned()
@@ -347,7 +363,7 @@ impl PackageError {
     }
 
     /// All faults in the order of the file, if there are any.
-    pub(super) fn of(mut faults: Vec<PackageFault>) -> Result<(), PackageError> {
+    pub fn of(mut faults: Vec<PackageFault>) -> Result<(), PackageError> {
         if faults.is_empty() {
             return Ok(());
         }

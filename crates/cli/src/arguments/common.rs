@@ -58,10 +58,11 @@ pub struct OverrideArguments {
     #[arg(long, value_name = "NAME=URL", value_parser = pair)]
     pub connection: Vec<(String, String)>,
 
-    /// Let the package load drivers that it names by a path or an option
+    /// Let the package run code that it brings: drivers by a path or an option, and data folders
     ///
-    /// Such a driver is code that runs in this process, with all your rights. Without this flag, only installed drivers and
-    /// those that an argument names are loaded.
+    /// Such a driver is code that runs in this process, with all your rights, and so are functions that are stored in the
+    /// data folder of an embedded server. Without this flag, only installed drivers, data folders that Inrush made here
+    /// for you, and those that an argument names are used. A data folder that was opened once is known from then on.
     #[arg(long)]
     pub trust: bool,
 }

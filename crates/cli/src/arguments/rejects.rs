@@ -74,7 +74,7 @@ pub struct ReplayArguments {
     #[arg(long, value_name = "NAME=URL", value_parser = super::common::pair)]
     pub connection: Vec<(String, String)>,
 
-    /// Let the run's package load drivers that it names by a path or an option
+    /// Let the run's package run code that it brings: drivers by a path or an option, and data folders
     #[arg(long)]
     pub trust: bool,
 

@@ -114,10 +114,11 @@ fn replay(arguments: &ReplayArguments, surroundings: &Surroundings) -> Result<u8
     // What another URL takes the place of needs no variable.
     package.fill_connections(&credentials::variable)?;
     if !arguments.trust {
-        package.require_trusted(&Overrides {
+        let overrides = Overrides {
             parameters: Vec::new(),
             connections: arguments.connection.clone(),
-        })?;
+        };
+        package_file::require_trusted(&package, &folder, &overrides)?;
     }
     if let Some(rows) = arguments.max_rejects {
         for flow in &mut package.flows {

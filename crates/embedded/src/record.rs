@@ -1,0 +1,242 @@
+//! Records of the data folders that were made here, because code that is stored in a folder runs as its server's user.
+//!
+//! A folder may have come with a package. It holds a random id, and a file of that name outside of it, in the caller's
+//! own state, holds its path. Whoever packs a folder elsewhere can write neither that file nor guess its name.
+
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::account::effective_uid;
+
+/// The file in a data folder that holds its id: 32 digits of base 16.
+const ID_FILE: &str = "inrush-folder-id";
+
+const ID_BYTES: usize = 16;
+
+/// A path has 4,096 bytes at most.
+const RECORD_BYTES_MAX: u64 = 4_096;
+
+/// The records of a user, one file for each data folder.
+#[derive(Clone, Debug)]
+pub struct Records {
+    folder: PathBuf,
+}
+
+impl Records {
+    /// The records in this folder, which is made with the first one.
+    pub fn new(folder: PathBuf) -> Records {
+        Records { folder }
+    }
+
+    /// Whether the data folder was made here, or was opened here by the user's own word; else the reason to doubt it.
+    pub fn require(&self, data: &Path) -> Result<(), String> {
+        let path = data
+            .canonicalize()
+            .map_err(|error| format!("it cannot be read: {error}"))?;
+        let id = read_small(&path.join(ID_FILE))
+            .ok()
+            .and_then(|text| String::from_utf8(text).ok())
+            .filter(|id| is_id(id))
+            .ok_or("Inrush has no record that it made this folder")?;
+        let record = self.folder.join(id);
+        for owned in [&self.folder, &record] {
+            require_ours(owned).map_err(|problem| {
+                format!(
+                    "Inrush has no record of this folder that it can rely on: {} {problem}",
+                    owned.display()
+                )
+            })?;
+        }
+        let recorded = read_small(&record)
+            .map_err(|error| format!("its record {} cannot be read: {error}", record.display()))?;
+        if recorded == path.as_os_str().as_bytes() {
+            return Ok(());
+        }
+        Err(format!(
+            "Inrush made it as {}: it was moved or copied",
+            Path::new(OsStr::from_bytes(&recorded)).display()
+        ))
+    }
+
+    /// Records a data folder, if it is not yet.
+    pub(crate) fn add(&self, data: &Path) -> io::Result<()> {
+        if self.require(data).is_ok() {
+            return Ok(());
+        }
+        let path = data.canonicalize()?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder)?;
+        let id = random_id()?;
+        write_new(&self.folder.join(&id), path.as_os_str().as_bytes())?;
+        let file = path.join(ID_FILE);
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        write_new(&file, id.as_bytes())
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    text.len() == 2 * ID_BYTES
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn random_id() -> io::Result<String> {
+    let mut bytes = [0; ID_BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Whether a file or folder is the caller's, and nobody else may write to it; else what is wrong with it.
+fn require_ours(path: &Path) -> Result<(), String> {
+    let found = match path.symlink_metadata() {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err("does not exist".to_owned());
+        }
+        Err(error) => return Err(format!("cannot be read: {error}")),
+    };
+    if found.uid() != effective_uid() {
+        return Err(format!("belongs to user {}", found.uid()));
+    }
+    if !found.is_symlink() && found.mode() & 0o022 != 0 {
+        return Err(format!(
+            "may be changed by others (mode {:03o})",
+            found.mode() & 0o777
+        ));
+    }
+    Ok(())
+}
+
+/// The content of a small regular file; a link is not followed.
+fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut text = Vec::new();
+    file.take(RECORD_BYTES_MAX).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?
+        .write_all(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    struct Case {
+        folder: tempfile::TempDir,
+        records: Records,
+        data: PathBuf,
+    }
+
+    impl Case {
+        fn new() -> Case {
+            let folder = tempfile::tempdir().unwrap();
+            let data = folder.path().join("data");
+            fs::create_dir(&data).unwrap();
+            let records = Records::new(folder.path().join("state/inrush/embedded"));
+            Case {
+                records,
+                data,
+                folder,
+            }
+        }
+
+        fn reason(&self) -> String {
+            self.records.require(&self.data).unwrap_err()
+        }
+
+        fn record(&self) -> PathBuf {
+            let id = fs::read_to_string(self.data.join(ID_FILE)).unwrap();
+            self.records.folder.join(id)
+        }
+    }
+
+    #[test]
+    fn a_folder_is_known_once_it_is_recorded() {
+        let case = Case::new();
+        assert!(case.reason().contains("no record"));
+        case.records.add(&case.data).unwrap();
+        case.records.require(&case.data).unwrap();
+        case.records.add(&case.data).unwrap();
+        assert_eq!(fs::read_dir(&case.records.folder).unwrap().count(), 1);
+        // By another name it is the same folder.
+        let link = case.folder.path().join("link");
+        symlink(&case.data, &link).unwrap();
+        case.records.require(&link).unwrap();
+    }
+
+    #[test]
+    fn a_copy_is_not_known() {
+        let case = Case::new();
+        case.records.add(&case.data).unwrap();
+        let copy = case.folder.path().join("copy");
+        fs::create_dir(&copy).unwrap();
+        fs::copy(case.data.join(ID_FILE), copy.join(ID_FILE)).unwrap();
+        let reason = case.records.require(&copy).unwrap_err();
+        assert!(reason.contains("moved or copied"), "{reason}");
+        case.records.add(&copy).unwrap();
+        case.records.require(&copy).unwrap();
+        case.records.require(&case.data).unwrap();
+    }
+
+    #[test]
+    fn another_folder_in_its_place_is_not_known() {
+        let case = Case::new();
+        case.records.add(&case.data).unwrap();
+        for id in [
+            "",
+            "../../../data/x",
+            "0123456789abcdef0123456789abcdef",
+            "..",
+        ] {
+            fs::write(case.data.join(ID_FILE), id).unwrap();
+            assert!(case.reason().contains("no record"), "{id}");
+        }
+        fs::remove_file(case.data.join(ID_FILE)).unwrap();
+        symlink("/dev/zero", case.data.join(ID_FILE)).unwrap();
+        assert!(case.reason().contains("no record"));
+    }
+
+    #[test]
+    fn what_others_may_write_proves_nothing() {
+        for is_folder in [true, false] {
+            let case = Case::new();
+            case.records.add(&case.data).unwrap();
+            let open = if is_folder {
+                case.records.folder.clone()
+            } else {
+                case.record()
+            };
+            fs::set_permissions(open, Permissions::from_mode(0o777)).unwrap();
+            assert!(case.reason().contains("may be changed by others"));
+        }
+    }
+}
