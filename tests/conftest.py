@@ -27,6 +27,14 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     return "bytes" if isinstance(val, bytes) else None
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the records of data folders out of the home of the user who runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def servers_folder() -> Iterator[Path]:
     """Return a folder that the servers' user can enter, its path short enough for a socket."""

@@ -87,3 +87,26 @@ def test_their_disk_keeps_a_reserve(inrush: Inrush, url: str) -> None:
         assert outcome.report["outcome"] == "failed"
     finally:
         subprocess.run(["umount", str(runs)], check=True)
+
+
+def test_their_disk_is_looked_at_before_the_first_one(inrush: Inrush, url: str) -> None:
+    """On a disk that is down to its reserve from the beginning, no reject is written."""
+    path = write(inrush, url, 10, share_max=1.0)
+    size = 40 << 20
+    runs = inrush.folder / "runs"
+    runs.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(runs)]
+    if subprocess.run(mount, check=False).returncode != 0:
+        # Root alone mounts a disk.
+        return
+    try:
+        # 3 MiB are left, which a run needs, but not the reserve of 4 MiB.
+        (runs / "ballast").write_bytes(bytes(size - (3 << 20)))
+        outcome: Outcome = inrush("run", path)
+        outcome.expect(FAILED, "a load leaves 4.0 MiB free", "nothing was switched")
+        assert bytes_kept(inrush) == 0
+        assert outcome.report["outcome"] == "failed"
+        (runs / "ballast").unlink()
+        inrush("run", path).expect(LOADED_WITH_REJECTS)
+    finally:
+        subprocess.run(["umount", str(runs)], check=True)

@@ -89,7 +89,8 @@ def _clock(match: re.Match[str], fields: str) -> Fraction | None:
 def _words(text: str, fields: str) -> Parts | None:
     """Read numbers with units, and what SQL's standard leaves out where the type has fields.
 
-    There the last number counts the last field, one before a time counts days, and `Y-M` is years and months.
+    There the last number counts the last field, one before a time counts days, and `Y-M` is
+    years and months.
     """
     body = text.removeprefix("@").strip(BLANKS)
     is_ago = bool(re.search(r"\bago$", body, re.I))

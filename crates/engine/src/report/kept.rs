@@ -223,6 +223,43 @@ mod tests {
         assert!(none.hint().contains("killed"), "{}", none.hint());
     }
 
+    /// Makes a run's folder after another one, by a clock that both file systems and kernels tick coarsely.
+    fn made_after(runs: &Path, name: &str, other: &Path) -> PathBuf {
+        let other = fs::metadata(other).expect("it is there");
+        let made = |facts: &fs::Metadata| facts.created().or_else(|_| facts.modified()).ok();
+        loop {
+            let report = written(runs, &format!("{name}/{REPORT_FILE}"), "{}");
+            let folder = report.parent().expect("its folder").to_owned();
+            if made(&fs::metadata(&folder).expect("just made")) > made(&other) {
+                return folder;
+            }
+            fs::remove_dir_all(&folder).expect("just made");
+        }
+    }
+
+    #[test]
+    fn of_runs_of_one_second_the_last_one_made_is_the_newest() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let runs = folder.path();
+        let zebra = "20260101T000000Z-zebra-9/report.json";
+        let first = written(runs, zebra, "{}");
+        let first = first.parent().expect("its folder").to_owned();
+        // By their names these two would be older, and the one after them would be newer.
+        let second = made_after(runs, "20260101T000000Z-ant-1", &first);
+        let third = made_after(runs, "20260101T000000Z-mouse-1", &second);
+        assert_eq!(
+            KeptReport::find(runs, None).ok(),
+            Some(third.join(REPORT_FILE))
+        );
+        let mut all = [third.clone(), first.clone(), second.clone()];
+        all.sort_by_key(|folder| age(folder));
+        assert_eq!(all, [first, second, third]);
+        // Another second decides before anything else, whenever its folder was made.
+        written(runs, "20251231T235959Z-zebra-9/report.json", "{}");
+        let found = KeptReport::find(runs, None).expect("a run");
+        assert!(found.to_string_lossy().contains("mouse"), "{found:?}");
+    }
+
     #[test]
     fn what_is_no_report_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
