@@ -327,21 +327,29 @@ def test_versions_and_names(tls: TlsServer, inrush: Inrush) -> None:
     assert not assert_alike(inrush, tls.url("localhost", "sslmode=prefer&sslnegotiation=direct"))
 
 
+@pytest.mark.parametrize("agrees", ["postgresql", None, "http/1.1"])
 def test_tls_that_begins_at_once(
-    tls: TlsServer, shared_server: SharedServer, inrush: Inrush
+    tls: TlsServer, shared_server: SharedServer, inrush: Inrush, agrees: str | None
 ) -> None:
     server = shared_server(18)
-    presented = tls.root.sign("direct", "/CN=localhost", "subjectAltName=DNS:localhost")
+    presented = tls.root.sign(
+        f"direct-{next(numbers)}", "/CN=localhost", "subjectAltName=DNS:localhost"
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(presented, presented.with_suffix(".key"))
-    context.set_alpn_protocols(["postgresql"])
+    if agrees is not None:
+        context.set_alpn_protocols([agrees])
     seen: list[str | None] = []
     socket = server.folder / f".s.PGSQL.{server.port}"
     with tls_before(socket, context, seen) as port:
         query = f"sslmode=verify-full&sslrootcert={tls.root.certificate}&sslnegotiation=direct"
         url = f"postgresql://{server.user}@localhost:{port}/postgres?{query}"
-        assert assert_alike(inrush, url)
-    assert seen and set(seen) == {"postgresql"}
+        assert assert_alike(inrush, url) == (agrees == "postgresql")
+        if agrees is None:
+            said = inrush_connects(inrush, url) or ""
+            assert "sslnegotiation=direct" in said and "ALPN" in said, said
+    if agrees == "postgresql":
+        assert seen and set(seen) == {"postgresql"}
 
 
 def test_the_peer_of_a_socket(shared_server: SharedServer, inrush: Inrush) -> None:

@@ -38,11 +38,11 @@ class Place:
         self.state = folder / "state"
         self.data = folder / "data"
 
-    def package(self, *, pre_sql: list[Value] | None = None) -> Path:
+    def package(self, *, mode: str = "create", pre_sql: list[Value] | None = None) -> Path:
         """Write the package, which loads into `embedded:data`."""
         self.inrush.write("rows.csv", "id,name\n1,a\n")
         more: dict[str, Value] = {} if pre_sql is None else {"pre_sql": pre_sql}
-        settings = flow("t", "rows.csv", columns=COLUMNS, mode="append", **more)
+        settings = flow("t", "rows.csv", columns=COLUMNS, mode=mode, **more)
         return self.inrush.write("p.toml", package({"url": "embedded:data"}, settings))
 
     def __call__(self, *words: str | Path) -> Outcome:
@@ -65,7 +65,8 @@ def foreign(servers_folder: Path) -> Iterator[tuple[Place, Path]]:
     witness = reader.inrush.folder / "witness"
     author("run", author.package(pre_sql=[*AT_LOGIN])).expect(CLEAN)
     command = f"touch {witness}"
-    author("run", author.package(pre_sql=[f"INSERT INTO commands VALUES ('{command}')"]), "--again")
+    statement = f"INSERT INTO commands VALUES ('{command}')"
+    author("run", author.package(mode="append", pre_sql=[statement])).expect(CLEAN)
     witness.unlink(missing_ok=True)
     author.data.rename(reader.data)
     yield reader, witness
@@ -91,7 +92,7 @@ def test_no_command_opens_a_folder_that_came_with_a_package(
     foreign: tuple[Place, Path], command: str
 ) -> None:
     reader, witness = foreign
-    path = reader.package()
+    path = reader.package(mode="append")
     before = sorted(reader.data.iterdir())
     outcome = reader(command, path)
     outcome.expect(USAGE, "p.toml:", str(reader.data), "no record", "--trust")
@@ -108,7 +109,7 @@ def test_a_program_says_trust_for_a_folder_too(
 ) -> None:
     reader, witness = foreign
     monkeypatch.setenv("XDG_STATE_HOME", str(reader.state))
-    path, runs = reader.package(), reader.inrush.folder / "runs"
+    path, runs = reader.package(mode="append"), reader.inrush.folder / "runs"
     with pytest.raises(inrush_module.InrushError) as error:
         inrush_module.run(path, runs_folder=runs)
     assert error.value.exit_status == USAGE
@@ -120,13 +121,13 @@ def test_a_program_says_trust_for_a_folder_too(
 
 def test_a_folder_that_the_command_names_needs_no_trust(foreign: tuple[Place, Path]) -> None:
     reader, _ = foreign
-    path = reader.package()
+    path = reader.package(mode="append")
     reader("check", path, "--connection", "target=embedded:data").expect(CLEAN)
 
 
 def test_the_destination_of_a_load_needs_no_trust(foreign: tuple[Place, Path]) -> None:
     reader, _ = foreign
-    reader.package()
+    reader.package(mode="append")
     reader("load", "rows.csv", "--to", "embedded:data", "--table", "u").expect(CLEAN)
 
 

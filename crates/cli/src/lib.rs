@@ -36,6 +36,9 @@ use clap::error::ErrorKind;
 use crate::arguments::Arguments;
 use crate::exit_status::USAGE;
 
+/// The exit status of a command that did not do what was asked.
+const FAILED: u8 = 1;
+
 /// What the process that runs the command knows beside its arguments.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
@@ -69,13 +72,29 @@ pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> u8 {
             return status;
         }
     };
+    let changes = arguments.command.changes_something();
     match commands::run(arguments, &surroundings) {
-        Ok(status) => status,
+        Ok(status) => match output::lost() {
+            Some(reason) => told_lost_output(status, reason, changes),
+            None => status,
+        },
         Err(error) => {
             output::errors(&error.to_string());
             error.exit_status()
         }
     }
+}
+
+/// Tells that the standard output is not whole, and returns the exit status: that of the work where there was some, whose
+/// status says what became of it; else a failure, because the output was all that was asked for.
+fn told_lost_output(status: u8, reason: &str, changes: bool) -> u8 {
+    let text = format!("the standard output could not be written: {reason}");
+    if changes || status != 0 {
+        output::notes([text]);
+        return status;
+    }
+    output::errors(&format!("error: {text}"));
+    FAILED
 }
 
 #[cfg(test)]

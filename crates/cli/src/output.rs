@@ -1,7 +1,7 @@
 //! The one printer: everything that the command writes to the terminal or the pipe goes through here, so that no value of
 //! a file, a server or a package reaches the terminal as it is, and no secret at all. Clippy refuses other ways (`clippy.toml`).
 //!
-//! A reader that went away is no fault: the run goes on.
+//! A reader that went away is no fault: the run goes on. A disk that is full is one: the command says so at its end ([`lost`]).
 
 #![expect(
     clippy::disallowed_methods,
@@ -9,7 +9,7 @@
 )]
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::Once;
+use std::sync::{Once, OnceLock};
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
@@ -18,6 +18,14 @@ use inrush::printable::{escaped, escaped_json, one_line};
 use inrush::secrets::{self, masked};
 use serde::Serialize;
 use serde_json::Value;
+
+/// Why a part of the standard output was not written, where its reader was not simply gone: a full disk, most likely.
+static LOST: OnceLock<String> = OnceLock::new();
+
+/// The error that lost a part of the standard output, if one did.
+pub fn lost() -> Option<&'static str> {
+    LOST.get().map(String::as_str)
+}
 
 /// Writes text to the standard output.
 pub fn say(text: &str) {
@@ -139,7 +147,14 @@ fn write_json(json: serde_json::Result<String>) -> io::Result<()> {
 /// One call under the lock, so that lines of several streams do not mix.
 fn write_out(text: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
-    output
+    let written = output
         .write_all(text.as_bytes())
-        .and_then(|()| output.flush())
+        .and_then(|()| output.flush());
+    if let Err(error) = &written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        // The first error says the most; the lock keeps others out.
+        let _ = LOST.set(error.to_string());
+    }
+    written
 }

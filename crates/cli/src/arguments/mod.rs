@@ -79,6 +79,28 @@ pub enum Command {
     Bench(BenchArguments),
 }
 
+impl Command {
+    /// Whether it changes a destination or measures one, so that its exit status tells what became of that. The others
+    /// are asked for their output alone.
+    pub fn changes_something(&self) -> bool {
+        match self {
+            Command::Load(_)
+            | Command::Run(_)
+            | Command::Cleanup(_)
+            | Command::Undo(_)
+            | Command::Demo(_)
+            | Command::Bench(_) => true,
+            Command::Rejects(arguments) => matches!(arguments.command, RejectsCommand::Replay(_)),
+            Command::Init(_)
+            | Command::Check(_)
+            | Command::Preflight(_)
+            | Command::Verify(_)
+            | Command::Status(_)
+            | Command::Report(_) => false,
+        }
+    }
+}
+
 const COMMAND_HELP: &str = "\
 Examples:
   See it work, with nothing to set up:

@@ -43,6 +43,7 @@ mod tls_settings;
 mod types;
 mod undo;
 mod unit;
+mod tls_stream;
 mod upkeep;
 mod verify;
 mod vigil;

@@ -10,7 +10,7 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::tls::{MakeTlsConnect, NoTls};
+use tokio_postgres::tls::NoTls;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
@@ -21,6 +21,7 @@ use super::error::{DestinationError, chain};
 use super::socket::{SocketWatch, Watched, WatchedTls};
 use super::tls;
 use super::tls_settings::SslMode;
+use super::tls_stream::Connector;
 use super::vigil::{self, Backend};
 use crate::engine::gauge::Gauge;
 use crate::engine::pace::Pace;
@@ -379,11 +380,11 @@ pub(super) async fn connect(
                     blocks: Some(Arc::new(blocks)),
                 });
             }
-            let mut maker = tokio_postgres_rustls::MakeRustlsConnect::new(tls::client_config(
-                address, place, &watch,
-            )?);
-            let inner = MakeTlsConnect::<Watched<TcpStream>>::make_tls_connect(&mut maker, name)
-                .map_err(|error| unreachable(place, &std::io::Error::other(error)))?;
+            let inner = Connector {
+                config: Arc::new(tls::client_config(address, place, &watch)?),
+                host: name.clone(),
+                is_direct: address.tls.is_direct,
+            };
             let watched = match address.tls.is_direct {
                 true => Watched::encrypted(stream, Arc::clone(&watch)),
                 false => Watched::new(stream, Arc::clone(&watch), true),

@@ -27,7 +27,7 @@ use super::socket::SocketWatch;
 use super::tls_settings::{OwnCertificate, SslMode};
 
 /// What PostgreSQL 17 and later call their protocol where TLS begins at once.
-const PROTOCOL: &[u8] = b"postgresql";
+pub(super) const PROTOCOL: &[u8] = b"postgresql";
 
 /// The client's side of TLS for one of an address's servers.
 pub fn client_config(

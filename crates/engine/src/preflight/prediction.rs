@@ -1,6 +1,8 @@
 //! What predictions have in common, wherever the rows go: what of the measurements the model is given, and how its
 //! answer is told.
 
+use inrush_verdict::Cause;
+
 use super::flow_found::FlowFound;
 use super::model::{Answer, Seen, Shared, Speed};
 use super::read::ReadFound;
@@ -70,6 +72,25 @@ pub struct Phases {
     pub switch_s: f64,
     /// ANALYZE after it.
     pub analyze_s: f64,
+}
+
+/// Tells what is left of a run that was stopped after its last row: nothing was measured, because nothing is left to
+/// load.
+pub fn tell_loaded(
+    report: &mut PreflightReport,
+    options: &RunOptions<'_>,
+    run_key: &str,
+    phases: &Phases,
+) {
+    let answer = Answer {
+        load_s: 0.0,
+        limiting: Cause::Undecided,
+        because: "every row is loaded, and the run has only to publish them".to_owned(),
+    };
+    let leaves_out = vec![
+        "the size of what is published: a switch that copies rows takes longer, and so does ANALYZE".to_owned(),
+    ];
+    tell(report, options, run_key, phases, answer, leaves_out);
 }
 
 /// Tells a prediction, and leaves it for the run to find. A preflight is worth having where that cannot be.

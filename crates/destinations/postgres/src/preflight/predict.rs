@@ -12,6 +12,7 @@ use crate::engine::preflight::read::ReadFound;
 use crate::engine::preflight::result::PreflightReport;
 use crate::engine::preflight::{cores, findings};
 use crate::plan::Plan;
+use crate::destination::postgres::plan::{Earlier, Plan};
 
 /// All that was measured.
 pub struct Measured<'a> {
@@ -49,9 +50,21 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// Predicts the run, and tells what its volume means for the server; neither where no flow has a speed.
+/// Predicts the run, and tells what its volume means for the server; neither where rows are left to load and no flow has
+/// a speed.
 pub fn predict(preflight: &Preflight<'_>, measured: &Measured<'_>, report: &mut PreflightReport) {
     let Measured { plan, server, .. } = *measured;
+    let is_stopped = matches!(plan.earlier, Earlier::Stopped { .. });
+    if is_stopped && measured.left.items.is_empty() {
+        let (switch_s, analyze_s) = around_load::after_s(measured);
+        let phases = Phases {
+            plan_s: around_load::before_s(measured, preflight.plan_s),
+            load_s: 0.0,
+            switch_s,
+            analyze_s,
+        };
+        prediction::tell_loaded(report, preflight.options, &plan.run_key, &phases);
+    }
     let Some(largest) = measured.with_speed.first() else {
         return;
     };

@@ -3,13 +3,14 @@
 use inrush_files::Shard;
 
 use super::measure::Preflight;
+use crate::destination::contract::plan::Earlier;
 use crate::preflight::flow_found::FlowFound;
 use crate::preflight::model::{self, Beside, Piece};
 use crate::preflight::prediction::{self, Phases};
 use crate::preflight::read::ReadFound;
 use crate::preflight::result::PreflightReport;
 
-/// Predicts the run; not where no flow has a speed.
+/// Predicts the run; not where rows are left to load and no flow has a speed.
 pub fn predict(
     preflight: &Preflight<'_>,
     flows: &[FlowFound],
@@ -18,6 +19,17 @@ pub fn predict(
 ) {
     let plan = preflight.plan;
     let with_speed: Vec<&FlowFound> = flows.iter().filter(|flow| flow.has_speed()).collect();
+    let has_work = plan
+        .flows
+        .iter()
+        .any(|flow| preflight.left(flow).next().is_some());
+    if matches!(plan.earlier, Earlier::Stopped { .. }) && !has_work {
+        let phases = Phases {
+            plan_s: preflight.plan_s,
+            ..Phases::default()
+        };
+        prediction::tell_loaded(report, preflight.options, &plan.run_key, &phases);
+    }
     let Some(largest) = with_speed.first() else {
         return;
     };
