@@ -8,6 +8,7 @@ use inrush_source::SourceError;
 use crate::driver_error::DriverError;
 use crate::ledger::RunState;
 use crate::plan::PlanError;
+use crate::sniff::SniffError;
 use crate::verify::VerifyError;
 
 /// A run did not end well. The targets are as they were, unless the text says otherwise.
@@ -205,7 +206,10 @@ impl From<SourceError> for Error {
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Error {
         match error {
-            PlanError::Source(SourceError::Stopped { .. }) => Error::Interrupted,
+            PlanError::Source(SourceError::Stopped { .. })
+            | PlanError::Sniff(SniffError::Source(SourceError::Stopped { .. })) => {
+                Error::Interrupted
+            }
             other => Error::Plan(other),
         }
     }
@@ -317,6 +321,20 @@ mod tests {
     use inrush_rows::location::Location;
 
     use super::*;
+
+    #[test]
+    fn whoever_was_stopped_while_it_read_has_not_failed() {
+        let stopped = || SourceError::Stopped {
+            path: PathBuf::from("rows.csv"),
+        };
+        for error in [
+            Error::from(stopped()),
+            PlanError::Source(stopped()).into(),
+            PlanError::Sniff(SniffError::Source(stopped())).into(),
+        ] {
+            assert_eq!(error.exit_status(), 130, "{error}");
+        }
+    }
 
     #[test]
     fn the_reject_limit_is_told_without_a_count_that_depends_on_timing() {

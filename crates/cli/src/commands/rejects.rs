@@ -13,7 +13,7 @@ use crate::errors::CommandError;
 use crate::numbers::counted;
 use crate::package_file::{self, Ready};
 use crate::running::{self, RunWish};
-use crate::{Surroundings, account, credentials, embedded, output};
+use crate::{Surroundings, account, credentials, embedded, output, signals};
 
 /// Shows rejects, or loads them once more.
 pub fn rejects(
@@ -136,7 +136,9 @@ fn replay(arguments: &ReplayArguments, surroundings: &Surroundings) -> Result<u8
         package,
         folder: folder.clone(),
     };
+    let guard = signals::end_at_once(None);
     let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
+    drop(guard);
     let wish = RunWish {
         replays: Some(replay.run.clone()),
         ..RunWish::new(run_arguments, &ready.folder)

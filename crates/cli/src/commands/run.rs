@@ -4,7 +4,7 @@ use crate::arguments::{RunArguments, RunCommandArguments};
 use crate::errors::CommandError;
 use crate::package_file::{self, Ready};
 use crate::running::{self, RunWish};
-use crate::{Surroundings, account, embedded, output};
+use crate::{Surroundings, account, embedded, output, signals};
 
 /// Loads what a package says.
 pub fn run(
@@ -28,7 +28,10 @@ pub fn run_ready(
     if arguments.max_rate.is_some() {
         ready.package.run.rate_bytes_max = arguments.max_rate;
     }
+    // The embedded server finds out by itself that this process has ended.
+    let guard = signals::end_at_once(None);
     let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
+    drop(guard);
     let wish = RunWish::new(arguments, &ready.folder);
     let success = running::run(&reached, &wish).map_err(|(error, _)| error)?;
     if !arguments.json && !arguments.quiet {
