@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from command import CLEAN, COMMAND, FAILED, LOADED_WITH_REJECTS, Inrush
-from packages import flow, package
+from packages import Value, flow, package
 from servers import Database
 
 
@@ -30,7 +30,9 @@ def printed_to(file: str, inrush: Inrush, *words: str) -> tuple[int, str]:
 @pytest.fixture
 def loaded(newest_database: Database, inrush: Inrush) -> Inrush:
     inrush.write("rows.csv", "id,name\n1,a\nx,b\n")
-    settings = flow("t", "rows.csv", columns=["id int", "name text"], rejects={"rows_max": 1})
+    newest_database.execute("CREATE TABLE t (id int, name text)")
+    columns: list[Value] = ["id int", "name text"]
+    settings = flow("t", "rows.csv", columns=columns, mode="append", rejects={"rows_max": 1})
     inrush.write("p.toml", package(newest_database.url, settings))
     inrush("run", "p.toml").expect(LOADED_WITH_REJECTS)
     return inrush
@@ -41,7 +43,6 @@ LOOKS = [
     ("rejects", "show"),
     ("rejects", "show", "--json"),
     ("status", "p.toml", "--json"),
-    ("init", "rows.csv"),
 ]
 
 
