@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use inrush::destination::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile, password_file_text};
 use inrush::package::{names_secret, url_has_password};
+use inrush::postgres::password_file_text;
 use inrush::printable::line;
 use inrush::secrets::note_secret;
+use inrush::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
 
 use crate::c_library::user_name;
 use crate::errors::CommandError;

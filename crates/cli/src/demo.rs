@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use inrush::cancel::Stop;
-use inrush::destination::Address;
 use inrush::plan::PlanError;
+use inrush::postgres::Address;
 use inrush::report::TableReport;
 use inrush_workloads::WorkloadError;
 use inrush_workloads::demo::{FILE_NAME, check, package, save};

@@ -3,12 +3,12 @@
 use inrush_package::PackageError;
 use inrush_rows::plural::counted_do;
 use inrush_rows::reject::{Reject, RejectCode};
+use inrush_sniff::SniffError;
 use inrush_source::SourceError;
 
 use crate::driver_error::DriverError;
 use crate::ledger::RunState;
 use crate::plan::PlanError;
-use crate::sniff::SniffError;
 use crate::verify::VerifyError;
 
 /// A run did not end well. The targets are as they were, unless the text says otherwise.
@@ -99,7 +99,7 @@ pub enum Error {
     #[error(
         "flow `{flow}`: the files of its first {rejected} rejected rows are larger than {}, which is the limit; nothing \
          was switched\n  {}",
-        crate::quantity::bytes(*bytes_max), reject.summary()
+        inrush_verdict::quantity::bytes(*bytes_max), reject.summary()
     )]
     RejectBytes {
         /// The flow.

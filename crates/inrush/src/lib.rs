@@ -21,11 +21,11 @@ pub use inrush_package as package;
 pub use inrush_package::secrets;
 pub use inrush_postgres as postgres;
 pub use inrush_rows::{
-    cancel, chunk, column, column_policy, encoding, location, padded_text, printable, reject,
-    typed_rows,
+    cancel, chunk, column, column_policy, compression, encoding, location, padded_text, printable,
+    reject, suggest, typed_rows,
 };
 pub use inrush_sniff as sniff;
 pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
-pub use operations::{check, ledger_of, preflight_of, run, scratch_folder};
 pub use inrush_verdict::quantity;
+pub use operations::{check, ledger_of, preflight_of, run, scratch_folder};

@@ -1,6 +1,6 @@
 //! A session with the server that a workload was loaded into.
 
-use inrush::destination::{Address, DestinationError, Session};
+use inrush::postgres::{Address, DestinationError, Session};
 
 use crate::error::WorkloadError;
 

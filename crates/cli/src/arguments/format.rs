@@ -1,9 +1,8 @@
 //! `--format`: a preset and what differs from it, in one word.
 
-use inrush::package::{
-    Compression, ExtraFieldsRule, Format, MissingFieldsRule, NullMarker, Preset, TrimBlanks,
-    suggestion,
-};
+use inrush::compression::Compression;
+use inrush::package::{ExtraFieldsRule, Format, MissingFieldsRule, NullMarker, Preset, TrimBlanks};
+use inrush::suggest::suggestion;
 
 /// Every word that a format may have, for a near miss.
 const WORDS: [&str; 27] = [

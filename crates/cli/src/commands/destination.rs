@@ -75,7 +75,7 @@ pub fn find(
         ledger_schema: &which.ledger_schema,
         defaults: &credentials::connection_defaults()?,
     };
-    let place = LedgerPlace::of(connection, &options)?;
+    let place = inrush::ledger_of(connection, &options)?;
     Ok(Destination {
         place,
         which,

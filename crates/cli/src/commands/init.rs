@@ -192,10 +192,10 @@ mod tests {
     use std::sync::Arc;
 
     use inrush::source;
+    use inrush_workloads::tpch::generate;
 
     use super::*;
     use crate::{Surroundings, main};
-    use inrush_workloads::tpch::generate;
 
     fn init_of(words: &[&str]) -> u8 {
         let words = ["init", "--quiet"].iter().chain(words);

@@ -2,7 +2,7 @@
 
 use inrush::RunOptions;
 use inrush::cancel::Stop;
-use inrush::preflight::{self, PreflightReport, Step, StepFound, Weight, Wish};
+use inrush::preflight::{PreflightReport, Step, StepFound, Weight, Wish};
 use inrush::printable;
 use inrush::source::names_a_pipe;
 
@@ -48,7 +48,7 @@ pub fn preflight(
         ..RunOptions::default()
     };
     drop(guard);
-    let scratch = preflight::scratch_folder(&reached.package, &options);
+    let scratch = inrush::scratch_folder(&reached.package, &options);
     let _guard = match scratch {
         // A file may have come into being that has to be closed to be removed.
         Some(_) => signals::stop_cleanly(&stop, Left::Nothing(scratch)),
@@ -57,7 +57,7 @@ pub fn preflight(
     let wish = Wish {
         cold: arguments.cold,
     };
-    let report = match preflight::preflight(&reached.package, &options, &wish) {
+    let report = match inrush::preflight_of(&reached.package, &options, &wish) {
         Err(inrush::Error::Interrupted) => {
             return Err(CommandError::Stopped {
                 hint: "nothing was loaded, and nothing is left".to_owned(),

@@ -206,9 +206,9 @@ pub fn check_name(quirks: &Quirks, product: &str, what: &str, name: &str) -> Res
 #[cfg(test)]
 mod tests {
     use inrush_destination::{ColumnPlan, TargetName};
+    use inrush_rows::column_type::ColumnType;
 
     use super::*;
-    use inrush_rows::column_type::ColumnType;
 
     fn plan() -> TargetPlan {
         let column = |name: &str, sql: &str, column_type, nullable| ColumnPlan {

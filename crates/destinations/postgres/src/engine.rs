@@ -164,7 +164,7 @@ pub(crate) mod plan {
 
     pub(crate) mod words {
         pub(crate) use inrush_engine::plan::words::{
-            TARGET_LOADED, bytes, dialect_words, reject_limit, shard_words, size_words,
+            TARGET_LOADED, dialect_words, reject_limit, shard_words, size_words,
         };
     }
 }

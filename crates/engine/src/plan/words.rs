@@ -6,9 +6,9 @@ use inrush_files::Shard;
 use inrush_package::RejectLimit;
 use inrush_rows::plural::counted;
 use inrush_scan::{ExtraFields, MissingFields, PositionUnit, Terminator, Trim};
+use inrush_verdict::quantity::bytes;
 
 use super::reading::Reading;
-use crate::quantity::bytes;
 
 /// A file, and which part of it where it is shared.
 pub fn shard_words(shard: &Shard) -> String {

@@ -8,12 +8,12 @@ use std::sync::{Mutex, PoisonError};
 
 use inrush_package::secrets::{mask_json, note_shown_path};
 use inrush_system::free_space::{free_bytes, room};
+use inrush_verdict::quantity::bytes;
 use serde_json::{Value, json};
 
 use super::types::RunReport;
 use crate::error::Error;
 use crate::event::{Event, Observer};
-use crate::quantity::bytes;
 
 /// The package that was run, in a run's folder.
 pub const PACKAGE_FILE: &str = "package.toml";

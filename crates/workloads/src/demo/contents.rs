@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use inrush::destination::Address;
+use inrush::postgres::Address;
 use inrush::report::TableReport;
 use inrush::source::on_threads;
 use sha2::{Digest, Sha256};

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use inrush::destination::{Address, ConnectionDefaults, DestinationError, Session, catalog};
+use inrush::ConnectionDefaults;
 use inrush::package::{Connection, Package};
+use inrush::postgres::{Address, DestinationError, Session, catalog};
 use inrush::report::{RunReport, machine};
-use inrush::upkeep::{self, LedgerPlace, PlaceOptions, Which};
+use inrush::upkeep::{self, PlaceOptions, Which};
 
 use super::data::TableFiles;
 use super::package::NAME;
@@ -141,7 +142,7 @@ impl Database {
             ledger_schema: &which.ledger_schema,
             defaults: &self.defaults,
         };
-        let place = LedgerPlace::of(&self.connection, &options)?;
+        let place = inrush::ledger_of(&self.connection, &options)?;
         let removed = upkeep::cleanup(&place, &which)?;
         let note = |removed: upkeep::StoppedRun| {
             format!(

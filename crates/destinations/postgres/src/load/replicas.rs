@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use inrush_rows::cancel::StopReason;
+use inrush_verdict::quantity::bytes;
 use tokio::sync::Notify;
 
 use super::context::Context;
 use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer};
-use crate::engine::plan::words::bytes;
 use crate::{Session, guests};
-use crate::quantity::bytes;
 
 /// Between two looks. What the streams send meanwhile may go past the limit.
 const PAUSE: Duration = Duration::from_millis(250);

@@ -4,13 +4,12 @@
 use std::path::PathBuf;
 
 use inrush_system::free_space::free_bytes;
+use inrush_verdict::quantity::bytes;
 use tokio_postgres::config::Host;
 
 use super::{FlowPlan, Publish};
 use crate::engine::plan::error::PlanError;
-use crate::engine::plan::words::bytes;
 use crate::{Address, Session, guests};
-use crate::quantity::bytes;
 
 /// A table is seldom smaller than half of its text: below that a load cannot fit.
 const SMALLEST_SHARE: u64 = 2;

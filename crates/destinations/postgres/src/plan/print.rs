@@ -6,17 +6,18 @@ use std::sync::Arc;
 use inrush_package::LoadOrder;
 use inrush_rows::plural::counted;
 use inrush_rows::told;
+use inrush_verdict::quantity::bytes;
 
 use super::{
     Commit, Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace, statistics,
     switch_statements,
 };
 use crate::engine::plan::words::{
+    TARGET_LOADED, dialect_words, reject_limit, shard_words, size_words,
+};
 use crate::engine::plan::{column_words, typed_rows};
 use crate::quote::{identifier, qualified};
 use crate::staging;
-use crate::plan::words::{TARGET_LOADED, dialect_words, reject_limit, shard_words, size_words};
-use crate::quantity::bytes;
 
 /// Units of a flow that are printed whole; of more, the rest is counted.
 const UNITS_SHOWN: usize = 3;

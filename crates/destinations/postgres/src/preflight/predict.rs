@@ -11,8 +11,7 @@ use crate::engine::preflight::prediction::{self, Phases};
 use crate::engine::preflight::read::ReadFound;
 use crate::engine::preflight::result::PreflightReport;
 use crate::engine::preflight::{cores, findings};
-use crate::plan::Plan;
-use crate::destination::postgres::plan::{Earlier, Plan};
+use crate::plan::{Earlier, Plan};
 
 /// All that was measured.
 pub struct Measured<'a> {

@@ -6,11 +6,11 @@ use inrush_destination::{PublishedTogether, Streams, WriteMode};
 use inrush_package::LoadOrder;
 use inrush_rows::plural::counted;
 use inrush_rows::told;
+use inrush_verdict::quantity::bytes;
 
 use super::{ContractFlow, ContractPlan, Earlier};
 use crate::plan::words::{TARGET_LOADED, dialect_words, reject_limit, shard_words, size_words};
 use crate::plan::{column_words, typed_rows};
-use crate::quantity::bytes;
 
 /// Units of a flow that are printed; of more, the rest is counted.
 const UNITS_SHOWN: usize = 3;

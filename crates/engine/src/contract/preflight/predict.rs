@@ -3,7 +3,7 @@
 use inrush_files::Shard;
 
 use super::measure::Preflight;
-use crate::destination::contract::plan::Earlier;
+use crate::contract::plan::Earlier;
 use crate::preflight::flow_found::FlowFound;
 use crate::preflight::model::{self, Beside, Piece};
 use crate::preflight::prediction::{self, Phases};
