@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
 import os
 import signal
@@ -489,6 +490,21 @@ def test_other_destinations(inrush: Inrush, url: str) -> None:
     assert names == ["p.toml", "runs", "t.0.tbl", "t.1.tbl"]
     loaded = inrush("run", path).expect(CLEAN, "predicted")
     assert loaded.report["prediction"] == report["prediction"]
+
+
+def test_the_sample_is_loaded_by_the_library_that_the_package_names(inrush: Inrush) -> None:
+    library = importlib.util.find_spec("_duckdb")
+    assert library is not None
+    assert library.origin is not None
+    (inrush.folder / "own.so").symlink_to(library.origin)
+    rows = inrush.write("t.0.tbl", ROWS)
+    connection: Settings = {"url": "x.duckdb", "options": {"driver": "own.so"}}
+    settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS}
+    path = inrush.write("p.toml", package(connection, flow("t", rows, **settings)))
+    report = found(inrush("preflight", path, "--json", "--trust").expect(CLEAN))
+    steps = {step["step"]: step for step in report["steps"]}
+    assert steps["destination"].get("note") is None
+    assert steps["destination"]["one_bytes_s"] > 0
 
 
 def test_a_driver_s_destination_is_not_measured(inrush: Inrush) -> None:
