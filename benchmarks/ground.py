@@ -33,6 +33,7 @@ BUILT = ("crates", "python", "Cargo.toml", "Cargo.lock")
 sys.path.insert(0, str(ROOT / "tests"))
 
 import groups  # noqa: E402
+import pages  # noqa: E402
 import servers  # noqa: E402  the tests' servers, found by the line above
 from noise import Processors  # noqa: E402
 from over_tls import TlsServer  # noqa: E402
@@ -373,6 +374,7 @@ def write_results(folder: Path, name: str, facts: dict[str, Any], text: str) -> 
     base = folder / results_name(name, facts["machine"])
     base.with_suffix(".json").write_text(json.dumps(facts, indent=2) + "\n")
     base.with_suffix(".md").write_text(text)
+    pages.prune(folder)
     print(text)
     print(f"written: {base}.json and .md")
 

@@ -71,12 +71,12 @@ def is_whole(facts: findings.Facts) -> bool:
 
 
 def newest(folder: Path) -> Path | None:
-    """Return the page of the newest results that are whole, or None where there are none yet."""
+    """Return the newest results that are whole, or None where there are none yet."""
     # Their names begin with the day.
     for path in sorted(folder.glob("*-suite-*.json"), reverse=True):
         facts = json.loads(path.read_text())
         if is_usual(facts) and is_whole(facts):
-            return path.with_suffix(".md")
+            return path
     return None
 
 
@@ -89,11 +89,14 @@ def between(text: str, begins: str, ends: str) -> str:
 
 def section(folder: Path) -> str:
     """Return what the README must have between its marks."""
-    page = newest(folder)
-    if page is None:
+    path = newest(folder)
+    if path is None:
         return "\n"
-    table = between(page.read_text(), results.TABLE_BEGINS, results.TABLE_ENDS).strip()
-    return f"\n{table}\n\nAll of it: [{page.stem}](benchmarks/results/{page.name}).\n"
+    table = results.table(json.loads(path.read_text()))
+    # A newer piece has the same name, and then the page (`pages.py`).
+    page = path.with_suffix(".md")
+    link = page if page.exists() else path
+    return f"\n{table}\n\nAll of it: [{path.stem}](benchmarks/results/{link.name}).\n"
 
 
 def updated(readme: str, folder: Path) -> str:

@@ -27,6 +27,7 @@ import findings
 import ground
 import noise
 import one_load
+import pages
 import peers
 import results
 import same_rows
@@ -305,6 +306,7 @@ def main() -> None:
     if not path.exists():
         sys.exit("nothing was measured")
     draw(options.peers_python, path)
+    pages.prune(path.parent)
     print(path.with_suffix(".md").read_text())
     print(f"written: {path} and .md")
 

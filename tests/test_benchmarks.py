@@ -615,12 +615,6 @@ def test_the_readme_has_the_newest_results() -> None:
     assert readme.updated(text, readme.RESULTS) == text, "make bench, or benchmarks/readme.py"
 
 
-def test_pages_kept_are_made_of_their_results() -> None:
-    for path in readme.RESULTS.glob("*-suite-*.json"):
-        page = results.page(json.loads(path.read_text()), path.stem)
-        assert path.with_suffix(".md").read_text() == page, path
-
-
 def test_kernels_are_judged_by_the_median_of_ratios_within_a_round() -> None:
     def run(number: int, group: str, case: str, parameter: str, cpu_ns: float) -> kernels.Run:
         return kernels.Run(number, group, case, parameter, 1_000, cpu_ns, cpu_ns / 2)
