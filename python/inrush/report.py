@@ -1,4 +1,8 @@
-"""What happened in a run, as Python sees it."""
+"""What happened in a run, as Python sees it.
+
+A report is read by the keys that this version knows: those that a newer version adds are passed
+over, and are in `Report.details`. A key that the report's schema does not require may be absent.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,13 @@ class Account:
     """Rows and bytes: read = loaded + rejected + skipped, always."""
 
     rows_read: int
-    """Rows of the input, blank lines included."""
+    """Rows of the input, skipped lines included."""
     rows_loaded: int
     """Rows that the destination has."""
     rows_rejected: int
-    """Rows that could not be loaded; they are kept in the run's folder."""
+    """Rows that could not be loaded; they are in the run's folder."""
     rows_skipped: int
-    """Blank lines."""
+    """Blank lines, comments and COPY's end-of-data marker."""
     bytes_read: int
     """Bytes of text, after decompression."""
 
@@ -45,7 +49,9 @@ class Table:
     target: str
     """As SQL names it."""
     account: Account
+    """The rows of its files."""
     partitions: tuple[Partition, ...]
+    """Those that this run attached."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +64,15 @@ class Reject:
     byte_offset: int
     """Bytes before it in the uncompressed file."""
     column: str | None
-    """The column at fault, where it is one."""
+    """The column at fault; None where no single one is."""
     value: str | None
-    """The field at fault, shortened."""
+    """The field at fault, shortened; None where no single one is."""
     code: str
     """A stable name of the cause."""
     reason: str
     """The cause, for people."""
+    encoding: str | None = None
+    """The encoding of the file, and of its rejects in the run's folder; None for UTF-8."""
 
 
 @dataclass(frozen=True)
@@ -75,17 +83,19 @@ class Report:
     """The run's name, which is also that of its folder."""
     outcome: Outcome
     exit_status: int
-    """What the command would have ended with: 0, or 3 where rows were rejected."""
+    """What the command would have ended with: 0, or 3 where rows were rejected; of a run that
+    raised `InrushError`, the status of that."""
     resumed: bool
-    """Whether it went on where an earlier run stopped."""
+    """Whether it resumed an earlier run that had stopped."""
     seconds: float
+    """From start to end, planning included."""
     account: Account
-    """All rows of all flows."""
+    """All rows of all flows, those of resumed attempts included."""
     tables: tuple[Table, ...]
     rejects: tuple[Reject, ...]
     """The first ones; all of them are in the run's folder."""
     notes: tuple[str, ...]
-    """What is good to know."""
+    """What a user should know, each a sentence or two."""
     path: Path | None
     """Where `report.json` is; None where nothing was to be done."""
     details: Mapping[str, Any]
@@ -100,19 +110,46 @@ class Report:
             exit_status=details["exit_status"],
             resumed=details["resumed"],
             seconds=details["phases"]["total_s"],
-            account=Account(**details["account"]),
+            account=_account(details["account"]),
             tables=tuple(_table(table) for table in details["tables"]),
-            rejects=tuple(Reject(**reject) for reject in details["rejects"]),
+            rejects=tuple(_reject(reject) for reject in details["rejects"]),
             notes=tuple(details["notes"]),
             path=path,
             details=details,
         )
 
 
+def _account(details: Mapping[str, Any]) -> Account:
+    return Account(
+        rows_read=details["rows_read"],
+        rows_loaded=details["rows_loaded"],
+        rows_rejected=details["rows_rejected"],
+        rows_skipped=details["rows_skipped"],
+        bytes_read=details["bytes_read"],
+    )
+
+
 def _table(details: Mapping[str, Any]) -> Table:
     return Table(
         flow=details["flow"],
         target=details["target"],
-        account=Account(**details["account"]),
-        partitions=tuple(Partition(**partition) for partition in details["partitions"]),
+        account=_account(details["account"]),
+        partitions=tuple(_partition(partition) for partition in details["partitions"]),
+    )
+
+
+def _partition(details: Mapping[str, Any]) -> Partition:
+    return Partition(name=details["name"], lower=details.get("lower"), upper=details.get("upper"))
+
+
+def _reject(details: Mapping[str, Any]) -> Reject:
+    return Reject(
+        file=details["file"],
+        line=details["line"],
+        byte_offset=details["byte_offset"],
+        column=details.get("column"),
+        value=details.get("value"),
+        code=details["code"],
+        reason=details["reason"],
+        encoding=details.get("encoding"),
     )
