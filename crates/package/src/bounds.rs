@@ -19,13 +19,14 @@ pub enum Step {
 impl BoundsEvery {
     /// The width of a partition.
     pub fn step(&self) -> Result<Step, PackageFaultKind> {
-        let refused = |value: &str, cause: &str| PackageFaultKind::Value {
-            setting: "bounds.every".to_owned(),
-            value: value.to_owned(),
-            cause: cause.to_owned(),
-            mend: "write a whole number for integer keys, and \"N hours\", \"N days\", \
-                   \"N weeks\", \"N months\" or \"N years\" for dates and timestamps"
-                .to_owned(),
+        let refused = |value: &str, cause: &str| {
+            PackageFaultKind::value(
+                "bounds.every",
+                value,
+                cause,
+                "write a whole number for integer keys, and \"N hours\", \"N days\", \
+                 \"N weeks\", \"N months\" or \"N years\" for dates and timestamps",
+            )
         };
         match &self.every {
             BoundValue::Integer(width) if *width > 0 => Ok(Step::Integer(*width)),

@@ -31,12 +31,7 @@ impl Faults<'_> {
 
     /// A setting has a value that it cannot have.
     pub(super) fn value(&mut self, path: &str, value: &str, cause: &str, mend: &str) {
-        let kind = PackageFaultKind::Value {
-            setting: setting(path),
-            value: value.to_owned(),
-            cause: cause.to_owned(),
-            mend: mend.to_owned(),
-        };
+        let kind = PackageFaultKind::value(setting(path), value, cause, mend);
         self.add(path, kind);
     }
 

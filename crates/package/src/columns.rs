@@ -10,13 +10,13 @@ impl ColumnSpec {
     /// The column with everything said: its name unquoted, its type in one way of writing it.
     pub fn detail(&self) -> Result<ColumnDetail, PackageFaultKind> {
         match self {
-            ColumnSpec::Short(text) => short(text).map_err(|fault| value("columns", text, fault)),
+            ColumnSpec::Short(text) => short(text).map_err(|fault| fault.of_value("columns", text)),
             ColumnSpec::Long(detail) => {
                 let detail = detail.as_ref();
-                valid(&detail.name).map_err(|fault| value("name", &detail.name, fault))?;
+                valid(&detail.name).map_err(|fault| fault.of_value("name", &detail.name))?;
                 let type_name = match &detail.type_name {
                     Some(text) => {
-                        Some(type_text(text).map_err(|fault| value("type", text, fault))?)
+                        Some(type_text(text).map_err(|fault| fault.of_value("type", text))?)
                     }
                     None => None,
                 };
@@ -154,15 +154,6 @@ fn without_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let (before, last) = (text.get(..start)?, text.get(start..)?);
     (last.eq_ignore_ascii_case(word) && before.ends_with(|c: char| c.is_whitespace() || c == ')'))
         .then_some(before)
-}
-
-fn value(setting: &str, value: &str, fault: NameFault) -> PackageFaultKind {
-    PackageFaultKind::Value {
-        setting: setting.to_owned(),
-        value: value.to_owned(),
-        cause: fault.cause,
-        mend: fault.mend,
-    }
 }
 
 #[cfg(test)]

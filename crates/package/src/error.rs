@@ -240,6 +240,21 @@ pub enum PackageFaultKind {
 }
 
 impl PackageFaultKind {
+    /// A value that its setting cannot have.
+    pub(super) fn value(
+        setting: impl Into<String>,
+        value: &str,
+        cause: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> PackageFaultKind {
+        PackageFaultKind::Value {
+            setting: setting.into(),
+            value: value.to_owned(),
+            cause: cause.into(),
+            mend: mend.into(),
+        }
+    }
+
     /// How it is mended.
     pub fn mend(&self) -> Option<String> {
         let one_of = |what: &str, suggestion: &Option<String>, known: &[String]| match suggestion {

@@ -1,7 +1,7 @@
 //! What a flow's texts mean: its files, its table, its columns and its key.
 
 use super::error::{PackageError, PackageFaultKind};
-use super::name::{NameFault, TableName, single};
+use super::name::{TableName, single};
 use super::place::Place;
 use super::{
     Bounds, ColumnDetail, Flow, Format, IndexPolicy, Mode, OneOrMany, RejectLimit, Replace,
@@ -88,23 +88,13 @@ impl Flow {
         };
         single(text)
             .map(Some)
-            .map_err(|NameFault { cause, mend }| PackageFaultKind::Value {
-                setting: "partition_by".to_owned(),
-                value: text.clone(),
-                cause,
-                mend,
-            })
+            .map_err(|fault| fault.of_value("partition_by", text))
     }
 }
 
 /// A column of a key, unquoted.
 pub(super) fn key_column(text: &str) -> Result<String, PackageFaultKind> {
-    single(text).map_err(|NameFault { cause, mend }| PackageFaultKind::Value {
-        setting: "key".to_owned(),
-        value: text.to_owned(),
-        cause,
-        mend,
-    })
+    single(text).map_err(|fault| fault.of_value("key", text))
 }
 
 /// A flow does not know where it stands; [`super::Package::check`] has told all of this with

@@ -331,12 +331,12 @@ fn one_byte(setting: &'static str, text: &str) -> Result<Option<u8>, FormatFault
 fn refused(setting: &'static str, value: &str, cause: &str, mend: &str) -> FormatFault {
     FormatFault {
         setting,
-        kind: Box::new(PackageFaultKind::Value {
-            setting: format!("format.{setting}"),
-            value: value.to_owned(),
-            cause: cause.to_owned(),
-            mend: mend.to_owned(),
-        }),
+        kind: Box::new(PackageFaultKind::value(
+            format!("format.{setting}"),
+            value,
+            cause,
+            mend,
+        )),
     }
 }
 

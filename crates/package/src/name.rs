@@ -24,6 +24,13 @@ pub(super) struct NameFault {
     pub(super) mend: String,
 }
 
+impl NameFault {
+    /// The fault of a setting that has the text as its value.
+    pub(super) fn of_value(self, setting: &str, text: &str) -> PackageFaultKind {
+        PackageFaultKind::value(setting, text, self.cause, self.mend)
+    }
+}
+
 impl TableName {
     /// Reads `table`, `schema.table` or `"Odd schema"."Odd table"`.
     pub fn parse(text: &str) -> Result<TableName, PackageFaultKind> {
@@ -40,12 +47,7 @@ impl TableName {
                         .to_owned(),
                 }),
             })
-            .map_err(|fault| PackageFaultKind::Value {
-                setting: "table".to_owned(),
-                value: text.to_owned(),
-                cause: fault.cause,
-                mend: fault.mend,
-            })
+            .map_err(|fault| fault.of_value("table", text))
     }
 }
 

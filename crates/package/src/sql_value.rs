@@ -250,12 +250,7 @@ pub(super) fn misplaced(name: &str, parameter: &str, path: &str) -> PackageFault
 }
 
 fn fault(parameter: &str, value: &str, cause: &str, mend: &str) -> PackageFaultKind {
-    PackageFaultKind::Value {
-        setting: format!("--set {parameter}"),
-        value: value.to_owned(),
-        cause: cause.to_owned(),
-        mend: mend.to_owned(),
-    }
+    PackageFaultKind::value(format!("--set {parameter}"), value, cause, mend)
 }
 
 #[cfg(test)]
