@@ -8,12 +8,11 @@
 #![expect(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use inrush::package::{Connection, Flow, OneOrMany, Origin, Overrides, Package, RunSettings};
+use inrush::package::{Flow, OneOrMany, Overrides, Package};
 use inrush::sniff::{SniffOptions, sniff};
 use inrush::source::SourceFile;
 
@@ -66,18 +65,12 @@ fn work(name: &dyn Fn(usize) -> String, columns: usize) -> (u64, u64) {
     let guess = sniff(&[file], &SniffOptions::default()).expect("it can be guessed");
     assert_eq!(guess.columns.len(), columns);
     assert!(guess.form.header);
-    let package = Package {
-        name: "p".to_owned(),
-        parameters: BTreeMap::new(),
-        connections: BTreeMap::from([("target".to_owned(), Connection::new("embedded"))]),
-        run: RunSettings::default(),
-        flows: vec![Flow {
-            format: guess.format(),
-            columns: guess.columns(),
-            ..Flow::new(OneOrMany::One("a".to_owned()), "t")
-        }],
-        origin: Origin::default(),
+    let flow = Flow {
+        format: guess.format(),
+        columns: guess.columns(),
+        ..Flow::new(OneOrMany::One("a".to_owned()), "t")
     };
+    let package = Package::new("p", "embedded", vec![flow]);
     let written = package.to_toml_with(&guess.comments());
     assert!(written.len() > columns);
     let resolved = package.resolve(&Overrides::default(), &|_| None);

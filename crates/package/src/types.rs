@@ -36,6 +36,20 @@ pub struct Package {
     pub origin: Origin,
 }
 
+impl Package {
+    /// A package whose only connection, `target`, has this URL, with all else as it is where a package does not say it.
+    pub fn new(name: &str, url: &str, flows: Vec<Flow>) -> Package {
+        Package {
+            name: name.to_owned(),
+            parameters: BTreeMap::new(),
+            connections: BTreeMap::from([("target".to_owned(), Connection::new(url))]),
+            run: RunSettings::default(),
+            flows,
+            origin: Origin::default(),
+        }
+    }
+}
+
 /// Settings of the whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -1,12 +1,9 @@
 //! `inrush init`.
 
-use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use inrush::package::{
-    Connection, Flow, Origin, Overrides, Package, RunSettings, escape_braces, quoted_where_needed,
-};
+use inrush::package::{Flow, Origin, Overrides, Package, escape_braces, quoted_where_needed};
 use inrush::printable::{line, one_line};
 use inrush::sniff::{Guess, SniffOptions, sniff, table_name};
 
@@ -76,18 +73,15 @@ fn package(arguments: &InitArguments, table: &str) -> Package {
         .iter()
         .map(|file| escape_braces(file))
         .collect();
+    let flow = Flow::new(files.into(), &escape_braces(table));
     Package {
-        name: escape_braces(&file_stem(table)),
-        parameters: BTreeMap::new(),
-        connections: BTreeMap::from([("target".to_owned(), Connection::new(&arguments.to))]),
-        run: RunSettings::default(),
-        flows: vec![Flow::new(files.into(), &escape_braces(table))],
         origin: Origin::of_arguments([
             ("name", "--table"),
             ("connections.target.url", "--to"),
             ("flow[0].files", "FILES"),
             ("flow[0].table", "--table"),
         ]),
+        ..Package::new(&escape_braces(&file_stem(table)), &arguments.to, vec![flow])
     }
 }
 

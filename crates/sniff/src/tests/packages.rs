@@ -1,7 +1,6 @@
 //! Packages that are written of guesses: read back they say the same, and with them the whole
 //! file is converted without a reject.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use inrush_convert::Converter;
@@ -12,21 +11,16 @@ use inrush_scan::Dialect;
 use proptest::prelude::*;
 
 use super::*;
+use crate::package::{Flow, OneOrMany, Overrides, Package};
 
 /// The package of a guess, written and read again.
 fn read_back(guess: &Guess) -> (String, Package) {
-    let package = Package {
-        name: "p".to_owned(),
-        parameters: BTreeMap::new(),
-        connections: BTreeMap::from([("target".to_owned(), Connection::new("embedded"))]),
-        run: RunSettings::default(),
-        flows: vec![Flow {
-            format: guess.format(),
-            columns: guess.columns(),
-            ..Flow::new(OneOrMany::One("a".to_owned()), "t")
-        }],
-        origin: Origin::default(),
+    let flow = Flow {
+        format: guess.format(),
+        columns: guess.columns(),
+        ..Flow::new(OneOrMany::One("a".to_owned()), "t")
     };
+    let package = Package::new("p", "embedded", vec![flow]);
     let text = package.to_toml_with(&guess.comments());
     let read = Package::parse(&text, Path::new("p.toml")).unwrap_or_else(|error| {
         panic!("{error}\n{text}");
