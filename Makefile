@@ -25,7 +25,7 @@ RUST_SOURCES := $(shell find crates -name node_modules -prune -o -name '*.rs' -o
 	Cargo.toml Cargo.lock rust-toolchain.toml
 # What looks at the report's page; without npm those tests say what to install, and are skipped.
 NPM_CI = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix
-BROWSER := $(if $(shell command -v npm),tests/browser/node_modules/.stamp crates/page/web/node_modules/.stamp)
+BROWSER := $(if $(shell command -v npm),tests/harness/browser/node_modules/.stamp crates/page/web/node_modules/.stamp)
 PYTHON_SOURCES := pyproject.toml $(shell find python -name '*.py' -o -name '*.pyi')
 
 .PHONY: help build demo test test-rust test-python torture torture-faults torture-values verdicts sanitize check format bench bench-ways bench-kernels lock page clean
@@ -107,7 +107,7 @@ page: crates/page/web/node_modules/.stamp ## the report's page anew, after a cha
 
 clean: ## remove what was built
 	rm -rf $(VENV) $(BENCH_VENV) .bench target demo dist runs .pytest_cache .mypy_cache .ruff_cache
-	rm -rf tests/browser/node_modules crates/page/web/node_modules
+	rm -rf tests/harness/browser/node_modules crates/page/web/node_modules
 	rm -f python/inrush/*.so
 	find python tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -131,7 +131,12 @@ $(BENCH_VENV)/.stamp-requirements: $(VENV)/.stamp-venv benchmarks/requirements.t
 	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r benchmarks/requirements.txt
 	@touch $@
 
-$(VENV)/.stamp-inrush: $(VENV)/.stamp-requirements $(RUST_SOURCES) $(PYTHON_SOURCES)
+# Scripts of tests/ and benchmarks/ import tests/harness, wherever they are started.
+$(VENV)/.stamp-harness: $(VENV)/.stamp-venv
+	echo "$(CURDIR)/tests" >"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/inrush-tests.pth"
+	@touch $@
+
+$(VENV)/.stamp-inrush: $(VENV)/.stamp-requirements $(RUST_SOURCES) $(PYTHON_SOURCES) | $(VENV)/.stamp-harness
 	PATH="$(CURDIR)/$(BIN):$$PATH" PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --quiet
 	@touch $@
 

@@ -27,17 +27,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import groups
+from harness import servers
+from harness.servers import Database, Server
+from noise import Processors
+from over_tls import TlsServer
+
 ROOT = Path(__file__).resolve().parent.parent
 # What the engine is made of.
 BUILT = ("crates", "python", "Cargo.toml", "Cargo.lock")
-sys.path.insert(0, str(ROOT / "tests"))
-
-import groups  # noqa: E402
-import pages  # noqa: E402
-import servers  # noqa: E402  the tests' servers, found by the line above
-from noise import Processors  # noqa: E402
-from over_tls import TlsServer  # noqa: E402
-from servers import Database, Server  # noqa: E402
 
 MEASURED = ROOT / "benchmarks" / "measured.py"
 # The module of the Python that runs a benchmark: the same as its `inrush` command.

@@ -9,8 +9,8 @@ from pathlib import Path
 import ground
 import same_rows
 from ground import Measure
+from harness.servers import Database, Server
 from peers.peer import Peer
-from servers import Database, Server
 from workload import Job
 
 

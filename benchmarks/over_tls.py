@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 
-from servers import Server, own_by_server
+from harness.servers import Server, own_by_server
 
 
 class TlsServer(Server):

@@ -14,8 +14,8 @@ from pathlib import Path
 import findings
 import ground
 import results
-import servers
 import suite
+from harness import servers
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"

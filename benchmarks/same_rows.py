@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ground
+from harness.servers import Database, Server
 from peers.psql import ON_ERROR_SINCE, options
-from servers import Database, Server
 from workload import Job, Table
 
 

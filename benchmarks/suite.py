@@ -32,10 +32,10 @@ import peers
 import results
 import same_rows
 import workloads
+from harness.servers import Server
 from peers import configured
 from peers.peer import Peer, Surroundings
 from peers.server_alone import ServerAlone
-from servers import Server
 from workload import Job, Workload
 
 BENCH_PYTHON = ground.ROOT / ".venv-bench" / "bin" / "python"

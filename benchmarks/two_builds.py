@@ -22,9 +22,9 @@ import one_load
 import same_rows
 import workloads
 from ground import Measure
+from harness.servers import Database, Server
 from peers.inrush import Inrush
 from peers.peer import Command, Surroundings
-from servers import Database, Server
 from workload import Job
 
 # The sides, by workload; a side has a measure for each round.

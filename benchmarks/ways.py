@@ -11,7 +11,7 @@ from pathlib import Path
 
 import ground
 from ground import Measure, drop, expected_digest, fresh
-from servers import Database, Server
+from harness.servers import Database, Server
 
 PARTITIONED = 'partition_by = "l_orderkey"'
 

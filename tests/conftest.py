@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import servers
-from command import Inrush
-from servers import Database, Server
+from harness import servers
+from harness.command import Inrush
+from harness.servers import Database, Server
 
 StartServer = Callable[..., Server]
 FindPrograms = Callable[[int], Path]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from harness.servers import Database
 from peers import python
 from peers.peer import Command, Peer
-from servers import Database
 from workload import Job
 
 

@@ -18,8 +18,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from harness.servers import Database
 from peers.peer import Command, Peer, Surroundings, make_parts, target_of
-from servers import Database
 from workload import Job
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import findings
 import ground
+from harness.servers import Database
 from peers.peer import Command, Peer
-from servers import Database
 from workload import Job, Table
 
 LOADED_WITH_REJECTS = 3

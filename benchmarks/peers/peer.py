@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from servers import Database
+from harness.servers import Database
 from workload import Job, Table
 
 Command = Sequence[str | Path]

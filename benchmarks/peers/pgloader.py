@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from harness.servers import Database
 from peers.peer import Command, Peer, make_parts, target_of
-from servers import Database
 from workload import Job, Table
 
 # A process needs two workers, one that reads and one that writes: a lone one reads on until as many

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from harness.servers import Database
 from peers.peer import Command, Peer, target_of
-from servers import Database
 from workload import Form, Job
 
 ON_ERROR_SINCE = 17

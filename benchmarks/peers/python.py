@@ -6,8 +6,8 @@ import json
 import subprocess
 from pathlib import Path
 
+from harness.servers import Database
 from peers.peer import CLIENTS, Command, Peer, target_of
-from servers import Database
 from workload import Job
 
 VERSION = "import importlib.metadata as found, sys; print(found.version(sys.argv[1]))"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import findings
 import ground
+from harness.servers import Database, Server, own_by_server
 from peers.peer import Command, Peer, Surroundings, target_of
 from peers.psql import Psql, options
-from servers import Database, Server, own_by_server
 from workload import Job, Table
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from command import Inrush
 from conformance.destinations import (
     PLACES,
     AdbcDuckDb,
@@ -25,7 +24,8 @@ from conformance.job import Job
 from conformance.measured import Measure, Measured, Measuring
 from conformance.values import Type
 from conftest import SharedServer
-from servers import Database, Server
+from harness.command import Inrush
+from harness.servers import Database, Server
 
 # Makes an empty destination of a kind; files of it lie in the folder.
 MakePlace = Callable[[type[Place], Path], Place]

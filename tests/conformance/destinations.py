@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from conformance.canonical import Row, canonical
-from packages import Value, package
-from servers import Database
+from harness.packages import Value, package
+from harness.servers import Database
 
 
 class KeptOutError(Exception):

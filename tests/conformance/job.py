@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from command import CLEAN, Inrush, Outcome, Running
 from conformance.canonical import Row, canonical
 from conformance.destinations import Place, in_order
-from packages import Value, flow
+from harness.command import CLEAN, Inrush, Outcome, Running
+from harness.packages import Value, flow
 
 PARTS = 3
 ROWS_OF_A_PART = 500

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
 from conformance.canonical import canonical
 from conformance.destinations import Place
 from conformance.values import Type, label
+from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
 
 
 @dataclass

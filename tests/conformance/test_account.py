@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from command import CLEAN, LOADED_WITH_REJECTS, VERIFICATION, Inrush
 from conformance.conftest import MakeJob
 from conformance.destinations import Place, in_order
 from conformance.job import HEADER, ROWS_OF_A_PART, TABLE, TYPES, Job, filled, record
-from packages import flow
+from harness.command import CLEAN, LOADED_WITH_REJECTS, VERIFICATION, Inrush
+from harness.packages import flow
 
 
 def assert_adds_up(account: dict[str, Any]) -> None:

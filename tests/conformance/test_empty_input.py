@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from command import CLEAN, Inrush
 from conformance.destinations import Place
+from harness.command import CLEAN, Inrush
 
 COLUMNS = ("id integer not null", "note text", "at timestamp")
 TYPES = ("integer", "text", "timestamp")

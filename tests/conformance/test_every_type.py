@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from command import FAILED, LOADED_WITH_REJECTS, USAGE, Inrush
 from conformance.destinations import PLACES, Place
 from conformance.matrix import page
 from conformance.measured import Measure
 from conformance.values import TYPES, Type
+from harness.command import FAILED, LOADED_WITH_REJECTS, USAGE, Inrush
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "types.md"
 

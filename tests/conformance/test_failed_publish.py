@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from command import CLEAN, FAILED, REJECT_LIMIT, USAGE, Inrush
 from conformance.conftest import MakeJob
 from conformance.destinations import Parquet, Place, quoted
 from conformance.job import COLUMNS, HEADER, TABLE, Job, filled, go_on, line, record, row
+from harness.command import CLEAN, FAILED, REJECT_LIMIT, USAGE, Inrush
 
 
 @pytest.mark.clause("D-4", "D-18", "D-19")

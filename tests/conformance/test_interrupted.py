@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-from command import CLEAN, INTERRUPTED
 from conformance.conftest import MakeJob
 from conformance.job import Job, filled, go_on, record
+from harness.command import CLEAN, INTERRUPTED
 
 
 @pytest.mark.clause("D-12", "D-30")

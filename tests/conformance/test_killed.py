@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from command import CLEAN
 from conformance.conftest import MakeJob
 from conformance.destinations import in_order
 from conformance.job import PARTS, ROWS_OF_A_PART, Job, filled, record
+from harness.command import CLEAN
 
 KILL_POINTS = [
     "in_copy",

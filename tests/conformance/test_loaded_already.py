@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from command import CLEAN, LOADED_WITH_REJECTS
 from conformance.conftest import MakeJob
 from conformance.job import TABLE, Job, filled
+from harness.command import CLEAN, LOADED_WITH_REJECTS
 
 
 @pytest.mark.clause("D-26")

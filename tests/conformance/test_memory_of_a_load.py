@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from command import COMMAND, Inrush
 from conformance.destinations import Place
-from packages import Value, flow
+from harness.command import COMMAND, Inrush
+from harness.packages import Value, flow
 
 MEASURED = Path(__file__).resolve().parents[2] / "benchmarks" / "measured.py"
 LINE = "{},some text that is neither short nor long,12345.67,2024-02-29\n"

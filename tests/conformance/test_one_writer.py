@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from command import CLEAN, FAILED
 from conformance.conftest import MakeJob
 from conformance.job import Job, go_on
+from harness.command import CLEAN, FAILED
 
 
 @pytest.mark.clause("D-28")

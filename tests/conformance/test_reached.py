@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from command import CLEAN, FAILED, USAGE, Inrush, Outcome
 from conformance.conftest import MakePlace
 from conformance.destinations import AdbcPostgreSql, PostgreSql, PostgreSql18
 from conformance.job import Job
-from packages import flow, package
+from harness.command import CLEAN, FAILED, USAGE, Inrush, Outcome
+from harness.packages import flow, package
 
 SECRET = "s3cr3t-0f-the-suite"  # noqa: S105
 COLUMNS = "n integer"
@@ -86,7 +86,7 @@ def test_a_plan_changes_nothing(job: Job) -> None:
 def test_a_mode_that_it_lacks_is_refused(job: Job) -> None:
     place, inrush = job.place, job.inrush
     if type(place) is not AdbcPostgreSql and isinstance(place, PostgreSql):
-        # It lacks none: tests/test_upsert.py merges.
+        # It lacks none: tests/postgres/test_upsert.py merges.
         job.run().expect(CLEAN)
         return
     write_rows(inrush)

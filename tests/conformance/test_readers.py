@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from command import CLEAN
 from conformance.canonical import Row
 from conformance.conftest import MakeJob
 from conformance.destinations import KeptOutError, in_order
 from conformance.job import Job, filled, go_on, record
+from harness.command import CLEAN
 
 BEFORE = ["in_copy", "after_unit_commit", "before_switch", "in_switch", "before_switch_commit"]
 AFTER = ["after_switch_commit", "before_report"]

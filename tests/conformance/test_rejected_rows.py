@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush
 from conformance.conftest import MakeJob
 from conformance.destinations import Place, in_order
 from conformance.job import HEADER, TABLE, TYPES, filled, record, row
-from packages import Value, flow
+from harness.command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush
+from harness.packages import Value, flow
 
 BAD = {
     3: ("x,bad number,1,2024-01-01 00:00:00", "id"),

@@ -6,10 +6,10 @@ import signal
 
 import pytest
 
-from command import CLEAN, FAILED, REJECT_LIMIT, Inrush
 from conformance.canonical import Row
 from conformance.destinations import Place
-from packages import Value, flow
+from harness.command import CLEAN, FAILED, REJECT_LIMIT, Inrush
+from harness.packages import Value, flow
 
 TABLES = ("people", "places", "things")
 ROWS: list[Row] = [("1", "a"), ("2", None), ("3", "c")]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from command import CLEAN, FAILED, USAGE, Inrush
 from conformance.destinations import Place
-from packages import Value, flow
+from harness.command import CLEAN, FAILED, USAGE, Inrush
+from harness.packages import Value, flow
 
 
 @pytest.mark.clause("D-10")

@@ -6,12 +6,12 @@ import signal
 
 import pytest
 
-from command import CLEAN, FAILED, USAGE, Inrush
 from conformance.canonical import Row
 from conformance.conftest import MakeJob
 from conformance.destinations import Place, PostgreSql, in_order
 from conformance.job import TABLE, filled, record
-from packages import Value, flow
+from harness.command import CLEAN, FAILED, USAGE, Inrush
+from harness.packages import Value, flow
 
 COLUMNS = "id integer, note text"
 TYPES = ("integer", "text")

@@ -15,12 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 
-import pauses
-from command import FAILED, INTERRUPTED, Outcome, Running
 from faults import site
 from faults.loads import LARGE_BYTES, Load
-from faults.proxy import Trouble
 from faults.scene import Scene, wait_until_stopped
+from harness import pauses
+from harness.command import FAILED, INTERRUPTED, Outcome, Running
+from harness.proxy import Trouble
 
 
 @dataclass(frozen=True)

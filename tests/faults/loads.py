@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from command import CLEAN, LOADED_WITH_REJECTS
-from packages import flow
+from harness.command import CLEAN, LOADED_WITH_REJECTS
+from harness.packages import flow
 
 COLUMNS = "id int not null, k int not null, note text"
 COLUMN_LIST = [column.strip() for column in COLUMNS.split(",")]

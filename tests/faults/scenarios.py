@@ -12,13 +12,13 @@ from itertools import count
 from pathlib import Path
 from time import monotonic
 
-from command import Inrush
 from faults import site
 from faults.disturbances import KINDS, Disturbance, Struck
 from faults.loads import LOADS, Load
-from faults.proxy import Proxy
 from faults.scene import Reference, Scene
 from faults.site import STANDS, Site, Stand
+from harness.command import Inrush
+from harness.proxy import Proxy
 
 _numbers = count(1)
 

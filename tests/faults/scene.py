@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-import pauses
-from command import CLEAN, FAILED, INTERRUPTED, Inrush, Outcome, Running
-from contents import contents
 from faults.loads import COLUMNS, Load, Row
-from faults.proxy import Proxy
 from faults.site import Stand
-from packages import package
-from servers import Database
-from watcher import Digest, Watcher
+from harness import pauses
+from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush, Outcome, Running
+from harness.contents import contents
+from harness.packages import package
+from harness.proxy import Proxy
+from harness.servers import Database
+from harness.watcher import Digest, Watcher
 
 PACKAGE = "package.toml"
 

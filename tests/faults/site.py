@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psycopg
 
-import servers
-from servers import Server
+from harness import servers
+from harness.servers import Server
 
 # By name: the version, and what differs from a durable server without a WAL of bulk loads.
 STANDS: dict[str, tuple[int, dict[str, str]]] = {

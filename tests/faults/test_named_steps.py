@@ -15,14 +15,13 @@ from pathlib import Path
 
 import pytest
 
-import pauses
-import servers
-from command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush
 from conftest import StartServer
-from contents import assert_same_rows
-from packages import Value, flow, package
-from servers import Database
-from watcher import Watcher
+from harness import pauses, servers
+from harness.command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush
+from harness.contents import assert_same_rows
+from harness.packages import Value, flow, package
+from harness.servers import Database
+from harness.watcher import Watcher
 
 PARTS = 4
 ROWS_OF_A_PART = 2_000

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from command import CLEAN, FAILED, INTERRUPTED, Inrush
 from conftest import StartServer
 from faults.loads import LOADS
-from faults.proxy import Proxy, Trouble
 from faults.site import free_port
-from packages import package
-from servers import FAST, Database, Server
+from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush
+from harness.packages import package
+from harness.proxy import Proxy, Trouble
+from harness.servers import FAST, Database, Server
 
 PRIVATE = next(load for load in LOADS if load.name == "private")
 

@@ -11,14 +11,14 @@ from contextlib import closing
 
 import pytest
 
-import pauses
-from command import CLEAN, FAILED, INTERRUPTED, Inrush
 from conftest import StartServer
-from faults.proxy import Proxy, Trouble
 from faults.scene import wait_until_stopped
 from faults.site import free_port
-from packages import flow, package
-from servers import FAST, VERSIONS, Database, Server
+from harness import pauses
+from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush
+from harness.packages import flow, package
+from harness.proxy import Proxy, Trouble
+from harness.servers import FAST, VERSIONS, Database, Server
 
 # A connection that was silent for two seconds is asked about; the system alone gives none up.
 SOON = "keepalives_idle=1&keepalives_interval=1&keepalives_count=1&tcp_user_timeout=0"

@@ -12,11 +12,9 @@ from collections import Counter
 from pathlib import Path
 from time import monotonic
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
-import servers
 from faults.scenarios import References, play, scenarios
 from faults.site import Site
+from harness import servers
 
 
 def programs(folder: Path, version: int) -> Path:

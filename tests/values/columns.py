@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from packages import Value as Setting
+from harness.packages import Value as Setting
 from values.meanings import Column
 
 Maker = Callable[[Random], Column]

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import duckdb
 
-from command import CLEAN, LOADED_WITH_REJECTS, Inrush
-from packages import package
+from harness.command import CLEAN, LOADED_WITH_REJECTS, Inrush
+from harness.packages import package
 from values.loads import Loaded, flow_of, note_rejects, table, write_file
 from values.meanings import Column, double_bits, single_bits
 from values.rounds import Round

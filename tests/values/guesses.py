@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from command import CLEAN, LOADED_WITH_REJECTS, USAGE, Inrush
-from servers import Database
+from harness.command import CLEAN, LOADED_WITH_REJECTS, USAGE, Inrush
+from harness.servers import Database
 from values.amounts import number, written
 from values.binary import decode
 from values.declared_formats import declared

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from command import CLEAN, LOADED_WITH_REJECTS, Inrush, Outcome
-from packages import Value, flow, package
-from servers import Database
+from harness.command import CLEAN, LOADED_WITH_REJECTS, Inrush, Outcome
+from harness.packages import Value, flow, package
+from harness.servers import Database
 from values import locales
 from values.binary import decode
 from values.roles import RoleSetting, given

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from packages import Value as Setting
+from harness.packages import Value as Setting
 
 
 @dataclass(frozen=True)

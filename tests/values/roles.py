@@ -9,7 +9,7 @@ from random import Random
 
 import psycopg
 
-from servers import Database
+from harness.servers import Database
 
 # Those that a role may have without being refused by a server that lacks a locale.
 VALUES = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from packages import Value as Setting
+from harness.packages import Value as Setting
 from values.declared_formats import write
 from values.meanings import Column, Meaning, double_bits, single_bits
 from values.moments import day_number, offset_at

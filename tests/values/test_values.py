@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from command import Inrush
 from conftest import StartServer
-from servers import VERSIONS, Server
+from harness.command import Inrush
+from harness.servers import VERSIONS, Server
 from values import duckdb_loads, guesses, loads, locales
 from values.judging import Judgement, judge
 from values.rounds import CASES_PER_ROUND, make

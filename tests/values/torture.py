@@ -13,11 +13,9 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
-import servers
-from command import Inrush
-from servers import Server
+from harness import servers
+from harness.command import Inrush
+from harness.servers import Server
 from values import duckdb_loads, guesses, loads, locales
 from values.judging import Judgement, judge
 from values.rounds import CASES_PER_ROUND, make

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from servers import Database
+from harness.servers import Database
 from verdict.cpu import neighbours, quota
 from verdict.network import SMALL_SEND_BUFFER_BYTES
 from verdict.server_side import locked, paused

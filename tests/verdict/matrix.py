@@ -19,9 +19,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
-import servers
+from harness import servers
 from verdict.injections import KINDS, PAIRS, Scene, injected, natural
 from verdict.judging import judge, named
 from verdict.site import Ground, Measured, Site, keep

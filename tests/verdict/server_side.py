@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from servers import Database
+from harness.servers import Database
 from verdict.system import need_root
 
 # A lock is held for so long at least, and at most.

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import servers
-from command import CLEAN, Inrush
-from packages import Value, flow, package
-from servers import Database, Server
+from harness import servers
+from harness.command import CLEAN, Inrush
+from harness.packages import Value, flow, package
+from harness.servers import Database, Server
 from verdict.cpu import kept_off, pinned
 from verdict.disk import SlowDisk
 from verdict.network import Network

@@ -19,8 +19,8 @@ from time import monotonic
 
 import pytest
 
-import pauses
-from servers import Database
+from harness import pauses
+from harness.servers import Database
 from verdict import cpu, disk, network, pipe, server_side
 from verdict.system import CannotError
 

@@ -37,7 +37,7 @@ const UNIX_SEND_BUFFER_BYTES: usize = 2 * BLOCK_BYTES;
 
 /// Settings of every session: what a file says must mean the same whatever the site has set for the role, for the database
 /// or by `options`. `docs/connections.md` lists every setting that PostgreSQL lets a role change, with why it is set here or
-/// stays as the site has it; `tests/test_session_settings.py` plays them all and fails where the list lacks one.
+/// stays as the site has it; `tests/postgres/test_session_settings.py` plays them all and fails where the list lacks one.
 ///
 /// Nothing in this text may hold a backslash: the server reads all of it before the first setting counts.
 const SETTINGS: &str = "\

@@ -5,13 +5,12 @@ use std::path::Path;
 
 use inrush_convert::Converter;
 use inrush_files::{BufferPool, Shard, ShardReader};
-use inrush_package::{Connection, Flow, OneOrMany, Origin, Overrides, Package, RunSettings};
+use inrush_package::{Flow, OneOrMany, Overrides, Package};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
 use proptest::prelude::*;
 
 use super::*;
-use crate::package::{Flow, OneOrMany, Overrides, Package};
 
 /// The package of a guess, written and read again.
 fn read_back(guess: &Guess) -> (String, Package) {

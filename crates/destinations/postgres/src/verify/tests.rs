@@ -1,5 +1,5 @@
 //! Our side of both levels, without a server; the servers' own answers are held against it by
-//! `tests/test_verify.py`.
+//! `tests/postgres/test_verify.py`.
 
 use std::sync::Arc;
 

@@ -1,0 +1,1 @@
+"""The command and its Python API: options, output, packages, guesses, reports, workloads."""

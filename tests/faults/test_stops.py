@@ -1,0 +1,58 @@
+"""A signal ends a load at every step, also where no row is sent."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+
+import pytest
+
+from harness.command import INTERRUPTED, Inrush, Running
+from harness.packages import flow, package
+from harness.servers import Database
+
+CHUNK_BYTES = 65536
+ROWS = 400_000
+
+# What yields no row to send, and the columns that it is read with.
+TEXTS = {
+    "rejects": "x\n" * ROWS,
+    "blank_lines": "1\n" + "\n" * ROWS,
+    "comments": "1\n" + "# nothing\n" * (ROWS // 5),
+}
+
+
+def chunks_told(running: Running, status: int) -> int:
+    """Let it end, and return how many chunks it had read."""
+    outcome = running.wait().expect(status)
+    events = [json.loads(line) for line in outcome.output.splitlines()]
+    return sum(event["event"] == "progress" for event in events)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("compressed", [True, False], ids=["gzip", "plain"])
+@pytest.mark.parametrize("to", ["postgresql", "duckdb", "parquet"])
+def test_a_signal_ends_a_load_that_sends_nothing(
+    newest_database: Database, inrush: Inrush, to: str, text: str, compressed: bool
+) -> None:
+    urls = {"postgresql": newest_database.url, "duckdb": "x.duckdb", "parquet": "parquet:lake"}
+    name = "rows.csv.gz" if compressed else "rows.csv"
+    data = TEXTS[text].encode()
+    inrush.write(name, gzip.compress(data) if compressed else data)
+    of = flow(
+        "t",
+        name,
+        columns=["id integer"],
+        format={"header": False, "comment": "#"},
+        rejects={"rows_max": ROWS},
+    )
+    path = inrush.write("package.toml", package(urls[to], of, streams=1, chunk_bytes=CHUNK_BYTES))
+    environment = {"INRUSH_FAULT": "stop_until_asked:in_copy"}
+    with inrush.start("run", path, "--json", environment=environment) as running:
+        os.waitpid(running.process.pid, os.WUNTRACED)
+        running.send(signal.SIGTERM)
+        running.send(signal.SIGCONT)
+        # The chunk that it stood still behind, and no other.
+        assert chunks_told(running, INTERRUPTED) == 1

@@ -1,0 +1,1 @@
+"""How files are read: their formats, their faults, and large ones in ranges."""

@@ -1,0 +1,1 @@
+"""Servers, packages, comparisons and faults that tests and benchmarks share."""

@@ -1,0 +1,110 @@
+"""Looks at reports' pages in headless Chromium, by the script in the folder `browser`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parent / "browser"
+WEB = Path(__file__).parents[2] / "crates" / "page" / "web"
+
+ALL = "screen,phone,paper,light,dark"
+
+
+def _missing(reason: str) -> None:
+    """Skip on a laptop; in CI what is missing is a failure."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def node(packages: Path) -> str:
+    """Return the program `node`, where it and the packages of a folder are there."""
+    program = shutil.which("node")
+    if program is None or shutil.which("npm") is None:
+        _missing("Node.js and npm are not installed (on Debian: apt-get install nodejs npm)")
+    if not (packages / "node_modules").is_dir():
+        _missing(f"npm ci --prefix {packages} --ignore-scripts installs what its lock says")
+    assert program is not None
+    return program
+
+
+def chromium() -> str:
+    """Return the program `chromium`."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        _missing("Chromium is not installed (on Debian: apt-get install chromium)")
+    assert program is not None
+    return program
+
+
+def look(page: Path, parts: str = ALL) -> dict[str, Any]:
+    """Return what is seen on a page; nothing is wrong there, and nothing was asked of anybody."""
+    words = [node(FOLDER), str(FOLDER / "look.mjs"), str(page), chromium(), parts]
+    shots = os.environ.get("INRUSH_TEST_SHOTS")
+    if shots:
+        folder = Path(shots) / page.stem
+        folder.mkdir(parents=True, exist_ok=True)
+        words.append(str(folder))
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=500)
+    assert done.returncode == 0, done.stderr
+    seen: dict[str, Any] = json.loads(done.stdout)
+    assert seen["told"] == []
+    assert seen["requests"] == [seen["url"]]
+    for colours in ("light", "dark"):
+        if colours in seen:
+            assert seen[colours]["violations"] == []
+    for screen in ("widths", "phone", "turned"):
+        if screen in seen:
+            assert seen[screen]["scroll"] <= seen[screen]["client"], screen
+            assert seen[screen]["cut"] == [], screen
+    if "page" in seen:
+        assert_readable(seen)
+    if "pdf" in seen:
+        assert seen["pdf"]["begin"] == "%PDF-"
+        assert seen["pdf"]["pages"] >= 1
+        # Drawn anew for paper, each on one sheet, dark on white without what only a screen needs.
+        assert all(width == 680 and height < 900 for width, height in seen["printed"])
+        assert seen["paper"] == {
+            "ground": "rgb(255, 255, 255)",
+            "text": "rgb(26, 29, 33)",
+            "hidden": True,
+        }
+    return seen
+
+
+def assert_readable(seen: dict[str, Any]) -> None:
+    """Assert what holds for every page, for those who see it and for those who hear it."""
+    page = seen["page"]
+    assert page["links"] == page["sections"]
+    assert page["headings"][0] == 1
+    for before, after in zip(page["headings"], page["headings"][1:], strict=False):
+        assert 2 <= after <= before + 1
+    for name, chart in page["charts"].items():
+        assert not chart["broken"], name
+        assert chart["marks"], name
+        assert chart["role"] == "img"
+        assert chart["name"] == chart["title"] != ""
+        assert chart["description"] == chart["says"] != ""
+        if chart["numbers"] is not None:
+            head, *rows = chart["numbers"]
+            assert rows, name
+            assert all(len(row) == len(head) for row in rows), name
+    assert seen["shifts"] == 0
+    # From the top to the bottom, each with a name, and seen where it is.
+    order = seen["order"]
+    assert [one["name"] for one in order[:2]] == ["To the report", "As the system"]
+    tops = [one["top"] for one in order]
+    assert tops == sorted(tops)
+    assert all(one["name"] and one["outlined"] for one in order), order
+    names = [one["name"] for one in order]
+    assert len(set(names)) == len(names)
+    # As the system is (light here), light, dark, and back.
+    light, same, dark, back = seen["grounds"]
+    assert light == same == back != dark

@@ -1,0 +1,77 @@
+"""Compares what tables hold: every value of every row, never only counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from harness.servers import Database
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a query gives, as the server itself writes it in both forms of COPY."""
+
+    text: tuple[str, ...]
+    binary: str | None
+
+
+def contents(database: Database, query: str, *, binary: bool = True) -> Contents:
+    """Return what a query gives.
+
+    The text form is kept row by row, so that a difference can be read; the binary form tells
+    apart what the text form writes alike. Types without a binary form have `binary` off.
+    """
+    digest = sha256()
+    with database.connect() as connection:
+        # Shortest digits that read back to the same float.
+        connection.execute("SET extra_float_digits = 1")
+        with connection.cursor().copy(f"COPY ({query}) TO STDOUT".encode()) as copy:
+            text = b"".join(bytes(block) for block in copy).decode()
+        if binary:
+            statement = f"COPY ({query}) TO STDOUT (FORMAT binary)".encode()
+            with connection.cursor().copy(statement) as copy:
+                for block in copy:
+                    digest.update(block)
+    return Contents(tuple(text.splitlines()), digest.hexdigest() if binary else None)
+
+
+def assert_same_rows(
+    database: Database, left: str, right: str, order_by: str, *, binary: bool = True
+) -> None:
+    """Fail unless two tables hold the same rows, value for value."""
+    one = contents(database, f"SELECT * FROM {left} ORDER BY {order_by}", binary=binary)
+    other = contents(database, f"SELECT * FROM {right} ORDER BY {order_by}", binary=binary)
+    assert one.text == other.text
+    assert one.binary == other.binary
+
+
+def differing_rows(database: Database, left: str, right: str) -> int:
+    """Return how many rows one of two tables has and the other has not, duplicates counted.
+
+    For tables too large to be read here; all their types need an equality.
+    """
+    query = (
+        f"SELECT count(*) FROM ((TABLE {left} EXCEPT ALL TABLE {right}) "
+        f"UNION ALL (TABLE {right} EXCEPT ALL TABLE {left})) AS difference"
+    )
+    return int(database.value(query))
+
+
+def state(database: Database, schema: str = "public") -> list[tuple[str, ...]]:
+    """Return everything that a reader of a schema can see: its relations and all their rows.
+
+    Taken before and after a load that fails, it shows that the target is as it was.
+    """
+    found: list[tuple[str, ...]] = []
+    relations = database.rows(
+        "SELECT oid::regclass::text, relkind, relpersistence, relispartition::text, "
+        "coalesce(pg_get_expr(relpartbound, oid), '') "
+        f"FROM pg_class WHERE relnamespace = '{schema}'::regnamespace ORDER BY 1"
+    )
+    for name, kind, *rest in relations:
+        found.append((name, kind, *rest))
+        if kind in "rp":
+            rows = database.rows(f"SELECT t::text FROM {name} AS t ORDER BY 1")
+            found += [(name, row) for (row,) in rows]
+    return found

@@ -1,0 +1,77 @@
+"""Holds a load at a known place, so that a fault can be made there without any timing.
+
+A column of the domain `held` waits inside the server for as long as a test holds a lock: the
+COPY that brings its values stands still. A lock on the target does the same to the switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+from harness.servers import Database
+
+# The number of the advisory lock.
+GATE = 4711
+
+# The gate is passed where the lock can be had; only values below zero ask for it, so that
+# one part of a load stands still while the others go on.
+HELD_DOMAIN = f"""
+    CREATE FUNCTION pass_gate(value int) RETURNS bool LANGUAGE plpgsql AS $$
+    BEGIN
+        IF value < 0 THEN
+            PERFORM pg_advisory_lock_shared({GATE});
+            PERFORM pg_advisory_unlock_shared({GATE});
+        END IF;
+        RETURN true;
+    END $$;
+    CREATE DOMAIN held AS int CHECK (pass_gate(VALUE));
+"""
+
+
+@contextmanager
+def closed_gate(database: Database) -> Iterator[None]:
+    """Close the gate: rows with a held value below zero wait in the server."""
+    with database.connect() as connection:
+        connection.execute(f"SELECT pg_advisory_lock({GATE})".encode())
+        yield
+
+
+@contextmanager
+def locked_target(database: Database, table: str) -> Iterator[None]:
+    """Lock a table, so that readers pass and the switch waits."""
+    with database.connect(autocommit=False) as connection:
+        connection.execute(f"LOCK TABLE {table} IN SHARE MODE".encode())
+        yield
+        connection.rollback()
+
+
+def wait_until_held(database: Database, *, seconds: float = 30) -> None:
+    """Wait until another session of this database waits for a lock."""
+    wait_until(
+        database,
+        "SELECT count(*) > 0 FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        seconds=seconds,
+    )
+
+
+def wait_until(database: Database, query: str, *, seconds: float = 30) -> None:
+    """Wait until a query says true.
+
+    The server is asked again at once: nothing but the answer ends the wait.
+    """
+    end = monotonic() + seconds
+    with database.connect() as connection:
+        while connection.execute(query.encode()).fetchone() != (True,):
+            assert monotonic() < end, f"never true: {query}"
+
+
+def sessions_of_inrush(database: Database) -> str:
+    """Return a query for whether no session of the command is left in this database."""
+    del database
+    return (
+        "SELECT count(*) = 0 FROM pg_stat_activity "
+        "WHERE datname = current_database() AND application_name LIKE 'inrush%'"
+    )

@@ -1,0 +1,135 @@
+"""What a careful serial load makes of files: one INSERT after the other, each behind a savepoint.
+
+Loads are held against it: the rows that are in, and the whole list of those that are not.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from harness.command import Outcome
+from harness.servers import Database
+
+# What the server says, and what a reject of it is called.
+CODES = {
+    "22P02": "syntax",
+    "23502": "null_not_allowed",
+    "23503": "foreign_key_missing",
+    "23505": "duplicate_key",
+    "23514": "check_violated",
+    "23P01": "exclusion_violated",
+    "P0001": "raised",
+}
+
+# What targets refer to, and the function of their triggers, which refuses some rows and changes
+# others.
+PARENTS_AND_GUARD = """
+CREATE TABLE parents (id int PRIMARY KEY);
+INSERT INTO parents SELECT generate_series(1, 50);
+CREATE FUNCTION guard() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.note = 'no' THEN RAISE EXCEPTION 'row % says no', NEW.id; END IF;
+    IF NEW.note = 'set' THEN NEW.note := 'changed'; END IF;
+    RETURN NEW;
+END $$;
+"""
+
+# By the names of the files, in the order in which they are loaded.
+Files = Mapping[str, Sequence[Sequence[str]]]
+
+
+@dataclass(frozen=True, order=True)
+class Refused:
+    """A row that is not in."""
+
+    file: str
+    line: int
+    code: str
+    # A part of the reason: what the server itself says of it.
+    said: str
+
+
+def text_of(header: str, rows: Sequence[Sequence[str]]) -> str:
+    """Return a CSV file."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows(rows)
+    return f"{header}\n{written.getvalue()}"
+
+
+def refused_by(error: psycopg.Error, file: str, line: int) -> Refused:
+    """Return the reject that an error is told as."""
+    code = CODES[error.sqlstate or ""]
+    said = ""
+    if code == "check_violated" and error.diag.constraint_name is None:
+        # The server names no constraint for bounds of partitions.
+        code = "outside_partition"
+    if code in ("duplicate_key", "foreign_key_missing", "exclusion_violated"):
+        said = (error.diag.message_detail or "").rstrip(".")
+    elif code == "check_violated":
+        # The server has named it after its table, which is another one.
+        said = (error.diag.constraint_name or "").removeprefix("expected")
+    elif code == "raised":
+        said = error.diag.message_primary or ""
+    return Refused(file, line, code, said)
+
+
+def insert(
+    database: Database,
+    statement: str,
+    files: Files,
+    before: Callable[[str, int, Sequence[str]], Refused | None] | None = None,
+) -> list[Refused]:
+    """Load files row by row and return what was refused; `before` may refuse a row first."""
+    refused = []
+    with database.connect(autocommit=False) as connection:
+        for file, rows in files.items():
+            for line, row in enumerate(rows, 2):
+                one = before(file, line, row) if before else None
+                if one is None:
+                    one = _insert_row(connection, statement, row, file, line)
+                if one is not None:
+                    refused.append(one)
+        connection.commit()
+    return sorted(refused)
+
+
+def _insert_row(
+    connection: psycopg.Connection[Any], statement: str, row: Sequence[str], file: str, line: int
+) -> Refused | None:
+    try:
+        with connection.transaction():
+            connection.execute(statement.encode(), row)
+            # Every row alone has to be right.
+            connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    except psycopg.Error as error:
+        return refused_by(error, file, line)
+    return None
+
+
+def places(outcome: Outcome) -> list[tuple[str, int, str]]:
+    """Return file, line and code of all rejects."""
+    return sorted((Path(one["file"]).name, one["line"], one["code"]) for one in outcome.rejects())
+
+
+def assert_rejects(outcome: Outcome, expected: Sequence[Refused]) -> None:
+    """Fail unless these and no others were rejected, for these reasons."""
+    assert places(outcome) == [(one.file, one.line, one.code) for one in sorted(expected)]
+    said = {(one.file, one.line): one.said for one in expected}
+    for one in outcome.rejects():
+        assert said[Path(one["file"]).name, one["line"]] in one["reason"], one
+        assert "inrush" not in one["reason"], one
+
+
+def assert_account(outcome: Outcome, rows: int, refused: int) -> None:
+    """Fail unless the account says so of all rows."""
+    account = outcome.report["account"]
+    assert account["rows_read"] == rows
+    assert account["rows_rejected"] == refused
+    assert account["rows_loaded"] == rows - refused

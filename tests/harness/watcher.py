@@ -1,0 +1,83 @@
+"""Watches a target all the while that something is done to it."""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic
+from types import TracebackType
+
+import psycopg
+
+from harness.servers import Database
+
+Digest = tuple[int, int]
+
+
+class Watcher:
+    """Asks for a target's contents again and again, and keeps every answer that differs.
+
+    An answer is None where the table is not there, else its rows' number and a digest of
+    their values. Each is one statement, so what it saw is one snapshot. It looks without a pause,
+    or with one where many watch.
+    """
+
+    def __init__(self, database: Database, table: str, *, pause_s: float = 0) -> None:
+        self.table = table
+        self._pause_s = pause_s
+        self._query = (
+            f"SELECT count(*), coalesce(sum(hashtextextended(t::text, 0)), 0) FROM {table} AS t"
+        ).encode()
+        self._database = database
+        self._stop = threading.Event()
+        self._first_look = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self.looks = 0
+        self.seen: set[Digest | None] = set()
+
+    def look(self, connection: psycopg.Connection[Digest]) -> Digest | None:
+        """Return what the target holds now."""
+        try:
+            return connection.execute(self._query).fetchone()
+        except psycopg.errors.UndefinedTable:
+            return None
+
+    def _watch(self) -> None:
+        while not self._stop.is_set():
+            try:
+                with self._database.connect() as connection:
+                    while not self._stop.is_set():
+                        before = monotonic()
+                        self.seen.add(self.look(connection))
+                        self.looks += 1
+                        self._first_look.set()
+                        if self._pause_s > 0:
+                            # A large target is looked at less often.
+                            self._stop.wait(self._pause_s + 2 * (monotonic() - before))
+            except psycopg.OperationalError:
+                # The server is down just now, as the test wants it.
+                self._stop.wait(self._pause_s)
+
+    def __enter__(self) -> Watcher:
+        """Begin to watch; the target was looked at once when this returns."""
+        self._thread.start()
+        assert self._first_look.wait(30)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Watch no more."""
+        self._stop.set()
+        self._thread.join()
+
+    def assert_all_or_nothing(self, full: Digest) -> None:
+        """Fail if the target was ever seen half loaded."""
+        assert self.seen <= {None, (0, 0), full}, f"half-loaded: {self.seen}, whole is {full}"
+
+    def now(self) -> Digest | None:
+        """Return what the target holds now, over a connection of its own."""
+        with self._database.connect() as connection:
+            return self.look(connection)

@@ -1,0 +1,1 @@
+"""What only PostgreSQL can: partitions, routing, refused rows, the switch, TLS, guests."""

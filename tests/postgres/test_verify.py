@@ -1,0 +1,387 @@
+"""What was read is what the database holds: each level of `verify` finds the harm that it should.
+
+The harm is done on purpose: to the ledger and the staging tables from another session while the
+command stands still, and to the rows on their way by `INRUSH_FAULT`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from harness.command import CLEAN, VERIFICATION, Inrush, Outcome
+from harness.contents import assert_same_rows, contents
+from harness.packages import flow, package
+from harness.servers import Database
+from values.test_types import families_of, lines
+
+LEVELS = ["count", "sums", "rows"]
+
+COLUMNS = ["id int not null", "amount numeric(15,2)", "day date", "note text"]
+ROWS = 5_000
+
+
+def file_of(inrush: Inrush, name: str = "rows.tbl") -> None:
+    """Write a file whose rows all differ."""
+    inrush.write(
+        name,
+        "".join(
+            f"{n}|{n * 37 % 9973}.{n % 100:02}|2024-{n % 12 + 1:02}-{n % 28 + 1:02}|note {n}|\n"
+            for n in range(ROWS)
+        ),
+    )
+
+
+class Stopped:
+    """A command that stood still; its end is known after the block."""
+
+    outcome: Outcome
+
+
+@contextmanager
+def standing_still(inrush: Inrush, words: list[object], point: str) -> Iterator[Stopped]:
+    """Run a command that stands still at a place while the block runs, and then to its end."""
+    environment = {"INRUSH_FAULT": f"stop:{point}"}
+    with inrush.start(*words, environment=environment) as running:  # type: ignore[arg-type]
+        _, status = os.waitpid(running.process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status), "it ended and never came there"
+        stopped = Stopped()
+        yield stopped
+        running.send(signal.SIGCONT)
+        stopped.outcome = running.wait()
+
+
+def assert_nothing(database: Database, table: str = "loaded") -> None:
+    """Fail unless the target is not there, or has no row."""
+    there = database.value(f"SELECT to_regclass('{table}') IS NOT NULL")
+    assert not there or database.value(f"SELECT count(*) FROM {table}") == 0
+
+
+# What is done to the ledger's shards, and what is said of it.
+LEDGER_FAULTS = {
+    "a range is missing": (
+        "DELETE FROM inrush.shard WHERE byte_start > 0 AND byte_start < file_bytes / 2 "
+        "AND byte_start = (SELECT min(byte_start) FROM inrush.shard WHERE byte_start > 0)",
+        "were loaded by no range",
+    ),
+    "the last range is missing": (
+        "DELETE FROM inrush.shard WHERE byte_end = file_bytes",
+        "were loaded by no range",
+    ),
+    "a range reaches into the next": (
+        "UPDATE inrush.shard SET byte_end = byte_end + 1 WHERE byte_start = 0",
+        "were loaded more than once",
+    ),
+    "a range has read too little": (
+        "UPDATE inrush.shard SET bytes_read = bytes_read - 1 WHERE byte_start = 0",
+        "its ranges read",
+    ),
+    "rows are counted in the wrong range": (
+        "UPDATE inrush.shard SET rows_loaded = rows_loaded - 1, rows_read = rows_read - 1 "
+        "WHERE byte_start = 0",
+        "and 25999 were sent",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", LEDGER_FAULTS)
+def test_ranges_cover_the_file(newest_database: Database, inrush: Inrush, fault: str) -> None:
+    """A file that several streams share: its ranges in the ledger are all of it, each once."""
+    statement, said = LEDGER_FAULTS[fault]
+    row = "x" * 990
+    inrush.write("rows.tbl", "".join(f"{n:07}|{row}|\n" for n in range(26_000)))
+    words = ["load", "rows.tbl", "--to", newest_database.url, "--table", "loaded"]
+    words += ["--columns", "id int, note text", "--streams", "2"]
+    with standing_still(inrush, [*words], "before_switch") as stopped:
+        assert newest_database.value("SELECT count(*) FROM inrush.shard") == 3
+        newest_database.execute(statement)
+    stopped.outcome.expect(VERIFICATION, said)
+    assert_nothing(newest_database)
+
+
+# Which harm is found from which level on.
+HARM = {"batch_lost": "count", "row_doubled": "sums", "values_exchanged": "rows"}
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("harm", HARM)
+def test_harm_on_the_way_is_found(
+    database: Database, inrush: Inrush, harm: str, level: str, streams: int
+) -> None:
+    """Each level finds what it promises to find, and what lesser ones find."""
+    if streams == 1:
+        file_of(inrush)
+    else:
+        # Large enough to be shared: several ranges, each with sums of its own.
+        row = "x" * 990
+        inrush.write("rows.tbl", "".join(f"{n}|{n}|2024-01-01|{row}|\n" for n in range(17_000)))
+    text = package(
+        database.url,
+        flow("loaded", "rows.tbl", columns=COLUMNS, verify=level),
+        streams=streams,
+    )
+    file = inrush.write("package.toml", text)
+    outcome = inrush("run", file, environment={"INRUSH_FAULT": harm})
+    if LEVELS.index(level) < LEVELS.index(HARM[harm]):
+        outcome.expect(CLEAN)
+        return
+    outcome.expect(VERIFICATION, "nothing was switched")
+    if harm == "row_doubled":
+        assert "column `id`" in outcome.said
+    if harm == "values_exchanged":
+        assert "in other rows" in outcome.said
+    assert_nothing(database)
+    # Without harm the same command loads all; what is committed with harm is removed before.
+    if streams == 2:
+        inrush("run", file).expect(VERIFICATION)
+        inrush("cleanup", "--to", database.url).expect(CLEAN)
+    inrush("run", file).expect(CLEAN)
+    assert database.value("SELECT count(*) FROM loaded") == (ROWS if streams == 1 else 17_000)
+
+
+# What another session does to a staging row, and which levels find it.
+CHANGES = {
+    "id = id + 1": LEVELS[1:],
+    "amount = amount + 0.01": LEVELS[1:],
+    "amount = -amount": LEVELS[1:],
+    "amount = NULL": LEVELS[1:],
+    "day = day + 1": LEVELS[1:],
+    "day = 'infinity'": LEVELS[1:],
+    "moment = moment + interval '1 microsecond'": LEVELS[1:],
+    "moment = 'infinity'": LEVELS[1:],
+    "duration = -duration": LEVELS[1:],
+    "note = note || ' '": LEVELS[1:],
+    "note = upper(note)": LEVELS[2:],
+}
+
+
+@pytest.mark.parametrize("level", LEVELS[1:])
+@pytest.mark.parametrize("change", CHANGES)
+def test_changed_staging_rows_are_found(
+    newest_database: Database, inrush: Inrush, change: str, level: str
+) -> None:
+    """A shared unit's table is committed before it is verified: others can write to it."""
+    row = "x" * 930
+    # The number of infinity itself, were it counted from 1970, and an interval without an end.
+    late = "294247-01-10 04:00:54.775807|infinity"
+    inrush.write(
+        "rows.tbl", "".join(f"{n}|{n}.25|2024-01-01|{row}|{late}|\n" for n in range(17_000))
+    )
+    columns = [*COLUMNS, "moment timestamp", "duration interval"]
+    text = package(newest_database.url, flow("loaded", "rows.tbl", columns=columns, verify=level))
+    file = inrush.write("package.toml", text)
+    with standing_still(inrush, ["run", file], "after_unit_commit:2") as stopped:
+        staging = newest_database.value("SELECT staging_table FROM inrush.unit")
+        newest_database.execute(
+            f"UPDATE inrush_staging.{staging} SET {change} "
+            f"WHERE ctid = (SELECT min(ctid) FROM inrush_staging.{staging})"
+        )
+    if level in CHANGES[change]:
+        column = change.split()[0]
+        stopped.outcome.expect(VERIFICATION, f"column `{column}`", "in the database")
+        assert_nothing(newest_database)
+    else:
+        stopped.outcome.expect(CLEAN)
+
+
+@pytest.mark.parametrize("form", ["binary", "text"])
+@pytest.mark.parametrize("level", LEVELS[1:])
+def test_every_type_agrees(database: Database, inrush: Inrush, level: str, form: str) -> None:
+    r"""All values of all types, NULLs and extremes: both sides come to the same numbers.
+
+    What is then in the tables is what psql's `\copy` gives. A column of a type without
+    an encoder sends the whole table in COPY's text form.
+    """
+    flows = []
+    families = families_of(database)
+    for family in families:
+        if family.before:
+            database.execute(family.before)
+        columns = ["id int", *(f"c{n} {name}" for n, name in enumerate(family.columns, 1))]
+        text = lines(family)
+        if form == "text":
+            columns.append("address inet")
+            text = "".join(f"{line}\t\\N\n" for line in text.split("\n")[:-1])
+        for name in (family.name, f"expected_{family.name}"):
+            database.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
+        rows = inrush.write(f"{family.name}.tsv", text)
+        database.psql(f"\\copy expected_{family.name} FROM '{rows}'")
+        flows.append(flow(family.name, f"{family.name}.tsv", verify=level))
+    file = inrush.write("package.toml", package(database.url, *flows))
+    inrush("run", file).expect(CLEAN)
+    for family in families:
+        assert_same_rows(
+            database, family.name, f"expected_{family.name}", "id", binary=family.binary
+        )
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_levels_load_the_same(newest_database: Database, inrush: Inrush, level: str) -> None:
+    file_of(inrush)
+    words = ("load", "rows.tbl", "--to", newest_database.url, "--columns", ", ".join(COLUMNS))
+    inrush(*words, "--table", "plain").expect(CLEAN)
+    inrush(*words, "--table", "verified", "--verify", level).expect(CLEAN)
+    assert_same_rows(newest_database, "verified", "plain", "id")
+
+
+def test_the_plan_says_what_is_not_verified(newest_database: Database, inrush: Inrush) -> None:
+    inrush.write("rows.tsv", "1\t10.0.0.1\n")
+    newest_database.execute("CREATE TABLE loaded (id int, address inet)")
+    for level, said in (("count", "are counted"), ("sums", "inet"), ("rows", "inet")):
+        text = package(newest_database.url, flow("loaded", "rows.tsv", verify=level))
+        inrush("check", inrush.write("package.toml", text)).expect(CLEAN, f"`{level}`", said)
+
+
+def test_sums_are_resumed(newest_database: Database, inrush: Inrush) -> None:
+    """What a stopped run has summed up is added to what the next one sums up."""
+    row = "x" * 990
+    inrush.write("rows.tbl", "".join(f"{n}|{n}.25|2024-01-01|{row}|\n" for n in range(26_000)))
+    for level in LEVELS:
+        table = f"loaded_{level}"
+        text = package(
+            newest_database.url,
+            flow(table, "rows.tbl", columns=COLUMNS, verify=level),
+            name=table,
+        )
+        file = inrush.write("package.toml", text)
+        died = inrush("run", file, environment={"INRUSH_FAULT": "after_unit_commit:2"})
+        assert died.status == -signal.SIGKILL, died.said
+        inrush("run", file).expect(CLEAN)
+        assert newest_database.value(f"SELECT count(DISTINCT id) FROM {table}") == 26_000
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_databases_of_other_encodings(
+    database: Database, inrush: Inrush, level: str, encoding: str
+) -> None:
+    """Texts are compared as UTF-8, however the database keeps them."""
+    name = f"{database.name}_{encoding.lower()}_{level}"
+    with database.server.connect() as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0".encode()
+        )
+        connection.execute(f"ALTER DATABASE {name} SET client_encoding = 'UTF8'".encode())
+    other = Database(database.server, name)
+    other.execute("CREATE TABLE loaded (id int, name text, code char(8), facts jsonb)")
+    lines = ['1\täöü ß\te\t{"a": "ö"}', "2\tplain\tx\t[]", "3\t\t\tnull", "4\t\\N\t\\N\t\\N"]
+    inrush.write("rows.tsv", "\n".join(lines) + "\n")
+    words = ("--to", other.url, "--table", "loaded", "--verify", level)
+    inrush("load", "rows.tsv", "--format", "tsv,header=false", *words).expect(CLEAN)
+    query = "SELECT id, name, code, facts FROM loaded ORDER BY id"
+    found = contents(other, query, binary=False).text
+    assert found == (
+        '1\täöü ß\te       \t{"a": "ö"}',
+        "2\tplain\tx       \t[]",
+        "3\t\t        \tnull",
+        "4\t\\N\t\\N\t\\N",
+    )
+
+
+def parts(inrush: Inrush, database: Database, level: str, mode: str = "create") -> list[object]:
+    """Write a load of four units into a partitioned table, or of one into a plain one."""
+    for part in range(4):
+        numbers = range(part * ROWS, (part + 1) * ROWS)
+        lines = (f"{n}|{n}.25|2024-01-01|note {n}|\n" for n in numbers)
+        inrush.write(f"rows.tbl.{part}", "".join(lines))
+    more = {"partition_by": "id"} if mode == "create" else {}
+    settings = flow("loaded", "rows.tbl.*", columns=COLUMNS, verify=level, mode=mode, **more)
+    text = package(database.url, settings, streams=1)
+    return ["run", inrush.write("package.toml", text)]
+
+
+def killed(inrush: Inrush, words: list[object], point: str) -> None:
+    died = inrush(*words, environment={"INRUSH_FAULT": point})  # type: ignore[arg-type]
+    assert died.status == -signal.SIGKILL, died.said
+
+
+def staging(database: Database) -> str:
+    name = database.value("SELECT staging_table FROM inrush.unit ORDER BY committed_at LIMIT 1")
+    return f"inrush_staging.{name}"
+
+
+# What somebody does to a unit that a stopped run has left, and which levels find it.
+HARM_TO_KEPT = {
+    "TRUNCATE {}": LEVELS,
+    "DELETE FROM {} WHERE id % 1000 = 0": LEVELS,
+    "INSERT INTO {0} SELECT * FROM {0} LIMIT 1": LEVELS,
+    "UPDATE {} SET amount = amount + 1 WHERE id % 5000 = 7": LEVELS[1:],
+    "UPDATE {} SET note = upper(note) WHERE id % 5000 = 7": LEVELS[2:],
+}
+
+
+@pytest.mark.parametrize("mode", ["create", "append"])
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("harm", HARM_TO_KEPT)
+def test_kept_units_are_verified_again(
+    newest_database: Database, inrush: Inrush, harm: str, level: str, mode: str
+) -> None:
+    """What an earlier attempt has committed stood there since, for anybody to change."""
+    if mode == "append":
+        newest_database.execute(f"CREATE TABLE loaded ({', '.join(COLUMNS)})")
+    words = parts(inrush, newest_database, level, mode)
+    killed(inrush, words, "after_unit_commit:3" if mode == "create" else "before_switch")
+    newest_database.execute(harm.format(staging(newest_database)))
+    outcome = inrush(*words)  # type: ignore[arg-type]
+    if level not in HARM_TO_KEPT[harm]:
+        outcome.expect(CLEAN)
+        return
+    outcome.expect(VERIFICATION, "nothing was switched", "inrush cleanup")
+    assert_nothing(newest_database)
+    inrush("cleanup", "--to", newest_database.url).expect(CLEAN)
+    inrush(*words).expect(CLEAN)  # type: ignore[arg-type]
+    assert newest_database.value("SELECT count(*) FROM loaded") == 4 * ROWS
+
+
+def test_a_kept_unit_that_was_written_anew_is_kept(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """VACUUM FULL gives a table other files and leaves its rows."""
+    words = parts(inrush, newest_database, "rows")
+    killed(inrush, words, "before_switch")
+    newest_database.execute(f"VACUUM FULL {staging(newest_database)}")
+    report = inrush(*words).expect(CLEAN).report  # type: ignore[arg-type]
+    assert all(unit["kept"] for unit in report["units"])
+
+
+def test_a_unit_that_was_dropped_is_loaded_anew(newest_database: Database, inrush: Inrush) -> None:
+    words = parts(inrush, newest_database, "count")
+    killed(inrush, words, "before_switch")
+    newest_database.execute(f"DROP TABLE {staging(newest_database)}")
+    report = inrush(*words).expect(CLEAN).report  # type: ignore[arg-type]
+    assert sum(not unit["kept"] for unit in report["units"]) == 1
+    assert newest_database.value("SELECT count(*) FROM loaded") == 4 * ROWS
+
+
+def test_another_table_of_a_units_name_is_not_taken_for_it(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    words = parts(inrush, newest_database, "count")
+    killed(inrush, words, "before_switch")
+    table = staging(newest_database)
+    newest_database.execute(
+        f"CREATE TABLE copy (LIKE {table} INCLUDING ALL); INSERT INTO copy SELECT * FROM {table};"
+        f"DROP TABLE {table}; ALTER TABLE copy SET SCHEMA inrush_staging;"
+        f"ALTER TABLE inrush_staging.copy RENAME TO {table.split('.')[1]}"
+    )
+    outcome = inrush(*words)  # type: ignore[arg-type]
+    outcome.expect(1, "stands in the way", "DROP TABLE")
+    newest_database.execute(f"DROP TABLE {table}")
+    inrush(*words).expect(CLEAN)  # type: ignore[arg-type]
+    assert newest_database.value("SELECT count(*) FROM loaded") == 4 * ROWS
+
+
+def test_a_unit_that_is_emptied_before_the_switch_is_found(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """Whoever empties a table of this very attempt gives it other files."""
+    words = parts(inrush, newest_database, "count")
+    with standing_still(inrush, words, "before_switch") as stopped:
+        newest_database.execute(f"TRUNCATE {staging(newest_database)}")
+    stopped.outcome.expect(VERIFICATION, "nothing was switched")
+    assert_nothing(newest_database)
