@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 
-from harness.servers import Server, own_by_server
+from harness.servers import Server, free_port, own_by_server
 
 
 class TlsServer(Server):
@@ -37,6 +36,5 @@ class TlsServer(Server):
             path.chmod(0o600)
         rules = "local all all trust\nhostssl all all all trust\nhostnossl all all all reject\n"
         (self.data / "pg_hba.conf").write_text(rules)
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            self.port = int(listener.getsockname()[1])
+        self.port = free_port()
         self.configure({**self.settings, "ssl": "on"}, addresses="localhost")

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from harness.checkout import DOCS
 from harness.command import (
     CLEAN,
     FAILED,
@@ -29,7 +30,7 @@ from harness.command import (
 from harness.servers import Database
 
 GENERATOR = Path(sys.executable).parent / "tpchgen-cli"
-SCHEMA = Path(__file__).parents[2] / "docs/bench-etlwr.schema.json"
+SCHEMA = DOCS / "bench-etlwr.schema.json"
 
 # The smallest scale at which each part of each large table has rows.
 SCALE = "0.002"
@@ -682,13 +683,9 @@ def test_an_interrupted_run_ends_with_130(
     words: tuple[str, ...] = ("bench", "etlwr", "run", "--data", "data")
     words += ("--to", newest_database.url)
     words += ("--tables", "part")
-    with inrush.start(
-        *words, *series, environment={"INRUSH_FAULT": "stop_until_asked:before_switch"}
-    ) as running:
-        os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
+    with inrush.stopped_by("stop_until_asked:before_switch", *words, *series) as running:
         running.send(signal.SIGINT)
-        running.send(signal.SIGCONT)
-        stopped = running.wait().expect(INTERRUPTED, "stopped as asked")
+        stopped = running.resume().wait().expect(INTERRUPTED, "stopped as asked")
     assert f"hint: {stopped.report['hint']}\n" in stopped.errors
     assert ("measures all anew" in stopped.report["hint"]) == bool(series)
     assert not list(inrush.folder.glob("etlwr-results/*"))
@@ -706,12 +703,11 @@ def test_a_signal_that_comes_too_late_for_a_run_ends_the_series(
     copied(inrush, made, "part")
     words: tuple[str, ...] = ("bench", "etlwr", "run", "--data", "data")
     words += ("--to", newest_database.url, "--tables", "part", "--sweep", "1,2")
-    fault = {"INRUSH_FAULT": "stop_until_asked:before_report"}
-    with inrush.start(*words, environment=fault) as running:
-        os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
+    with inrush.stopped_by("stop_until_asked:before_report", *words) as running:
         running.send(signal.SIGINT)
-        running.send(signal.SIGCONT)
-        stopped = running.wait().expect(INTERRUPTED, "stopped as asked", "measures all anew")
+        stopped = (
+            running.resume().wait().expect(INTERRUPTED, "stopped as asked", "measures all anew")
+        )
     (folder,) = inrush.folder.glob("etlwr-results/*")
     assert str(folder.relative_to(inrush.folder)) in stopped.errors
     written = json.loads((folder / "results.json").read_text())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import signal
 from pathlib import Path
 
@@ -71,12 +70,9 @@ def test_killed_again_and_again_the_next_command_waits_for_what_is_left(
 def test_stopped_it_leaves_no_process(
     inrush: Inrush, words: tuple[str, ...], which: signal.Signals
 ) -> None:
-    fault = {"INRUSH_FAULT": "stop_until_asked:before_unit_commit"}
-    with inrush.start(*words, environment=fault) as running:
-        os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
+    with inrush.stopped_by("stop_until_asked:before_unit_commit", *words) as running:
         running.send(which)
-        running.send(signal.SIGCONT)
-        running.wait().expect(INTERRUPTED)
+        running.resume().wait().expect(INTERRUPTED)
     wait_for_no_process(inrush.folder)
     inrush(*words).expect(CLEAN)
 
@@ -90,11 +86,9 @@ def test_two_runs_at_once_do_not_collide(inrush: Inrush) -> None:
 
 
 def test_a_folder_that_is_in_use_is_refused(inrush: Inrush, words: tuple[str, ...]) -> None:
-    with inrush.start(*words, environment={"INRUSH_FAULT": "stop:before_unit_commit"}) as running:
-        os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
+    with inrush.stopped_by("stop:before_unit_commit", *words) as running:
         inrush(*words).expect(1, "kept")
-        running.send(signal.SIGCONT)
-        running.wait().expect(CLEAN)
+        running.resume().wait().expect(CLEAN)
 
 
 def test_a_folder_with_something_else_in_it_is_left_alone(

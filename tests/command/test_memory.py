@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from harness.command import COMMAND, Inrush
+from harness.command import Inrush
 from harness.packages import flow, package
 from harness.servers import Database
 
-MEASURED = Path(__file__).resolve().parents[2] / "benchmarks" / "measured.py"
 LINE = "{}|some text that is neither short nor long|12345.67|2024-02-29|\n"
 COLUMNS = ["id int not null", "note text", "price numeric(15,2)", "day date"]
-
-
-def peak_kib(inrush: Inrush, *words: str | Path) -> int:
-    """Return the peak of the resident memory of the command."""
-    result = inrush.folder / "measured"
-    command = [sys.executable, "-I", "-S", MEASURED, result, COMMAND, *words]
-    subprocess.run(command, check=True, cwd=inrush.folder, stdout=subprocess.DEVNULL)
-    return int(result.read_text().split()[1])
 
 
 def test_ten_times_the_rows_take_the_same_memory(newest_database: Database, inrush: Inrush) -> None:
@@ -35,7 +23,7 @@ def test_ten_times_the_rows_take_the_same_memory(newest_database: Database, inru
             inrush.write(f"{rows}/rows.tbl.{part}", "".join(map(LINE.format, numbers)))
         target = flow(f"loaded_{rows}", f"{rows}/rows.tbl.*", columns=COLUMNS, partition_by="id")
         path = inrush.write(f"{rows}.toml", package(newest_database.url, target, name=f"n{rows}"))
-        peaks.append(peak_kib(inrush, "run", path))
+        peaks.append(inrush.peak_kib("run", path))
         assert newest_database.value(f"SELECT count(*) FROM loaded_{rows}") == 2 * rows
     small, large = peaks
     assert large < small * 1.1, peaks
@@ -65,8 +53,8 @@ def test_memory_stays_within_the_figure_of_the_plan(
     target = flow("many", "many/*.csv", columns=["id int", "note text"])
     path = inrush.write("many.toml", package(newest_database.url, target, streams=streams))
     promised = promised_kib(inrush("check", path).expect(0).said)
-    peak = peak_kib(inrush, "run", path)
-    larger_code = max(0, peak_kib(inrush, "--version") - VERSION_KIB)
+    peak = inrush.peak_kib("run", path)
+    larger_code = max(0, inrush.peak_kib("--version") - VERSION_KIB)
     assert peak <= promised + 3 * larger_code, (count, peak, promised, larger_code)
     found = newest_database.rows("SELECT count(*), sum(id)::int8, count(DISTINCT id) FROM many")
     assert found == [(count, count * (count - 1) // 2, count)]

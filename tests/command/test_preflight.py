@@ -304,12 +304,10 @@ def test_what_a_stopped_run_has_left_is_predicted(
 
 def test_a_run_that_is_at_work_stops_another(newest_database: Database, inrush: Inrush) -> None:
     path = write(inrush, newest_database.url)
-    with inrush.start("run", path, environment={"INRUSH_FAULT": "stop:before_switch"}) as running:
-        os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
+    with inrush.stopped_by("stop:before_switch", "run", path) as running:
         said = inrush("preflight", path).expect(PREFLIGHT_FAILED, "at work")
         assert "stopped;" not in said.output
-        running.send(signal.SIGCONT)
-        running.wait().expect(CLEAN)
+        running.resume().wait().expect(CLEAN)
 
 
 def test_a_folder_of_runs_that_cannot_be_written(newest_database: Database, inrush: Inrush) -> None:

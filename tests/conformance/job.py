@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-
-import pytest
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from conformance.canonical import Row, canonical
 from conformance.destinations import Place, in_order
@@ -81,16 +78,12 @@ class Job:
         died = self.inrush("run", self.package, environment={"INRUSH_FAULT": point})
         assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
 
-    @contextmanager
-    def standing_still_at(self, point: str, deed: str = "stop") -> Iterator[Running]:
-        """Run it until it stands still at a fault point; `go_on` lets it go on.
+    def stopped_at(self, point: str, deed: str = "stop") -> AbstractContextManager[Running]:
+        """Run it until a fault point stops it.
 
-        By the deed `stop_until_asked` it then waits there until a signal has asked it to stop.
+        By the deed `stop_until_asked` it then waits there until a signal has asked it to end.
         """
-        environment = {"INRUSH_FAULT": f"{deed}:{point}"}
-        with self.inrush.start("run", self.package, environment=environment) as running:
-            wait_until_still(running)
-            yield running
+        return self.inrush.stopped_by(f"{deed}:{point}", "run", self.package)
 
     @property
     def found(self) -> list[Row] | None:
@@ -105,20 +98,6 @@ class Job:
     def assert_nothing(self, before: Sequence[Row] = ()) -> None:
         """Fail unless a reader finds what was there before, or no table."""
         assert (self.found or []) == in_order(before)
-
-
-def wait_until_still(running: Running) -> None:
-    """Wait until a command stands still as its fault wishes."""
-    _, status = os.waitpid(running.process.pid, os.WUNTRACED)
-    if not os.WIFSTOPPED(status):
-        running.process.returncode = os.waitstatus_to_exitcode(status)
-        pytest.fail(f"it did not stand still: {running.wait()}")
-
-
-def go_on(running: Running) -> Outcome:
-    """Let a command that stands still go on to its end."""
-    running.send(signal.SIGCONT)
-    return running.wait()
 
 
 def filled(place: Place, inrush: Inrush, records: Sequence[Record]) -> list[Row]:

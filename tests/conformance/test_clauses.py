@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 from conformance.destinations import PLACES
+from harness.checkout import DOCS
 
-SPECIFICATION = Path(__file__).resolve().parents[2] / "docs" / "specs" / "destination.md"
+SPECIFICATION = DOCS / "specs" / "destination.md"
 
 
 def clauses() -> dict[str, str]:

@@ -7,7 +7,6 @@ What is found makes docs/types.md. After a change:
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -15,9 +14,10 @@ from conformance.destinations import PLACES, Place
 from conformance.matrix import page
 from conformance.measured import Measure
 from conformance.values import TYPES, Type
+from harness.checkout import DOCS
 from harness.command import FAILED, LOADED_WITH_REJECTS, USAGE, Inrush
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "types.md"
+PAGE = DOCS / "types.md"
 
 
 @pytest.mark.clause("D-6", "D-7", "D-8", "D-9")

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.conftest import MakeJob
 from conformance.destinations import Parquet, Place, quoted
-from conformance.job import COLUMNS, HEADER, TABLE, Job, filled, go_on, line, record, row
+from conformance.job import COLUMNS, HEADER, TABLE, Job, filled, line, record, row
 from harness.command import CLEAN, FAILED, REJECT_LIMIT, USAGE, Inrush
 
 
@@ -57,7 +57,7 @@ def test_a_constraint_of_the_target_refuses_a_row(make_job: MakeJob) -> None:
 def test_a_table_with_rows_appears_meanwhile(job: Job) -> None:
     """Another load makes it while this one stands still; or a hand does, where the file is held."""
     other = row(record(10_000))
-    with job.standing_still_at("before_switch") as running:
+    with job.stopped_at("before_switch") as running:
         if not job.place.keeps("D-29"):
             running.process.kill()
             running.wait()
@@ -65,7 +65,7 @@ def test_a_table_with_rows_appears_meanwhile(job: Job) -> None:
             outcome = job.run()
         else:
             filled(job.place, job.inrush, [record(10_000)])
-            outcome = go_on(running)
+            outcome = running.resume().wait()
     outcome.expect(FAILED, TABLE)
     assert job.found == [other]
     job.place.drop(TABLE)

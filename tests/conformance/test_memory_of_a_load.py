@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from conformance.destinations import Place
-from harness.command import COMMAND, Inrush
+from harness.command import Inrush
 from harness.packages import Value, flow
 
-MEASURED = Path(__file__).resolve().parents[2] / "benchmarks" / "measured.py"
 LINE = "{},some text that is neither short nor long,12345.67,2024-02-29\n"
 COLUMNS = ["id integer not null", "note text", "price numeric(15,2)", "day date"]
 PARTS = 2
@@ -32,14 +27,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [f"{folder}/{rows}.*.csv" for rows in ROWS_OF_A_PART]
 
 
-def peak_kib(inrush: Inrush, *words: str | Path) -> int:
-    """Return the peak of the resident memory of the command."""
-    result = inrush.folder / "measured"
-    command = [sys.executable, "-I", "-S", MEASURED, result, COMMAND, *words]
-    subprocess.run(command, check=True, cwd=inrush.folder, stdout=subprocess.DEVNULL)
-    return int(result.read_text().split()[1])
-
-
 @pytest.mark.clause("D-35")
 def test_it_does_not_grow_with_the_rows(
     place: Place, inrush: Inrush, files: list[str], monkeypatch: pytest.MonkeyPatch
@@ -50,7 +37,7 @@ def test_it_does_not_grow_with_the_rows(
     for number, pattern in enumerate(files):
         target = flow(f"loaded_{number}", pattern, columns=columns)
         path = inrush.write(f"{number}.toml", place.package(target, name=f"n{number}"))
-        peaks.append(peak_kib(inrush, "run", path))
+        peaks.append(inrush.peak_kib("run", path))
     small, large = peaks
     print(f"peaks: {small} and {large} KiB")
     assert large < small * place.memory_growth_max, peaks

@@ -5,26 +5,26 @@ from __future__ import annotations
 import pytest
 
 from conformance.conftest import MakeJob
-from conformance.job import Job, go_on
+from conformance.job import Job
 from harness.command import CLEAN, FAILED
 
 
 @pytest.mark.clause("D-28")
 @pytest.mark.parametrize("point", ["in_copy", "before_switch", "before_switch_commit"])
 def test_a_second_run_is_refused(job: Job, point: str) -> None:
-    with job.standing_still_at(point) as running:
+    with job.stopped_at(point) as running:
         second = job.run().expect(FAILED)
         assert str(running.process.pid) in second.said, second.said
-        go_on(running).expect(CLEAN)
+        running.resume().wait().expect(CLEAN)
     job.assert_done()
     job.run().expect(CLEAN, "already loaded")
 
 
 @pytest.mark.clause("D-28")
 def test_cleanup_leaves_a_run_at_work_alone(job: Job) -> None:
-    with job.standing_still_at("before_switch") as running:
+    with job.stopped_at("before_switch") as running:
         job.inrush("cleanup", *job.place.words)
-        go_on(running).expect(CLEAN)
+        running.resume().wait().expect(CLEAN)
     job.assert_done()
 
 
@@ -34,14 +34,14 @@ def test_a_run_of_another_package(make_job: MakeJob) -> None:
     inrush, place = job.inrush, job.place
     inrush.write("other.csv", "n\n1\n2\n")
     words = ("--table", "other", "--columns", "n integer")
-    with job.standing_still_at("in_copy") as running:
+    with job.stopped_at("in_copy") as running:
         other = inrush("load", "other.csv", *place.words, *words)
         if place.keeps("D-29"):
             other.expect(CLEAN)
         else:
             other.expect(FAILED)
             assert str(running.process.pid) in other.said, other.said
-        go_on(running).expect(CLEAN)
+        running.resume().wait().expect(CLEAN)
     inrush("load", "other.csv", *place.words, *words).expect(CLEAN)
     assert place.rows("other", ["integer"]) == [("1",), ("2",)]
     assert job.found == job.rows
@@ -49,7 +49,7 @@ def test_a_run_of_another_package(make_job: MakeJob) -> None:
 
 @pytest.mark.clause("D-23")
 def test_no_lock_outlives_its_process(job: Job) -> None:
-    with job.standing_still_at("before_switch_commit") as running:
+    with job.stopped_at("before_switch_commit") as running:
         running.process.kill()
         running.wait()
     job.run().expect(CLEAN)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
 import signal
 import sqlite3
@@ -46,12 +45,10 @@ def test_who_looks_leaves_no_file(inrush: Inrush) -> None:
 def test_who_looks_takes_no_file_from_a_load(inrush: Inrush) -> None:
     write(inrush, "a.csv", 1, 2)
     words = ("load", "a.csv", "--to", "new.duckdb", "--table", "t", *LISTED)
-    with inrush.start(*words, environment={"INRUSH_FAULT": "stop:in_copy"}) as running:
-        os.waitpid(running.process.pid, os.WUNTRACED)
+    with inrush.stopped_by("stop:in_copy", *words) as running:
         inrush("status", "--to", "new.duckdb").expect(FAILED, str(running.process.pid))
         inrush(*words).expect(FAILED, str(running.process.pid))
-        os.kill(running.process.pid, signal.SIGCONT)
-        running.wait().expect(CLEAN)
+        running.resume().wait().expect(CLEAN)
     assert rows(inrush.folder / "new.duckdb", "SELECT * FROM t ORDER BY id") == [
         (1, "n1"),
         (2, "n2"),

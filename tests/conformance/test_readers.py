@@ -7,7 +7,7 @@ import pytest
 from conformance.canonical import Row
 from conformance.conftest import MakeJob
 from conformance.destinations import KeptOutError, in_order
-from conformance.job import Job, filled, go_on, record
+from conformance.job import Job, filled, record
 from harness.command import CLEAN
 
 BEFORE = ["in_copy", "after_unit_commit", "before_switch", "in_switch", "before_switch_commit"]
@@ -32,9 +32,9 @@ def test_nothing_before_the_switch_and_all_after(make_job: MakeJob, mode: str, p
     if mode != "create":
         before = filled(job.place, job.inrush, [record(10_000), record(10_001)])
     after = in_order([*before, *job.rows]) if mode == "append" else job.rows
-    with job.standing_still_at(point) as running:
+    with job.stopped_at(point) as running:
         seen = look(job)
-        go_on(running).expect(CLEAN)
+        running.resume().wait().expect(CLEAN)
     assert job.found == after
     if seen != "kept out":
         assert seen == after if point in AFTER else (seen or []) == before

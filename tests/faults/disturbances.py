@@ -17,7 +17,7 @@ from time import monotonic
 
 from faults import site
 from faults.loads import LARGE_BYTES, Load
-from faults.scene import Scene, wait_until_stopped
+from faults.scene import Scene
 from harness import pauses
 from harness.command import FAILED, INTERRUPTED, Outcome, Running
 from harness.proxy import Trouble
@@ -110,9 +110,9 @@ def _at_some_time(scene: Scene, act: Callable[[Running], object]) -> tuple[str, 
     if scene.numbers.random() < 0.6:
         step = _step(scene, STEPS)
         with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as running:
-            stands = wait_until_stopped(running)
+            stands = running.stops()
             hit = bool(act(running)) if stands else False
-            running.send(signal.SIGCONT)
+            running.resume()
             return f"at {step}", stands and hit, _end(scene, running)
     with scene.start() as running:
         moment = _random_moment(scene, running)
@@ -424,13 +424,13 @@ def frozen_and_taken_over(scene: Scene) -> Struck:
     """Let it stand still until another one has taken its run over, and then go on."""
     step = _step(scene, STEPS)
     with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as first:
-        stands = wait_until_stopped(first)
+        stands = first.stops()
         if stands:
             for pid in scene.backends():
                 scene.database.value(f"SELECT pg_terminate_backend({pid}, 10000)")
             scene.finish()
             assert scene.is_loaded
-        first.send(signal.SIGCONT)
+        first.resume()
         outcome = _end(scene, first)
     # In the middle of the switch it asks the ledger what became of its run: it is loaded.
     if stands and step.partition(":")[0] in UNSWITCHED_STEPS[:4]:
@@ -443,10 +443,10 @@ def rival(scene: Scene) -> Struck:
     """Start the same command twice: the second one names the first and changes nothing."""
     step = _step(scene, STEPS[:6])
     with scene.start(environment={"INRUSH_FAULT": f"stop:{step}"}) as first:
-        stands = wait_until_stopped(first)
+        stands = first.stops()
         if stands:
             scene.command().expect(FAILED, "at work", str(first.process.pid))
-        first.send(signal.SIGCONT)
+        first.resume()
         outcome = _end(scene, first)
     if stands:
         outcome.expect(scene.load.status)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
 
 from faults.loads import COLUMNS, Load, Row
 from faults.site import Stand
@@ -246,20 +243,3 @@ class Scene:
             "AND application_name LIKE 'inrush%' ORDER BY pid"
         )
         return [pid for (pid,) in rows]
-
-
-_pause = threading.Event()
-
-
-def wait_until_stopped(running: Running, *, seconds: float = 150) -> bool:
-    """Wait until a process stands still; false where it ended instead."""
-    end = monotonic() + seconds
-    while monotonic() < end:
-        found = os.waitid(
-            os.P_PID, running.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
-        )
-        if found is not None:
-            return found.si_code == os.CLD_STOPPED
-        # Asked again and again, it would take the processor from the very load.
-        _pause.wait(0.005)
-    raise AssertionError("it neither stands still nor ends")

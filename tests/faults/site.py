@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,12 +21,6 @@ STANDS: dict[str, tuple[int, dict[str, str]]] = {
     "pg15": (15, {}),
     "pg18-replica": (18, {"wal_level": "replica"}),
 }
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 @dataclass
@@ -121,7 +114,8 @@ class Site:
 
     def _make(self, name: str) -> Stand:
         version, settings = STANDS[name]
-        server = Server(version, self._programs(version), self._folder / name, port=free_port())
+        port = servers.free_port()
+        server = Server(version, self._programs(version), self._folder / name, port=port)
         # Small segments of the WAL stay below the limits that faults set on files.
         server.initialise(wal_segment_mib=1)
         # What a process has written outlives it, and no fault here takes the system down.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -86,12 +85,9 @@ def test_a_report_that_cannot_be_written(
         # Root alone mounts a disk.
         harm = "limited"
     try:
-        environment = {"INRUSH_FAULT": "stop:after_switch_commit"}
-        with inrush.start(*words, environment=environment) as running:
-            os.waitpid(running.process.pid, os.WUNTRACED)
+        with inrush.stopped_by("stop:after_switch_commit", *words) as running:
             HARMS[harm](inrush, running)
-            running.send(signal.SIGCONT)
-            outcome = running.wait()
+            outcome = running.resume().wait()
         assert found() == GOOD
         outcome.expect(status, "the rows are in their targets", "report.json", "already loaded")
         # The same command says the same, as long as it has nothing to do.
@@ -105,12 +101,9 @@ def test_a_report_that_cannot_be_written(
 def test_quiet_it_is_told_on_the_standard_error(newest_database: Database, inrush: Inrush) -> None:
     inrush.write("people.csv", TEXT)
     words = ("load", "people.csv", "--to", newest_database.url, "--table", "people", *COLUMNS)
-    environment = {"INRUSH_FAULT": "stop:after_switch_commit"}
-    with inrush.start(*words, "--quiet", environment=environment) as running:
-        os.waitpid(running.process.pid, os.WUNTRACED)
+    with inrush.stopped_by("stop:after_switch_commit", *words, "--quiet") as running:
         remove_folder(inrush, running)
-        running.send(signal.SIGCONT)
-        outcome = running.wait().expect(CLEAN)
+        outcome = running.resume().wait().expect(CLEAN)
     assert outcome.output == ""
     assert "the rows are in their targets" in outcome.errors
 
@@ -120,13 +113,10 @@ def test_before_the_switch_it_says_what_ended_the_load(
 ) -> None:
     inrush.write("people.csv", TEXT)
     words = ("load", "people.csv", "--to", newest_database.url, "--table", "people", *COLUMNS)
-    environment = {"INRUSH_FAULT": "stop_until_asked:before_switch"}
-    with inrush.start(*words, environment=environment) as running:
-        os.waitpid(running.process.pid, os.WUNTRACED)
+    with inrush.stopped_by("stop_until_asked:before_switch", *words) as running:
         remove_folder(inrush, running)
         running.send(signal.SIGTERM)
-        running.send(signal.SIGCONT)
-        outcome = running.wait().expect(130, "the report is missing")
+        outcome = running.resume().wait().expect(130, "the report is missing")
     assert "report: " not in outcome.said
     inrush(*words).expect(CLEAN)
     assert newest_database.rows("SELECT * FROM people ORDER BY id") == GOOD

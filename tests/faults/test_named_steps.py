@@ -259,14 +259,10 @@ def test_a_file_that_gets_other_text_while_it_is_loaded(
 ) -> None:
     """Of the same size and with its time put back: only its text tells."""
     job = Job(newest_database, inrush)
-    environment = {"INRUSH_FAULT": "stop:before_switch"}
     for old, new, ends in (("note 7|", "NOTE 7|", FAILED), ("", "", CLEAN)):
-        with inrush.start("run", job.package, environment=environment) as running:
-            _, status = os.waitpid(running.process.pid, os.WUNTRACED)
-            assert os.WIFSTOPPED(status)
+        with inrush.stopped_by("stop:before_switch", "run", job.package) as running:
             rewritten(inrush.folder / "rows.tbl.0", old, new)
-            running.send(signal.SIGCONT)
-            outcome = running.wait().expect(ends)
+            outcome = running.resume().wait().expect(ends)
         if ends == FAILED:
             assert "rows.tbl.0" in outcome.said
             job.assert_nothing()
@@ -420,8 +416,7 @@ def test_a_run_that_was_taken_over_changes_nothing_more(
                 "WHERE datname = current_database() AND application_name LIKE 'inrush%'"
             )
         inrush("run", job.package).expect(CLEAN)
-        first.send(signal.SIGCONT)
-        first.wait().expect(FAILED)
+        first.resume().wait().expect(FAILED)
     job.assert_done()
 
 

@@ -9,11 +9,10 @@ import pytest
 
 from conftest import StartServer
 from faults.loads import LOADS
-from faults.site import free_port
 from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush
 from harness.packages import package
 from harness.proxy import Proxy, Trouble
-from harness.servers import FAST, Database, Server
+from harness.servers import Database, Server
 
 PRIVATE = next(load for load in LOADS if load.name == "private")
 
@@ -22,10 +21,7 @@ PRIVATE = next(load for load in LOADS if load.name == "private")
 def tcp_server(start_server: StartServer) -> Server:
     """Return a server on TCP."""
     server = start_server(18)
-    server.stop()
-    server.port = free_port()
-    server.configure(FAST, addresses="127.0.0.1")
-    server.start()
+    server.move_to_tcp()
     return server
 
 

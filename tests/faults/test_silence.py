@@ -12,13 +12,11 @@ from contextlib import closing
 import pytest
 
 from conftest import StartServer
-from faults.scene import wait_until_stopped
-from faults.site import free_port
 from harness import pauses
 from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush
 from harness.packages import flow, package
 from harness.proxy import Proxy, Trouble
-from harness.servers import FAST, VERSIONS, Database, Server
+from harness.servers import VERSIONS, Database, Server
 
 # A connection that was silent for two seconds is asked about; the system alone gives none up.
 SOON = "keepalives_idle=1&keepalives_interval=1&keepalives_count=1&tcp_user_timeout=0"
@@ -29,10 +27,7 @@ ROWS = [(-1, "held"), *((number, f"row {number}") for number in range(2_000))]
 def tcp_server(request: pytest.FixtureRequest, start_server: StartServer) -> Server:
     """Return a server on TCP."""
     server = start_server(request.param)
-    server.stop()
-    server.port = free_port()
-    server.configure(FAST, addresses="127.0.0.1")
-    server.start()
+    server.move_to_tcp()
     return server
 
 
@@ -95,14 +90,11 @@ def test_one_signal_ends_what_is_done_before_the_switch(
     held: Database, proxy: Proxy, inrush: Inrush
 ) -> None:
     """The account is read from a server that does not answer any more."""
-    fault = {"INRUSH_FAULT": "stop_until_asked:before_switch"}
-    with inrush.start("run", "package.toml", environment=fault) as running:
-        assert wait_until_stopped(running)
+    with inrush.stopped_by("stop_until_asked:before_switch", "run", "package.toml") as running:
         trouble = Trouble("stall")
         proxy.strike(trouble)
         running.send(signal.SIGINT)
-        running.send(signal.SIGCONT)
-        running.wait().expect(INTERRUPTED)
+        running.resume().wait().expect(INTERRUPTED)
     trouble.healed.set()
     proxy.begin(None)
     proxy.end_connections()

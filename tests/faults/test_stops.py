@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import signal
 
 import pytest
@@ -49,10 +48,8 @@ def test_a_signal_ends_a_load_that_sends_nothing(
         rejects={"rows_max": ROWS},
     )
     path = inrush.write("package.toml", package(urls[to], of, streams=1, chunk_bytes=CHUNK_BYTES))
-    environment = {"INRUSH_FAULT": "stop_until_asked:in_copy"}
-    with inrush.start("run", path, "--json", environment=environment) as running:
-        os.waitpid(running.process.pid, os.WUNTRACED)
+    with inrush.stopped_by("stop_until_asked:in_copy", "run", path, "--json") as running:
         running.send(signal.SIGTERM)
-        running.send(signal.SIGCONT)
+        running.resume()
         # The chunk that it stood still behind, and no other.
         assert chunks_told(running, INTERRUPTED) == 1

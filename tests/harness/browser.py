@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from harness.checkout import ROOT
+
 FOLDER = Path(__file__).parent / "browser"
-WEB = Path(__file__).parents[2] / "crates" / "page" / "web"
+WEB = ROOT / "crates" / "page" / "web"
 
 ALL = "screen,phone,paper,light,dark"
 

@@ -7,10 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any
+
+from harness.checkout import MEASURED
 
 COMMAND = Path(sys.executable).parent / "inrush"
 
@@ -102,8 +107,11 @@ def _state(task: Path) -> str:
     return next((line for line in lines if line.startswith("State:")), "State: ?")
 
 
+_pause = threading.Event()
+
+
 @dataclass(frozen=True)
-class Running:
+class Running(AbstractContextManager["Running"]):
     """A command that runs."""
 
     words: list[str]
@@ -122,8 +130,26 @@ class Running:
             raise StillRunning(self.words, late, self.process.pid) from None
         return Outcome(self.words, self.process.returncode, output, errors, self.folder)
 
-    def __enter__(self) -> Running:
-        """Begin a block at whose end it runs no more."""
+    def stops(self, seconds: float = 150) -> bool:
+        """Wait until a fault point or a signal stops it; false where it ends instead."""
+        end = monotonic() + seconds
+        while monotonic() < end:
+            found = os.waitid(
+                os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
+            )
+            if found is not None:
+                return found.si_code == os.CLD_STOPPED
+            # Asked again and again, it would take the processor from the very load.
+            _pause.wait(0.005)
+        raise AssertionError("it neither stops nor ends")
+
+    def wait_until_stopped(self) -> None:
+        """Wait until a fault point stops it; fail where it ends instead."""
+        assert self.stops(), f"it ended and was never stopped: {self.wait()}"
+
+    def resume(self) -> Running:
+        """Let it go on after a stop."""
+        self.send(signal.SIGCONT)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -166,6 +192,25 @@ class Inrush:
             env=surroundings | dict(environment or {}),
         )
         return Running(command, process, self.folder)
+
+    @contextmanager
+    def stopped_by(self, fault: str, *words: str | Path) -> Iterator[Running]:
+        """Start it, and enter the block when a fault such as `stop:before_switch` has stopped it.
+
+        It stays stopped until the block resumes it; with `stop_until_asked` it then also waits for
+        a signal that asks it to end.
+        """
+        with self.start(*words, environment={"INRUSH_FAULT": fault}) as running:
+            running.wait_until_stopped()
+            yield running
+
+    def peak_kib(self, *words: str | Path, status: int = CLEAN, says: Sequence[str] = ()) -> int:
+        """Run it, expect this end of it, and return the peak of its resident memory in KiB."""
+        result = self.folder / "measured"
+        before = [sys.executable, "-I", "-S", str(MEASURED), str(result)]
+        with self.start(*words, before=before) as running:
+            running.wait(600).expect(status, *says)
+        return int(result.read_text().split()[1])
 
     def __call__(
         self,

@@ -9,9 +9,9 @@ import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 
 # What is sent at most to a client that keeps all of it.
 ENDLESS_BYTES = 400 << 20
@@ -87,7 +87,7 @@ class Client:
 
 
 @dataclass
-class HostileServer:
+class HostileServer(AbstractContextManager["HostileServer"]):
     """Plays a script to each client; what they sent is kept."""
 
     script: Script
@@ -116,16 +116,7 @@ class HostileServer:
         with contextlib.suppress(OSError), client:
             self.script(Client(client, self.received, self.tls_answer))
 
-    def __enter__(self) -> HostileServer:
-        """Begin a block at whose end it is gone."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close all sockets."""
         for one in (self._listener, *self._clients):
             with contextlib.suppress(OSError):

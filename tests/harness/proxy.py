@@ -7,8 +7,8 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from types import TracebackType
 
 # What the driver sends for COMMIT: "Byte1('Q') Int32 length, String".
 COMMIT = b"Q\0\0\0\x0bCOMMIT\0"
@@ -101,7 +101,7 @@ def _reset(one: socket.socket) -> None:
     one.close()
 
 
-class Proxy:
+class Proxy(AbstractContextManager["Proxy"]):
     """The proxy; `trouble` may be changed at any time."""
 
     def __init__(self, port: int) -> None:
@@ -224,16 +224,7 @@ class Proxy:
             trouble.healed.wait()
             connection.stalled.clear()
 
-    def __enter__(self) -> Proxy:
-        """Begin a block at whose end it is gone."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End all connections and take no more."""
         if self.trouble is not None:
             self.trouble.healed.set()

@@ -8,13 +8,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import psycopg
 
-from harness.command import Outcome
+from harness.command import LOADED_WITH_REJECTS, Inrush, Outcome
+from harness.contents import contents
 from harness.servers import Database
 
 # What the server says, and what a reject of it is called.
@@ -133,3 +134,63 @@ def assert_account(outcome: Outcome, rows: int, refused: int) -> None:
     assert account["rows_read"] == rows
     assert account["rows_rejected"] == refused
     assert account["rows_loaded"] == rows - refused
+
+
+class SerialJob:
+    """Files for targets, and what a careful serial load makes of them.
+
+    A test file says which tables, rows and package there are. Beside each target stands a table
+    into which the rows are inserted one by one.
+    """
+
+    # Each target, the table beside it, and the columns that order the rows of both.
+    tables: ClassVar[Sequence[tuple[str, str, str]]] = (("loaded", "expected", "k, id"),)
+
+    def __init__(self, database: Database, inrush: Inrush) -> None:
+        self.database = database
+        self.inrush = inrush
+        self.rows_read = 0
+        self.expected: list[Refused] = []
+
+    def insert(
+        self,
+        header: str,
+        statement: str,
+        files: Files,
+        before: Callable[[str, int, Sequence[str]], Refused | None] | None = None,
+    ) -> None:
+        """Write files, and insert their rows one by one; `before` may refuse a row first."""
+        for name, rows in files.items():
+            self.inrush.write(name, text_of(header, rows))
+            self.rows_read += len(rows)
+        self.expected += insert(self.database, statement, files, before)
+
+    def name_as_targets(self) -> None:
+        """Let what was said of tables `expected_NAME` be said of the targets NAME."""
+        self.expected = [
+            replace(one, said=one.said.replace("expected_", "").removeprefix("_"))
+            for one in self.expected
+        ]
+
+    def run(self, fault: str | None = None) -> Outcome:
+        """Run the package; a fault point may act in it."""
+        environment = {"INRUSH_FAULT": fault} if fault else None
+        return self.inrush("run", "package.toml", environment=environment)
+
+    def assert_same_contents(self) -> None:
+        """Fail unless each target holds what the table beside it holds."""
+        for target, beside, order in self.tables:
+            query = f"SELECT * FROM {{}} ORDER BY {order}"
+            loaded = contents(self.database, query.format(target))
+            assert loaded == contents(self.database, query.format(beside)), target
+
+    def assert_loaded(self, outcome: Outcome) -> None:
+        """Fail unless the right rows are in, and the right ones were rejected."""
+        self.assert_same_contents()
+        assert_rejects(outcome, self.expected)
+
+    def assert_done(self, outcome: Outcome) -> None:
+        """Fail unless it loaded all but the rejected rows, and accounts for each."""
+        outcome.expect(LOADED_WITH_REJECTS)
+        self.assert_loaded(outcome)
+        assert_account(outcome, self.rows_read, len(self.expected))

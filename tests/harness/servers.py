@@ -11,6 +11,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,6 +49,12 @@ def programs(version: int) -> Path | None:
     else:
         folder = Path(f"/usr/lib/postgresql/{version}/bin")
     return folder if (folder / "postgres").exists() else None
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
 
 
 def server_user() -> str | None:
@@ -168,6 +175,14 @@ class Server:
             *(f"{name} = '{value}'" for name, value in settings.items()),
         ]
         (self.data / "postgresql.auto.conf").write_text("\n".join(lines) + "\n")
+
+    def move_to_tcp(self, settings: Mapping[str, str] | None = None) -> None:
+        """Listen on the loopback, too, at a free port; with settings, by these."""
+        if self.running:
+            self.stop()
+        self.port = free_port()
+        self.configure(self.settings if settings is None else settings, addresses="127.0.0.1")
+        self.start()
 
     def start(self) -> None:
         """Start it and wait until it takes connections."""

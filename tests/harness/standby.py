@@ -15,9 +15,8 @@ def follow(
     primary: Server, folder: Path, *, addresses: str = "", slot: str | None = None
 ) -> Iterator[Server]:
     """Make a standby of a server in a folder, and run it until the block ends."""
-    from faults.site import free_port
-
-    standby = Server(primary.version, primary.programs, folder, primary.settings, port=free_port())
+    port = servers.free_port()
+    standby = Server(primary.version, primary.programs, folder, primary.settings, port=port)
     standby.prepare_folder()
     servers.run_as_server(
         [

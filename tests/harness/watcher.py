@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
+from contextlib import AbstractContextManager
 from time import monotonic
-from types import TracebackType
 
 import psycopg
 
@@ -13,7 +13,7 @@ from harness.servers import Database
 Digest = tuple[int, int]
 
 
-class Watcher:
+class Watcher(AbstractContextManager["Watcher"]):
     """Asks for a target's contents again and again, and keeps every answer that differs.
 
     An answer is None where the table is not there, else its rows' number and a digest of
@@ -63,12 +63,7 @@ class Watcher:
         assert self._first_look.wait(30)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Watch no more."""
         self._stop.set()
         self._thread.join()

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from harness.command import LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
-from harness.contents import contents, state
+from harness.contents import state
 from harness.packages import Value, flow, package
-from harness.serial import assert_account, assert_rejects, insert, text_of
+from harness.serial import SerialJob
 from harness.servers import Database
 from postgres.test_routing import assert_nothing_left_behind
 
@@ -34,7 +34,7 @@ FILES = 3
 ROWS = 400
 
 
-class Job:
+class Job(SerialJob):
     """Files for partitions that have rows and for those that are added."""
 
     def __init__(
@@ -46,8 +46,7 @@ class Job:
         orphans: str = "anywhere",
         later: str = "",
     ) -> None:
-        self.database = database
-        self.inrush = inrush
+        super().__init__(database, inrush)
         self.orphans = orphans
         self.orphan_keys: list[list[str]] = []
         chance = random.Random(seed)  # noqa: S311
@@ -60,9 +59,7 @@ class Job:
         files = {
             f"rows.{number}.csv": [self.row(chance) for _ in range(ROWS)] for number in range(FILES)
         }
-        for name, rows in files.items():
-            inrush.write(name, text_of(HEADER, rows))
-        self.expected = insert(database, INSERT, files)
+        self.insert(HEADER, INSERT, files)
         codes = {"duplicate_key", "check_violated", "syntax", "outside_partition"}
         if orphans:
             codes.add("foreign_key_missing")
@@ -102,15 +99,8 @@ class Job:
         text = package(self.database.url, flow("loaded", "rows.*.csv", **settings), **run)
         self.inrush.write("package.toml", text)
 
-    def run(self, fault: str | None = None) -> Outcome:
-        environment = {"INRUSH_FAULT": fault} if fault else None
-        return self.inrush("run", "package.toml", environment=environment)
-
     def assert_loaded(self, outcome: Outcome) -> None:
-        query = "SELECT * FROM {} ORDER BY k, id"
-        loaded = contents(self.database, query.format("loaded"))
-        assert loaded == contents(self.database, query.format("expected"))
-        assert_rejects(outcome, self.expected)
+        super().assert_loaded(outcome)
         assert_nothing_left_behind(self.database)
         partitions = self.database.rows(
             "SELECT array_agg(attname::text ORDER BY attname) FROM pg_attribute "
@@ -118,11 +108,6 @@ class Job:
             "AND attnum > 0 AND NOT attisdropped GROUP BY attrelid"
         )
         assert partitions == [(sorted(HEADER.split(",")),)] * 5
-
-    def assert_done(self, outcome: Outcome) -> None:
-        outcome.expect(LOADED_WITH_REJECTS)
-        self.assert_loaded(outcome)
-        assert_account(outcome, FILES * ROWS, len(self.expected))
 
 
 @pytest.mark.parametrize("streams", [1, 3])

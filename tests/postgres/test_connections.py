@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from conftest import StartServer
-from faults.scene import wait_until_stopped
-from faults.site import free_port
 from harness import servers
 from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.proxy import Proxy
-from harness.servers import Server
+from harness.servers import Server, free_port
 from harness.standby import follow
 
 COLUMNS = ("--columns", "id int, name text")
@@ -28,10 +26,7 @@ def rows(inrush: Inrush) -> Path:
 def primary(start_server: StartServer) -> Server:
     """Return a server on TCP that others may follow."""
     server = start_server(18, servers.REPLICATING)
-    server.stop()
-    server.port = free_port()
-    server.configure(servers.REPLICATING, addresses="127.0.0.1")
-    server.start()
+    server.move_to_tcp()
     return server
 
 
@@ -146,9 +141,7 @@ def test_keepalives_are_on(primary: Server, inrush: Inrush) -> None:
     with Proxy(primary.port) as proxy:
         url = f"postgresql://{primary.user}@127.0.0.1:{proxy.port}/postgres"
         words = ("load", "rows.csv", "--to", url, "--table", "kept_alive", *COLUMNS)
-        fault = {"INRUSH_FAULT": "stop:before_switch"}
-        with inrush.start(*words, environment=fault) as running:
-            assert wait_until_stopped(running)
+        with inrush.stopped_by("stop:before_switch", *words):
             timers = sockets_with_timers(proxy.port)
     assert timers, "no socket of the loader asks whether its peer lives"
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import random
 import signal
-from dataclasses import replace
 
 import pytest
 
-from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
-from harness.contents import contents, state
+from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush
+from harness.contents import state
 from harness.packages import flow, package
 from harness.serial import (
     PARENTS_AND_GUARD,
     Files,
-    Refused,
-    assert_account,
-    assert_rejects,
-    insert,
+    SerialJob,
     text_of,
 )
 from harness.servers import Database
@@ -50,12 +46,13 @@ INSERTS = {
 ROWS = 500
 
 
-class Job:
+class Job(SerialJob):
     """Files of three tables, and what a serial load makes of them, in the order of the keys."""
 
+    tables = tuple((table, f"expected_{table}", "1") for table in HEADERS)
+
     def __init__(self, database: Database, inrush: Inrush, seed: int) -> None:
-        self.database = database
-        self.inrush = inrush
+        super().__init__(database, inrush)
         chance = random.Random(seed)  # noqa: S311
         database.execute(PARENTS_AND_GUARD)
         database.execute(TABLES.format(name="", later=LATER))
@@ -75,19 +72,12 @@ class Job:
                 for part in range(3)
             },
         }
-        self.expected: list[Refused] = []
         for table, files in self.files.items():
-            for name, rows in files.items():
-                inrush.write(name, text_of(HEADERS[table], rows))
-            refused = insert(database, INSERTS[table], files)
-            self.expected += [
-                replace(one, said=one.said.replace("expected_", "").removeprefix("_"))
-                for one in refused
-            ]
+            self.insert(HEADERS[table], INSERTS[table], files)
+        self.name_as_targets()
         assert {one.code for one in self.expected} == {
             "foreign_key_missing", "duplicate_key", "raised", "syntax",
         }  # fmt: skip
-        self.rows = sum(len(rows) for files in self.files.values() for rows in files.values())
 
     def item(self, number: int, chance: random.Random) -> list[str]:
         fields = [str(number), str(chance.randrange(1, 102)), "1", "yes"]
@@ -120,22 +110,6 @@ class Job:
             streams=streams,
         )
         self.inrush.write("package.toml", text)
-
-    def run(self, fault: str | None = None) -> Outcome:
-        environment = {"INRUSH_FAULT": fault} if fault else None
-        return self.inrush("run", "package.toml", environment=environment)
-
-    def assert_loaded(self, outcome: Outcome) -> None:
-        for table in HEADERS:
-            query = "SELECT * FROM {} ORDER BY 1"
-            loaded = contents(self.database, query.format(table))
-            assert loaded == contents(self.database, query.format(f"expected_{table}")), table
-        assert_rejects(outcome, self.expected)
-
-    def assert_done(self, outcome: Outcome) -> None:
-        outcome.expect(LOADED_WITH_REJECTS)
-        self.assert_loaded(outcome)
-        assert_account(outcome, self.rows, len(self.expected))
 
 
 @pytest.mark.parametrize("streams", [1, 3])

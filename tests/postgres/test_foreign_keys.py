@@ -8,9 +8,9 @@ import signal
 import pytest
 
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
-from harness.contents import contents, state
+from harness.contents import state
 from harness.packages import Value, flow, package
-from harness.serial import assert_account, assert_rejects, insert, text_of
+from harness.serial import SerialJob, text_of
 from harness.servers import Database
 
 HEADER = "k,id,parent,amount"
@@ -34,7 +34,7 @@ CREATE TABLE {name} (
 """
 
 
-class Job:
+class Job(SerialJob):
     """Files for a partitioned target with a foreign key, and what a serial load makes of them."""
 
     def __init__(
@@ -47,8 +47,7 @@ class Job:
         parents: str = "",
         later: str = "",
     ) -> None:
-        self.database = database
-        self.inrush = inrush
+        super().__init__(database, inrush)
         self.partitions = partitions
         self.files_count = 4
         self.rows = 300
@@ -61,9 +60,7 @@ class Job:
             f"rows.{number}.csv": [self.row(number, chance) for _ in range(self.rows)]
             for number in range(self.files_count)
         }
-        for name, rows in self.files.items():
-            inrush.write(name, text_of(HEADER, rows))
-        self.expected = insert(database, INSERT, self.files)
+        self.insert(HEADER, INSERT, self.files)
         codes = {one.code for one in self.expected}
         assert codes == {"foreign_key_missing", "duplicate_key", "check_violated", "syntax"}
 
@@ -95,14 +92,8 @@ class Job:
         )
         self.inrush.write("package.toml", text)
 
-    def run(self, fault: str | None = None) -> Outcome:
-        environment = {"INRUSH_FAULT": fault} if fault else None
-        return self.inrush("run", "package.toml", environment=environment)
-
     def assert_loaded(self, outcome: Outcome) -> None:
-        loaded = contents(self.database, "SELECT * FROM loaded ORDER BY k, id")
-        assert loaded == contents(self.database, "SELECT * FROM expected ORDER BY k, id")
-        assert_rejects(outcome, self.expected)
+        super().assert_loaded(outcome)
         # It stands on each partition once, as the target's own.
         assert self.database.rows(
             "SELECT DISTINCT count(*), bool_and(convalidated) FROM pg_constraint "
@@ -111,11 +102,6 @@ class Job:
             "AND conparentid IN (SELECT oid FROM pg_constraint "
             "WHERE conrelid = 'loaded'::regclass) GROUP BY conrelid"
         ) == [(1, True)]
-
-    def assert_done(self, outcome: Outcome) -> None:
-        outcome.expect(LOADED_WITH_REJECTS)
-        self.assert_loaded(outcome)
-        assert_account(outcome, self.files_count * self.rows, len(self.expected))
 
 
 @pytest.mark.parametrize("parents", ["", PARTED], ids=["plain", "hash"])

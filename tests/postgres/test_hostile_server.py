@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-from faults.site import free_port
 from harness import hostile_server as hostile
-from harness.command import COMMAND, FAILED, USAGE, Inrush
+from harness.command import FAILED, USAGE, Inrush
 from harness.hostile_server import Client, HostileServer, Script, message
+from harness.servers import free_port
 
-MEASURED = Path(__file__).resolve().parents[2] / "benchmarks" / "measured.py"
 SECRET = "long-and-secret"  # noqa: S105
 # What a load may take beyond one that finds no server at all.
 MORE_KIB = 24 << 10
@@ -30,17 +25,7 @@ def rows(inrush: Inrush) -> None:
 
 def peak_kib(inrush: Inrush, url: str, *parts: str) -> int:
     """Return the peak of the resident memory of a load that fails and says so."""
-    result = inrush.folder / "measured"
-    command: list[str | Path] = [sys.executable, "-I", "-S", MEASURED, result, COMMAND]
-    command += words(url)
-    done = subprocess.run(
-        command, check=False, cwd=inrush.folder, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == FAILED, done
-    for part in parts:
-        assert part in done.stderr, done.stderr
-    assert "panicked" not in done.stderr, done.stderr
-    return int(result.read_text().split()[1])
+    return inrush.peak_kib(*words(url), status=FAILED, says=parts)
 
 
 def setting(number: int) -> bytes:

@@ -16,13 +16,12 @@ import psycopg
 import pytest
 
 from conftest import SharedServer, StartServer
-from faults.site import free_port
 from harness import certificates as made
 from harness import servers
 from harness.certificates import Authority
 from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.hostile_server import tls_before
-from harness.servers import Server
+from harness.servers import Server, free_port
 
 # The wheel's PostgreSQL is built without TLS.
 VERSION = 15

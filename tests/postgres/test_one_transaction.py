@@ -120,15 +120,12 @@ def test_readers_and_writers_are_in_nobodys_way(newest_database: Database, inrus
     rows = write_rows(inrush)
     database.execute(f"CREATE TABLE events ({COLUMNS})")
     write_package(inrush, database.url)
-    environment = {"INRUSH_FAULT": "stop:before_switch_commit"}
-    with inrush.start("run", "package.toml", environment=environment) as running:
-        os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
+    with inrush.stopped_by("stop:before_switch_commit", "run", "package.toml") as running:
         assert loaded(database) == []
         database.execute("SET lock_timeout = '10s'; INSERT INTO events VALUES (-1, 3, 'beside')")
         assert loaded(database) == [(-1, 3, "beside")]
         inrush("run", "package.toml").expect(FAILED, "at work")
-        running.send(signal.SIGCONT)
-        running.wait().expect(CLEAN)
+        running.resume().wait().expect(CLEAN)
     assert loaded(database) == [(-1, 3, "beside"), *rows]
 
 
@@ -138,12 +135,9 @@ def test_a_signal_undoes_all_of_it(newest_database: Database, inrush: Inrush, po
     rows = write_rows(inrush)
     database.execute(f"CREATE TABLE events ({COLUMNS})")
     write_package(inrush, database.url)
-    environment = {"INRUSH_FAULT": f"stop_until_asked:{point}"}
-    with inrush.start("run", "package.toml", environment=environment) as running:
-        os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
+    with inrush.stopped_by(f"stop_until_asked:{point}", "run", "package.toml") as running:
         running.send(signal.SIGINT)
-        running.send(signal.SIGCONT)
-        stopped = running.wait().expect(INTERRUPTED, "nothing is in the targets")
+        stopped = running.resume().wait().expect(INTERRUPTED, "nothing is in the targets")
     assert "stays" not in stopped.said
     assert "kept" not in stopped.said
     assert stopped.report["account"]["rows_loaded"] == 0
@@ -164,9 +158,7 @@ def test_a_second_signal_says_what_is_not_known(newest_database: Database, inrus
     rows = write_rows(inrush)
     database.execute(f"CREATE TABLE events ({COLUMNS})")
     write_package(inrush, database.url)
-    environment = {"INRUSH_FAULT": "stop:in_copy:2"}
-    with inrush.start("run", "package.toml", environment=environment) as running:
-        os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
+    with inrush.stopped_by("stop:in_copy:2", "run", "package.toml") as running:
         # A server that does not answer, so that the first signal does not end it soon.
         of_inrush = "datname = current_database() AND application_name LIKE 'inrush%'"
         found = database.rows(f"SELECT pid FROM pg_stat_activity WHERE {of_inrush}")
@@ -175,7 +167,7 @@ def test_a_second_signal_says_what_is_not_known(newest_database: Database, inrus
             for backend in backends:
                 os.kill(backend, signal.SIGSTOP)
             running.send(signal.SIGINT)
-            running.send(signal.SIGCONT)
+            running.resume()
             assert running.process.stderr is not None
             assert "once more stops at once" in running.process.stderr.readline()
             running.send(signal.SIGINT)
@@ -484,12 +476,9 @@ def test_what_is_said_of_a_load_that_failed_is_true(
     assert "stays" not in failed.said
     assert failed.report["account"]["rows_loaded"] == 0
     write_package(inrush, database.url)
-    environment = {"INRUSH_FAULT": "stop:in_copy:2"}
-    with inrush.start("run", "package.toml", environment=environment) as running:
-        os.waitid(os.P_PID, running.process.pid, os.WSTOPPED)
+    with inrush.stopped_by("stop:in_copy:2", "run", "package.toml") as running:
         database.execute(end)
-        running.send(signal.SIGCONT)
-        failed = running.wait().expect(FAILED, nothing)
+        failed = running.resume().wait().expect(FAILED, nothing)
     assert failed.report["account"]["rows_loaded"] == 0
     assert loaded(database) == []
     run(inrush).expect(CLEAN)

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import random
 import signal
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
-from harness.contents import contents, state
+from harness.contents import state
 from harness.packages import Value, flow, package
-from harness.serial import Files, Refused, assert_account, assert_rejects, insert, text_of
+from harness.serial import (
+    Files,
+    SerialJob,
+    assert_rejects,
+)
 from harness.servers import Database
 
 ZONES = "CREATE TABLE {name}zones (id int PRIMARY KEY, CHECK (id <> 7))"
@@ -66,8 +69,14 @@ INSERTS = {
 ROWS = 300
 
 
-class Job:
+class Job(SerialJob):
     """Files of three tables, and what a serial load makes of them, in the order of the keys."""
+
+    tables = (
+        ("zones", "expected_zones", "id"),
+        ("parents", "expected_parents", "id"),
+        ("children", "expected_children", "k, id"),
+    )
 
     def __init__(
         self,
@@ -81,8 +90,7 @@ class Job:
         later: str = "",
         orphans: bool = True,
     ) -> None:
-        self.database = database
-        self.inrush = inrush
+        super().__init__(database, inrush)
         self.kind = kind
         self.is_plain = not children
         self.partitions = partitions
@@ -116,20 +124,13 @@ class Job:
                 for part in range(4)
             },
         }
-        self.expected: list[Refused] = []
         for table, files in self.files.items():
-            for name, rows in files.items():
-                inrush.write(name, text_of(HEADERS[table], rows))
-            refused = insert(database, INSERTS[table], files)
-            self.expected += [
-                replace(one, said=one.said.replace("expected_", "").removeprefix("_"))
-                for one in refused
-            ]
+            self.insert(HEADERS[table], INSERTS[table], files)
+        self.name_as_targets()
         if orphans:
             assert {one.code for one in self.expected} == {
                 "foreign_key_missing", "duplicate_key", "check_violated", "syntax",
             }  # fmt: skip
-        self.rows = sum(len(rows) for files in self.files.values() for rows in files.values())
 
     def parent(self, part: int, number: int, chance: random.Random) -> list[str]:
         key = 20 + 20 * part + number
@@ -176,16 +177,6 @@ class Job:
         )
         self.inrush.write("package.toml", text)
 
-    def run(self, fault: str | None = None) -> Outcome:
-        environment = {"INRUSH_FAULT": fault} if fault else None
-        return self.inrush("run", "package.toml", environment=environment)
-
-    def assert_same_contents(self) -> None:
-        for table, key in (("zones", "id"), ("parents", "id"), ("children", "k, id")):
-            query = "SELECT * FROM {} ORDER BY " + key
-            loaded = contents(self.database, query.format(table))
-            assert loaded == contents(self.database, query.format(f"expected_{table}")), table
-
     def assert_nothing_is_left(self) -> None:
         """Neither triggers nor functions, and each foreign key stands on partitions once."""
         left = "SELECT {} FROM {} WHERE {} AND {}::text LIKE '%inrush%'"
@@ -208,10 +199,7 @@ class Job:
             ) == [(2, True)]
 
     def assert_done(self, outcome: Outcome) -> None:
-        outcome.expect(LOADED_WITH_REJECTS)
-        self.assert_same_contents()
-        assert_rejects(outcome, self.expected)
-        assert_account(outcome, self.rows, len(self.expected))
+        super().assert_done(outcome)
         self.assert_nothing_is_left()
 
 

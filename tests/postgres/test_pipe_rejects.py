@@ -14,10 +14,15 @@ from typing import Any
 
 import pytest
 
-from harness.command import LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
-from harness.contents import contents, state
+from harness.command import REJECT_LIMIT, Inrush, Outcome
+from harness.contents import state
 from harness.packages import Value, flow, package
-from harness.serial import PARENTS_AND_GUARD, assert_account, assert_rejects, insert, text_of
+from harness.serial import (
+    PARENTS_AND_GUARD,
+    SerialJob,
+    insert,
+    text_of,
+)
 from harness.servers import Database
 
 HEADER = "id,k,parent,amount,note"
@@ -66,12 +71,11 @@ def writer(path: Path, text: bytes) -> Iterator[None]:
         thread.join()
 
 
-class Job:
+class Job(SerialJob):
     """A pipe, and what a serial load makes of it."""
 
     def __init__(self, database: Database, inrush: Inrush, kind: str, seed: int = 1) -> None:
-        self.database = database
-        self.inrush = inrush
+        super().__init__(database, inrush)
         partitioning, self.settings, has_trigger = KINDS[kind]
         database.execute(PARENTS_AND_GUARD)
         for name, form in (("loaded", partitioning), ("expected", "")):
@@ -85,6 +89,7 @@ class Job:
         rows = [self.row(number, chance, has_trigger) for number in range(ROWS)]
         self.text = text_of(HEADER, rows)
         os.mkfifo(inrush.folder / "pipe.csv")
+        self.rows_read = len(rows)
         self.expected = insert(database, INSERT, {"pipe.csv": rows})
         assert {"foreign_key_missing", "check_violated", "syntax"} <= {
             one.code for one in self.expected
@@ -114,17 +119,11 @@ class Job:
         self.inrush.write("package.toml", text)
 
     def run(self, fault: str | None = None, text: bytes | None = None) -> Outcome:
-        environment = {"INRUSH_FAULT": fault} if fault else None
         with writer(self.inrush.folder / "pipe.csv", text or self.text.encode()):
-            return self.inrush("run", "package.toml", environment=environment)
+            return super().run(fault)
 
     def assert_done(self, outcome: Outcome) -> None:
-        outcome.expect(LOADED_WITH_REJECTS)
-        query = "SELECT * FROM {} ORDER BY id, k"
-        loaded = contents(self.database, query.format("loaded"))
-        assert loaded == contents(self.database, query.format("expected"))
-        assert_rejects(outcome, self.expected)
-        assert_account(outcome, ROWS, len(self.expected))
+        super().assert_done(outcome)
         lines = self.text.splitlines(keepends=True)
         starts = [0]
         for line in lines:

@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 from harness import pauses
+from harness.checkout import DOCS
 from harness.command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush
 from harness.contents import contents, differing_rows, state
 from harness.packages import Value, flow, package
@@ -857,7 +858,7 @@ def test_each_form_is_told(newest_database: Database, inrush: Inrush, form: Form
 
 
 def test_every_code_has_its_row_here() -> None:
-    schema = json.loads((Path(__file__).parents[2] / "docs/report.schema.json").read_text())
+    schema = json.loads((DOCS / "report.schema.json").read_text())
     codes = {code["const"] for code in schema["$defs"]["RejectCode"]["oneOf"]}
     shown = {cause.code for cause in CAUSES} | {form.code for form in FORMS} | set(CODES.values())
     assert codes == shown

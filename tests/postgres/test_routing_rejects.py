@@ -12,9 +12,12 @@ import signal
 import pytest
 
 from harness.command import LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
-from harness.contents import contents, state
+from harness.contents import state
 from harness.packages import flow, package
-from harness.serial import PARENTS_AND_GUARD, assert_account, assert_rejects, insert, text_of
+from harness.serial import (
+    PARENTS_AND_GUARD,
+    SerialJob,
+)
 from harness.servers import Database
 from postgres.test_routing import Shape, assert_nothing_left_behind, make, month
 
@@ -116,12 +119,11 @@ FILES = 3
 ROWS = 400
 
 
-class Job:
+class Job(SerialJob):
     """Files for partitions that have rows, and what a serial load makes of them."""
 
     def __init__(self, database: Database, inrush: Inrush, seed: int, later: str = "") -> None:
-        self.database = database
-        self.inrush = inrush
+        super().__init__(database, inrush)
         chance = random.Random(seed)  # noqa: S311
         database.execute(PARENTS_AND_GUARD)
         database.execute(TARGET.format(name="loaded", later=later))
@@ -129,9 +131,7 @@ class Job:
         files = {
             f"rows.{number}.csv": [self.row(chance) for _ in range(ROWS)] for number in range(FILES)
         }
-        for name, rows in files.items():
-            inrush.write(name, text_of(HEADER, rows))
-        self.expected = insert(database, INSERT, files)
+        self.insert(HEADER, INSERT, files)
         assert {one.code for one in self.expected} == {
             "duplicate_key", "foreign_key_missing", "check_violated", "raised", "syntax",
             "outside_partition",
@@ -164,20 +164,9 @@ class Job:
         )
         self.inrush.write("package.toml", package(self.database.url, settings, streams=streams))
 
-    def run(self, fault: str | None = None) -> Outcome:
-        environment = {"INRUSH_FAULT": fault} if fault else None
-        return self.inrush("run", "package.toml", environment=environment)
-
     def assert_loaded(self, outcome: Outcome) -> None:
-        loaded = contents(self.database, "SELECT * FROM loaded ORDER BY k, id")
-        assert loaded == contents(self.database, "SELECT * FROM expected ORDER BY k, id")
-        assert_rejects(outcome, self.expected)
+        super().assert_loaded(outcome)
         assert_nothing_left_behind(self.database)
-
-    def assert_done(self, outcome: Outcome) -> None:
-        outcome.expect(LOADED_WITH_REJECTS)
-        self.assert_loaded(outcome)
-        assert_account(outcome, FILES * ROWS, len(self.expected))
 
 
 @pytest.mark.parametrize("later", ["", "DEFERRABLE INITIALLY DEFERRED"], ids=["now", "later"])

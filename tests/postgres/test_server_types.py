@@ -15,7 +15,6 @@ from harness.command import CLEAN, LOADED_WITH_REJECTS, USAGE, VERIFICATION, Inr
 from harness.contents import assert_same_rows
 from harness.packages import flow, package
 from harness.servers import Database
-from postgres.test_verify import standing_still
 
 NULL = "\\N"
 
@@ -495,11 +494,12 @@ def test_verification_sees_another_value(
     inrush.write("rows.tbl", "".join(f"{n}|{more}\n" for n in range(17_000)))
     text = package(newest_database.url, flow("loaded", "rows.tbl", columns=columns, verify=level))
     file = inrush.write("package.toml", text)
-    with standing_still(inrush, ["run", file], "after_unit_commit:2") as stopped:
+    with inrush.stopped_by("stop:after_unit_commit:2", "run", file) as running:
         staging = newest_database.value("SELECT staging_table FROM inrush.unit")
         newest_database.execute(
             f"UPDATE inrush_staging.{staging} SET {change} "
             f"WHERE ctid = (SELECT min(ctid) FROM inrush_staging.{staging})"
         )
+        outcome = running.resume().wait()
     column = change.split()[0]
-    stopped.outcome.expect(VERIFICATION, f"column `{column}`", "in the database")
+    outcome.expect(VERIFICATION, f"column `{column}`", "in the database")

@@ -20,11 +20,12 @@ import pytest
 
 from conftest import FindPrograms
 from harness import servers
+from harness.checkout import DOCS
 from harness.command import CLEAN, LOADED_WITH_REJECTS, Inrush
 from harness.contents import state
 from harness.servers import Database, Server
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "connections.md"
+PAGE = DOCS / "connections.md"
 LOCALE = "de_DE.UTF-8"
 ROLE = "loader"
 

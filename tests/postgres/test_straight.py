@@ -283,16 +283,12 @@ def test_a_target_that_is_renamed_between_two_shards(
     settings: dict[str, Value] = {"mode": "append", "atomic": False}
     one_stream = package(database.url, flow("events", "rows.tbl.*", **settings), streams=1)
     inrush.write("package.toml", one_stream)
-    environment = {"INRUSH_FAULT": "stop:after_unit_commit:2"}
-    with inrush.start("run", "package.toml", environment=environment) as running:
-        _, status = os.waitpid(running.process.pid, os.WUNTRACED)
-        assert os.WIFSTOPPED(status)
+    with inrush.stopped_by("stop:after_unit_commit:2", "run", "package.toml") as running:
         database.execute(
             "SET lock_timeout = '10s'; ALTER TABLE events RENAME TO events_of_before;"
             f"CREATE TABLE events ({COLUMNS})"
         )
-        running.send(signal.SIGCONT)
-        running.wait().expect(FAILED, "has not that name any more", "cleanup --run")
+        running.resume().wait().expect(FAILED, "has not that name any more", "cleanup --run")
     assert database.value("SELECT count(*) FROM events") == 0
     database.execute("DROP TABLE events; ALTER TABLE events_of_before RENAME TO events")
     run(inrush).expect(CLEAN)

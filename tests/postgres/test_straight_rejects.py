@@ -17,6 +17,7 @@ from harness.pauses import GATE, closed_gate, wait_until
 from harness.serial import (
     PARENTS_AND_GUARD,
     Refused,
+    SerialJob,
     assert_account,
     assert_rejects,
     insert,
@@ -41,7 +42,7 @@ CREATE TABLE {name}_0 PARTITION OF {name} FOR VALUES WITH (MODULUS 2, REMAINDER 
 CREATE TABLE {name}_1 PARTITION OF {name} FOR VALUES WITH (MODULUS 2, REMAINDER 1)"""
 
 
-class Job:
+class Job(SerialJob):
     """Files for a target that has a row."""
 
     def __init__(
@@ -57,9 +58,8 @@ class Job:
         partitioning: str = "",
         later: str = "",
     ) -> None:
-        self.database = database
-        self.inrush = inrush
-        self.rows = files * rows
+        super().__init__(database, inrush)
+        self.rows_read = files * rows
         self.chance = random.Random(seed)  # noqa: S311
         database.execute(PARENTS_AND_GUARD)
         for name, deferred in (("loaded", later), ("expected", "")):
@@ -114,10 +114,6 @@ class Job:
         text = package(self.database.url, flow("loaded", files, **settings), name="test", **run)
         self.inrush.write("package.toml", text)
 
-    def run(self, fault: str | None = None) -> Outcome:
-        environment = {"INRUSH_FAULT": fault} if fault else None
-        return self.inrush("run", "package.toml", environment=environment)
-
     def contents(self, table: str) -> Contents:
         return contents(self.database, f"SELECT * FROM {table} ORDER BY id")
 
@@ -132,7 +128,7 @@ class Job:
         named = [Refused(f"{r.file}{suffix}", r.line, r.code, r.said) for r in expected]
         assert_rejects(outcome, named)
         assert self.contents("loaded") == self.contents("expected")
-        assert_account(outcome, self.rows, len(expected))
+        assert_account(outcome, self.rows_read, len(expected))
 
     def assert_done_in_some_order(self, outcome: Outcome) -> None:
         """Fail unless it is the outcome of a serial load in some order of the files."""
@@ -142,7 +138,7 @@ class Job:
             expected = self.serial(order)
             if self.contents("expected") == loaded:
                 assert_rejects(outcome, expected)
-                assert_account(outcome, self.rows, len(expected))
+                assert_account(outcome, self.rows_read, len(expected))
                 return
         pytest.fail("no order of the files leads there")
 
@@ -249,7 +245,7 @@ def test_files_that_wait_for_each_other(newest_database: Database, inrush: Inrus
         "rows.0.csv": [["1", "1", "1", "a"], ["101", "1", "1", "gate"], ["2", "1", "1", "b"]],
         "rows.1.csv": [["2", "1", "1", "c"], ["102", "1", "1", "gate"], ["1", "1", "1", "d"]],
     }
-    job.rows = 6
+    job.rows_read = 6
     job.write(streams=2)
     with closed_gate(newest_database):
         running = inrush.start("run", "package.toml")

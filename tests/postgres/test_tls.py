@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 from pathlib import Path
 
@@ -47,11 +46,6 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def tls_server(start_server: StartServer, certificates: Path) -> Server:
     """Return a server on TCP that takes TLS only."""
@@ -64,9 +58,7 @@ def tls_server(start_server: StartServer, certificates: Path) -> Server:
         copy.chmod(0o600)
     rules = "local all all trust\nhostssl all all all trust\nhostnossl all all all reject\n"
     (server.data / "pg_hba.conf").write_text(rules)
-    server.port = free_port()
-    server.configure({**servers.FAST, "ssl": "on"}, addresses="127.0.0.1")
-    server.start()
+    server.move_to_tcp({**servers.FAST, "ssl": "on"})
     return server
 
 

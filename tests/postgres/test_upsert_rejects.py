@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from harness.command import LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
-from harness.contents import contents, state
+from harness.command import REJECT_LIMIT, Inrush, Outcome
+from harness.contents import state
 from harness.packages import Value, flow, package
-from harness.serial import Refused, assert_account, assert_rejects, insert, text_of
+from harness.serial import Refused, SerialJob
 from harness.servers import Database
 
 HEADER = "id,k,parent,code,note"
@@ -53,7 +53,7 @@ ROWS = 400
 KEPT = 200
 
 
-class Job:
+class Job(SerialJob):
     """Files whose rows are merged into a target that has rows, and what a serial load does."""
 
     def __init__(
@@ -65,8 +65,7 @@ class Job:
         partitioning: str = "",
         later: str = "",
     ) -> None:
-        self.database = database
-        self.inrush = inrush
+        super().__init__(database, inrush)
         self.chance = random.Random(seed)  # noqa: S311
         database.execute(SET_UP)
         for name, deferred in (("loaded", later), ("expected", "")):
@@ -80,12 +79,10 @@ class Job:
             ]
             for number in range(FILES)
         }
-        for name, rows in self.files.items():
-            inrush.write(name, text_of(HEADER, rows))
         # What is refused before the merge, as the staging table does it: keys that come again.
         self.staged: dict[tuple[str, str], tuple[str, int]] = {}
         self.updated = 0
-        self.expected = insert(database, MERGE, self.files, self.before)
+        self.insert(HEADER, MERGE, self.files, self.before)
         refused = {(one.file, one.line) for one in self.expected}
         old = {(str(n), str(n % 4)) for n in range(1, KEPT + 1)}
         self.updated = sum(
@@ -135,19 +132,8 @@ class Job:
         )
         self.inrush.write("package.toml", text)
 
-    def run(self, fault: str | None = None) -> Outcome:
-        environment = {"INRUSH_FAULT": fault} if fault else None
-        return self.inrush("run", "package.toml", environment=environment)
-
-    def assert_loaded(self, outcome: Outcome) -> None:
-        loaded = contents(self.database, "SELECT * FROM loaded ORDER BY k, id")
-        assert loaded == contents(self.database, "SELECT * FROM expected ORDER BY k, id")
-        assert_rejects(outcome, self.expected)
-
     def assert_done(self, outcome: Outcome) -> None:
-        outcome.expect(LOADED_WITH_REJECTS)
-        self.assert_loaded(outcome)
-        assert_account(outcome, FILES * ROWS, len(self.expected))
+        super().assert_done(outcome)
         (table,) = outcome.report["tables"]
         assert table["rows_updated"] == self.updated
 

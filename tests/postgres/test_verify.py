@@ -6,14 +6,12 @@ command stands still, and to the rows on their way by `INRUSH_FAULT`.
 
 from __future__ import annotations
 
-import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from harness.command import CLEAN, VERIFICATION, Inrush, Outcome
+from harness.command import CLEAN, VERIFICATION, Inrush
 from harness.contents import assert_same_rows, contents
 from harness.packages import flow, package
 from harness.servers import Database
@@ -34,25 +32,6 @@ def file_of(inrush: Inrush, name: str = "rows.tbl") -> None:
             for n in range(ROWS)
         ),
     )
-
-
-class Stopped:
-    """A command that stood still; its end is known after the block."""
-
-    outcome: Outcome
-
-
-@contextmanager
-def standing_still(inrush: Inrush, words: list[object], point: str) -> Iterator[Stopped]:
-    """Run a command that stands still at a place while the block runs, and then to its end."""
-    environment = {"INRUSH_FAULT": f"stop:{point}"}
-    with inrush.start(*words, environment=environment) as running:  # type: ignore[arg-type]
-        _, status = os.waitpid(running.process.pid, os.WUNTRACED)
-        assert os.WIFSTOPPED(status), "it ended and never came there"
-        stopped = Stopped()
-        yield stopped
-        running.send(signal.SIGCONT)
-        stopped.outcome = running.wait()
 
 
 def assert_nothing(database: Database, table: str = "loaded") -> None:
@@ -96,10 +75,11 @@ def test_ranges_cover_the_file(newest_database: Database, inrush: Inrush, fault:
     inrush.write("rows.tbl", "".join(f"{n:07}|{row}|\n" for n in range(26_000)))
     words = ["load", "rows.tbl", "--to", newest_database.url, "--table", "loaded"]
     words += ["--columns", "id int, note text", "--streams", "2"]
-    with standing_still(inrush, [*words], "before_switch") as stopped:
+    with inrush.stopped_by("stop:before_switch", *words) as running:
         assert newest_database.value("SELECT count(*) FROM inrush.shard") == 3
         newest_database.execute(statement)
-    stopped.outcome.expect(VERIFICATION, said)
+        outcome = running.resume().wait()
+    outcome.expect(VERIFICATION, said)
     assert_nothing(newest_database)
 
 
@@ -175,18 +155,19 @@ def test_changed_staging_rows_are_found(
     columns = [*COLUMNS, "moment timestamp", "duration interval"]
     text = package(newest_database.url, flow("loaded", "rows.tbl", columns=columns, verify=level))
     file = inrush.write("package.toml", text)
-    with standing_still(inrush, ["run", file], "after_unit_commit:2") as stopped:
+    with inrush.stopped_by("stop:after_unit_commit:2", "run", file) as running:
         staging = newest_database.value("SELECT staging_table FROM inrush.unit")
         newest_database.execute(
             f"UPDATE inrush_staging.{staging} SET {change} "
             f"WHERE ctid = (SELECT min(ctid) FROM inrush_staging.{staging})"
         )
+        outcome = running.resume().wait()
     if level in CHANGES[change]:
         column = change.split()[0]
-        stopped.outcome.expect(VERIFICATION, f"column `{column}`", "in the database")
+        outcome.expect(VERIFICATION, f"column `{column}`", "in the database")
         assert_nothing(newest_database)
     else:
-        stopped.outcome.expect(CLEAN)
+        outcome.expect(CLEAN)
 
 
 @pytest.mark.parametrize("form", ["binary", "text"])
@@ -283,7 +264,7 @@ def test_databases_of_other_encodings(
     )
 
 
-def parts(inrush: Inrush, database: Database, level: str, mode: str = "create") -> list[object]:
+def parts(inrush: Inrush, database: Database, level: str, mode: str = "create") -> list[str | Path]:
     """Write a load of four units into a partitioned table, or of one into a plain one."""
     for part in range(4):
         numbers = range(part * ROWS, (part + 1) * ROWS)
@@ -295,8 +276,8 @@ def parts(inrush: Inrush, database: Database, level: str, mode: str = "create") 
     return ["run", inrush.write("package.toml", text)]
 
 
-def killed(inrush: Inrush, words: list[object], point: str) -> None:
-    died = inrush(*words, environment={"INRUSH_FAULT": point})  # type: ignore[arg-type]
+def killed(inrush: Inrush, words: list[str | Path], point: str) -> None:
+    died = inrush(*words, environment={"INRUSH_FAULT": point})
     assert died.status == -signal.SIGKILL, died.said
 
 
@@ -327,14 +308,14 @@ def test_kept_units_are_verified_again(
     words = parts(inrush, newest_database, level, mode)
     killed(inrush, words, "after_unit_commit:3" if mode == "create" else "before_switch")
     newest_database.execute(harm.format(staging(newest_database)))
-    outcome = inrush(*words)  # type: ignore[arg-type]
+    outcome = inrush(*words)
     if level not in HARM_TO_KEPT[harm]:
         outcome.expect(CLEAN)
         return
     outcome.expect(VERIFICATION, "nothing was switched", "inrush cleanup")
     assert_nothing(newest_database)
     inrush("cleanup", "--to", newest_database.url).expect(CLEAN)
-    inrush(*words).expect(CLEAN)  # type: ignore[arg-type]
+    inrush(*words).expect(CLEAN)
     assert newest_database.value("SELECT count(*) FROM loaded") == 4 * ROWS
 
 
@@ -345,7 +326,7 @@ def test_a_kept_unit_that_was_written_anew_is_kept(
     words = parts(inrush, newest_database, "rows")
     killed(inrush, words, "before_switch")
     newest_database.execute(f"VACUUM FULL {staging(newest_database)}")
-    report = inrush(*words).expect(CLEAN).report  # type: ignore[arg-type]
+    report = inrush(*words).expect(CLEAN).report
     assert all(unit["kept"] for unit in report["units"])
 
 
@@ -353,7 +334,7 @@ def test_a_unit_that_was_dropped_is_loaded_anew(newest_database: Database, inrus
     words = parts(inrush, newest_database, "count")
     killed(inrush, words, "before_switch")
     newest_database.execute(f"DROP TABLE {staging(newest_database)}")
-    report = inrush(*words).expect(CLEAN).report  # type: ignore[arg-type]
+    report = inrush(*words).expect(CLEAN).report
     assert sum(not unit["kept"] for unit in report["units"]) == 1
     assert newest_database.value("SELECT count(*) FROM loaded") == 4 * ROWS
 
@@ -369,10 +350,10 @@ def test_another_table_of_a_units_name_is_not_taken_for_it(
         f"DROP TABLE {table}; ALTER TABLE copy SET SCHEMA inrush_staging;"
         f"ALTER TABLE inrush_staging.copy RENAME TO {table.split('.')[1]}"
     )
-    outcome = inrush(*words)  # type: ignore[arg-type]
+    outcome = inrush(*words)
     outcome.expect(1, "stands in the way", "DROP TABLE")
     newest_database.execute(f"DROP TABLE {table}")
-    inrush(*words).expect(CLEAN)  # type: ignore[arg-type]
+    inrush(*words).expect(CLEAN)
     assert newest_database.value("SELECT count(*) FROM loaded") == 4 * ROWS
 
 
@@ -381,7 +362,8 @@ def test_a_unit_that_is_emptied_before_the_switch_is_found(
 ) -> None:
     """Whoever empties a table of this very attempt gives it other files."""
     words = parts(inrush, newest_database, "count")
-    with standing_still(inrush, words, "before_switch") as stopped:
+    with inrush.stopped_by("stop:before_switch", *words) as running:
         newest_database.execute(f"TRUNCATE {staging(newest_database)}")
-    stopped.outcome.expect(VERIFICATION, "nothing was switched")
+        outcome = running.resume().wait()
+    outcome.expect(VERIFICATION, "nothing was switched")
     assert_nothing(newest_database)

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 
 from verdict.system import CannotError, need_root, program, run, write
 
 GROUP = Path("/sys/fs/cgroup/blkio")
 
 
-class SlowDisk:
+class SlowDisk(AbstractContextManager["SlowDisk"]):
     """A file system on a loop device, as fast as the machine until it is limited."""
 
     def __init__(self, folder: Path, name: str, size_bytes: int) -> None:
@@ -67,16 +66,7 @@ class SlowDisk:
                 with path.open("rb") as file:
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
-    def __enter__(self) -> SlowDisk:
-        """Begin a block at whose end it is gone."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Take the file system and its device away."""
         run("umount", "--lazy", self.folder)
         run("losetup", "--detach", self._device)

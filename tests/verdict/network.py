@@ -12,9 +12,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 
 from verdict.system import CannotError, need_root, program, run
 
@@ -28,7 +27,7 @@ SEND_BUFFER_BYTES = 4 << 20
 SMALL_SEND_BUFFER_BYTES = 256 << 10
 
 
-class Network:
+class Network(AbstractContextManager["Network"]):
     """A namespace with one way out."""
 
     def __init__(self, kind: str) -> None:
@@ -154,16 +153,7 @@ class Network:
         answer = self._relay.stdout.readline()
         assert answer == f"{seconds}\n", answer
 
-    def __enter__(self) -> Network:
-        """Begin a block at whose end it is gone."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Take it away."""
         self._remove()
 
