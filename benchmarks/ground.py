@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import groups
+import pages
 from harness import servers
 from harness.servers import Database, Server
 from noise import Processors

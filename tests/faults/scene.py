@@ -15,7 +15,7 @@ from faults.loads import COLUMNS, Load, Row
 from faults.site import Stand
 from harness import pauses
 from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush, Outcome, Running
-from harness.contents import contents
+from harness.contents import contents, staging_tables
 from harness.packages import package
 from harness.proxy import Proxy
 from harness.servers import Database
@@ -177,11 +177,8 @@ class Scene:
 
     def check_nothing_staged(self) -> None:
         """Fail where a staging table stands; what a replacement keeps is none."""
-        found = self.database.rows(
-            "SELECT relname FROM pg_class "
-            "WHERE relnamespace::regnamespace::text = 'inrush_staging' AND relkind IN ('r', 'p')"
-        )
-        left = [name for (name,) in found if not (self.load.keeps and "_kept_" in name)]
+        found = staging_tables(self.database)
+        left = [name for name in found if not (self.load.keeps and "_kept_" in name)]
         assert left == [], left
 
     def check_loaded(self) -> None:

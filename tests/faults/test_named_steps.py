@@ -18,7 +18,7 @@ import pytest
 from conftest import StartServer
 from harness import pauses, servers
 from harness.command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush
-from harness.contents import assert_same_rows
+from harness.contents import assert_same_rows, staging_tables
 from harness.packages import Value, flow, package
 from harness.servers import Database
 from harness.watcher import Watcher
@@ -97,13 +97,6 @@ class Job:
     def assert_nothing(self) -> None:
         assert self.watcher.now() in (None, (0, 0))
 
-    def assert_nothing_left_behind(self) -> None:
-        left = self.database.rows(
-            "SELECT relname FROM pg_class "
-            "WHERE relnamespace::regnamespace::text = 'inrush_staging' AND relkind IN ('r', 'p')"
-        )
-        assert left == []
-
 
 @pytest.mark.parametrize("point", KILL_POINTS)
 def test_killed_and_run_again(database: Database, inrush: Inrush, point: str) -> None:
@@ -118,7 +111,7 @@ def test_killed_and_run_again(database: Database, inrush: Inrush, point: str) ->
             assert after in (None, (0, 0))
         inrush("run", job.package).expect(CLEAN)
     job.assert_done()
-    job.assert_nothing_left_behind()
+    assert staging_tables(job.database) == []
 
 
 @pytest.mark.parametrize("point", KILL_POINTS)
@@ -337,7 +330,7 @@ def test_killed_inside_a_copy(database: Database, inrush: Inrush) -> None:
         job.assert_nothing()
         inrush("run", job.package).expect(CLEAN)
     job.assert_done()
-    job.assert_nothing_left_behind()
+    assert staging_tables(job.database) == []
 
 
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
@@ -494,7 +487,7 @@ def test_status_and_cleanup_of_a_stopped_run(newest_database: Database, inrush: 
     words = ("--to", newest_database.url)
     inrush("status", *words).expect(CLEAN, "loaded")
     inrush("cleanup", *words).expect(CLEAN)
-    job.assert_nothing_left_behind()
+    assert staging_tables(job.database) == []
     job.assert_nothing()
     # What was removed is loaded anew.
     inrush("run", job.package).expect(CLEAN)

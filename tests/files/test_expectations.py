@@ -7,9 +7,9 @@ import gzip
 import pytest
 
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, VERIFICATION, Inrush, Outcome
+from harness.contents import assert_no_rows
 from harness.packages import Value, flow, package
 from harness.servers import Database
-from postgres.test_verify import assert_nothing
 
 COLUMNS = ["id int not null", "amount numeric(15,2)", "note text"]
 ROWS = 40
@@ -85,7 +85,7 @@ def test_trailers(newest_database: Database, inrush: Inrush, name: str) -> None:
         assert_loaded(newest_database)
     else:
         outcome.expect(VERIFICATION, said, "nothing was switched")
-        assert_nothing(newest_database)
+        assert_no_rows(newest_database)
 
 
 @pytest.mark.parametrize("level", ["count", "sums", "rows"])
@@ -118,7 +118,7 @@ def test_a_trailer_in_the_middle_is_refused(newest_database: Database, inrush: I
         ),
     )
     outcome.expect(VERIFICATION, f"rows = {ROWS - 10}, and there are {ROWS + 1}")
-    assert_nothing(newest_database)
+    assert_no_rows(newest_database)
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -185,7 +185,7 @@ def test_control_files(newest_database: Database, inrush: Inrush, name: str) -> 
         assert_loaded(newest_database)
     else:
         outcome.expect(VERIFICATION, path, said, "nothing was switched")
-        assert_nothing(newest_database)
+        assert_no_rows(newest_database)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_a_control_file_is_read_before_anything_is_loaded(
         inrush.write("rows.txt.ctl", text)
     setting: Value = {"suffix": ".ctl", "rows_field": 1}
     run(newest_database, inrush, control_file=setting).expect(USAGE, "rows.txt.ctl", said)
-    assert_nothing(newest_database)
+    assert_no_rows(newest_database)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_totals_of_all_files(
         assert_loaded(newest_database)
     else:
         outcome.expect(VERIFICATION, said)
-        assert_nothing(newest_database)
+        assert_no_rows(newest_database)
 
 
 def test_rejected_rows_are_rows_of_the_file(newest_database: Database, inrush: Inrush) -> None:

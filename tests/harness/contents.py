@@ -75,3 +75,24 @@ def state(database: Database, schema: str = "public") -> list[tuple[str, ...]]:
             rows = database.rows(f"SELECT t::text FROM {name} AS t ORDER BY 1")
             found += [(name, row) for (row,) in rows]
     return found
+
+
+def assert_no_rows(database: Database, table: str = "loaded") -> None:
+    """Fail unless a target is not there, or has no row."""
+    there = database.value(f"SELECT to_regclass('{table}') IS NOT NULL")
+    assert not there or database.value(f"SELECT count(*) FROM {table}") == 0
+
+
+def staging_tables(database: Database) -> list[str]:
+    """Return the names of staging tables, and of tables that a replacement keeps."""
+    found = database.rows(
+        "SELECT relname FROM pg_class "
+        "WHERE relnamespace::regnamespace::text = 'inrush_staging' AND relkind IN ('r', 'p') "
+        "ORDER BY 1"
+    )
+    return [name for (name,) in found]
+
+
+def assert_nothing_staged(database: Database) -> None:
+    """Fail where the schema of staging tables holds anything: tables, indexes, sequences."""
+    assert state(database, "inrush_staging") == []

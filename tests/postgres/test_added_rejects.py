@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from harness.command import LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
-from harness.contents import state
+from harness.contents import assert_nothing_staged, state
 from harness.packages import Value, flow, package
 from harness.serial import SerialJob
 from harness.servers import Database
-from postgres.test_routing import assert_nothing_left_behind
 
 HEADER = "k,id,parent,amount,note"
 INSERT = "INSERT INTO expected VALUES (%s::int, %s::int, %s::int, %s::int, %s)"
@@ -101,7 +100,7 @@ class Job(SerialJob):
 
     def assert_loaded(self, outcome: Outcome) -> None:
         super().assert_loaded(outcome)
-        assert_nothing_left_behind(self.database)
+        assert_nothing_staged(self.database)
         partitions = self.database.rows(
             "SELECT array_agg(attname::text ORDER BY attname) FROM pg_attribute "
             "WHERE attrelid IN (SELECT relid FROM pg_partition_tree('loaded')) "

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
-from harness.contents import state
+from harness.contents import staging_tables, state
 from harness.packages import Value, flow, package
 from harness.serial import (
     Files,
@@ -185,10 +185,9 @@ class Job(SerialJob):
             left.format("proname", "pg_proc", "pronamespace = 'public'::regnamespace", "proname"),
             "SELECT proname FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace "
             "WHERE nspname = 'inrush_staging'",
-            "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
-            "WHERE nspname = 'inrush_staging' AND relkind IN ('r', 'p')",
         ):
             assert self.database.rows(query) == [], query
+        assert staging_tables(self.database) == []
         if not self.is_plain:
             assert self.database.rows(
                 "SELECT DISTINCT count(*), bool_and(convalidated) FROM pg_constraint c "

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from harness.command import CLEAN, FAILED, Inrush, Outcome
-from harness.contents import state
+from harness.contents import staging_tables, state
 from harness.packages import Value, flow, package
 from harness.servers import Database
 from harness.watcher import Watcher
@@ -78,16 +78,6 @@ def undo(inrush: Inrush, name: str, *words: str) -> Outcome:
     return inrush("undo", name, "package.toml", *words)
 
 
-def kept(database: Database) -> list[str]:
-    return [
-        name
-        for (name,) in database.rows(
-            "SELECT relname FROM pg_class WHERE relnamespace = 'inrush_staging'::regnamespace "
-            "AND relkind IN ('r', 'p') ORDER BY 1"
-        )
-    ]
-
-
 def tidy_state(database: Database) -> list[tuple[str, ...]]:
     return [entry for entry in state(database) if "inrush" not in entry[0]]
 
@@ -104,7 +94,7 @@ def test_a_whole_table_is_replaced(database: Database, inrush: Inrush, keep: boo
     assert database.value(
         "SELECT bool_and(indisvalid) FROM pg_index WHERE indrelid = 'sales'::regclass"
     )
-    assert len(kept(database)) == (3 if keep else 0)
+    assert len(staging_tables(database)) == (3 if keep else 0)
     run(inrush).expect(CLEAN, "already loaded")
 
 
@@ -131,7 +121,7 @@ def test_undo_puts_back_exactly_what_was_there(database: Database, inrush: Inrus
     assert loaded(database) == rows((50, 150, "new"), (500, 600, "new"))
     undo(inrush, newest_run(inrush), "--drop").expect(CLEAN, "dropped")
     assert tidy_state(database) == before
-    assert [name for name in kept(database) if "kept" in name] == []
+    assert [name for name in staging_tables(database) if "kept" in name] == []
 
 
 def test_partitions_that_the_new_ones_cover_are_replaced(
@@ -191,7 +181,7 @@ def test_killed_around_the_switch_readers_see_old_or_new(
         run(inrush).expect(CLEAN)
     assert loaded(database) == rows((0, 400, "new"))
     assert watcher.seen <= {old, watcher.now()}, watcher.seen
-    assert len(kept(database)) == (3 if keep else 0)
+    assert len(staging_tables(database)) == (3 if keep else 0)
 
 
 @pytest.mark.parametrize("point", ["in_switch", "before_switch_commit", "after_switch_commit"])
@@ -223,14 +213,14 @@ def test_one_generation_is_kept_and_named_ones_stay(database: Database, inrush: 
         write_package(inrush, database, {"keep": True})
         run(inrush).expect(CLEAN)
         runs.append(newest_run(inrush))
-    assert len(kept(database)) == 2
+    assert len(staging_tables(database)) == 2
     # Only the last one can be undone: what the others kept is gone.
     undo(inrush, runs[0]).expect(FAILED, "cannot be undone")
     undo(inrush, runs[2]).expect(CLEAN)
     assert loaded(database) == rows((0, 401, "night1"))
     write_package(inrush, database, {"keep": "before"})
     run(inrush).expect(CLEAN)
-    assert [name for name in kept(database) if name.startswith("before_")] != []
+    assert [name for name in staging_tables(database) if name.startswith("before_")] != []
     run(inrush, "--again").expect(FAILED, "that name is taken", "DROP TABLE")
 
 
@@ -318,7 +308,7 @@ def test_undo_is_refused_where_the_target_changed(
     write_rows(inrush, [(0, 150), (150, 400)])
     write_package(inrush, database, {"keep": True})
     run(inrush).expect(CLEAN)
-    (name, *_) = kept(database)
+    (name, *_) = staging_tables(database)
     database.execute(change.format(kept=f'inrush_staging."{name}"'))
     before = tidy_state(database)
     undo(inrush, newest_run(inrush)).expect(FAILED, "cannot be undone", said)
@@ -437,6 +427,6 @@ def test_odd_names_and_owners(newest_database: Database, inrush: Inrush) -> None
     inrush.write("package.toml", package(database.url, flow(table, "rows.tbl", **settings)))
     run(inrush).expect(CLEAN)
     assert database.rows(f"TABLE {table}") == [(7, 7)]
-    assert kept(database) == ['k"ept_select "one"']
+    assert staging_tables(database) == ['k"ept_select "one"']
     undo(inrush, newest_run(inrush)).expect(CLEAN)
     assert database.rows(f"TABLE {table}") == [(1, 1)]

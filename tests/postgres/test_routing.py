@@ -8,134 +8,21 @@ from __future__ import annotations
 import gzip
 import random
 import signal
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pytest
 
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, USAGE, Inrush
-from harness.contents import contents, state
+from harness.contents import assert_nothing_staged, contents, state
 from harness.packages import Value, flow, package
 from harness.servers import Database
 from harness.watcher import Watcher
+from postgres.shapes import COLUMNS, SHAPES, Shape, lists, make, month
 
-COLUMNS = (
-    "id int not null, k int, day date, at timestamp, region text, amount numeric(10,2), "
-    "ok boolean, note text"
-)
 FIELDS = [column.split()[0] for column in COLUMNS.split(", ")]
 ROWS = 3_000
 FILES = 4
 START = datetime(2024, 1, 1)
-
-
-def month(name: str, number: int, key: str = "") -> str:
-    """Return a statement for the partition of a month of 2024."""
-    ends = [f"2024-{number:02}-01", f"2024-{number + 1:02}-01"]
-    return (
-        f"CREATE TABLE {name}_m{number} PARTITION OF {name} "
-        f"FOR VALUES FROM ('{ends[0]}') TO ('{ends[1]}') {key}; "
-    )
-
-
-def hashes(name: str, modulus: int, key: str = "") -> str:
-    """Return statements for all partitions by hash."""
-    return "".join(
-        f"CREATE TABLE {name}_h{remainder} PARTITION OF {name} "
-        f"FOR VALUES WITH (MODULUS {modulus}, REMAINDER {remainder}) {key}; "
-        for remainder in range(modulus)
-    )
-
-
-def lists(name: str, values: dict[str, str], key: str = "") -> str:
-    """Return statements for partitions by list."""
-    return "".join(
-        f"CREATE TABLE {name}_{suffix} PARTITION OF {name} FOR VALUES IN ({value}) {key}; "
-        for suffix, value in values.items()
-    )
-
-
-REGIONS = {"north": "'north'", "south": "'south', 'it''s, far'", "none": "NULL", "other": "'', 'ö'"}
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A way to partition: the key, and the statements of the partitions of `t`."""
-
-    key: str
-    partitions: str
-
-
-# Where every row of the files has a partition.
-SHAPES = {
-    "range": Shape("RANGE (day)", "".join(month("t", number) for number in (1, 2, 3))),
-    "list": Shape("LIST (region)", lists("t", REGIONS)),
-    "list of numbers": Shape(
-        "LIST (k)", lists("t", {"a": "0, 2, 4, 6, 8", "b": "1, 3, 5, 7, 9", "n": "NULL"})
-    ),
-    "list of booleans": Shape("LIST (ok)", lists("t", {"y": "true", "n": "false"})),
-    "list, a default": Shape(
-        "LIST (region)",
-        lists("t", {"north": "'north'"}) + "CREATE TABLE t_rest PARTITION OF t DEFAULT;",
-    ),
-    "hash": Shape("HASH (id)", hashes("t", 4)),
-    "hash of text": Shape("HASH (region, k)", hashes("t", 3)),
-    "hash, mixed moduli": Shape(
-        "HASH (id)",
-        "CREATE TABLE t_a PARTITION OF t FOR VALUES WITH (MODULUS 2, REMAINDER 0); "
-        "CREATE TABLE t_b PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER 1); "
-        "CREATE TABLE t_c PARTITION OF t FOR VALUES WITH (MODULUS 8, REMAINDER 3); "
-        "CREATE TABLE t_d PARTITION OF t FOR VALUES WITH (MODULUS 8, REMAINDER 7);",
-    ),
-    "two columns": Shape(
-        "RANGE (day, amount)",
-        "CREATE TABLE t_a PARTITION OF t FOR VALUES FROM ('2024-01-01', MINVALUE) "
-        "TO ('2024-02-01', 500); "
-        "CREATE TABLE t_b PARTITION OF t FOR VALUES FROM ('2024-02-01', 500) "
-        "TO ('2024-04-01', MAXVALUE);",
-    ),
-    "an expression": Shape(
-        "RANGE (date_trunc('month', at))",
-        "CREATE TABLE t_a PARTITION OF t FOR VALUES FROM (MINVALUE) TO ('2024-02-01'); "
-        "CREATE TABLE t_b PARTITION OF t FOR VALUES FROM ('2024-02-01') TO (MAXVALUE);",
-    ),
-    "a list of an expression": Shape(
-        "LIST (upper(region))",
-        lists("t", {"n": "'NORTH'", "s": "'SOUTH', 'IT''S, FAR'", "z": "NULL", "o": "'', 'Ö'"}),
-    ),
-    "range, then hash": Shape(
-        "RANGE (day)",
-        month("t", 1, "PARTITION BY HASH (id)")
-        + hashes("t_m1", 2)
-        + month("t", 2)
-        + month("t", 3, "PARTITION BY HASH (id)")
-        + hashes("t_m3", 3),
-    ),
-    "list, then range": Shape(
-        "LIST (region)",
-        lists("t", REGIONS, "PARTITION BY RANGE (day)")
-        + "".join(
-            month(f"t_{suffix}", number) for suffix in REGIONS for number in (1, 2, 3)
-        ),
-    ),
-    "three levels": Shape(
-        "LIST (ok)",
-        lists("t", {"y": "true"}, "PARTITION BY RANGE (k)")
-        + "CREATE TABLE t_y_low PARTITION OF t_y FOR VALUES FROM (0) TO (5) PARTITION BY HASH (id);"
-        + hashes("t_y_low", 2)
-        + "CREATE TABLE t_y_rest PARTITION OF t_y DEFAULT; "
-        + lists("t", {"n": "false"}),
-    ),
-}  # fmt: skip
-
-
-def make(database: Database, name: str, shape: Shape, columns: str = COLUMNS) -> None:
-    """Make a partitioned table."""
-    partitions = shape.partitions.replace("TABLE t_", f"TABLE {name}_")
-    for word in ("OF", "TO"):
-        partitions = partitions.replace(f" {word} t ", f" {word} {name} ")
-        partitions = partitions.replace(f" {word} t_", f" {word} {name}_")
-    database.execute(f"CREATE TABLE {name} ({columns}) PARTITION BY {shape.key}; {partitions}")
 
 
 def row(number: int, chance: random.Random) -> list[str]:
@@ -187,10 +74,6 @@ def assert_same_partitions(database: Database, left: str, right: str) -> None:
     assert one.binary == other.binary
 
 
-def assert_nothing_left_behind(database: Database) -> None:
-    assert state(database, "inrush_staging") == []
-
-
 @pytest.mark.parametrize("streams", [1, 3])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=[name.replace(" ", "-") for name in SHAPES])
 def test_rows_go_where_copy_puts_them(
@@ -213,7 +96,7 @@ def test_rows_go_where_copy_puts_them(
         outcome = inrush("run", written).expect(CLEAN)
     assert before is not None
     assert_same_partitions(database, "loaded", "expected")
-    assert_nothing_left_behind(database)
+    assert_nothing_staged(database)
     assert outcome.report["account"]["rows_loaded"] == ROWS
     assert all(unit["shared"] == (streams > 1) for unit in outcome.report["units"])
     inrush("run", written).expect(CLEAN, "already loaded")
@@ -242,7 +125,7 @@ def test_one_large_file_by_several_streams(
     outcome = inrush("run", path, seconds=150).expect(CLEAN)
     assert [unit["shared"] for unit in outcome.report["units"]] == [True]
     assert_same_partitions(newest_database, "loaded", "expected")
-    assert_nothing_left_behind(newest_database)
+    assert_nothing_staged(newest_database)
 
 
 POINTS = [
@@ -273,7 +156,7 @@ def test_killed_and_run_again(database: Database, inrush: Inrush, shape: str, po
         assert died.status == -signal.SIGKILL, died.said
         inrush("run", written).expect(CLEAN)
     assert_same_partitions(database, "loaded", "expected")
-    assert_nothing_left_behind(database)
+    assert_nothing_staged(database)
     watcher.assert_all_or_nothing(full)
 
 
@@ -290,7 +173,7 @@ def test_status_and_cleanup_know_the_partitions_of_staging(
     said = inrush("status", "--to", newest_database.url).expect(CLEAN).said
     assert "0 B" not in said
     inrush("cleanup", "--to", newest_database.url).expect(CLEAN)
-    assert_nothing_left_behind(newest_database)
+    assert_nothing_staged(newest_database)
     assert state(newest_database) == before
 
 
@@ -310,7 +193,7 @@ def test_a_target_that_got_a_partition_meanwhile_is_loaded_anew(
     copy(newest_database, inrush, "expected", rows)
     inrush("run", written).expect(CLEAN)
     assert_same_partitions(newest_database, "loaded", "expected")
-    assert_nothing_left_behind(newest_database)
+    assert_nothing_staged(newest_database)
 
 
 # Keys without a partition, told before they are sent: the target, and the fields of bad rows.
@@ -469,7 +352,7 @@ def test_new_targets_from_files_in_any_order(
         "SELECT count(*) FROM pg_constraint WHERE contype = 'c' "
         "AND conrelid::regclass::text LIKE 'loaded%'"
     ) == 0  # fmt: skip
-    assert_nothing_left_behind(database)
+    assert_nothing_staged(database)
     (table,) = outcome.report["tables"]
     assert len(table["partitions"]) == count
     inrush("run", path).expect(CLEAN, "already loaded")
@@ -513,7 +396,7 @@ def test_bounds_add_the_partitions_that_a_target_lacks(database: Database, inrus
     assert database.value(
         "SELECT count(*) FROM pg_constraint WHERE conname = 'inrush_bounds'"
     ) == 0  # fmt: skip
-    assert_nothing_left_behind(database)
+    assert_nothing_staged(database)
 
 
 def test_what_the_target_fills_itself_it_fills(database: Database, inrush: Inrush) -> None:

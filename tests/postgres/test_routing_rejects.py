@@ -12,14 +12,14 @@ import signal
 import pytest
 
 from harness.command import LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
-from harness.contents import state
+from harness.contents import assert_nothing_staged, state
 from harness.packages import flow, package
 from harness.serial import (
     PARENTS_AND_GUARD,
     SerialJob,
 )
 from harness.servers import Database
-from postgres.test_routing import Shape, assert_nothing_left_behind, make, month
+from postgres.shapes import Shape, make, month
 
 PLAIN = ["1", "1", "2024-01-15", "2024-01-15 12:00:00", "north", "1.00", "t", "x"]
 
@@ -94,7 +94,7 @@ def test_a_row_that_fits_no_partition_is_a_reject(
     assert sorted(places) == sorted(expected)
     assert {reject["code"] for reject in rejects} == {"outside_partition"}
     assert not any("inrush_staging" in reject["reason"] for reject in rejects)
-    assert_nothing_left_behind(database)
+    assert_nothing_staged(database)
 
 
 HEADER = "k,id,parent,amount,note"
@@ -166,7 +166,7 @@ class Job(SerialJob):
 
     def assert_loaded(self, outcome: Outcome) -> None:
         super().assert_loaded(outcome)
-        assert_nothing_left_behind(self.database)
+        assert_nothing_staged(self.database)
 
 
 @pytest.mark.parametrize("later", ["", "DEFERRABLE INITIALLY DEFERRED"], ids=["now", "later"])

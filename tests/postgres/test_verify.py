@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from harness.command import CLEAN, VERIFICATION, Inrush
-from harness.contents import assert_same_rows, contents
+from harness.contents import assert_no_rows, assert_same_rows, contents
 from harness.packages import flow, package
 from harness.servers import Database
-from values.test_types import families_of, lines
+from values.families import families_of, lines
 
 LEVELS = ["count", "sums", "rows"]
 
@@ -32,12 +32,6 @@ def file_of(inrush: Inrush, name: str = "rows.tbl") -> None:
             for n in range(ROWS)
         ),
     )
-
-
-def assert_nothing(database: Database, table: str = "loaded") -> None:
-    """Fail unless the target is not there, or has no row."""
-    there = database.value(f"SELECT to_regclass('{table}') IS NOT NULL")
-    assert not there or database.value(f"SELECT count(*) FROM {table}") == 0
 
 
 # What is done to the ledger's shards, and what is said of it.
@@ -80,7 +74,7 @@ def test_ranges_cover_the_file(newest_database: Database, inrush: Inrush, fault:
         newest_database.execute(statement)
         outcome = running.resume().wait()
     outcome.expect(VERIFICATION, said)
-    assert_nothing(newest_database)
+    assert_no_rows(newest_database)
 
 
 # Which harm is found from which level on.
@@ -115,7 +109,7 @@ def test_harm_on_the_way_is_found(
         assert "column `id`" in outcome.said
     if harm == "values_exchanged":
         assert "in other rows" in outcome.said
-    assert_nothing(database)
+    assert_no_rows(database)
     # Without harm the same command loads all; what is committed with harm is removed before.
     if streams == 2:
         inrush("run", file).expect(VERIFICATION)
@@ -165,7 +159,7 @@ def test_changed_staging_rows_are_found(
     if level in CHANGES[change]:
         column = change.split()[0]
         outcome.expect(VERIFICATION, f"column `{column}`", "in the database")
-        assert_nothing(newest_database)
+        assert_no_rows(newest_database)
     else:
         outcome.expect(CLEAN)
 
@@ -313,7 +307,7 @@ def test_kept_units_are_verified_again(
         outcome.expect(CLEAN)
         return
     outcome.expect(VERIFICATION, "nothing was switched", "inrush cleanup")
-    assert_nothing(newest_database)
+    assert_no_rows(newest_database)
     inrush("cleanup", "--to", newest_database.url).expect(CLEAN)
     inrush(*words).expect(CLEAN)
     assert newest_database.value("SELECT count(*) FROM loaded") == 4 * ROWS
@@ -366,4 +360,4 @@ def test_a_unit_that_is_emptied_before_the_switch_is_found(
         newest_database.execute(f"TRUNCATE {staging(newest_database)}")
         outcome = running.resume().wait()
     outcome.expect(VERIFICATION, "nothing was switched")
-    assert_nothing(newest_database)
+    assert_no_rows(newest_database)
