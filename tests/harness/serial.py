@@ -20,6 +20,7 @@ from harness.servers import Database
 
 # What the server says, and what a reject of it is called.
 CODES = {
+    "22003": "out_of_range",
     "22P02": "syntax",
     "23502": "null_not_allowed",
     "23503": "foreign_key_missing",
@@ -91,12 +92,14 @@ def insert(
     refused = []
     with database.connect(autocommit=False) as connection:
         for file, rows in files.items():
-            for line, row in enumerate(rows, 2):
+            line = 2
+            for row in rows:
                 one = before(file, line, row) if before else None
                 if one is None:
                     one = _insert_row(connection, statement, row, file, line)
                 if one is not None:
                     refused.append(one)
+                line += 1 + sum(field.count("\n") for field in row)
         connection.commit()
     return sorted(refused)
 

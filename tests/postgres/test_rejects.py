@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from harness import pauses
 from harness.checkout import DOCS
-from harness.command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush
-from harness.contents import contents, differing_rows, state
+from harness.command import CLEAN, LOADED_WITH_REJECTS, REJECT_LIMIT, Inrush, Outcome
+from harness.contents import differing_rows, state
 from harness.packages import Value, flow, package
+from harness.serial import SerialJob
 from harness.servers import Database
 
 HELPERS = """
@@ -135,99 +135,63 @@ CREATE TABLE {name} (
     UNIQUE (k, id)
 ) PARTITION BY RANGE (k)
 """
+FILES = 4
+ROWS = 400
 
 
-@dataclass
-class Job:
+class Job(SerialJob):
     """Files with rows of all kinds, and what a careful serial load makes of them."""
 
-    database: Database
-    inrush: Inrush
-    files: int = 4
-    rows: int = 400
-    seed: int = 1
-    partitions: int = 1
-    expected: set[tuple[str, int]] = field(default_factory=set)
+    def __init__(
+        self, database: Database, inrush: Inrush, *, seed: int = 1, partitions: int = 1
+    ) -> None:
+        super().__init__(database, inrush)
+        self.partitions = partitions
+        database.execute(TABLE.format(name="loaded"))
+        database.execute(TABLE.format(name="expected"))
+        database.execute("CREATE TABLE expected_all PARTITION OF expected DEFAULT")
+        chance = random.Random(seed)  # noqa: S311
+        files = {
+            f"rows.{number}.csv": [self.row(number, chance) for _ in range(ROWS)]
+            for number in range(FILES)
+        }
+        statement = "INSERT INTO expected VALUES (%s::int, %s::int, %s::int, %s::jsonb)"
+        self.insert("k,id,amount,doc", statement, files)
 
-    def __post_init__(self) -> None:
-        self.database.execute(TABLE.format(name="loaded"))
-        self.database.execute(TABLE.format(name="expected"))
-        self.database.execute("CREATE TABLE expected_all PARTITION OF expected DEFAULT")
-        chance = random.Random(self.seed)  # noqa: S311
-        with self.database.connect(autocommit=False) as connection:
-            for number in range(self.files):
-                self.write_file(connection, number, chance)
-            connection.commit()
+    def row(self, number: int, chance: random.Random) -> list[str]:
+        # Keys come again in the same file and in others.
+        fields = [
+            str(number % self.partitions),
+            str(chance.randrange(FILES * ROWS * 4)),
+            chance.choice(["1", "2", "-3"]),
+            '{"a": 1}',
+        ]
+        match chance.randrange(60):
+            case 0:
+                fields[2] = "0"
+            case 1:
+                fields[3] = "{broken"
+            case 2:
+                fields[1] = "x"
+            case 3:
+                fields[2] = "99999999999"
+            case 4:
+                fields[3] = "line\nbreak"
+        return fields
 
-    def write_file(self, connection: psycopg.Connection[Any], number: int, chance: Any) -> None:
-        """Write one file, and insert its rows one by one."""
-        name = f"rows.{number}.csv"
-        lines = ["k,id,amount,doc"]
-        for _ in range(self.rows):
-            # Keys come again in the same file and in others.
-            fields = [
-                str(number % self.partitions),
-                str(chance.randrange(self.files * self.rows * 4)),
-                chance.choice(["1", "2", "-3"]),
-                '"{""a"": 1}"',
-            ]
-            match chance.randrange(60):
-                case 0:
-                    fields[2] = "0"
-                case 1:
-                    fields[3] = "{broken"
-                case 2:
-                    fields[1] = "x"
-                case 3:
-                    fields[2] = "99999999999"
-                case 4:
-                    fields[3] = '"line\nbreak"'
-            lines.append(",".join(fields))
-        text = "\n".join(lines) + "\n"
-        self.inrush.write(name, text)
-        line = 2
-        for row in lines[1:]:
-            fields = row.replace('""', "'").replace('"', "").split(",")
-            values = [*fields[:3], fields[3].replace("'", '"')]
-            try:
-                with connection.transaction():
-                    connection.execute(
-                        "INSERT INTO expected VALUES (%s::int, %s::int, %s::int, %s::jsonb)",
-                        values,
-                    )
-            except psycopg.Error:
-                self.expected.add((name, line))
-            line += 1 + row.count("\n")
-
-    def package(self, **run: Value) -> Path:
-        bounds = list(range(self.partitions + 1))
-        text = package(
-            self.database.url,
-            flow(
-                "loaded",
-                "rows.*.csv",
-                partition_by="k",
-                bounds=bounds,
-                mode="append",
-                rejects={"rows_max": 1_000_000},
-            ),
-            name="test",
-            **run,
-        )
+    def package(self, **run: Any) -> Path:
+        settings: dict[str, Value] = {
+            "partition_by": "k",
+            "bounds": list(range(self.partitions + 1)),
+        }
+        settings |= {"mode": "append", "rejects": {"rows_max": 1_000_000}}
+        text = package(self.database.url, flow("loaded", "rows.*.csv", **settings), **run)
         return self.inrush.write("package.toml", text)
 
-    def assert_done(self, outcome: Any) -> None:
-        loaded = contents(self.database, "SELECT * FROM loaded ORDER BY k, id")
-        expected = contents(self.database, "SELECT * FROM expected ORDER BY k, id")
-        assert loaded == expected
-        rejects = [(Path(one["file"]).name, one["line"]) for one in outcome.rejects()]
-        assert sorted(rejects) == sorted(self.expected)
-        account = outcome.report["account"]
-        assert account["rows_rejected"] == len(rejects)
-        assert account["rows_loaded"] == len(expected.text)
-        assert account["rows_read"] == self.files * (self.rows)
+    def assert_done(self, outcome: Outcome) -> None:
+        super().assert_done(outcome)
         kept = (outcome.run_folders()[-1] / "rejects").glob("*.rejects")
-        assert sum(path.read_text().count("\n") for path in kept) >= len(rejects)
+        assert sum(path.read_text().count("\n") for path in kept) >= len(self.expected)
 
 
 def test_private_units_as_a_serial_load(database: Database, inrush: Inrush) -> None:
@@ -502,25 +466,19 @@ END $$;
 CREATE TRIGGER guard BEFORE INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION {name}_check();
 INSERT INTO {name} VALUES (10, 1, '[5,6)', 'old');
 """
-CODES = {
-    "23505": "duplicate_key",
-    "23P01": "exclusion_violated",
-    "23503": "foreign_key_missing",
-    "P0001": "raised",
-    "22P02": "syntax",
-}
+PLAIN_FILES = 3
+PLAIN_ROWS = 300
+# Of the rows that are refused.
+PLAIN_CODES = {"duplicate_key", "exclusion_violated", "foreign_key_missing", "raised", "syntax"}
 
 
-class PlainJob:
+class PlainJob(SerialJob):
     """Files for a plain target that has a row, and what a careful serial load makes of them."""
 
-    def __init__(
-        self, database: Database, inrush: Inrush, *, files: int = 3, deferred: bool = False
-    ) -> None:
-        self.database = database
-        self.inrush = inrush
-        self.files = files
-        self.rows = 300
+    tables = (("loaded", "expected", "id"),)
+
+    def __init__(self, database: Database, inrush: Inrush, *, deferred: bool = False) -> None:
+        super().__init__(database, inrush)
         database.execute(
             "CREATE TABLE parents (id int PRIMARY KEY);"
             "INSERT INTO parents SELECT generate_series(1, 50)"
@@ -529,45 +487,36 @@ class PlainJob:
         later = " DEFERRABLE INITIALLY DEFERRED" if deferred else ""
         database.execute(PLAIN.format(name="loaded", parent=parent + later))
         database.execute(PLAIN.format(name="expected", parent=parent))
-        self.expected: dict[tuple[str, int], str] = {}
-        chance = random.Random(files)  # noqa: S311
-        with database.connect(autocommit=False) as connection:
-            for number in range(files):
-                self.write_file(connection, number, chance)
-            connection.commit()
-        assert set(CODES) <= set(self.expected.values())
+        chance = random.Random(3)  # noqa: S311
+        files = {
+            f"rows.{number}.csv": [
+                self.row(number * PLAIN_ROWS + row, chance) for row in range(PLAIN_ROWS)
+            ]
+            for number in range(PLAIN_FILES)
+        }
+        statement = "INSERT INTO expected VALUES (%s::int, %s::int, %s::int4range, %s)"
+        self.insert("id,parent,span,note", statement, files)
+        assert {one.code for one in self.expected} == PLAIN_CODES
 
-    def write_file(self, connection: psycopg.Connection[Any], number: int, chance: Any) -> None:
-        """Write one file, and insert its rows one by one."""
-        name = f"rows.{number}.csv"
-        lines = ["id,parent,span,note"]
-        for row in range(self.rows):
-            key = number * self.rows + row + 100
-            fields = [str(key), "1", f"[{key * 3},{key * 3 + 1})", "a note"]
-            match chance.randrange(40):
-                case 0:
-                    fields[0] = "10"
-                case 1:
-                    fields[0] = str(chance.randrange(100, 100 + self.files * self.rows))
-                case 2:
-                    fields[1] = "51"
-                case 3:
-                    fields[2] = "[5,6)"
-                case 4:
-                    fields[3] = "no"
-                case 5:
-                    fields[0] = "x"
-                case 6:
-                    fields[3] = "set"
-            statement = "INSERT INTO expected VALUES (%s::int, %s::int, %s::int4range, %s)"
-            try:
-                with connection.transaction():
-                    connection.execute(statement, fields)
-            except psycopg.Error as error:
-                self.expected[name, len(lines) + 1] = error.sqlstate or ""
-            fields[2] = f'"{fields[2]}"'
-            lines.append(",".join(fields))
-        self.inrush.write(name, "\n".join(lines) + "\n")
+    def row(self, number: int, chance: random.Random) -> list[str]:
+        key = number + 100
+        fields = [str(key), "1", f"[{key * 3},{key * 3 + 1})", "a note"]
+        match chance.randrange(40):
+            case 0:
+                fields[0] = "10"
+            case 1:
+                fields[0] = str(chance.randrange(100, 100 + PLAIN_FILES * PLAIN_ROWS))
+            case 2:
+                fields[1] = "51"
+            case 3:
+                fields[2] = "[5,6)"
+            case 4:
+                fields[3] = "no"
+            case 5:
+                fields[0] = "x"
+            case 6:
+                fields[3] = "set"
+        return fields
 
     def package(self, rows_max: int = 10_000, **run: Value) -> Path:
         text = package(
@@ -578,21 +527,9 @@ class PlainJob:
         )
         return self.inrush.write("package.toml", text)
 
-    def assert_same_rows(self) -> None:
-        loaded = contents(self.database, "SELECT * FROM loaded ORDER BY id")
-        assert loaded == contents(self.database, "SELECT * FROM expected ORDER BY id")
-
-    def assert_done(self, outcome: Any) -> None:
-        self.assert_same_rows()
-        expected = {place: CODES[state] for place, state in self.expected.items()}
-        told = outcome.rejects()
-        rejects = {(Path(one["file"]).name, one["line"]): one["code"] for one in told}
-        assert rejects == expected
-        assert len(told) == len(expected)
-        account = outcome.report["account"]
-        assert account["rows_rejected"] == len(expected)
-        assert account["rows_loaded"] == self.files * self.rows - len(expected)
-        for one in told:
+    def assert_done(self, outcome: Outcome) -> None:
+        super().assert_done(outcome)
+        for one in outcome.rejects():
             text = (self.inrush.folder / Path(one["file"]).name).read_bytes()
             assert text[: one["byte_offset"]].count(b"\n") == one["line"] - 1
 
@@ -610,7 +547,7 @@ def test_rows_that_a_plain_target_refuses(
     # A second load of the same rows finds all of them there.
     again = inrush("run", "package.toml", "--again").expect(LOADED_WITH_REJECTS)
     assert again.report["account"]["rows_loaded"] == 0
-    job.assert_same_rows()
+    job.assert_same_contents()
 
 
 @pytest.mark.parametrize(
@@ -625,7 +562,7 @@ def test_killed_in_a_careful_switch(newest_database: Database, inrush: Inrush, p
     if "already loaded" not in outcome.said:
         job.assert_done(outcome.expect(LOADED_WITH_REJECTS))
     assert len(outcome.rejects()) == len(job.expected)
-    job.assert_same_rows()
+    job.assert_same_contents()
 
 
 def test_the_limit_holds_at_the_switch(newest_database: Database, inrush: Inrush) -> None:
@@ -860,5 +797,5 @@ def test_each_form_is_told(newest_database: Database, inrush: Inrush, form: Form
 def test_every_code_has_its_row_here() -> None:
     schema = json.loads((DOCS / "report.schema.json").read_text())
     codes = {code["const"] for code in schema["$defs"]["RejectCode"]["oneOf"]}
-    shown = {cause.code for cause in CAUSES} | {form.code for form in FORMS} | set(CODES.values())
+    shown = {cause.code for cause in CAUSES} | {form.code for form in FORMS} | PLAIN_CODES
     assert codes == shown
