@@ -23,6 +23,7 @@ from pathlib import Path
 
 import ground
 from ground import Measure
+from harness.checkout import MEASURED
 
 # What DuckDB's side runs: argv is what to do, the file or folder that it makes, and the sources.
 DUCKDB = """
@@ -80,7 +81,7 @@ def measured(command: Sequence[str | Path], folder: Path) -> tuple[Measure, str]
     with tempfile.NamedTemporaryFile(mode="r") as result:
         start = time.perf_counter()
         done = subprocess.run(
-            [sys.executable, "-I", "-S", ground.MEASURED, result.name, *map(str, command)],
+            [sys.executable, "-I", "-S", MEASURED, result.name, *map(str, command)],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,

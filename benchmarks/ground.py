@@ -30,15 +30,13 @@ from typing import Any
 import groups
 import pages
 from harness import servers
+from harness.checkout import MEASURED, ROOT
 from harness.servers import Database, Server
 from noise import Processors
 from over_tls import TlsServer
 
-ROOT = Path(__file__).resolve().parent.parent
 # What the engine is made of.
 BUILT = ("crates", "python", "Cargo.toml", "Cargo.lock")
-
-MEASURED = ROOT / "benchmarks" / "measured.py"
 # The module of the Python that runs a benchmark: the same as its `inrush` command.
 INRUSH = (sys.executable, "-m", "inrush")
 GENERATOR = Path(sys.executable).parent / "tpchgen-cli"

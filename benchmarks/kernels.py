@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import ground
+from harness.checkout import ROOT
 from noise import Processors, reference
 
-KERNELS = ground.ROOT / "benchmarks" / "kernels"
+KERNELS = ROOT / "benchmarks" / "kernels"
 PEER = KERNELS / "arrow-csv"
 # What the table needs of each bench, as Criterion's filters.
 OURS = {"convert": "^text to columns/", "encode": "^text to copy binary/"}
@@ -251,10 +252,10 @@ def read(folder: Path, number: int) -> Iterator[Run]:
 def built(*arguments: str | Path) -> dict[str, Path]:
     """Build benches, and return their programs."""
     # Built where all else is, so that what both need is built once.
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ground.ROOT / "target"))
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     command: list[str | Path] = ["cargo", "bench", "--locked", "--no-run", *arguments]
     command += ["--target-dir", target, "--message-format", "json-render-diagnostics"]
-    done = subprocess.run(command, cwd=ground.ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     messages = [json.loads(line) for line in done.stdout.splitlines()]
     return {
         one["target"]["name"]: Path(one["executable"])
@@ -270,7 +271,7 @@ def main() -> None:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--rounds", type=int, default=5, help="rounds, all sides in turn in each")
-    parser.add_argument("--results", type=Path, default=ground.ROOT / "benchmarks" / "results")
+    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
     about = ground.machine(None)
     programs = built("--workspace", *(f"--bench={name}" for name in OURS))

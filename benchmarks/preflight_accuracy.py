@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import ground
+from harness.checkout import ROOT
 
 STREAMS = (1, 2, 4)
 WITHIN = 0.25
@@ -119,7 +120,7 @@ def main() -> None:
     parser.add_argument("--scale", default="1")
     parser.add_argument("--parts", type=int, default=4)
     parser.add_argument("--streams", type=int, nargs="+", default=STREAMS)
-    parser.add_argument("--results", type=Path, default=ground.ROOT / "benchmarks" / "results")
+    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="inrush-bench-"))
     try:

@@ -16,8 +16,8 @@ import ground
 import results
 import suite
 from harness import servers
+from harness.checkout import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "results"
 BEGINS = "<!-- the suite's table, by benchmarks/readme.py: begins -->"

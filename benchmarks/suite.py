@@ -32,13 +32,14 @@ import peers
 import results
 import same_rows
 import workloads
+from harness.checkout import ROOT
 from harness.servers import Server
 from peers import configured
 from peers.peer import Peer, Surroundings
 from peers.server_alone import ServerAlone
 from workload import Job, Workload
 
-BENCH_PYTHON = ground.ROOT / ".venv-bench" / "bin" / "python"
+BENCH_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 # What the README shows is run with as many.
 STREAMS = 2
 PARTS = 4

@@ -29,6 +29,7 @@ import suite
 import targets
 import workloads
 from ground import Measure
+from harness.checkout import MEASURED
 from harness.servers import Database, Server
 from peers import configured
 from peers.inrush import Inrush
@@ -158,7 +159,7 @@ def test_a_measured_command_ends_as_the_command_does(
 ) -> None:
     program = f"import os; os.kill(os.getpid(), {-status}) if {status} < 0 else os._exit({status})"
     took = tmp_path / "took"
-    command: list[str | Path] = [sys.executable, ground.MEASURED, took]
+    command: list[str | Path] = [sys.executable, MEASURED, took]
     command += [sys.executable, "-c", program]
     assert subprocess.run(command, check=False).returncode == ended
     cpu_s, resident_kib = took.read_text().split()

@@ -5,9 +5,14 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from harness.checkout import ROOT
+from harness.command import Inrush
 from harness.contents import assert_same_rows, differing_rows
 from harness.proxy import Proxy
 from harness.servers import Database
@@ -70,3 +75,27 @@ def test_the_proxy_passes_a_reset_on(resetting: str) -> None:
         with contextlib.suppress(ConnectionResetError):
             assert other.recv(1) == b""
         other.close()
+
+
+def test_a_command_that_ends_was_never_stopped(inrush: Inrush) -> None:
+    with (
+        pytest.raises(AssertionError, match="was never stopped"),
+        inrush.stopped_by("stop:before_switch", "--version"),
+    ):
+        pytest.fail("the block was entered")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "benchmarks/suite.py",
+        "tests/faults/torture.py",
+        "tests/values/torture.py",
+        "tests/verdict/matrix.py",
+    ],
+)
+def test_a_script_finds_the_harness(script: str, inrush: Inrush) -> None:
+    """From any folder, by the path that `make build` has written into .venv."""
+    command: list[str | Path] = [sys.executable, ROOT / script, "--help"]
+    done = subprocess.run(command, cwd=inrush.folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stderr}\nHas `make build` been run?"
