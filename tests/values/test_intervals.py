@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from servers import Database
+from harness.servers import Database
 from values.intervals import interval
 from values.meanings import Column
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from command import INTERRUPTED, Inrush
-from packages import flow, package
-from processes import wait_for_no_process
+from harness.command import INTERRUPTED, Inrush
+from harness.packages import flow, package
+from harness.processes import wait_for_no_process
 
 # Programs that stand in for PostgreSQL's: making a data folder takes them for ever.
 POSTGRES = "#!/bin/sh\necho 'postgres (PostgreSQL) 18.0'\n"

@@ -7,9 +7,9 @@ import signal
 
 import pytest
 
-from command import CLEAN, Inrush
-from packages import Value, flow, package
-from servers import Database
+from harness.command import CLEAN, Inrush
+from harness.packages import Value, flow, package
+from harness.servers import Database
 
 COLUMNS: list[Value] = ["id integer not null", "name text"]
 

@@ -15,6 +15,7 @@ import pages
 import preflight_accuracy
 import readme
 import results
+from harness.checkout import DOCS
 
 # The benchmarks whose page is made of the JSON alone; of the others it is written with it.
 PAGES: dict[str, Callable[[dict[str, Any], str], str]] = {
@@ -40,7 +41,7 @@ def test_pages_are_made_of_their_results() -> None:
 
 
 def test_links_lead_to_results_that_are_there() -> None:
-    documents = [readme.README, *(readme.ROOT / "docs").glob("**/*.md")]
+    documents = [readme.README, *DOCS.glob("**/*.md")]
     links = {
         name
         for path in documents

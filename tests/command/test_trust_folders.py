@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import inrush as inrush_module
-from command import CLEAN, USAGE, Inrush, Outcome
-from packages import Value, flow, package
+from harness.command import CLEAN, USAGE, Inrush, Outcome
+from harness.packages import Value, flow, package
 
 numbers = itertools.count(1)
 

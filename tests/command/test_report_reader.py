@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import inrush
+from harness.packages import flow, package
+from harness.servers import Database
 from inrush.report import Report
-from packages import flow, package
-from servers import Database
 
 SCHEMA = json.loads(
-    (Path(__file__).resolve().parent.parent / "docs" / "report.schema.json").read_text()
+    (Path(__file__).resolve().parents[2] / "docs" / "report.schema.json").read_text()
 )
 # Bad rows of a file in another encoding, in rows of several lines; a comment and a blank line.
 PARTS = (

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from command import CLEAN, COMMAND, FAILED, LOADED_WITH_REJECTS, Inrush
-from packages import Value, flow, package
-from servers import Database
+from harness.command import CLEAN, COMMAND, FAILED, LOADED_WITH_REJECTS, Inrush
+from harness.packages import Value, flow, package
+from harness.servers import Database
 
 
 def printed_to(file: str, inrush: Inrush, *words: str) -> tuple[int, str]:
