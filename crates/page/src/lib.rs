@@ -6,10 +6,15 @@
 
 mod embed;
 mod fewer_steps;
+mod with_list;
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 
+use serde::Serialize;
 use serde_json::Value;
+
+pub use with_list::WithList;
 
 /// The page without a report.
 const PAGE: &str = include_str!("../page.html");
@@ -19,15 +24,38 @@ const PLACE: &str = "{{report}}";
 
 /// Makes the page of a report.
 pub fn page(report: &Value) -> String {
+    let mut page = Vec::new();
+    let written = write(&mut page, &*shortened(report));
+    written.expect("memory takes all of it");
+    String::from_utf8(page).expect("page and JSON are UTF-8")
+}
+
+/// Writes the page of a report whose member `name` is taken from `list`: the page of a hundred thousand load units is
+/// never in memory.
+pub fn write_page(
+    out: &mut impl Write,
+    report: &Value,
+    name: &str,
+    list: &impl Serialize,
+) -> io::Result<()> {
+    let report = &shortened(report);
+    write(out, &WithList { report, name, list })
+}
+
+fn shortened(report: &Value) -> Cow<'_, Value> {
+    match fewer_steps::fewer_steps(report) {
+        Some(shown) => Cow::Owned(shown),
+        None => Cow::Borrowed(report),
+    }
+}
+
+fn write(out: &mut impl Write, report: &impl Serialize) -> io::Result<()> {
     let (before, after) = PAGE
         .split_once(PLACE)
         .expect("page.html has a place for the report");
-    let shown = match fewer_steps::fewer_steps(report) {
-        Some(shown) => Cow::Owned(shown),
-        None => Cow::Borrowed(report),
-    };
-    let data = embed::embed(&shown);
-    [before, &data, after].concat()
+    out.write_all(before.as_bytes())?;
+    embed::embed(out, report)?;
+    out.write_all(after.as_bytes())
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ use super::stream_threads::Ended;
 use crate::error::Error;
 use crate::event::Event;
 use crate::ledger::Account;
-use crate::meter::Meter;
 use crate::report::{
     self, ColumnChangesReport, Outcome, Phases, Prediction, REPORT_VERSION, RejectReport,
     RunReport, ServerReport, StreamReport, TableReport, UnitReport,
@@ -120,14 +119,13 @@ impl Gathering {
         self.loaded.add_all(result.loaded);
     }
 
-    /// The time that each unit took, by flow and unit.
-    pub fn meters(&self) -> BTreeMap<(usize, usize), Meter> {
-        let mut meters: BTreeMap<(usize, usize), Meter> = BTreeMap::new();
+    /// Adds the time that each unit took to the units' reports, which stand in the order of the plan. `firsts` says for
+    /// each flow where its own begin.
+    pub fn add_meters(&self, reports: &mut [UnitReport], firsts: &[usize]) {
         for loaded in &self.loaded {
-            let meter = meters.entry((loaded.flow, loaded.unit)).or_default();
-            meter.add(&loaded.meter);
+            let report = &mut reports[firsts[loaded.flow] + loaded.unit];
+            report.meter.add(&loaded.meter);
         }
-        meters
     }
 
     /// Pieces whose rows count: of a unit that was loaded as a whole only the last time, and nothing

@@ -45,6 +45,11 @@ impl LoadedPieces {
     /// Adds those of another one behind its own.
     pub fn add_all(&mut self, others: LoadedPieces) {
         self.count += others.count;
+        if self.pieces.is_empty() {
+            self.pieces = others.pieces;
+            return;
+        }
+        self.pieces.reserve_exact(others.pieces.len());
         for piece in others.pieces {
             self.join(piece);
         }

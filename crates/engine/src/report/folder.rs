@@ -1,7 +1,7 @@
 //! A run's folder: report, log and rejects, for the user that ran it alone.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -9,8 +9,10 @@ use std::sync::{Mutex, PoisonError};
 use inrush_package::secrets::{mask_json, note_shown_path};
 use inrush_system::free_space::{free_bytes, room};
 use inrush_verdict::quantity::bytes;
-use serde_json::{Value, json};
+use inrush_page::WithList;
+use serde_json::json;
 
+use super::shown::{ShownUnits, UNITS, shown};
 use super::types::RunReport;
 use crate::error::Error;
 use crate::event::{Event, Observer};
@@ -80,7 +82,15 @@ impl RunFolder {
     /// Writes the report and its page, each whole or not at all. A page that cannot be written is a note of the report:
     /// whatever was loaded is loaded, and the page can be made of the report at any time.
     pub fn write_report(&self, report: &mut RunReport) -> Result<(), Error> {
-        let page = self.write_page(report).err().map(|source| {
+        let units = std::mem::take(&mut report.units);
+        let written = self.write_both(report, &ShownUnits(&units));
+        report.units = units;
+        written
+    }
+
+    /// Writes a report whose units are told by themselves.
+    fn write_both(&self, report: &mut RunReport, units: &ShownUnits<'_>) -> Result<(), Error> {
+        let page = self.write_page(report, units).err().map(|source| {
             // One of an earlier attempt would tell of that.
             let _ = fs::remove_file(self.page_path());
             let text = format!(
@@ -90,7 +100,7 @@ impl RunFolder {
             report.notes.push(text.clone());
             text
         });
-        let written = self.write_report_alone(report);
+        let written = self.write_report_alone(report, units);
         match (page, &written) {
             // Without a report there is none to make a page of.
             (Some(_), Err(_)) => drop(report.notes.pop()),
@@ -100,18 +110,26 @@ impl RunFolder {
         written
     }
 
-    fn write_report_alone(&self, report: &RunReport) -> Result<(), Error> {
+    fn write_report_alone(&self, report: &RunReport, units: &ShownUnits<'_>) -> Result<(), Error> {
         let path = self.report_path();
-        let failed = |source| Error::Folder {
-            path: path.display().to_string(),
-            source,
+        let write = || {
+            let report = WithList {
+                report: &shown(report)?,
+                name: UNITS,
+                list: units,
+            };
+            write_whole_by(&path, |out| {
+                serde_json::to_writer_pretty(&mut *out, &report)?;
+                out.write_all(b"\n")
+            })
         };
-        let text = serde_json::to_vec_pretty(&shown(report).map_err(failed)?)
-            .map_err(|source| failed(source.into()))?;
-        write_whole(&path, &[&text, b"\n"]).map_err(|source| {
+        write().map_err(|source| {
             // One of an earlier attempt would tell of that.
             let _ = fs::remove_file(&path);
-            failed(source)
+            Error::Folder {
+                path: path.display().to_string(),
+                source,
+            }
         })
     }
 
@@ -150,9 +168,11 @@ impl RunFolder {
         self.path.join(PAGE_FILE)
     }
 
-    fn write_page(&self, report: &RunReport) -> io::Result<()> {
-        let page = inrush_page::page(&shown(report)?);
-        write_whole(&self.page_path(), &[page.as_bytes()])
+    fn write_page(&self, report: &RunReport, units: &ShownUnits<'_>) -> io::Result<()> {
+        let report = shown(report)?;
+        write_whole_by(&self.page_path(), |out| {
+            inrush_page::write_page(out, &report, UNITS, units)
+        })
     }
 
     /// Writes the package that is run, without secrets: what loading its rejects once more needs.
@@ -170,23 +190,26 @@ fn reserve_of(size: u64) -> u64 {
     (size / RESERVE_SHARE).min(RESERVE_BYTES_MAX)
 }
 
-/// A report as it is written: without what variables of the environment and passwords hold.
-fn shown(report: &RunReport) -> io::Result<Value> {
-    let mut value = serde_json::to_value(report)?;
-    mask_json(&mut value);
-    Ok(value)
-}
-
 /// Writes a file that only its owner reads: whole, or not at all.
 pub fn write_whole(target: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    write_whole_by(target, |out| {
+        parts.iter().try_for_each(|part| out.write_all(part))
+    })
+}
+
+/// As [`write_whole`], for what is not in memory as a whole.
+fn write_whole_by(
+    target: &Path,
+    content: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+) -> io::Result<()> {
     let mut draft = target.as_os_str().to_owned();
     draft.push(".draft");
     let draft = PathBuf::from(draft);
     let write = || -> io::Result<()> {
-        let mut file = private_file(&draft, false)?;
-        for part in parts {
-            file.write_all(part)?;
-        }
+        let file = private_file(&draft, false)?;
+        let mut out = BufWriter::new(&file);
+        content(&mut out)?;
+        out.flush()?;
         file.sync_all()?;
         fs::rename(&draft, target)
     };

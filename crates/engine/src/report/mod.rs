@@ -7,6 +7,7 @@ mod prediction;
 mod rejects;
 #[cfg(test)]
 mod schema_test;
+mod shown;
 mod types;
 
 pub use folder::{PACKAGE_FILE, PAGE_FILE, REPORT_FILE, RunFolder, write_whole};

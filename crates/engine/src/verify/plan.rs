@@ -83,15 +83,26 @@ impl VerifyPlan {
         &self,
         tallies: impl Iterator<Item = Option<&'a [String]>>,
     ) -> Option<Vec<ExactSum>> {
-        let mut sums = vec![ExactSum::default(); self.count()];
+        let mut sums = self.no_sums();
         for tally in tallies {
-            let tally = tally.filter(|tally| tally.len() == sums.len())?;
-            for (sum, text) in sums.iter_mut().zip(tally) {
-                if !sum.add_text(text) {
-                    return None;
-                }
+            if !self.add(&mut sums, tally) {
+                return None;
             }
         }
         Some(sums)
+    }
+
+    /// The sums of no row.
+    pub fn no_sums(&self) -> Vec<ExactSum> {
+        vec![ExactSum::default(); self.count()]
+    }
+
+    /// Adds a tally to sums of this plan; false where it is not of this plan.
+    pub fn add(&self, sums: &mut [ExactSum], tally: Option<&[String]>) -> bool {
+        let Some(tally) = tally.filter(|tally| tally.len() == sums.len()) else {
+            return false;
+        };
+        let mut pairs = sums.iter_mut().zip(tally);
+        pairs.all(|(sum, text)| sum.add_text(text))
     }
 }

@@ -193,6 +193,20 @@ impl Ledger {
         run_id: i64,
         choice: &ShardChoice<'_>,
     ) -> Result<Vec<ShardRecord>, LedgerError> {
+        let mut shards = Vec::new();
+        self.each_shard_of(session, run_id, choice, |shard| shards.push(shard))
+            .await?;
+        Ok(shards)
+    }
+
+    /// Some of the shards of a run that were committed, one after the other: there may be a hundred thousand.
+    pub async fn each_shard_of(
+        &self,
+        session: &Session,
+        run_id: i64,
+        choice: &ShardChoice<'_>,
+        mut see: impl FnMut(ShardRecord),
+    ) -> Result<(), LedgerError> {
         let sql = format!(
             "SELECT unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, \
                     file_modified_ns, rows_read, rows_loaded, rows_rejected, rows_skipped, \
@@ -205,13 +219,12 @@ impl Ledger {
         );
         let parameters: &[&(dyn ToSql + Sync)] =
             &[&run_id, &choice.file_key_start, &choice.unit_key];
-        let mut shards = Vec::new();
         session
             .query_each(&sql, parameters, "reading the ledger", |row| {
-                shards.push(shard_of(row));
+                see(shard_of(row));
             })
             .await?;
-        Ok(shards)
+        Ok(())
     }
 
     /// The rows of each unit of a run by the account of its shards, and how many shards those are.

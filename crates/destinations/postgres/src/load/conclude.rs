@@ -187,7 +187,7 @@ async fn verify(
     let units = run.ledger.units(control, run.fence.run_id).await?;
     let accounts = run.ledger.accounts(control, run.fence.run_id).await?;
     files::check(context, control, accounts.shard_count).await?;
-    recheck::units(context, control, &units).await?;
+    recheck::units(context, &units).await?;
     let records: BTreeMap<&str, &UnitRecord> = units
         .iter()
         .map(|record| (record.unit_key.as_str(), record))

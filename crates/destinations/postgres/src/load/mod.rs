@@ -15,6 +15,7 @@ mod coverage;
 pub mod encoder;
 pub mod expected_keys;
 mod files;
+mod gathered;
 mod loader;
 mod one_transaction;
 mod piece;

@@ -77,6 +77,11 @@ impl Piece<'_> {
         self.flow.commits_at_switch()
     }
 
+    /// Whether its transaction writes the row of its unit, and not only those of file ranges.
+    pub(super) fn writes_unit(&self) -> bool {
+        self.is_whole() || self.is_part()
+    }
+
     /// Whether other streams send rows into the same staging table meanwhile. Rows that go straight
     /// into a target may also wait for what others do there, and do so with patience.
     fn is_beside_others(&self) -> bool {
@@ -120,15 +125,12 @@ impl Piece<'_> {
             session.execute(&statements, &doing).await?;
         }
         drop(waiting);
-        let records = self.copy(work).await?;
+        let gathered = self.copy(work).await?;
         if self.is_beside_others() {
             let _waiting = session.gauge.enter(Phase::ServerWait);
             session.execute(&patience, &doing).await?;
         }
-        let mut account = Account::default();
-        for record in &records {
-            account.add(&record.account);
-        }
+        let account = gathered.account;
         let _waiting = session.gauge.enter(Phase::ServerWait);
         if let Way::Careful(additions) = self.way {
             for statement in &additions.after_rows {
@@ -138,7 +140,7 @@ impl Piece<'_> {
         if self.is_whole() {
             let (measured, is_checked) = self.measure().await?;
             self.verify(&measured, &account)?;
-            verifying::check(session, &run.plan, self.flow, self.unit, records.iter()).await?;
+            verifying::check(session, &run.plan, self.flow, self.unit, gathered.sums()).await?;
             let standing = Standing {
                 is_checked,
                 is_indexed: self.way.is_careful(),
@@ -160,20 +162,18 @@ impl Piece<'_> {
             record.careful = self.way.is_careful();
             run.ledger.record_unit(session, &run.fence, &record).await?;
         }
-        for record in &records {
-            run.ledger.record_shard(session, &run.fence, record).await?;
-        }
+        let count = gathered.write_rest(self).await?;
         self.rejects.finish()?;
         if self.is_part() {
             one_transaction::end_part(self.context, session, self.flow_index, &doing).await?;
-            return Ok((account, records.len()));
+            return Ok((account, count));
         }
         fault::reach(self.context.fault, FaultPoint::BeforeUnitCommit);
         if fault::wished(self.context.fault, FaultPoint::UnitCommitSent) {
             unit::send_commit_and(session, || fault::die(FaultPoint::UnitCommitSent)).await;
         }
         session.execute("COMMIT", &doing).await?;
-        Ok((account, records.len()))
+        Ok((account, count))
     }
 
     /// Rows that went straight into a target must all be in one table: not some in one that was

@@ -30,7 +30,6 @@ struct Unit<'a> {
 /// Looks again at the units that need it.
 pub async fn units(
     context: &Context<'_>,
-    control: &Session,
     records: &[UnitRecord],
 ) -> Result<(), Error> {
     let run = context.run;
@@ -55,10 +54,9 @@ pub async fn units(
     if open.is_empty() {
         return Ok(());
     }
-    let shards = &run.ledger.shards(control, run.fence.run_id).await?;
     let next = AtomicUsize::new(0);
     let sessions = run.plan.streams.min(open.len());
-    let looking = (1..=sessions).map(|number| look(context, number, &open, &next, shards));
+    let looking = (1..=sessions).map(|number| look(context, number, &open, &next));
     tokio::select! {
         biased;
         looked = try_join_all(looking) => looked.map(|_| ()),
@@ -86,12 +84,11 @@ async fn look(
     number: usize,
     units: &[Unit<'_>],
     next: &AtomicUsize,
-    shards: &[ShardRecord],
 ) -> Result<(), Error> {
     let name = format!("inrush {} check {number}", context.run.record.name);
     let session = Session::open(context.address, &name).await?;
     while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-        check(context, &session, unit, shards).await?;
+        check(context, &session, unit).await?;
     }
     session.close().await;
     Ok(())
@@ -101,7 +98,6 @@ async fn check(
     context: &Context<'_>,
     session: &Session,
     unit: &Unit<'_>,
-    shards: &[ShardRecord],
 ) -> Result<(), Error> {
     let Unit { flow, plan, record } = unit;
     let table = qualified(&record.staging_schema, &record.staging_table);
@@ -121,7 +117,9 @@ async fn check(
             sent,
         });
     }
-    let own = shards.iter().filter(|shard| shard.unit_key == plan.key);
-    verifying::check(session, &context.run.plan, flow, plan, own).await?;
-    Ok(())
+    if plan.verify.is_none() {
+        return Ok(());
+    }
+    let (sums, _) = verifying::sums_in_ledger(session, context.run, flow, plan, |_| false).await?;
+    verifying::check(session, &context.run.plan, flow, plan, sums.as_deref()).await
 }

@@ -1,6 +1,8 @@
 //! Units that several streams fill: their table is committed first, and made ready by whoever
 //! loads the last shard.
 
+use std::collections::BTreeSet;
+
 use inrush_verdict::Phase;
 
 use super::context::{Context, PreparedRun};
@@ -11,6 +13,8 @@ use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
 use crate::ledger::ShardChoice;
 use crate::unit::{self, Measured};
+use crate::ledger::ShardRecord;
+use crate::plan::identity;
 
 /// Makes the tables of shared units that do not stand yet.
 pub async fn create_missing(run: &PreparedRun) -> Result<(), Error> {
@@ -56,16 +60,14 @@ pub async fn finish(
     let sent = accounts.of_unit(&unit.key).rows_loaded;
     // A unit may be made of a hundred thousand small files, whose shards nobody asks for.
     let is_asked = unit.verify.is_some() || unit.shards.iter().any(|shard| shard.is_fed);
-    let shards = match is_asked {
+    let (sums, shards) = match is_asked {
         true => {
-            let choice = ShardChoice {
-                unit_key: Some(&unit.key),
-                ..ShardChoice::default()
-            };
-            let ledger = &run.ledger;
-            ledger.shards_of(session, run.fence.run_id, &choice).await?
+            let fed = unit.shards.iter().filter(|shard| shard.is_fed);
+            let fed: BTreeSet<String> = fed.map(|shard| identity::file_key(&shard.file)).collect();
+            let is_fed = |shard: &ShardRecord| fed.contains(&shard.file_key);
+            verifying::sums_in_ledger(session, run, flow, unit, is_fed).await?
         }
-        false => Vec::new(),
+        false => (None, Vec::new()),
     };
     coverage::check_fed(run, flow_index, unit_index, &shards)?;
     let measured = if flow.is_straight() {
@@ -79,7 +81,7 @@ pub async fn finish(
                 sent,
             });
         }
-        verifying::check(session, &run.plan, flow, unit, shards.iter()).await?;
+        verifying::check(session, &run.plan, flow, unit, sums.as_deref()).await?;
         make_ready(
             session,
             &run.plan,

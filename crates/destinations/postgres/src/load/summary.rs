@@ -15,6 +15,7 @@ use crate::engine::report::{PartitionReport, RunReport, ServerReport, TableRepor
 use crate::ledger::{LedgerError, UnitAccounts, UnitRecord};
 use crate::plan::{Earlier, FlowPlan, Plan};
 use crate::switch::TargetTask;
+use crate::meter::Meter;
 
 /// How long the ledger is waited for at the end.
 const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -170,7 +171,6 @@ impl Summary {
         units: &[UnitRecord],
         accounts: &UnitAccounts,
     ) -> Vec<UnitReport> {
-        let meters = self.gathering.meters();
         let records: BTreeMap<&str, &UnitRecord> = units
             .iter()
             .map(|record| (record.unit_key.as_str(), record))
@@ -183,7 +183,9 @@ impl Summary {
             .map(|loaded| (loaded.flow, loaded.unit))
             .collect();
         let mut reports = Vec::new();
+        let mut firsts = Vec::new();
         for (flow_index, flow) in run.plan.flows.iter().enumerate() {
+            firsts.push(reports.len());
             for (unit_index, unit) in flow.units.iter().enumerate() {
                 let record = records.get(unit.key.as_str());
                 reports.push(UnitReport {
@@ -209,13 +211,11 @@ impl Summary {
                     rows_counted: record
                         .and_then(|record| record.rows_counted)
                         .map(|count| count as u64),
-                    meter: meters
-                        .get(&(flow_index, unit_index))
-                        .copied()
-                        .unwrap_or_default(),
+                    meter: Meter::default(),
                 });
             }
         }
+        self.gathering.add_meters(&mut reports, &firsts);
         reports
     }
 

@@ -9,30 +9,31 @@ use crate::engine::verify::VerifyError;
 use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::quote::qualified;
 use crate::{Session, verify};
+use super::context::PreparedRun;
+use crate::destination::postgres::ledger::ShardChoice;
+use crate::verify::{ExactSum, VerifyError};
 
-/// Compares a unit whose rows are all in; `shards` are all of its own.
+/// Compares a unit whose rows are all in; `sent` are the sums of all rows that were sent, none where a file range of it
+/// has none.
 pub async fn check(
     session: &Session,
     plan: &Plan,
     flow: &FlowPlan,
     unit: &UnitPlan,
-    shards: impl Iterator<Item = &ShardRecord>,
+    sent: Option<&[ExactSum]>,
 ) -> Result<(), Error> {
     let Some(statement) = &unit.verify else {
         return Ok(());
     };
     let table = qualified(&plan.settings.staging_schema, &unit.staging_table);
-    let sent = flow
-        .verify
-        .total(shards.map(|shard| shard.tally.as_deref()))
-        .ok_or_else(|| VerifyError::NoTally {
-            table: table.clone(),
-        })?;
+    let sent = sent.ok_or_else(|| VerifyError::NoTally {
+        table: table.clone(),
+    })?;
     let doing = format!("verifying the rows of {table}");
     let waiting = session.gauge.enter(Phase::VerifyWait);
     let answer = ask(session, statement, &doing).await?;
     drop(waiting);
-    let differences = flow.comparison.differences(&sent, &answer);
+    let differences = flow.comparison.differences(sent, &answer);
     if differences.is_empty() {
         return Ok(());
     }
@@ -44,13 +45,42 @@ pub async fn check(
         )
         .await?;
         return Err(VerifyError::Rows {
-            columns: flow.comparison.column_differences(&sent, &by_column),
+            columns: flow.comparison.column_differences(sent, &by_column),
             rows: differences,
             table,
         }
         .into());
     }
     Err(VerifyError::Sums { table, differences }.into())
+}
+
+/// The sums of all rows that were sent into a unit, as its shards in the ledger have them; none where one of them has
+/// none. Shards for which `is_kept` says so come back.
+pub async fn sums_in_ledger(
+    session: &Session,
+    run: &PreparedRun,
+    flow: &FlowPlan,
+    unit: &UnitPlan,
+    is_kept: impl Fn(&ShardRecord) -> bool,
+) -> Result<(Option<Vec<ExactSum>>, Vec<ShardRecord>), Error> {
+    let choice = ShardChoice {
+        unit_key: Some(&unit.key),
+        ..ShardChoice::default()
+    };
+    let mut kept = Vec::new();
+    let mut sums = unit.verify.is_some().then(|| flow.verify.no_sums());
+    let see = |shard: ShardRecord| {
+        let tally = shard.tally.as_deref();
+        sums.take_if(|sums| !flow.verify.add(sums, tally));
+        if is_kept(&shard) {
+            kept.push(shard);
+        }
+    };
+    let run_id = run.fence.run_id;
+    run.ledger
+        .each_shard_of(session, run_id, &choice, see)
+        .await?;
+    Ok((sums, kept))
 }
 
 async fn ask(session: &Session, statement: &str, doing: &str) -> Result<Vec<String>, Error> {

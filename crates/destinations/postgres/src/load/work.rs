@@ -7,11 +7,13 @@ use inrush_files::{BufferPool, Feed, FeedRange, RowReader, Shard};
 use inrush_source::{SourceError, SourceMeter};
 use inrush_verdict::Phase;
 
+use super::gathered::Gathered;
 use super::piece::Piece;
 use crate::engine::error::Error;
 use crate::engine::ledger::{Account, ShardRecord};
 use crate::engine::pipeline::feeding::{FedFile, Taken};
 use crate::engine::pipeline::file_header::check_header;
+use crate::ledger::Account;
 
 /// Text that a stream loads from a feed in one transaction: what a stop throws away.
 const FED_TRANSACTION_BYTES: u64 = 64 << 20;
@@ -40,7 +42,7 @@ pub enum Work<'a> {
 
 impl Piece<'_> {
     /// Copies all of it into the staging table; what the ledger is to know of its file ranges.
-    pub(super) async fn copy(&mut self, work: Work<'_>) -> Result<Vec<ShardRecord>, Error> {
+    pub(super) async fn copy(&mut self, work: Work<'_>) -> Result<Gathered, Error> {
         match work {
             Work::Shards(shards) => self.copy_shards(shards).await,
             Work::Fed {
@@ -54,15 +56,17 @@ impl Piece<'_> {
         }
     }
 
-    async fn copy_shards(&mut self, shards: &[Shard]) -> Result<Vec<ShardRecord>, Error> {
-        let mut records = Vec::with_capacity(shards.len());
+    async fn copy_shards(&mut self, shards: &[Shard]) -> Result<Gathered, Error> {
+        let mut gathered = Gathered::new(self);
         let mut buffers = BufferPool::default();
         for shard in shards {
             let (loaded, pool) = self.copy_shard(shard, buffers).await?;
             buffers = pool;
-            records.push(self.shard_record(shard, loaded));
+            let record = self.shard_record(shard, loaded);
+            gathered.push(self, record);
+            gathered.write_if_many(self).await?;
         }
-        Ok(records)
+        Ok(gathered)
     }
 
     /// Ranges of a file that is fed, until they are enough for a transaction or none is left.
@@ -73,11 +77,11 @@ impl Piece<'_> {
         shard: &Shard,
         first: FeedRange,
         taken: &mut Taken,
-    ) -> Result<Vec<ShardRecord>, Error> {
+    ) -> Result<Gathered, Error> {
         let path = shard.file.path.display().to_string();
         let mut converter = self.converter()?;
         let mut copier = self.begin_copy(&path).await?;
-        let mut records = Vec::new();
+        let mut gathered = Gathered::new(self);
         let mut text_bytes = 0;
         let mut next = Some(first);
         while let Some(mut range) = next {
@@ -90,7 +94,8 @@ impl Piece<'_> {
             taken.stored_bytes = self.fed.stored_bytes;
             text_bytes += account.bytes_read;
             let part = Shard::range(Arc::clone(&shard.file), range.text_range.clone(), None);
-            records.push(self.shard_record(&part, account));
+            let record = self.shard_record(&part, account);
+            gathered.push(self, record);
             next = match text_bytes < FED_TRANSACTION_BYTES {
                 true => {
                     let _waiting = self.session.gauge.enter(Phase::FeedWait);
@@ -101,7 +106,7 @@ impl Piece<'_> {
         }
         copier.end().await?;
         self.note_changes(&converter);
-        Ok(records)
+        Ok(gathered)
     }
 
     /// Ranges that were taken before, once more.
@@ -110,12 +115,12 @@ impl Piece<'_> {
         file: &FedFile,
         shard: &Shard,
         taken: &Taken,
-    ) -> Result<Vec<ShardRecord>, Error> {
+    ) -> Result<Gathered, Error> {
         let path = shard.file.path.display().to_string();
         let feed = file.again(self.flow, shard)?;
         let mut converter = self.converter()?;
         let mut copier = self.begin_copy(&path).await?;
-        let mut records = Vec::new();
+        let mut gathered = Gathered::new(self);
         for wanted in &taken.ranges {
             let mut range = loop {
                 match feed.next_range().await? {
@@ -134,7 +139,8 @@ impl Piece<'_> {
                 .send_rows(&mut range, &path, &mut converter, copier)
                 .await?;
             let part = Shard::range(Arc::clone(&shard.file), range.text_range.clone(), None);
-            records.push(self.shard_record(&part, account));
+            let record = self.shard_record(&part, account);
+            gathered.push(self, record);
         }
         copier.end().await?;
         self.note_changes(&converter);
@@ -143,7 +149,7 @@ impl Piece<'_> {
             stored_bytes: taken.stored_bytes,
             ..feed.meter()
         });
-        Ok(records)
+        Ok(gathered)
     }
 
     /// One file range: read, scanned, converted, encoded and sent by one COPY.

@@ -2,6 +2,8 @@
 //! then everything is published.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
 
 use inrush_destination::{Destination, PublishStep, Published};
 use inrush_rows::cancel::StopReason;
@@ -12,12 +14,16 @@ use super::Context;
 use super::summary::ContractSummary;
 use crate::contract::failures::unknown_switch;
 use crate::contract::plan::shard_of;
+use crate::destination::contract::plan::{ContractFlow, RangeUnit, files_of, shard_of};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
 use crate::ledger::{Account, ShardRecord};
 use crate::pipeline::{coverage, expectations, recheck};
 use crate::plan::identity;
+
+/// Units whose records are looked at together, about.
+const UNITS_AT_A_TIME: usize = 1_000;
 
 /// Checks and publishes.
 pub fn conclude(
@@ -59,51 +65,27 @@ fn verify(
         .find(|past| past.record.run_id == own)
         .map(|past| past.units)
         .unwrap_or_default();
-    let mut shards: BTreeMap<String, ShardRecord> = BTreeMap::new();
-    for unit in &units {
-        if let Some(shard) = shard_of(&unit.detail) {
-            shards.insert(unit.key.clone(), shard);
-        }
-    }
+    let mut units = units;
+    units.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+    let shard_of_unit = |unit: &RangeUnit| {
+        let found = units.binary_search_by(|known| known.key.as_str().cmp(&unit.key));
+        found.ok().and_then(|at| shard_of(&units[at].detail))
+    };
     let staged = run.open.staged_rows()?;
+    let mut accounts = Vec::new();
     for (index, flow) in run.plan.flows.iter().enumerate() {
-        let of_flow: Vec<&ShardRecord> = flow
-            .units
-            .iter()
-            .filter_map(|unit| shards.get(&unit.key))
-            .collect();
-        runtime.block_on(recheck::texts(
-            &flow.reading.dialect,
-            flow.files().into_iter(),
-            &of_flow,
-            context.stop,
-        ))?;
-        let mut by_file: BTreeMap<&str, Vec<&ShardRecord>> = BTreeMap::new();
-        for shard in &of_flow {
-            by_file.entry(&shard.file_key).or_default().push(shard);
-        }
-        for file in flow.files() {
-            let key = identity::file_key(file);
-            let of_file = by_file.remove(key.as_str()).unwrap_or_default();
-            // What is read whole has no end that is known before.
-            let end = of_file
-                .iter()
-                .all(|shard| shard.byte_end.is_some())
-                .then_some(file.size_bytes);
-            coverage::check_file(file, &of_file, end)?;
-            if of_file.is_empty() {
-                return Err(Error::Verification {
-                    what: format!("the ledger's units of {}", file.path.display()),
-                    counted: 0,
-                    sent: 1,
-                });
-            }
-            coverage::check_bytes(file, &of_file)?;
-        }
-        expectations::check(&flow.reading, flow.files().into_iter(), &of_flow)?;
         let mut account = Account::default();
-        for shard in &of_flow {
-            account.add(&shard.account);
+        let mut of_units: Vec<Option<Account>> = Vec::with_capacity(flow.units.len());
+        for group in groups(flow) {
+            let units = &flow.units[group];
+            let shards: Vec<Option<ShardRecord>> = units.iter().map(shard_of_unit).collect();
+            let own: Vec<&ShardRecord> = shards.iter().flatten().collect();
+            check(runtime, context, flow, units, &own)?;
+            for shard in &shards {
+                let own = shard.as_ref().map(|shard| shard.account);
+                account.add(&own.unwrap_or_default());
+                of_units.push(own);
+            }
         }
         let counted = staged.get(index).copied().unwrap_or(0);
         if counted != account.rows_loaded {
@@ -118,8 +100,71 @@ fn verify(
             account.rows_rejected,
             account.rows_loaded + account.rows_rejected,
         )?;
+        accounts.push(of_units);
     }
-    summary.verified(shards);
+    summary.verified(accounts);
+    Ok(())
+}
+
+/// The units of a flow in parts, each with all ranges of its files, so that what the ledger has of a hundred thousand files
+/// is not in memory at a time. What a package promises of all files together is held against all of them.
+fn groups(flow: &ContractFlow) -> Vec<Range<usize>> {
+    let units = &flow.units;
+    if !flow.reading.expect.promises.is_empty() {
+        return std::iter::once(0..units.len()).collect();
+    }
+    let mut groups = Vec::new();
+    let mut start = 0;
+    for (index, pair) in units.windows(2).enumerate() {
+        let end = index + 1;
+        let is_other_file = !Arc::ptr_eq(&pair[0].shard.file, &pair[1].shard.file);
+        if end - start >= UNITS_AT_A_TIME && is_other_file {
+            groups.push(start..end);
+            start = end;
+        }
+    }
+    groups.push(start..units.len());
+    groups
+}
+
+/// Checks some files of a flow, whose units are `units`, by what the ledger has of them.
+fn check(
+    runtime: &Runtime,
+    context: &Context<'_>,
+    flow: &ContractFlow,
+    units: &[RangeUnit],
+    own: &[&ShardRecord],
+) -> Result<(), Error> {
+    let files = files_of(units);
+    runtime.block_on(recheck::texts(
+        &flow.reading.dialect,
+        files.iter().copied(),
+        own,
+        context.stop,
+    ))?;
+    let mut by_file: BTreeMap<&str, Vec<&ShardRecord>> = BTreeMap::new();
+    for shard in own {
+        by_file.entry(&shard.file_key).or_default().push(shard);
+    }
+    for file in &files {
+        let key = identity::file_key(file);
+        let of_file = by_file.remove(key.as_str()).unwrap_or_default();
+        // What is read whole has no end that is known before.
+        let end = of_file
+            .iter()
+            .all(|shard| shard.byte_end.is_some())
+            .then_some(file.size_bytes);
+        coverage::check_file(file, &of_file, end)?;
+        if of_file.is_empty() {
+            return Err(Error::Verification {
+                what: format!("the ledger's units of {}", file.path.display()),
+                counted: 0,
+                sent: 1,
+            });
+        }
+        coverage::check_bytes(file, &of_file)?;
+    }
+    expectations::check(&flow.reading, files.iter().copied(), own)?;
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use crate::contract::OpenDestination;
 use crate::contract::plan::{self, ContractFlow, ContractPlan, Earlier, shard_of};
 use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
-use crate::ledger::ShardRecord;
+use crate::ledger::Account;
 use crate::mending;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::naming::{holder, new_run_name};
@@ -39,8 +39,8 @@ pub struct PreparedRun {
     pub folder: RunFolder,
     /// It goes on where an earlier attempt stopped.
     pub resumed: bool,
-    /// Units that are kept from it, with what this engine had noted of them.
-    pub kept: BTreeMap<String, (UnitRecord, ShardRecord)>,
+    /// Units that are kept from it, with their rows.
+    pub kept: BTreeMap<String, Account>,
     /// Rejects of each flow so far.
     pub rejects: Vec<RejectCount>,
     /// What went into each flow so far.
@@ -95,8 +95,12 @@ pub async fn prepare(
     if let Some(run) = &options.replays {
         refuse_unswitched(destination, run)?;
     }
-    let (takes_over, mut wanted) = match &plan.earlier {
-        Earlier::Stopped { run, kept } => (Some(run.record.run_id), kept.clone()),
+    let (takes_over, mut wanted) = match &mut plan.earlier {
+        Earlier::Stopped { run, kept } => {
+            // The destination has them; they are not to be in memory as long as the run is.
+            run.units = Vec::new();
+            (Some(run.record.run_id), std::mem::take(kept))
+        }
         _ => (None, BTreeSet::new()),
     };
     let before = switched(destination, &plan.run_key)?;
@@ -138,11 +142,11 @@ pub async fn prepare(
         let gone = open.forget(&unwanted)?;
         wanted.retain(|key| !gone.contains(key));
     }
-    let kept: BTreeMap<String, (UnitRecord, ShardRecord)> = open
+    let kept: BTreeMap<String, Account> = open
         .kept()
         .iter()
         .filter(|unit| wanted.contains(&unit.key))
-        .filter_map(|unit| Some((unit.key.clone(), (unit.clone(), shard_of(&unit.detail)?))))
+        .filter_map(|unit| Some((unit.key.clone(), shard_of(&unit.detail)?.account)))
         .collect();
     let names: Vec<String> = plan
         .flows
@@ -156,8 +160,8 @@ pub async fn prepare(
             kept_bytes: reject_files::bytes(&folder.rejects(), &self::names(flow, &kept))?,
             ..RowTally::default()
         };
-        for (_, shard) in flow.units.iter().filter_map(|unit| kept.get(&unit.key)) {
-            tally.add(RowTally::from(shard.account));
+        for account in flow.units.iter().filter_map(|unit| kept.get(&unit.key)) {
+            tally.add(RowTally::from(*account));
         }
         rejects.push(RejectCount::new(&flow.reading, flow.shards(), tally));
     }
@@ -260,7 +264,7 @@ fn lost_rejects(
 }
 
 /// The names of the files of a flow's rejects, of units that are kept.
-fn names(flow: &ContractFlow, kept: &BTreeMap<String, (UnitRecord, ShardRecord)>) -> Vec<String> {
+fn names(flow: &ContractFlow, kept: &BTreeMap<String, Account>) -> Vec<String> {
     let units = flow
         .units
         .iter()

@@ -1,24 +1,29 @@
 //! Gathers what happened in a run into a destination that is reached by the contract, and writes the report of it.
 
-use std::collections::BTreeMap;
-
 use inrush_destination::Published;
 
 use super::prepare::PreparedRun;
 use crate::contract::plan::{ContractFlow, ContractPlan, Earlier, shard_of};
+use crate::destination::contract::plan::{
+    ContractFlow, ContractPlan, Earlier, RangeUnit, shard_of,
+};
 use crate::error::Error;
-use crate::ledger::{Account, ShardRecord};
+use crate::ledger::Account;
+use crate::meter::Meter;
 use crate::pipeline::RunOptions;
 use crate::pipeline::gathering::{About, Done, Gathering};
 use crate::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};
+
+/// For each flow, and each of its units, the account of what is committed of it.
+pub type UnitAccounts = Vec<Vec<Option<Account>>>;
 
 /// What is gathered while a run goes on.
 pub struct ContractSummary {
     /// What is gathered of every run.
     pub gathering: Gathering,
     published: Published,
-    /// What the ledger said before everything was published, by the keys of units.
-    verified: Option<BTreeMap<String, ShardRecord>>,
+    /// What the ledger said before everything was published.
+    verified: Option<UnitAccounts>,
 }
 
 impl ContractSummary {
@@ -32,8 +37,8 @@ impl ContractSummary {
     }
 
     /// The whole account was checked by these.
-    pub fn verified(&mut self, shards: BTreeMap<String, ShardRecord>) {
-        self.verified = Some(shards);
+    pub fn verified(&mut self, accounts: UnitAccounts) {
+        self.verified = Some(accounts);
     }
 
     /// Everything is published.
@@ -58,7 +63,7 @@ impl ContractSummary {
             .flows
             .iter()
             .enumerate()
-            .map(|(index, flow)| self.table_report(index, flow, &accounts))
+            .map(|(index, flow)| self.table_report(index, flow, &accounts[index]))
             .collect();
         let done = Done {
             run: run.open.record().name.clone(),
@@ -94,36 +99,29 @@ impl ContractSummary {
             .already_loaded(about(plan), options, name, tables)
     }
 
-    /// The accounts of units that are committed, by their keys: as the ledger said, or where it was
-    /// not asked any more, as this attempt knows.
-    fn accounts(&self, run: &PreparedRun) -> BTreeMap<String, Account> {
-        if let Some(verified) = &self.verified {
-            let accounts = verified.iter();
-            return accounts
-                .map(|(key, shard)| (key.clone(), shard.account))
-                .collect();
+    /// The accounts of units that are committed: as the ledger said, or where it was not asked any more, as this attempt
+    /// knows.
+    fn accounts(&mut self, run: &PreparedRun) -> UnitAccounts {
+        if let Some(verified) = self.verified.take() {
+            return verified;
         }
-        let kept = run.kept.iter();
-        let mut accounts: BTreeMap<String, Account> = kept
-            .map(|(key, (_, shard))| (key.clone(), shard.account))
+        let kept = |unit: &RangeUnit| run.kept.get(&unit.key).copied();
+        let flows = run.plan.flows.iter();
+        let mut accounts: UnitAccounts = flows
+            .map(|flow| flow.units.iter().map(kept).collect())
             .collect();
         for loaded in &self.gathering.loaded {
-            let unit = &run.plan.flows[loaded.flow].units[loaded.unit];
-            accounts.insert(unit.key.clone(), loaded.account);
+            accounts[loaded.flow][loaded.unit] = Some(loaded.account);
         }
         accounts
     }
 
-    fn unit_reports(
-        &self,
-        run: &PreparedRun,
-        accounts: &BTreeMap<String, Account>,
-    ) -> Vec<UnitReport> {
-        let meters = self.gathering.meters();
-        let mut reports = Vec::new();
-        for (flow_index, flow) in run.plan.flows.iter().enumerate() {
-            for (unit_index, unit) in flow.units.iter().enumerate() {
-                let account = accounts.get(&unit.key).copied();
+    fn unit_reports(&self, run: &PreparedRun, accounts: &UnitAccounts) -> Vec<UnitReport> {
+        let mut reports = Vec::with_capacity(accounts.iter().map(Vec::len).sum());
+        let mut firsts = Vec::new();
+        for (flow, accounts) in run.plan.flows.iter().zip(accounts) {
+            firsts.push(reports.len());
+            for (unit, account) in flow.units.iter().zip(accounts) {
                 reports.push(UnitReport {
                     flow: flow.reading.name.clone(),
                     unit: unit.number,
@@ -137,13 +135,11 @@ impl ContractSummary {
                     account: account.unwrap_or_default(),
                     // A unit is committed only where the destination's count is this.
                     rows_counted: account.map(|account| account.rows_loaded),
-                    meter: meters
-                        .get(&(flow_index, unit_index))
-                        .copied()
-                        .unwrap_or_default(),
+                    meter: Meter::default(),
                 });
             }
         }
+        self.gathering.add_meters(&mut reports, &firsts);
         reports
     }
 
@@ -151,10 +147,10 @@ impl ContractSummary {
         &self,
         index: usize,
         flow: &ContractFlow,
-        accounts: &BTreeMap<String, Account>,
+        accounts: &[Option<Account>],
     ) -> TableReport {
         let mut account = Account::default();
-        for own in flow.units.iter().filter_map(|unit| accounts.get(&unit.key)) {
+        for own in accounts.iter().flatten() {
             account.add(own);
         }
         let partitions = self.published.partitions.get(&index);

@@ -165,6 +165,7 @@ impl FlowPlanner<'_> {
                 });
             }
         }
+        units.shrink_to_fit();
         Ok(units)
     }
 }

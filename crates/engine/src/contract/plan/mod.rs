@@ -99,16 +99,21 @@ pub enum Earlier {
 impl ContractFlow {
     /// Its files, each once.
     pub fn files(&self) -> Vec<&Arc<SourceFile>> {
-        // The ranges of a file stand one after the other.
-        let mut files: Vec<&Arc<SourceFile>> = self.shards().map(|shard| &shard.file).collect();
-        files.dedup_by(|file, before| Arc::ptr_eq(file, before));
-        files
+        files_of(&self.units)
     }
 
     /// The file ranges of all units.
     pub fn shards(&self) -> impl Iterator<Item = &Shard> {
         self.units.iter().map(|unit| &unit.shard)
     }
+}
+
+/// The files of units, each once.
+pub fn files_of(units: &[RangeUnit]) -> Vec<&Arc<SourceFile>> {
+    // The ranges of a file stand one after the other.
+    let mut files: Vec<&Arc<SourceFile>> = units.iter().map(|unit| &unit.shard.file).collect();
+    files.dedup_by(|file, before| Arc::ptr_eq(file, before));
+    files
 }
 
 /// Makes the plan of a resolved package. Nothing is changed.

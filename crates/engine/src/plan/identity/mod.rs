@@ -35,8 +35,15 @@ impl Digesting {
     }
 
     fn end(self) -> String {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let bytes = self.0.finalize();
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+        // There may be one for each of a hundred thousand files: as long as it is, and no longer.
+        let mut text = String::with_capacity(2 * bytes.len());
+        for byte in bytes {
+            text.push(DIGITS[usize::from(byte >> 4)].into());
+            text.push(DIGITS[usize::from(byte & 15)].into());
+        }
+        text
     }
 }
 
@@ -72,7 +79,9 @@ pub fn unit_key(run_key: &str, shape: &str, shards: &[Shard]) -> String {
         digest.add(&shard_key(shard));
         digest.add(&shard.file.size_bytes.to_string());
     }
-    format!("{}.{VERSION}", digest.end())
+    let mut key = format!("{}.{VERSION}", digest.end());
+    key.shrink_to_fit();
+    key
 }
 
 /// Whether a unit's key is a digest of a description of another version: whether the unit is the

@@ -1,0 +1,94 @@
+//! What the ledger is to know of the file ranges of one transaction.
+//!
+//! A transaction may load a hundred thousand small files. The ledger gets their rows a thousand at a time, within the
+//! transaction that loads them: no more of them are kept in memory.
+
+use inrush_verdict::Phase;
+
+use super::piece::Piece;
+use super::ready::record;
+use crate::error::Error;
+use crate::ledger::{Account, ShardRecord};
+use crate::verify::ExactSum;
+
+/// Rows of the ledger that are kept before they are written.
+const RECORDS_MAX: usize = 1_000;
+
+/// File ranges whose rows are in.
+#[derive(Default)]
+pub struct Gathered {
+    /// What all of them add up to.
+    pub account: Account,
+    count: usize,
+    is_verified: bool,
+    /// The sums of all tallies; none where one is missing.
+    sums: Option<Vec<ExactSum>>,
+    /// Those that the ledger does not have yet.
+    records: Vec<ShardRecord>,
+    /// The ledger has some of them already.
+    is_begun: bool,
+}
+
+impl Gathered {
+    /// Nothing so far.
+    pub fn new(piece: &Piece<'_>) -> Gathered {
+        let is_verified = piece.unit.verify.is_some();
+        Gathered {
+            is_verified,
+            sums: is_verified.then(|| piece.flow.verify.no_sums()),
+            ..Gathered::default()
+        }
+    }
+
+    /// Adds a file range.
+    pub fn push(&mut self, piece: &Piece<'_>, record: ShardRecord) {
+        self.account.add(&record.account);
+        self.count += 1;
+        if self.is_verified {
+            let added = |sums: &mut Vec<ExactSum>| {
+                piece.flow.verify.add(sums, record.tally.as_deref())
+            };
+            self.sums.take_if(|sums| !added(sums));
+        }
+        self.records.push(record);
+    }
+
+    /// Writes what is gathered into the ledger, where it is much. No COPY is under way.
+    pub async fn write_if_many(&mut self, piece: &Piece<'_>) -> Result<(), Error> {
+        if self.records.len() < RECORDS_MAX {
+            return Ok(());
+        }
+        let run = piece.context.run;
+        let _waiting = piece.session.gauge.enter(Phase::ServerWait);
+        if !self.is_begun && piece.writes_unit() {
+            // The ledger takes a file range of a unit that it knows; the unit is written again once its rows are counted.
+            let begun = record(&run.plan, piece.flow, piece.unit, None, false);
+            run.ledger
+                .record_unit(piece.session, &run.fence, &begun)
+                .await?;
+        }
+        self.is_begun = true;
+        self.write(piece).await
+    }
+
+    /// Writes what is left, behind the unit's own row; how many file ranges there were in all.
+    pub async fn write_rest(mut self, piece: &Piece<'_>) -> Result<usize, Error> {
+        self.write(piece).await?;
+        Ok(self.count)
+    }
+
+    /// The sums of all rows that were sent; none where a file range has none.
+    pub fn sums(&self) -> Option<&[ExactSum]> {
+        self.sums.as_deref()
+    }
+
+    async fn write(&mut self, piece: &Piece<'_>) -> Result<(), Error> {
+        let run = piece.context.run;
+        for record in self.records.drain(..) {
+            run.ledger
+                .record_shard(piece.session, &run.fence, &record)
+                .await?;
+        }
+        Ok(())
+    }
+}

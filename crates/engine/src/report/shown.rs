@@ -1,0 +1,94 @@
+//! A report as it is written: without what variables of the environment and passwords hold.
+//!
+//! A run may have a hundred thousand load units, and a unit as many files. Both are written one by one, so that no copy of
+//! all of them is made.
+
+use std::io;
+
+use inrush_page::WithList;
+use serde::ser::{Error, Serialize, Serializer};
+use serde_json::Value;
+
+use super::types::{RunReport, UnitReport};
+use crate::secrets::{mask_json, masked};
+
+/// The member of a report that lists its units.
+pub const UNITS: &str = "units";
+
+/// The member of a unit that lists its files.
+const FILES: &str = "files";
+
+/// All of a report that it has at hand; units that were taken out of it are written by [`ShownUnits`].
+pub fn shown(report: &RunReport) -> io::Result<Value> {
+    Ok(masked_json(report)?)
+}
+
+/// The units of a report.
+pub struct ShownUnits<'a>(pub &'a [UnitReport]);
+
+impl Serialize for ShownUnits<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(ShownUnit))
+    }
+}
+
+struct ShownUnit<'a>(&'a UnitReport);
+
+impl Serialize for ShownUnit<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let unit = UnitReport {
+            flow: self.0.flow.clone(),
+            files: Vec::new(),
+            staging_table: self.0.staging_table.clone(),
+            ..*self.0
+        };
+        let whole = WithList {
+            report: &masked_json(&unit).map_err(S::Error::custom)?,
+            name: FILES,
+            list: &ShownTexts(&self.0.files),
+        };
+        whole.serialize(serializer)
+    }
+}
+
+struct ShownTexts<'a>(&'a [String]);
+
+impl Serialize for ShownTexts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|text| masked(text)))
+    }
+}
+
+fn masked_json(part: &impl Serialize) -> serde_json::Result<Value> {
+    let mut value = serde_json::to_value(part)?;
+    mask_json(&mut value);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_written_as_they_are() {
+        let unit = |number, files: &[&str]| UnitReport {
+            flow: "f".to_owned(),
+            unit: number,
+            files: files.iter().map(|file| (*file).to_owned()).collect(),
+            staging_table: "t".to_owned(),
+            shared: false,
+            straight: number == 2,
+            kept: true,
+            finished: true,
+            careful: false,
+            account: Default::default(),
+            rows_counted: Some(7),
+            meter: Default::default(),
+        };
+        let units = [unit(1, &["a", "b"]), unit(2, &[])];
+        assert_eq!(
+            serde_json::to_string(&ShownUnits(&units)).expect("it is JSON"),
+            serde_json::to_string(&units).expect("it is JSON"),
+        );
+    }
+}
