@@ -45,9 +45,8 @@ impl Gathered {
         self.account.add(&record.account);
         self.count += 1;
         if self.is_verified {
-            let added = |sums: &mut Vec<ExactSum>| {
-                piece.flow.verify.add(sums, record.tally.as_deref())
-            };
+            let added =
+                |sums: &mut Vec<ExactSum>| piece.flow.verify.add(sums, record.tally.as_deref());
             self.sums.take_if(|sums| !added(sums));
         }
         self.records.push(record);

@@ -91,6 +91,8 @@ pub async fn prepare(
     if !plan.setup.is_empty() {
         ledger.set_up(&control, &plan.setup).await?;
     }
+    // Of a hundred thousand files no second plan is kept beside the one that runs.
+    drop(plan);
     // Another process may have run the package between the plan and the lock.
     let plan = plan::build(
         &control,

@@ -28,10 +28,7 @@ struct Unit<'a> {
 }
 
 /// Looks again at the units that need it.
-pub async fn units(
-    context: &Context<'_>,
-    records: &[UnitRecord],
-) -> Result<(), Error> {
+pub async fn units(context: &Context<'_>, records: &[UnitRecord]) -> Result<(), Error> {
     let run = context.run;
     let records: BTreeMap<&str, &UnitRecord> = records
         .iter()
@@ -94,11 +91,7 @@ async fn look(
     Ok(())
 }
 
-async fn check(
-    context: &Context<'_>,
-    session: &Session,
-    unit: &Unit<'_>,
-) -> Result<(), Error> {
+async fn check(context: &Context<'_>, session: &Session, unit: &Unit<'_>) -> Result<(), Error> {
     let Unit { flow, plan, record } = unit;
     let table = qualified(&record.staging_schema, &record.staging_table);
     let sql = format!("SELECT count(*) FROM {table}");

@@ -202,7 +202,7 @@ pub async fn build(
         earlier,
         notes,
     };
-    plan.plan_hash = identity::digest([plan.statements().join("\n").as_str()]);
+    plan.plan_hash = identity::digest_of_lines(|see| plan.each_statement(see));
     session.execute("SET lock_timeout = 0", "planning").await?;
     Ok(plan)
 }

@@ -1,5 +1,6 @@
 //! The plan in words: what `inrush check` prints, and the statements that a run runs.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -23,17 +24,17 @@ use crate::staging;
 const UNITS_SHOWN: usize = 3;
 
 impl Plan {
-    /// Every statement that changes something, in order. Values that only the load can tell stand
-    /// in angle brackets.
-    pub fn statements(&self) -> Vec<String> {
-        let mut statements = self.setup.clone();
+    /// Sees every statement that changes something, in order. Values that only the load can tell stand in angle brackets.
+    pub fn each_statement(&self, see: &mut dyn FnMut(&str)) {
+        self.setup.iter().for_each(|statement| see(statement));
         for flow in &self.flows {
             for unit in &flow.units {
-                statements.extend(unit_statements(self, flow, unit));
+                let statements = unit_statements(self, flow, unit);
+                statements.iter().for_each(|statement| see(statement));
             }
         }
-        statements.extend(self.switch_statements());
-        statements
+        let switch = self.switch_statements();
+        switch.iter().for_each(|statement| see(statement));
     }
 
     /// The statements of the switch.
@@ -56,50 +57,59 @@ impl Plan {
     }
 }
 
-fn unit_statements(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Vec<String> {
+/// A unit may be made of a hundred thousand files: what is the same for each of them is not copied.
+fn unit_statements<'a>(plan: &'a Plan, flow: &FlowPlan, unit: &'a UnitPlan) -> Vec<Cow<'a, str>> {
+    const BEGIN: Cow<'static, str> = Cow::Borrowed("BEGIN");
+    const COMMIT: Cow<'static, str> = Cow::Borrowed("COMMIT");
+    let copy = || Cow::Borrowed(unit.copy.as_str());
     if flow.commits_at_switch() {
         let is_first = plan
             .flows
             .first()
             .is_some_and(|first| first.name == flow.name);
-        let begin = is_first.then(|| "BEGIN".to_owned());
-        let copies = unit.shards.iter().map(|_| unit.copy.clone());
+        let begin = is_first.then_some(BEGIN);
+        let copies = unit.shards.iter().map(|_| copy());
         return begin.into_iter().chain(copies).collect();
     }
-    let mut statements = vec!["BEGIN".to_owned()];
+    let mut statements = vec![BEGIN];
     if flow.is_straight() {
         for shard in 0..unit.shards.len() {
             if shard > 0 {
-                statements.push("BEGIN".to_owned());
+                statements.push(BEGIN);
             }
-            statements.extend([unit.copy.clone(), "COMMIT".to_owned()]);
+            statements.extend([copy(), COMMIT]);
         }
         return statements;
     }
-    statements.extend(unit.create.iter().cloned());
+    statements.extend(unit.create.iter().map(Cow::from));
     if unit.shared {
-        statements.push("COMMIT".to_owned());
+        statements.push(COMMIT);
         for _ in &unit.shards {
-            statements.extend(["BEGIN".to_owned(), unit.copy.clone(), "COMMIT".to_owned()]);
+            statements.extend([BEGIN, copy(), COMMIT]);
         }
-        statements.push("BEGIN".to_owned());
+        statements.push(BEGIN);
     } else {
-        statements.extend(unit.shards.iter().map(|_| unit.copy.clone()));
+        statements.extend(unit.shards.iter().map(|_| copy()));
     }
-    statements.push(unit.measure.clone());
-    statements.extend(unit.verify.clone());
+    statements.push(Cow::from(&unit.measure));
+    statements.extend(unit.verify.iter().map(Cow::from));
     if let (Some(key), None) = (&flow.key, &unit.bounds) {
-        statements.push(format!(
+        let check = format!(
             "ALTER TABLE {} ADD CONSTRAINT {} CHECK ({key_column} IS NOT NULL AND {key_column} >= \
              <smallest key> AND {key_column} <= <largest key>)",
             qualified(&plan.settings.staging_schema, &unit.staging_table),
             identifier(staging::BOUNDS_CHECK),
             key_column = identifier(&key.column),
-        ));
+        );
+        statements.push(Cow::from(check));
     }
-    statements.extend(unit.ready.iter().cloned());
-    statements.extend(statistics::of_unit(plan, flow, unit));
-    statements.push("COMMIT".to_owned());
+    statements.extend(unit.ready.iter().map(Cow::from));
+    statements.extend(
+        statistics::of_unit(plan, flow, unit)
+            .into_iter()
+            .map(Cow::from),
+    );
+    statements.push(COMMIT);
     statements
 }
 
@@ -385,20 +395,23 @@ impl Plan {
 }
 
 /// Statements for reading; a long list is shown by its ends.
-fn shortened(statements: &[String]) -> Vec<String> {
+fn shortened(statements: &[impl fmt::Display]) -> Vec<String> {
     const SHOWN: usize = 24;
-    let shown = |statement: &String| format!("{statement};");
     if statements.len() <= SHOWN {
-        return statements.iter().map(shown).collect();
+        return statements.iter().map(with_end).collect();
     }
     let half = SHOWN / 2;
-    let mut lines: Vec<String> = statements[..half].iter().map(shown).collect();
+    let mut lines: Vec<String> = statements[..half].iter().map(with_end).collect();
     lines.push(format!(
         "... {} more of the same forms (--json prints all)",
         statements.len() - SHOWN
     ));
-    lines.extend(statements[statements.len() - half..].iter().map(shown));
+    lines.extend(statements[statements.len() - half..].iter().map(with_end));
     lines
+}
+
+fn with_end(statement: &impl fmt::Display) -> String {
+    format!("{statement};")
 }
 
 fn separator(before: &str) -> &'static str {

@@ -58,20 +58,20 @@ fn verify(
 ) -> Result<(), Error> {
     let run = context.run;
     let own = run.open.record().run_id;
+    // First, for the destination may look at all of its units, and so may the ledger.
+    let staged = run.open.staged_rows()?;
     // The ledger is asked, not the memory of this process.
     let runs = destination.runs(Some(&run.plan.run_key))?;
-    let units = runs
+    let mut units = runs
         .into_iter()
         .find(|past| past.record.run_id == own)
         .map(|past| past.units)
         .unwrap_or_default();
-    let mut units = units;
     units.sort_unstable_by(|one, other| one.key.cmp(&other.key));
     let shard_of_unit = |unit: &RangeUnit| {
         let found = units.binary_search_by(|known| known.key.as_str().cmp(&unit.key));
         found.ok().and_then(|at| shard_of(&units[at].detail))
     };
-    let staged = run.open.staged_rows()?;
     let mut accounts = Vec::new();
     for (index, flow) in run.plan.flows.iter().enumerate() {
         let mut account = Account::default();

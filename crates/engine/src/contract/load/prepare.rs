@@ -226,13 +226,12 @@ fn lost_rejects(
     folder: &RunFolder,
 ) -> Result<Vec<(String, String)>, Error> {
     let mut lost = Vec::new();
+    let kept: BTreeMap<&str, &UnitRecord> =
+        kept.iter().map(|unit| (unit.key.as_str(), unit)).collect();
     for flow in &plan.flows {
         for unit in &flow.units {
-            let Some(shard) = kept
-                .iter()
-                .find(|kept| kept.key == unit.key)
-                .and_then(|kept| shard_of(&kept.detail))
-            else {
+            let known = kept.get(unit.key.as_str());
+            let Some(shard) = known.and_then(|known| shard_of(&known.detail)) else {
                 continue;
             };
             let rejected = shard.account.rows_rejected;

@@ -24,6 +24,28 @@ pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     digest.end()
 }
 
+/// The digest of one text, of whose lines `each` hands over one after the other, the same each time: there may be a hundred
+/// thousand, and the text is never in memory.
+pub fn digest_of_lines(each: impl Fn(&mut dyn FnMut(&str))) -> String {
+    let mut bytes_count = 0;
+    let mut line_count: u64 = 0;
+    each(&mut |line| {
+        bytes_count += line.len() as u64;
+        line_count += 1;
+    });
+    let line_ends = line_count.saturating_sub(1);
+    let mut digest = Digesting::default();
+    digest.0.update((bytes_count + line_ends).to_le_bytes());
+    let mut is_first = true;
+    each(&mut |line| {
+        if !std::mem::take(&mut is_first) {
+            digest.0.update(b"\n");
+        }
+        digest.0.update(line.as_bytes());
+    });
+    digest.end()
+}
+
 /// A digest of texts that come one after the other.
 #[derive(Default)]
 struct Digesting(Sha256);
@@ -123,6 +145,14 @@ mod tests {
         assert_eq!(another_version("r", [key.as_str()]), None);
         let told = another_version("r", [old, &key]).expect("a note");
         assert!(told.contains(": 1 unit starts again"), "{told}");
+    }
+
+    #[test]
+    fn lines_are_digested_as_one_text() {
+        for lines in [&[][..], &["a"], &["", "b", "", "c d"], &["", ""]] {
+            let each = |see: &mut dyn FnMut(&str)| lines.iter().for_each(|line| see(line));
+            assert_eq!(digest_of_lines(each), digest([lines.join("\n").as_str()]));
+        }
     }
 
     #[test]
