@@ -9,11 +9,32 @@ use inrush_verdict::quantity::bytes;
 /// whatever is loaded: tables of time zones, threads, the session of the ledger, and the ledger's rows that are
 /// read at a time. Measured: 26 MiB.
 const PROGRAM_BYTES: u64 = 32 << 20;
-/// What is kept of each file, or range of a file, from the plan to the report, beside its path. Measured: 1,000, and 1,500 where one
-/// transaction loads all files.
-const FILE_BYTES: u64 = 1600;
+/// What an earlier attempt of the run has left of each file in the ledger, as long as this attempt keeps it in memory.
+/// Measured: 900.
+const RESUMED_FILE_BYTES: u64 = 1_200;
+/// What the ledger has of each file, where all of it is looked at together: the package promises sums of all files.
+const PROMISED_FILE_BYTES: u64 = 1_200;
 /// Copies of its path that are alive at a time: as it is opened, as it is shown, and in the report.
 const PATH_COPIES: u64 = 4;
+
+/// What a load keeps of each file, or range of a file, beside its path.
+#[derive(Clone, Copy, Debug)]
+pub struct FileCost {
+    /// Bytes from the plan to the report, as measured with the engine.
+    pub engine_bytes: u64,
+    /// The run goes on where an earlier attempt stopped.
+    pub is_resumed: bool,
+    /// The package promises sums of all files together.
+    pub is_promised: bool,
+}
+
+impl FileCost {
+    fn bytes(self) -> u64 {
+        let resumed = u64::from(self.is_resumed) * RESUMED_FILE_BYTES;
+        let promised = u64::from(self.is_promised) * PROMISED_FILE_BYTES;
+        self.engine_bytes + resumed + promised
+    }
+}
 
 /// The most memory that the loader takes, whatever the size of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +72,11 @@ impl MemoryBound {
     }
 
     /// The bound of a load of these files, before its streams are counted.
-    pub fn of_files<'a>(shards: impl Iterator<Item = &'a Shard>, streams: usize) -> MemoryBound {
+    pub fn of_files<'a>(
+        shards: impl Iterator<Item = &'a Shard>,
+        streams: usize,
+        cost: FileCost,
+    ) -> MemoryBound {
         let mut bound = MemoryBound {
             program_bytes: PROGRAM_BYTES,
             file_count: 0,
@@ -68,7 +93,7 @@ impl MemoryBound {
         for shard in shards {
             let path_bytes = shard.file.path.as_os_str().len() as u64;
             bound.file_count += 1;
-            bound.files_bytes += FILE_BYTES + PATH_COPIES * path_bytes;
+            bound.files_bytes += cost.bytes() + PATH_COPIES * path_bytes;
             if shard.file.compression != Compression::None {
                 decoder_bytes_max = decoder_bytes_max.max(shard.file.decoder_bytes());
                 compressed_count += 1;

@@ -29,6 +29,9 @@ use crate::plan::routing::KeyScans;
 use crate::plan::{self, Earlier, Plan};
 use crate::quote::qualified;
 use crate::{Address, DestinationError, Session};
+use crate::destination::postgres::ledger::{
+    Fence, Ledger, LedgerError, Replaced, ShardChoice, UnitRecord,
+};
 
 /// What came of preparing.
 pub enum Prepared {
@@ -229,7 +232,24 @@ async fn enter(
     for file in touched {
         ledger.touch_file(control, record.run_id, file).await?;
     }
-    let shards = ledger.shards(control, record.run_id).await?;
+    let mut shards_kept = BTreeMap::new();
+    let keep = |shard: ShardRecord| {
+        // There may be a hundred thousand; what only checks before the switch need is read again there.
+        let shard = ShardRecord {
+            content_hash: None,
+            file_state: String::new(),
+            tally: None,
+            trailer: None,
+            refused: Vec::new(),
+            ..shard
+        };
+        let key = (shard.unit_key.clone(), shard.shard_key.clone());
+        shards_kept.insert(key, shard);
+    };
+    let every = ShardChoice::default();
+    ledger
+        .each_shard_of(control, record.run_id, &every, keep)
+        .await?;
     Ok(Entered {
         record,
         resumed: true,
@@ -237,10 +257,7 @@ async fn enter(
             .into_iter()
             .map(|unit| (unit.unit_key.clone(), unit))
             .collect(),
-        shards_kept: shards
-            .into_iter()
-            .map(|shard| ((shard.unit_key.clone(), shard.shard_key.clone()), shard))
-            .collect(),
+        shards_kept,
     })
 }
 

@@ -171,6 +171,7 @@ pub async fn build(
         package.run.chunk_bytes,
         package.run.batch_rows,
         streams,
+        matches!(earlier, Earlier::Stopped { .. }),
     );
     if package.run.replica_lag_bytes_max.is_some() {
         let seen = guests::refuse_blind(session, &server.role).await;

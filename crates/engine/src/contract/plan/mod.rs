@@ -21,7 +21,12 @@ use inrush_package::{Mode, Package, RunSettings};
 
 use self::flow::FlowPlanner;
 use crate::ledger::ShardRecord;
+use crate::plan::memory::FileCost;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, Reading, identity, memory};
+
+/// What is kept of each file range from the plan to the report, beside its path, with what the destination hands over of
+/// its ledger. Measured with Parquet, which looks at all of its units' files meanwhile: 3,000.
+const FILE_BYTES: u64 = 4_000;
 
 /// A package resolved against real files and a destination that is reached by the contract.
 #[derive(Clone, Debug)]
@@ -180,6 +185,7 @@ pub async fn build(
         package.run.chunk_bytes,
         batch_rows,
         streams,
+        matches!(earlier, Earlier::Stopped { .. }),
     );
     let mut plan = ContractPlan {
         package: package.name.clone(),
@@ -214,6 +220,7 @@ fn memory_bound(
     chunk_bytes: u32,
     batch_rows: usize,
     streams: usize,
+    is_resumed: bool,
 ) -> MemoryBound {
     let columns_max = flows.iter().map(|flow| flow.reading.columns.len()).max();
     let records = flows
@@ -224,6 +231,12 @@ fn memory_bound(
         batch_rows as u64,
         columns_max.unwrap_or(0) as u64,
     ) + abilities.stream_buffer_bytes;
+    let mut promises = flows.iter().map(|flow| &flow.reading.expect.promises);
+    let cost = FileCost {
+        engine_bytes: FILE_BYTES,
+        is_resumed,
+        is_promised: promises.any(|promises| !promises.is_empty()),
+    };
     MemoryBound {
         stream_bytes,
         streams_bytes: stream_bytes * streams as u64,
@@ -232,7 +245,7 @@ fn memory_bound(
             * streams as u64,
         // The record as text, its tail carried over, and its value on its way.
         long_record_bytes: 4 * records.max().unwrap_or(0) as u64,
-        ..MemoryBound::of_files(flows.iter().flat_map(ContractFlow::shards), streams)
+        ..MemoryBound::of_files(flows.iter().flat_map(ContractFlow::shards), streams, cost)
     }
 }
 
