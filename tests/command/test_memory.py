@@ -94,8 +94,8 @@ def test_a_resumed_run_stays_within_the_figure_of_the_plan(
     assert newest_database.value("SELECT count(DISTINCT id) FROM many") == 3_000
 
 
-# A destination that keeps the contract makes a unit of each file, and takes memory of its own beside
-# the figure: so the growth from few files to many is held against it.
+# A destination that keeps the contract makes a unit of each file, and takes memory of its own
+# beside the figure: so the growth from few files to many is held against it.
 def test_files_of_a_destination_take_what_the_plan_says(inrush: Inrush) -> None:
     peaks, promises = [], []
     for count in (500, 3_000):
