@@ -150,7 +150,7 @@ pub(crate) mod plan {
 
     pub(crate) mod memory {
         pub(crate) use inrush_engine::plan::memory::{
-            MemoryBound, row_group_bytes, text_and_batch,
+            FileCost, MemoryBound, row_group_bytes, text_and_batch,
         };
     }
 

@@ -5,12 +5,12 @@
 
 use std::io;
 
+use inrush_package::secrets::{mask_json, masked};
 use inrush_page::WithList;
 use serde::ser::{Error, Serialize, Serializer};
 use serde_json::Value;
 
 use super::types::{RunReport, UnitReport};
-use crate::secrets::{mask_json, masked};
 
 /// The member of a report that lists its units.
 pub const UNITS: &str = "units";

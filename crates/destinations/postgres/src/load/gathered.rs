@@ -7,9 +7,9 @@ use inrush_verdict::Phase;
 
 use super::piece::Piece;
 use super::ready::record;
-use crate::error::Error;
-use crate::ledger::{Account, ShardRecord};
-use crate::verify::ExactSum;
+use crate::engine::error::Error;
+use crate::engine::ledger::{Account, ShardRecord};
+use crate::engine::verify::ExactSum;
 
 /// Rows of the ledger that are kept before they are written.
 const RECORDS_MAX: usize = 1_000;

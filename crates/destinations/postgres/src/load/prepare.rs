@@ -24,14 +24,11 @@ use crate::engine::pipeline::{RunOptions, plan_options};
 use crate::engine::plan::{ContentChecks, PlanError, identity};
 use crate::engine::report::RunFolder;
 use crate::ledger::mark::{self, Mark};
-use crate::ledger::{Fence, Ledger, LedgerError, Replaced, UnitRecord};
+use crate::ledger::{Fence, Ledger, LedgerError, Replaced, ShardChoice, UnitRecord};
 use crate::plan::routing::KeyScans;
 use crate::plan::{self, Earlier, Plan};
 use crate::quote::qualified;
 use crate::{Address, DestinationError, Session};
-use crate::destination::postgres::ledger::{
-    Fence, Ledger, LedgerError, Replaced, ShardChoice, UnitRecord,
-};
 
 /// What came of preparing.
 pub enum Prepared {

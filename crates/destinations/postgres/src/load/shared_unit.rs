@@ -11,10 +11,9 @@ use super::{coverage, verifying};
 use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
-use crate::ledger::ShardChoice;
+use crate::engine::ledger::ShardRecord;
+use crate::engine::plan::identity;
 use crate::unit::{self, Measured};
-use crate::ledger::ShardRecord;
-use crate::plan::identity;
 
 /// Makes the tables of shared units that do not stand yet.
 pub async fn create_missing(run: &PreparedRun) -> Result<(), Error> {

@@ -8,6 +8,7 @@ use inrush_rows::plural::counted;
 use super::context::PreparedRun;
 use crate::engine::error::Error;
 use crate::engine::ledger::Account;
+use crate::engine::meter::Meter;
 use crate::engine::pipeline::RunOptions;
 use crate::engine::pipeline::gathering::{About, Done, Gathering};
 use crate::engine::pipeline::results::LoadedPieces;
@@ -15,7 +16,6 @@ use crate::engine::report::{PartitionReport, RunReport, ServerReport, TableRepor
 use crate::ledger::{LedgerError, UnitAccounts, UnitRecord};
 use crate::plan::{Earlier, FlowPlan, Plan};
 use crate::switch::TargetTask;
-use crate::meter::Meter;
 
 /// How long the ledger is waited for at the end.
 const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);

@@ -3,15 +3,14 @@
 use inrush_package::Verify;
 use inrush_verdict::Phase;
 
+use super::context::PreparedRun;
 use crate::engine::error::Error;
 use crate::engine::ledger::ShardRecord;
-use crate::engine::verify::VerifyError;
+use crate::engine::verify::{ExactSum, VerifyError};
+use crate::ledger::ShardChoice;
 use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::quote::qualified;
 use crate::{Session, verify};
-use super::context::PreparedRun;
-use crate::destination::postgres::ledger::ShardChoice;
-use crate::verify::{ExactSum, VerifyError};
 
 /// Compares a unit whose rows are all in; `sent` are the sums of all rows that were sent, none where a file range of it
 /// has none.

@@ -10,10 +10,9 @@ use inrush_verdict::Phase;
 use super::gathered::Gathered;
 use super::piece::Piece;
 use crate::engine::error::Error;
-use crate::engine::ledger::{Account, ShardRecord};
+use crate::engine::ledger::Account;
 use crate::engine::pipeline::feeding::{FedFile, Taken};
 use crate::engine::pipeline::file_header::check_header;
-use crate::ledger::Account;
 
 /// Text that a stream loads from a feed in one transaction: what a stop throws away.
 const FED_TRANSACTION_BYTES: u64 = 64 << 20;

@@ -6,9 +6,8 @@ use inrush_rows::plural::counted_do;
 use super::{FlowPlan, Publish, RoutePlan};
 use crate::copy::BLOCK_BYTES;
 use crate::engine::plan::error::PlanError;
-use crate::engine::plan::memory::{MemoryBound, row_group_bytes, text_and_batch};
+use crate::engine::plan::memory::{FileCost, MemoryBound, row_group_bytes, text_and_batch};
 use crate::guests::ServerFacts;
-use crate::plan::memory::{FileCost, MemoryBound, row_group_bytes, text_and_batch};
 
 /// Blocks of a stream that are alive at once where the driver sends them, as on an encrypted connection: one being
 /// filled, one in the driver's queue, one copied into its send buffer, one on its way back. A stream that writes its

@@ -3,10 +3,7 @@
 use inrush_destination::Published;
 
 use super::prepare::PreparedRun;
-use crate::contract::plan::{ContractFlow, ContractPlan, Earlier, shard_of};
-use crate::destination::contract::plan::{
-    ContractFlow, ContractPlan, Earlier, RangeUnit, shard_of,
-};
+use crate::contract::plan::{ContractFlow, ContractPlan, Earlier, RangeUnit, shard_of};
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
