@@ -288,7 +288,7 @@ def test_what_a_stopped_run_has_left_is_predicted(
     newest_database: Database, inrush: Inrush, more: Settings
 ) -> None:
     newest_database.execute("CREATE TABLE t (id integer not null, name text)")
-    # One large file is shared by the streams: some of its shards are committed.
+    # One large file is shared by the streams: some of its splits are committed.
     inrush.write("t.0.tbl", ROWS * 20)
     settings: Settings = {"format": {"preset": "tbl"}, "columns": COLUMNS, "mode": "append"}
     text = package({"url": newest_database.url}, flow("t", "t.*.tbl", **settings, **more))

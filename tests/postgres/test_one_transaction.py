@@ -411,7 +411,7 @@ def test_other_destinations_refuse_it(inrush: Inrush) -> None:
     run(inrush).expect(FAILED, "`staging = false` is kept for PostgreSQL alone")
 
 
-def test_after_rows_that_are_in_a_target_shard_by_shard(
+def test_after_rows_that_are_in_a_target_split_by_split(
     newest_database: Database, inrush: Inrush
 ) -> None:
     """What a run with `atomic = false` has put in is neither forgotten nor loaded twice."""
@@ -419,13 +419,13 @@ def test_after_rows_that_are_in_a_target_shard_by_shard(
     inrush.write("rows.tbl.0", text_of(rows_of(0)))
     database.execute(f"CREATE TABLE events ({COLUMNS})")
     settings: dict[str, Value] = {"mode": "append", "atomic": False}
-    shards = package(database.url, flow("events", "rows.tbl.*", **settings))
-    inrush.write("package.toml", shards)
+    splits = package(database.url, flow("events", "rows.tbl.*", **settings))
+    inrush.write("package.toml", splits)
     died = run(inrush, "after_unit_commit")
     assert died.status == -signal.SIGKILL, died.said
     write_package(inrush, database.url)
     run(inrush).expect(FAILED, "which was stopped", "not taken out again")
-    inrush.write("package.toml", shards)
+    inrush.write("package.toml", splits)
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows_of(0)
 

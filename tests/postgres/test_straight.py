@@ -273,7 +273,7 @@ def test_a_target_that_is_another_table_after_a_stop_is_refused(
     assert loaded(database) == rows
 
 
-def test_a_target_that_is_renamed_between_two_shards(
+def test_a_target_that_is_renamed_between_two_splits(
     newest_database: Database, inrush: Inrush
 ) -> None:
     database = newest_database

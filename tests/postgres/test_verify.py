@@ -34,7 +34,7 @@ def file_of(inrush: Inrush, name: str = "rows.tbl") -> None:
     )
 
 
-# What is done to the ledger's shards, and what is said of it.
+# What is done to the ledger's splits, and what is said of it.
 LEDGER_FAULTS = {
     "a range is missing": (
         "DELETE FROM inrush.shard WHERE byte_start > 0 AND byte_start < file_bytes / 2 "

@@ -175,8 +175,8 @@ def lock(scene: Scene) -> Iterator[None]:
         yield
 
 
-@_kind("coordination source_read", Ground(source="shard", streams=4), line=("stream ",))
-def slow_shard(scene: Scene) -> Iterator[None]:
+@_kind("coordination source_read", Ground(source="split", streams=4), line=("stream ",))
+def slow_split(scene: Scene) -> Iterator[None]:
     """Read one file of eight from a slow disk."""
     rate = FILE_BYTES / (scene.control.load_s * scene.factor)
     scene.words.append(f"one file of eight read at {_mb(rate)}")

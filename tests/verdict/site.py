@@ -39,7 +39,7 @@ class Ground:
     server: str = "fast"
     # `socket`, `loopback`, `veth` or `tun`.
     way: str = "socket"
-    # `files`, `disk` for a disk of its own, `shard` for one file there, or `pipe`.
+    # `files`, `disk` for a disk of its own, `split` for one file there, or `pipe`.
     source: str = "files"
     streams: int = 2
     # Each packet is kept for so long, either way; `tun` alone can.

@@ -64,7 +64,7 @@ pub enum Event {
         /// Bytes of the files as stored, since the last time.
         bytes: u64,
     },
-    /// A unit, or a shard of a shared one, is committed; with `staging = false` it is in the
+    /// A unit, or a split of a shared one, is committed; with `staging = false` it is in the
     /// transaction that the switch commits.
     UnitCommitted {
         /// The flow.

@@ -47,7 +47,7 @@ fn conflicts(flow: &Flow) -> Vec<(&'static str, &'static str, &'static str)> {
         (
             !flow.atomic,
             "atomic",
-            "`atomic = false` commits rows shard by shard, and `staging = false` in [run] all of \
+            "`atomic = false` commits rows split by split, and `staging = false` in [run] all of \
              them at once",
             "take one of them out",
         ),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use inrush_convert::Values;
-use inrush_files::{BufferPool, Shard, ShardReader, SourceFile};
+use inrush_files::{BufferPool, SourceFile, Split, SplitReader};
 use inrush_rows::chunk::Chunk;
 use inrush_rows::plural::counted;
 use inrush_scan::{Dialect, FaultKind, FieldText, Records, decode_field};
@@ -131,8 +131,8 @@ impl Evidence {
         let mut pool = BufferPool::default();
         let mut records = Records::default();
         for file in files {
-            let shard = Shard::whole(Arc::clone(file));
-            let mut reader = ShardReader::open(shard, &dialect, CHUNK_BYTES, pool)?;
+            let split = Split::whole(Arc::clone(file));
+            let mut reader = SplitReader::open(split, &dialect, CHUNK_BYTES, pool)?;
             let mut is_first = true;
             let translated_from = reader.translated_from();
             evidence.places += 1;

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use inrush_files::{BufferPool, Origin, Shard, ShardReader, SourceFile};
+use inrush_files::{BufferPool, Origin, SourceFile, Split, SplitReader};
 use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{Dialect, Records};
@@ -241,11 +241,11 @@ fn beginning(
     bytes_wanted: u64,
     is_plain: bool,
 ) -> Result<Sample, SniffError> {
-    let shard = Shard::whole(Arc::clone(file));
+    let split = Split::whole(Arc::clone(file));
     let dialect = mapping::lines_dialect();
     const CHUNK_BYTES_MAX: u64 = 1 << 20;
     let chunk_bytes = bytes_wanted.clamp(1, CHUNK_BYTES_MAX) as usize;
-    let mut reader = ShardReader::open(shard, &dialect, chunk_bytes, BufferPool::default())?;
+    let mut reader = SplitReader::open(split, &dialect, chunk_bytes, BufferPool::default())?;
     let mut records = Records::default();
     let mut sample = Sample {
         file: Arc::clone(file),

@@ -58,7 +58,7 @@ fn nothing_wrong_on_two_cores() {
 }
 
 #[test]
-fn a_slow_shard() {
+fn a_slow_split() {
     let quick = stream(&[
         (Read, 0.05),
         (Convert, 0.35),

@@ -76,7 +76,7 @@ fn a_small_second_cause_is_left_out_of_the_line() {
 }
 
 #[test]
-fn one_slow_shard_among_eight() {
+fn one_slow_split_among_eight() {
     let slow = stream(&[(Read, 0.93), (Convert, 0.03), (SendWait, 0.03)]).reads(4e6);
     let mut run = run(40.0).local();
     for stream in 0..8 {

@@ -31,7 +31,7 @@ pub(crate) mod gauge {
 
 pub(crate) mod ledger {
     pub(crate) use inrush_engine::ledger::{
-        Account, RunRecord, RunState, ShardRecord, SwitchedFile, TouchedFile,
+        Account, RunRecord, RunState, SplitRecord, SwitchedFile, TouchedFile,
     };
 }
 
@@ -164,7 +164,7 @@ pub(crate) mod plan {
 
     pub(crate) mod words {
         pub(crate) use inrush_engine::plan::words::{
-            TARGET_LOADED, dialect_words, reject_limit, shard_words, size_words,
+            TARGET_LOADED, dialect_words, reject_limit, size_words, split_words,
         };
     }
 }

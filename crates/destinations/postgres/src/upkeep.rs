@@ -71,11 +71,11 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error
         let units = book.units(session, run.run_id).await?;
         let mut account = Account::default();
         let mut rows_straight = 0;
-        for shard in book.shards(session, run.run_id).await? {
-            account.add(&shard.account);
-            let is_unit = |unit: &&UnitRecord| unit.unit_key == shard.unit_key;
+        for split in book.splits(session, run.run_id).await? {
+            account.add(&split.account);
+            let is_unit = |unit: &&UnitRecord| unit.unit_key == split.unit_key;
             if units.iter().find(is_unit).is_some_and(|unit| unit.straight) {
-                rows_straight += shard.account.rows_loaded;
+                rows_straight += split.account.rows_loaded;
             }
         }
         let staging_tables: Vec<String> = units

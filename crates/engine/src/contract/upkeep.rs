@@ -4,7 +4,7 @@ use std::path::Path;
 
 use inrush_destination::{Destination, PastRun};
 
-use super::plan::shard_of;
+use super::plan::split_of;
 use crate::driver::PastRuns;
 use crate::error::Error;
 use crate::ledger::{Account, RunRecord, RunState};
@@ -81,8 +81,8 @@ impl From<&PastRun> for StoppedRun {
                 .map_or_else(|_| String::new(), |moment| moment.to_string())
         };
         let mut account = Account::default();
-        for shard in run.units.iter().filter_map(|unit| shard_of(&unit.detail)) {
-            account.add(&shard.account);
+        for split in run.units.iter().filter_map(|unit| split_of(&unit.detail)) {
+            account.add(&split.account);
         }
         StoppedRun {
             run: RunRecord {

@@ -5,5 +5,5 @@
 mod record;
 mod run;
 
-pub use record::{Account, ShardRecord, SwitchedFile, TouchedFile};
+pub use record::{Account, SplitRecord, SwitchedFile, TouchedFile};
 pub use run::{RunRecord, RunState};

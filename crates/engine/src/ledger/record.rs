@@ -31,22 +31,22 @@ impl Account {
         self.bytes_read += other.bytes_read;
     }
 
-    /// The rows of those shards that belong to one unit.
-    pub fn of_unit(shards: &[ShardRecord], unit_key: &str) -> Account {
-        Account::of_unit_in(shards, unit_key)
+    /// The rows of those splits that belong to one unit.
+    pub fn of_unit(splits: &[SplitRecord], unit_key: &str) -> Account {
+        Account::of_unit_in(splits, unit_key)
     }
 
-    /// As [`Account::of_unit`], wherever the shards stand.
+    /// As [`Account::of_unit`], wherever the splits stand.
     pub fn of_unit_in<'a>(
-        shards: impl IntoIterator<Item = &'a ShardRecord>,
+        splits: impl IntoIterator<Item = &'a SplitRecord>,
         unit_key: &str,
     ) -> Account {
         let mut account = Account::default();
-        for shard in shards
+        for split in splits
             .into_iter()
-            .filter(|shard| shard.unit_key == unit_key)
+            .filter(|split| split.unit_key == unit_key)
         {
-            account.add(&shard.account);
+            account.add(&split.account);
         }
         account
     }
@@ -57,13 +57,14 @@ impl Account {
     }
 }
 
-/// A shard in the ledger.
+/// A split in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShardRecord {
+pub struct SplitRecord {
     /// The unit.
     pub unit_key: String,
     /// Names the file and the range.
-    pub shard_key: String,
+    #[serde(rename = "shard_key")]
+    pub split_key: String,
     /// Names the file.
     pub file_key: String,
     /// The file.
@@ -93,7 +94,7 @@ pub struct ShardRecord {
     pub refused: Vec<u64>,
 }
 
-/// A file that has the text of which shards were loaded, and another time.
+/// A file that has the text of which splits were loaded, and another time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TouchedFile {
     /// Names the file.

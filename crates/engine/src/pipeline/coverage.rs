@@ -8,18 +8,18 @@ use std::ops::Range;
 use inrush_files::{Origin, SourceFile};
 use inrush_rows::compression::Compression;
 
-use crate::ledger::ShardRecord;
+use crate::ledger::SplitRecord;
 use crate::verify::VerifyError;
 
 /// Ranges that a message shows.
 const RANGES_SHOWN: usize = 12;
 
 /// Checks that all bytes of a file that is read as it is were read.
-pub fn check_bytes(file: &SourceFile, shards: &[&ShardRecord]) -> Result<(), VerifyError> {
+pub fn check_bytes(file: &SourceFile, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
     if file.origin != Origin::File || file.compression != Compression::None {
         return Ok(());
     }
-    let read = shards.iter().map(|shard| shard.account.bytes_read).sum();
+    let read = splits.iter().map(|split| split.account.bytes_read).sum();
     if read != file.size_bytes {
         return Err(VerifyError::Bytes {
             file: file.path.display().to_string(),
@@ -34,14 +34,14 @@ pub fn check_bytes(file: &SourceFile, shards: &[&ShardRecord]) -> Result<(), Ver
 /// the file's end.
 pub fn check_file(
     file: &SourceFile,
-    shards: &[&ShardRecord],
+    splits: &[&SplitRecord],
     end: Option<u64>,
 ) -> Result<(), VerifyError> {
     let name = || file.path.display().to_string();
-    let mut ranges = Vec::with_capacity(shards.len());
-    for shard in shards {
-        let range = shard.byte_start..shard.byte_end.or(end).unwrap_or(shard.byte_start);
-        let account = &shard.account;
+    let mut ranges = Vec::with_capacity(splits.len());
+    for split in splits {
+        let range = split.byte_start..split.byte_end.or(end).unwrap_or(split.byte_start);
+        let account = &split.account;
         if !account.holds() {
             return Err(VerifyError::Account {
                 file: name(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use inrush_files::SourceFile;
 
-use crate::ledger::ShardRecord;
+use crate::ledger::SplitRecord;
 use crate::plan::expect::{self, Promise};
 use crate::plan::{Reading, identity};
 use crate::verify::{ExactSum, VerifyError};
@@ -13,20 +13,20 @@ use crate::verify::{ExactSum, VerifyError};
 pub fn check<'a>(
     flow: &Reading,
     files: impl Iterator<Item = &'a Arc<SourceFile>>,
-    own: &[&ShardRecord],
+    own: &[&SplitRecord],
 ) -> Result<(), VerifyError> {
     for promise in &flow.expect.promises {
-        let is_meant = |shard: &&&ShardRecord| {
+        let is_meant = |split: &&&SplitRecord| {
             let key = promise.file_key.as_deref();
-            key.is_none_or(|key| key == shard.file_key)
+            key.is_none_or(|key| key == split.file_key)
         };
-        let meant: Vec<&ShardRecord> = own.iter().filter(is_meant).copied().collect();
+        let meant: Vec<&SplitRecord> = own.iter().filter(is_meant).copied().collect();
         hold(flow, promise, &meant)?;
     }
     if flow.expect.trailer.is_some() {
         for file in files {
             let key = identity::file_key(file);
-            let of_file = own.iter().filter(|shard| shard.file_key == key);
+            let of_file = own.iter().filter(|split| split.file_key == key);
             check_trailer(
                 flow,
                 &file.path.display().to_string(),
@@ -38,7 +38,7 @@ pub fn check<'a>(
 }
 
 /// Checks a file's trailer: it stands behind its last row, and says what the file has.
-fn check_trailer(flow: &Reading, file: &str, shards: &[&ShardRecord]) -> Result<(), VerifyError> {
+fn check_trailer(flow: &Reading, file: &str, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
     let trailer = flow
         .expect
         .trailer
@@ -49,16 +49,16 @@ fn check_trailer(flow: &Reading, file: &str, shards: &[&ShardRecord]) -> Result<
         starts_with: trailer.starts_with.clone(),
         why,
     };
-    let mut with_rows: Vec<&&ShardRecord> = shards
+    let mut with_rows: Vec<&&SplitRecord> = splits
         .iter()
-        .filter(|shard| shard.trailer.is_some() || rows_of(shard) > 0)
+        .filter(|split| split.trailer.is_some() || rows_of(split) > 0)
         .collect();
-    with_rows.sort_by_key(|shard| shard.byte_start);
-    let trailers = shards
+    with_rows.sort_by_key(|split| split.byte_start);
+    let trailers = splits
         .iter()
-        .filter(|shard| shard.trailer.is_some())
+        .filter(|split| split.trailer.is_some())
         .count();
-    let last = with_rows.last().and_then(|shard| shard.trailer.as_deref());
+    let last = with_rows.last().and_then(|split| split.trailer.as_deref());
     let text = match (trailers, last) {
         (1, Some(text)) => text,
         (0, _) => return Err(missing("its last record is another one")),
@@ -94,17 +94,17 @@ fn check_trailer(flow: &Reading, file: &str, shards: &[&ShardRecord]) -> Result<
         rows,
         sums,
     };
-    hold(flow, &promise, shards)
+    hold(flow, &promise, splits)
 }
 
-/// Rows of a shard, rejected ones too.
-fn rows_of(shard: &ShardRecord) -> u64 {
-    shard.account.rows_loaded + shard.account.rows_rejected
+/// Rows of a split, rejected ones too.
+fn rows_of(split: &SplitRecord) -> u64 {
+    split.account.rows_loaded + split.account.rows_rejected
 }
 
-/// Compares a promise with the shards that it is of.
-fn hold(flow: &Reading, promise: &Promise, shards: &[&ShardRecord]) -> Result<(), VerifyError> {
-    let rejected: u64 = shards.iter().map(|shard| shard.account.rows_rejected).sum();
+/// Compares a promise with the splits that it is of.
+fn hold(flow: &Reading, promise: &Promise, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
+    let rejected: u64 = splits.iter().map(|split| split.account.rows_rejected).sum();
     let broken = |what: String, promised: &str, found: String| VerifyError::Promise {
         by: promise.by.clone(),
         target: flow.target.clone(),
@@ -113,7 +113,7 @@ fn hold(flow: &Reading, promise: &Promise, shards: &[&ShardRecord]) -> Result<()
         found,
         rejected,
     };
-    let rows: u64 = shards.iter().map(|shard| rows_of(shard)).sum();
+    let rows: u64 = splits.iter().map(|split| rows_of(split)).sum();
     if let Some(promised) = promise.rows
         && promised != rows
     {
@@ -124,7 +124,7 @@ fn hold(flow: &Reading, promise: &Promise, shards: &[&ShardRecord]) -> Result<()
         ));
     }
     for (column, promised) in &promise.sums {
-        let tallies = shards.iter().map(|shard| shard.tally.as_deref());
+        let tallies = splits.iter().map(|split| split.tally.as_deref());
         let sum = flow
             .verify
             .total(tallies)

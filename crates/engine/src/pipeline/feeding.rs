@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inrush_files::{FED_RANGE_BYTES, Feed, FeedRange, FeedSettings, Shard};
+use inrush_files::{FED_RANGE_BYTES, Feed, FeedRange, FeedSettings, Split};
 use inrush_source::{SourceError, SourceMeter};
 
 use super::metering::FedSource;
@@ -59,12 +59,12 @@ impl FedFile {
     }
 
     /// The feed, begun where it is not yet. Waits for the first bytes of a pipe.
-    pub fn feed(&self, flow: &Reading, shard: &Shard) -> Result<Arc<Feed>, SourceError> {
+    pub fn feed(&self, flow: &Reading, split: &Split) -> Result<Arc<Feed>, SourceError> {
         let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = &*feed {
             return Ok(Arc::clone(feed));
         }
-        let begun = Feed::start(&shard.file, &flow.dialect, self.settings, &self.finished)?;
+        let begun = Feed::start(&split.file, &flow.dialect, self.settings, &self.finished)?;
         let begun = Arc::new(begun);
         *feed = Some(Arc::clone(&begun));
         Ok(begun)
@@ -77,12 +77,12 @@ impl FedFile {
     }
 
     /// A feed of its own, of the whole file once more.
-    pub fn again(&self, flow: &Reading, shard: &Shard) -> Result<Feed, SourceError> {
+    pub fn again(&self, flow: &Reading, split: &Split) -> Result<Feed, SourceError> {
         let settings = FeedSettings {
             streams: 1,
             ..self.settings
         };
-        Feed::start(&shard.file, &flow.dialect, settings, &[])
+        Feed::start(&split.file, &flow.dialect, settings, &[])
     }
 
     /// The server has refused a row of it.

@@ -4,14 +4,14 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
-use inrush_files::Shard;
+use inrush_files::Split;
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
 use inrush_verdict::Phase;
 
 use super::trailer::TrailerCatch;
 use crate::gauge::Gauge;
-use crate::ledger::{Account, ShardRecord};
+use crate::ledger::{Account, SplitRecord};
 use crate::plan::{Reading, identity};
 use crate::verify::{ContentHash, Tally, VerifyError};
 
@@ -60,17 +60,17 @@ impl Proof {
     }
 
     /// What the ledger is to know of a range whose rows have all passed; the next one begins.
-    pub fn record(&mut self, unit_key: &str, shard: &Shard, account: Account) -> ShardRecord {
-        ShardRecord {
+    pub fn record(&mut self, unit_key: &str, split: &Split, account: Account) -> SplitRecord {
+        SplitRecord {
             unit_key: unit_key.to_owned(),
-            shard_key: identity::shard_key(shard),
-            file_key: identity::file_key(&shard.file),
-            file: shard.file.path.display().to_string(),
-            byte_start: shard.byte_range.start,
-            byte_end: Some(shard.byte_range.end),
-            file_bytes: shard.file.size_bytes,
-            file_modified_ns: shard.file.modified_ns,
-            file_state: shard.file.state.to_string(),
+            split_key: identity::split_key(split),
+            file_key: identity::file_key(&split.file),
+            file: split.file.path.display().to_string(),
+            byte_start: split.byte_range.start,
+            byte_end: Some(split.byte_range.end),
+            file_bytes: split.file.size_bytes,
+            file_modified_ns: split.file.modified_ns,
+            file_state: split.file.state.to_string(),
             account,
             content_hash: Some(self.content.take()),
             text_range: self.text_range.take(),

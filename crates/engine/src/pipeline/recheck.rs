@@ -8,7 +8,7 @@ use inrush_scan::Dialect;
 use inrush_source::SourceError;
 
 use crate::error::Error;
-use crate::ledger::ShardRecord;
+use crate::ledger::SplitRecord;
 use crate::plan::contents::{ContentChecks, Contents};
 use crate::plan::identity;
 
@@ -17,7 +17,7 @@ use crate::plan::identity;
 pub async fn texts<'a>(
     dialect: &Dialect,
     files: impl Iterator<Item = &'a Arc<SourceFile>>,
-    of_flow: &[&ShardRecord],
+    of_flow: &[&SplitRecord],
     stop: &Stop,
 ) -> Result<(), Error> {
     let contents = ContentChecks::default();
@@ -33,8 +33,8 @@ pub async fn texts<'a>(
         now.state = state;
         let now = Arc::new(now);
         let key = identity::file_key(file);
-        let is_of_file = |shard: &&&ShardRecord| shard.file_key == key;
-        let of_file: Vec<&ShardRecord> = of_flow.iter().filter(is_of_file).copied().collect();
+        let is_of_file = |split: &&&SplitRecord| split.file_key == key;
+        let of_file: Vec<&SplitRecord> = of_flow.iter().filter(is_of_file).copied().collect();
         let looked = contents.look(&now, dialect, &of_file, stop);
         if looked.await? == Contents::Changed {
             return Err(Error::Source(SourceError::Changed {

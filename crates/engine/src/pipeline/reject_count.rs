@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use inrush_files::Shard;
+use inrush_files::Split;
 use inrush_package::RejectLimit;
 use inrush_rows::reject::Reject;
 use inrush_scan::MissingFields;
@@ -65,13 +65,13 @@ impl RejectCount {
     /// Counts on from what is kept of an earlier attempt.
     pub fn new<'a>(
         flow: &Reading,
-        shards: impl Iterator<Item = &'a Shard>,
+        splits: impl Iterator<Item = &'a Split>,
         kept: RowTally,
     ) -> RejectCount {
         RejectCount {
             tally: Mutex::new(kept),
             limit: flow.reject_limit,
-            bytes_total: bytes_total(shards),
+            bytes_total: bytes_total(splits),
             record_bytes_min: record_bytes_min(flow),
             hint: flow.reject_hint.clone(),
         }
@@ -197,13 +197,13 @@ fn is_past(rejected: u64, rows: u64, share_max: f64) -> bool {
 
 /// Bytes of text in all file ranges of a flow; nothing where one has to be decompressed or translated,
 /// or is a pipe.
-fn bytes_total<'a>(shards: impl Iterator<Item = &'a Shard>) -> Option<u64> {
+fn bytes_total<'a>(splits: impl Iterator<Item = &'a Split>) -> Option<u64> {
     let mut total = 0;
-    for shard in shards {
-        if !shard.file.reads_in_ranges().unwrap_or(false) {
+    for split in splits {
+        if !split.file.reads_in_ranges().unwrap_or(false) {
             return None;
         }
-        total += shard.size_bytes();
+        total += split.size_bytes();
     }
     Some(total)
 }

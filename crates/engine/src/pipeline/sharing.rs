@@ -11,8 +11,8 @@ use super::reject_count::RowTally;
 /// A shared unit, as its streams see it.
 #[derive(Debug)]
 pub struct Sharing {
-    /// Shards that are still to be loaded.
-    pub shards_left: AtomicUsize,
+    /// Splits that are still to be loaded.
+    pub splits_left: AtomicUsize,
     /// What was read of it, and is counted with what was read of the flow.
     tally: Mutex<RowTally>,
     /// Bytes of its files that were told as progress and are committed.
@@ -30,10 +30,10 @@ struct Streams {
 }
 
 impl Sharing {
-    /// A unit that lacks so many shards; the others are committed.
-    pub fn new(shards_left: usize, committed: RowTally) -> Sharing {
+    /// A unit that lacks so many splits; the others are committed.
+    pub fn new(splits_left: usize, committed: RowTally) -> Sharing {
         Sharing {
-            shards_left: AtomicUsize::new(shards_left),
+            splits_left: AtomicUsize::new(splits_left),
             tally: Mutex::new(committed),
             committed_bytes: AtomicU64::new(0),
             streams: Mutex::default(),
@@ -85,9 +85,9 @@ impl Sharing {
             .expect("the sender lives as long as self");
     }
 
-    /// A shard is committed; true for the last one.
-    pub fn shard_done(&self) -> bool {
-        self.shards_left.fetch_sub(1, Ordering::AcqRel) == 1
+    /// A split is committed; true for the last one.
+    pub fn split_done(&self) -> bool {
+        self.splits_left.fetch_sub(1, Ordering::AcqRel) == 1
     }
 }
 
@@ -113,6 +113,6 @@ mod tests {
         let sharing = Sharing::new(1, RowTally::default());
         assert!(sharing.enter());
         assert!(!sharing.leave());
-        assert!(sharing.shard_done());
+        assert!(sharing.split_done());
     }
 }

@@ -3,16 +3,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use inrush_files::Shard;
+use inrush_files::Split;
 use inrush_rows::cancel::Stop;
 use inrush_scan::Dialect;
 
 use crate::error::Error;
 
-/// Which shards are ranges of the same file; they follow each other.
-pub fn files(shards: &[Shard]) -> Vec<Range<usize>> {
+/// Which splits are ranges of the same file; they follow each other.
+pub fn files(splits: &[Split]) -> Vec<Range<usize>> {
     let mut at = 0;
-    shards
+    splits
         .chunk_by(|first, second| Arc::ptr_eq(&first.file, &second.file))
         .map(|ranges| {
             let own = at..at + ranges.len();
@@ -24,7 +24,7 @@ pub fn files(shards: &[Shard]) -> Vec<Range<usize>> {
 
 /// Finds the first records of all ranges of one file.
 pub fn place(
-    ranges: &mut [Shard],
+    ranges: &mut [Split],
     dialect: &Dialect,
     threads: usize,
     stop: &Stop,
@@ -32,12 +32,12 @@ pub fn place(
     let file = Arc::clone(&ranges[0].file);
     let bytes: Vec<_> = ranges
         .iter()
-        .map(|shard| shard.byte_range.clone())
+        .map(|split| split.byte_range.clone())
         .collect();
     let starts = inrush_files::first_records(&file, dialect, &bytes, threads, stop)?
         .ok_or(Error::Interrupted)?;
-    for (shard, start) in ranges.iter_mut().zip(starts) {
-        shard.first_record = start;
+    for (split, start) in ranges.iter_mut().zip(starts) {
+        split.first_record = start;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use super::contents::Contents;
 use super::error::PlanError;
 use super::identity;
 use super::options::PlanOptions;
-use crate::ledger::{ShardRecord, TouchedFile};
+use crate::ledger::{SplitRecord, TouchedFile};
 
 /// Files of which a stopped run has loaded and that are not as they were.
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub struct ChangedFile {
     pub key: String,
     target: String,
     file: Arc<SourceFile>,
-    before: ShardRecord,
+    before: SplitRecord,
 }
 
 /// The files of a flow, as far as they are held against what was loaded of them.
@@ -45,31 +45,31 @@ pub struct PlannedFiles<'a> {
 /// Holds the plan's files against what a stopped run has loaded of them.
 pub async fn look(
     flows: &[PlannedFiles<'_>],
-    shards: &[ShardRecord],
+    splits: &[SplitRecord],
     options: &PlanOptions<'_>,
 ) -> Result<FoundFiles, PlanError> {
-    let mut before: BTreeMap<&str, Vec<&ShardRecord>> = BTreeMap::new();
-    for shard in shards {
-        before.entry(&shard.file_key).or_default().push(shard);
+    let mut before: BTreeMap<&str, Vec<&SplitRecord>> = BTreeMap::new();
+    for split in splits {
+        before.entry(&split.file_key).or_default().push(split);
     }
     let mut found = FoundFiles::default();
     for flow in flows {
         for file in flow.files.iter().filter(|file| !file.is_pipe()) {
             let key = identity::file_key(file);
-            let Some(shards) = before.get(key.as_str()) else {
+            let Some(splits) = before.get(key.as_str()) else {
                 continue;
             };
             // Of units that the plan does not have nothing is kept.
-            let kept: Vec<&ShardRecord> = shards
+            let kept: Vec<&SplitRecord> = splits
                 .iter()
                 .copied()
-                .filter(|shard| flow.unit_keys.contains(shard.unit_key.as_str()))
+                .filter(|split| flow.unit_keys.contains(split.unit_key.as_str()))
                 .collect();
             let stop = options.pipes.stop();
             let contents = if kept.is_empty() {
-                match shards
+                match splits
                     .iter()
-                    .all(|shard| shard.file_bytes == file.size_bytes)
+                    .all(|split| split.file_bytes == file.size_bytes)
                 {
                     true => Contents::Untouched,
                     false => Contents::Changed,
@@ -89,7 +89,7 @@ pub async fn look(
                     key,
                     target: flow.target.clone(),
                     file: Arc::clone(file),
-                    before: (*shards[0]).clone(),
+                    before: (*splits[0]).clone(),
                 }),
             }
         }

@@ -17,7 +17,7 @@ use inrush_scan::{Dialect, Records};
 use inrush_source::SourceError;
 
 use super::identity;
-use crate::ledger::ShardRecord;
+use crate::ledger::SplitRecord;
 use crate::verify::ContentHash;
 
 /// Text that is read and hashed at a time.
@@ -41,29 +41,29 @@ pub struct ContentChecks {
 }
 
 impl ContentChecks {
-    /// Holds a file against its shards in the ledger, of which there is one at least.
+    /// Holds a file against its splits in the ledger, of which there is one at least.
     pub async fn look(
         &self,
         file: &Arc<SourceFile>,
         dialect: &Dialect,
-        shards: &[&ShardRecord],
+        splits: &[&SplitRecord],
         stop: &Stop,
     ) -> Result<Contents, SourceError> {
-        if shards
+        if splits
             .iter()
-            .any(|shard| shard.file_bytes != file.size_bytes)
+            .any(|split| split.file_bytes != file.size_bytes)
         {
             return Ok(Contents::Changed);
         }
         let state = file.state.to_string();
-        let is_untouched = |shard: &&ShardRecord| {
-            shard.file_modified_ns == file.modified_ns && shard.file_state == state
+        let is_untouched = |split: &&SplitRecord| {
+            split.file_modified_ns == file.modified_ns && split.file_state == state
         };
-        if shards.iter().all(is_untouched) {
+        if splits.iter().all(is_untouched) {
             return Ok(Contents::Untouched);
         }
         let mut texts = vec![identity::file_key(file), state];
-        texts.extend(shards.iter().map(|shard| shard.shard_key.clone()));
+        texts.extend(splits.iter().map(|split| split.split_key.clone()));
         texts.push(file.modified_ns.to_string());
         let name = identity::digest(texts.iter().map(String::as_str));
         let known = {
@@ -74,11 +74,11 @@ impl ContentChecks {
             return Ok(known);
         }
         let is_same = if let Some(table) = file.table() {
-            rows_are_same(file, table, shards, stop)?
+            rows_are_same(file, table, splits, stop)?
         } else if file.reads_in_ranges()? {
-            ranges_are_same(file, shards, stop)?
+            ranges_are_same(file, splits, stop)?
         } else {
-            fed_is_same(file, dialect, shards, stop).await?
+            fed_is_same(file, dialect, splits, stop).await?
         };
         let contents = match is_same {
             true => Contents::Same,
@@ -90,10 +90,10 @@ impl ContentChecks {
     }
 }
 
-/// The text of a shard is what stands between two places of a plain file.
+/// The text of a split is what stands between two places of a plain file.
 fn ranges_are_same(
     file: &Arc<SourceFile>,
-    shards: &[&ShardRecord],
+    splits: &[&SplitRecord],
     stop: &Stop,
 ) -> Result<bool, SourceError> {
     let unreadable = |cause| SourceError::Unreadable {
@@ -102,9 +102,9 @@ fn ranges_are_same(
     };
     let mut open = File::open(file.path.as_path()).map_err(unreadable)?;
     let mut block = vec![0; BLOCK_BYTES];
-    for shard in shards {
+    for split in splits {
         let mut hash = ContentHash::default();
-        if let Some(Range { start, end }) = shard.text_range {
+        if let Some(Range { start, end }) = split.text_range {
             open.seek(SeekFrom::Start(start)).map_err(unreadable)?;
             let mut left = end.saturating_sub(start);
             while left > 0 {
@@ -121,28 +121,28 @@ fn ranges_are_same(
                 }
             }
         }
-        if shard.content_hash.as_ref() != Some(&hash.take()) {
+        if split.content_hash.as_ref() != Some(&hash.take()) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// The rows of a shard are known by the bytes that they are stored as.
+/// The rows of a split are known by the bytes that they are stored as.
 fn rows_are_same(
     file: &Arc<SourceFile>,
     table: &Arc<TableFile>,
-    shards: &[&ShardRecord],
+    splits: &[&SplitRecord],
     stop: &Stop,
 ) -> Result<bool, SourceError> {
-    for shard in shards {
-        let range = shard.byte_start..shard.byte_end.unwrap_or(file.size_bytes);
+    for split in splits {
+        let range = split.byte_start..split.byte_end.unwrap_or(file.size_bytes);
         let mut hash = ContentHash::default();
         for digest in TableFile::digests(file, table, &range)? {
             refuse_stopped(file, stop)?;
             hash.add(&digest?);
         }
-        if shard.content_hash.as_ref() != Some(&hash.take()) {
+        if split.content_hash.as_ref() != Some(&hash.take()) {
             return Ok(false);
         }
     }
@@ -154,7 +154,7 @@ fn rows_are_same(
 async fn fed_is_same(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
-    shards: &[&ShardRecord],
+    splits: &[&SplitRecord],
     stop: &Stop,
 ) -> Result<bool, SourceError> {
     let settings = FeedSettings {
@@ -177,12 +177,12 @@ async fn fed_is_same(
         ranges.insert(range.text_range.start, (range.text_range.end, hash.take()));
     }
     let whole = whole.take();
-    Ok(shards.iter().all(|shard| {
-        let own = shard.content_hash.as_ref();
+    Ok(splits.iter().all(|split| {
+        let own = split.content_hash.as_ref();
         let is_range = ranges
-            .get(&shard.byte_start)
-            .is_some_and(|(end, hash)| shard.byte_end == Some(*end) && own == Some(hash));
-        let is_whole = shard.byte_start == 0 && shard.byte_end == Some(file.size_bytes);
+            .get(&split.byte_start)
+            .is_some_and(|(end, hash)| split.byte_end == Some(*end) && own == Some(hash));
+        let is_whole = split.byte_start == 0 && split.byte_end == Some(file.size_bytes);
         is_range || (is_whole && own == Some(&whole))
     }))
 }

@@ -1,6 +1,6 @@
 //! What a load takes of memory, whatever the size of its files.
 
-use inrush_files::Shard;
+use inrush_files::Split;
 use inrush_rows::compression::Compression;
 use inrush_rows::plural::counted;
 use inrush_verdict::quantity::bytes;
@@ -90,8 +90,8 @@ impl MemoryBound {
         };
         let mut decoder_bytes_max = 0;
         let mut compressed_count = 0;
-        for shard in shards {
-            let path_bytes = shard.file.path.as_os_str().len() as u64;
+        for split in splits {
+            let path_bytes = split.file.path.as_os_str().len() as u64;
             bound.file_count += 1;
             bound.files_bytes += cost.bytes() + PATH_COPIES * path_bytes;
             if shard.file.compression != Compression::None {
@@ -131,8 +131,8 @@ pub fn text_and_batch(chunk_bytes: u64, batch_rows: u64, columns_max: u64) -> u6
 
 /// The largest row group, or record batch, of all files of typed rows: no more of one is decoded at a
 /// time, and usually much less.
-pub fn row_group_bytes<'a>(shards: impl Iterator<Item = &'a Shard>) -> u64 {
-    let tables = shards.filter_map(|shard| shard.file.table());
+pub fn row_group_bytes<'a>(splits: impl Iterator<Item = &'a Split>) -> u64 {
+    let tables = splits.filter_map(|split| split.file.table());
     let sizes = tables.map(|table| table.decoded_bytes_max());
     sizes.max().unwrap_or(0)
 }

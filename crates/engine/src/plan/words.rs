@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use inrush_files::Shard;
+use inrush_files::Split;
 use inrush_package::RejectLimit;
 use inrush_rows::plural::counted;
 use inrush_scan::{ExtraFields, MissingFields, PositionUnit, Terminator, Trim};
@@ -11,14 +11,14 @@ use inrush_verdict::quantity::bytes;
 use super::reading::Reading;
 
 /// A file, and which part of it where it is shared.
-pub fn shard_words(shard: &Shard) -> String {
-    let file = shard.file.path.display();
-    if shard.is_fed {
+pub fn split_words(split: &Split) -> String {
+    let file = split.file.path.display();
+    if split.is_fed {
         format!("{file}, fed to all streams")
-    } else if shard.is_whole() {
+    } else if split.is_whole() {
         file.to_string()
     } else {
-        let range = &shard.byte_range;
+        let range = &split.byte_range;
         format!("{file}, bytes {} to {}", range.start, range.end)
     }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use inrush_files::Shard;
+use inrush_files::Split;
 
 use super::flow_found::{self, FlowFound};
 use super::result::FilesFound;
 
-/// The files of all flows, of each of which all shards are given, whether they are left to load or not.
+/// The files of all flows, of each of which all splits are given, whether they are left to load or not.
 pub fn of_all<'a>(
-    shards_of_flows: impl Iterator<Item = impl Iterator<Item = &'a Shard>>,
+    splits_of_flows: impl Iterator<Item = impl Iterator<Item = &'a Split>>,
     flows: &[FlowFound],
     cached_share: Option<f64>,
 ) -> FilesFound {
@@ -19,11 +19,11 @@ pub fn of_all<'a>(
     };
     let (mut text, mut rows) = (0.0, 0.0);
     let mut paths = BTreeSet::new();
-    for (index, shards) in shards_of_flows.enumerate() {
+    for (index, splits) in splits_of_flows.enumerate() {
         let mut stored = 0;
-        for shard in shards {
-            stored += shard.size_bytes();
-            paths.insert(shard.file.path.as_path());
+        for split in splits {
+            stored += split.size_bytes();
+            paths.insert(split.file.path.as_path());
         }
         found.stored_bytes += stored;
         let like = flow_found::like(flows, index);

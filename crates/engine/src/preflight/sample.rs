@@ -1,11 +1,11 @@
 //! Which pieces of the files are measured with: few enough for seconds, spread over the files, and each of them a
-//! shard that the engine reads as it reads any other.
+//! split that the engine reads as it reads any other.
 
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use inrush_files::{Shard, SourceFile, needs_place, pieces};
+use inrush_files::{SourceFile, Split, needs_place, pieces};
 use inrush_rows::compression::Compression;
 use inrush_scan::Dialect;
 
@@ -27,7 +27,7 @@ const SAMPLE_BYTES_MAX: u64 = 2 << 30;
 #[derive(Clone, Debug)]
 pub struct Portion {
     /// As the engine reads it.
-    pub shard: Shard,
+    pub split: Split,
     /// Where its bytes are stored.
     pub place: Place,
 }
@@ -60,7 +60,7 @@ pub fn place(file: &SourceFile, byte_range: Range<u64>) -> Option<Place> {
 /// The portions of pieces of work, one list for each, for so many streams: those that are taken first lie
 /// far from each other.
 pub fn portions(
-    works: &[Vec<Shard>],
+    works: &[Vec<Split>],
     dialect: &Dialect,
     streams: usize,
 ) -> Result<Vec<Vec<Portion>>, Error> {
@@ -68,14 +68,14 @@ pub fn portions(
     let of_each = (wanted / works.len().max(1) as u64).max(1);
     works
         .iter()
-        .map(|shards| of_work(shards, dialect, of_each))
+        .map(|splits| of_work(splits, dialect, of_each))
         .collect()
 }
 
-fn of_work(shards: &[Shard], dialect: &Dialect, wanted: u64) -> Result<Vec<Portion>, Error> {
+fn of_work(splits: &[Split], dialect: &Dialect, wanted: u64) -> Result<Vec<Portion>, Error> {
     let mut found = Vec::new();
-    for shard in shards {
-        found.extend(candidates(shard, dialect)?);
+    for split in splits {
+        found.extend(candidates(split, dialect)?);
     }
     let candidates = found;
     let count = candidates.len() as u64;
@@ -83,56 +83,56 @@ fn of_work(shards: &[Shard], dialect: &Dialect, wanted: u64) -> Result<Vec<Porti
     for number in far_apart(count.min(wanted)) {
         // Evenly over all of them, whatever their number is.
         let index = number * count / count.min(wanted);
-        let shard = candidates[index as usize].clone();
-        let range = stored_range(&shard);
-        if let Some(place) = place(&shard.file, range) {
-            chosen.push(Portion { shard, place });
+        let split = candidates[index as usize].clone();
+        let range = stored_range(&split);
+        if let Some(place) = place(&split.file, range) {
+            chosen.push(Portion { split, place });
         }
     }
     Ok(chosen)
 }
 
-/// What of a shard can be read without the rest.
-fn candidates(shard: &Shard, dialect: &Dialect) -> Result<Vec<Shard>, Error> {
-    let file = &shard.file;
-    if shard.size_bytes() == 0 || file.is_pipe() {
+/// What of a split can be read without the rest.
+fn candidates(split: &Split, dialect: &Dialect) -> Result<Vec<Split>, Error> {
+    let file = &split.file;
+    if split.size_bytes() == 0 || file.is_pipe() {
         return Ok(Vec::new());
     }
     if file.table().is_some() {
-        let whole = Shard::whole(Arc::clone(file));
+        let whole = Split::whole(Arc::clone(file));
         let ranges = pieces(&whole)?.into_iter();
-        let range = &shard.byte_range;
-        let is_own = |piece: &Shard| {
+        let range = &split.byte_range;
+        let is_own = |piece: &Split| {
             piece.byte_range.start >= range.start && piece.byte_range.end <= range.end
         };
         return Ok(ranges.filter(is_own).collect());
     }
     let can_be_cut = file.reads_in_ranges()?;
     if can_be_cut && !needs_place(dialect) {
-        let range = &shard.byte_range;
-        let count = (shard.size_bytes() / PORTION_BYTES).max(1);
+        let range = &split.byte_range;
+        let count = (split.size_bytes() / PORTION_BYTES).max(1);
         let bound = |index: u64| {
             range.start
-                + (u128::from(shard.size_bytes()) * u128::from(index) / u128::from(count)) as u64
+                + (u128::from(split.size_bytes()) * u128::from(index) / u128::from(count)) as u64
         };
         let portion =
             |index| bound(index)..bound(index) + PORTION_BYTES.min(bound(index + 1) - bound(index));
         return Ok((0..count)
-            .map(|index| Shard::range(Arc::clone(file), portion(index), None))
+            .map(|index| Split::range(Arc::clone(file), portion(index), None))
             .collect());
     }
     // What has no way into its middle is read from its beginning: of a range, only the first has one.
-    match shard.byte_range.start {
-        0 => Ok(vec![shard.clone()]),
+    match split.byte_range.start {
+        0 => Ok(vec![split.clone()]),
         _ => Ok(Vec::new()),
     }
 }
 
 /// The stored bytes of a portion that are read: of what is read from its beginning a part.
-fn stored_range(shard: &Shard) -> Range<u64> {
-    let range = shard.byte_range.clone();
-    let end = match shard.file.compression {
-        Compression::None if shard.file.table().is_some() => range.end,
+fn stored_range(split: &Split) -> Range<u64> {
+    let range = split.byte_range.clone();
+    let end = match split.file.compression {
+        Compression::None if split.file.table().is_some() => range.end,
         _ => range.end.min(range.start + BEGINNING_BYTES),
     };
     range.start..end
@@ -172,15 +172,15 @@ mod tests {
     }
 
     #[test]
-    fn portions_lie_in_their_shard_and_are_spread_over_it() {
+    fn portions_lie_in_their_split_and_are_spread_over_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.tbl");
         let file = std::fs::File::create(&path).expect("a file");
         file.set_len(100 << 20).expect("a sparse file");
         let file = Arc::new(SourceFile::open(path).expect("it is there"));
-        let shard = Shard::range(Arc::clone(&file), 10 << 20..90 << 20, None);
+        let split = Split::range(Arc::clone(&file), 10 << 20..90 << 20, None);
         let dialect = Dialect::tbl();
-        let found = of_work(std::slice::from_ref(&shard), &dialect, 5).expect("portions");
+        let found = of_work(std::slice::from_ref(&split), &dialect, 5).expect("portions");
         assert_eq!(found.len(), 5);
         let mut starts: Vec<u64> = found
             .iter()
@@ -190,12 +190,12 @@ mod tests {
         assert_eq!(starts, [10 << 20, 26 << 20, 42 << 20, 58 << 20, 74 << 20]);
         for portion in &found {
             assert_eq!(portion.place.size_bytes(), PORTION_BYTES);
-            assert_eq!(portion.shard.byte_range, portion.place.byte_range);
+            assert_eq!(portion.split.byte_range, portion.place.byte_range);
         }
         // A dialect with quotes has no way into the middle.
         let quoted = Dialect::csv();
-        assert!(of_work(&[shard], &quoted, 5).expect("portions").is_empty());
-        let whole = of_work(&[Shard::whole(file)], &quoted, 5).expect("portions");
+        assert!(of_work(&[split], &quoted, 5).expect("portions").is_empty());
+        let whole = of_work(&[Split::whole(file)], &quoted, 5).expect("portions");
         assert_eq!(whole.len(), 1);
     }
 }

@@ -94,12 +94,12 @@ pub fn portion<'a>(
 ) -> Result<Walk<'a, RowReader>, Error> {
     let reading = making.reading;
     let pool = BufferPool::default();
-    let shard = portion.shard.clone();
-    let reader = RowReader::open(shard, &reading.dialect, making.chunk_bytes, pool)?;
-    check_header(reading, &portion.shard, reader.header())?;
+    let split = portion.split.clone();
+    let reader = RowReader::open(split, &reading.dialect, making.chunk_bytes, pool)?;
+    check_header(reading, &portion.split, reader.header())?;
     let mut walk = Walk::new(making, converter, reader);
     // What is read of all of it is read to its very end, where a file that was cut off says so.
-    if portion.place.size_bytes() < portion.shard.size_bytes() {
+    if portion.place.size_bytes() < portion.split.size_bytes() {
         walk.stored_bytes_max = portion.place.size_bytes();
     }
     Ok(walk)

@@ -164,7 +164,7 @@ pub struct UnitReport {
     pub staging_table: String,
     /// Filled by several streams.
     pub shared: bool,
-    /// Its rows went straight into the target, shard by shard.
+    /// Its rows went straight into the target, split by split.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub straight: bool,
     /// Loaded by an earlier attempt and kept.

@@ -1,4 +1,4 @@
-//! A fingerprint of a shard's text, taken while it is read.
+//! A fingerprint of a split's text, taken while it is read.
 
 use std::hash::Hasher;
 

@@ -214,9 +214,9 @@ pub enum VerifyError {
         /// The staging table.
         table: String,
     },
-    /// A shard in the ledger has no sums to compare, or those of other columns.
+    /// A split in the ledger has no sums to compare, or those of other columns.
     #[error(
-        "{table}: the ledger has no sums of all of its shards to compare; nothing was switched"
+        "{table}: the ledger has no sums of all of its splits to compare; nothing was switched"
     )]
     NoTally {
         /// The staging table.

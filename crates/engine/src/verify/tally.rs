@@ -7,7 +7,7 @@ use super::exact::ExactSum;
 use super::number::{NumberForm, add_count};
 use super::plan::VerifyPlan;
 
-/// Sums over the rows of a shard, made of the converted columns.
+/// Sums over the rows of a split, made of the converted columns.
 #[derive(Debug)]
 pub struct Tally {
     /// How many rows, then the engine's sums, then those of the columns that are summed up.

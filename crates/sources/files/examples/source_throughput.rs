@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use inrush_files::{
-    BufferPool, Feed, FeedSettings, ResolveOptions, Shard, ShardReader, SourceFile, resolve_as,
+    BufferPool, Feed, FeedSettings, ResolveOptions, SourceFile, Split, SplitReader, resolve_as,
 };
 use inrush_rows::encoding::TextEncoding;
 use inrush_scan::{Dialect, Records};
@@ -50,9 +50,9 @@ fn best(measure: impl Fn() -> f64) -> f64 {
 /// Megabytes of text a second.
 fn read(file: &Arc<SourceFile>, dialect: &Dialect) -> f64 {
     let start = Instant::now();
-    let shard = Shard::whole(Arc::clone(file));
+    let split = Split::whole(Arc::clone(file));
     let mut reader =
-        ShardReader::open(shard, dialect, CHUNK_BYTES, BufferPool::default()).expect("opens");
+        SplitReader::open(split, dialect, CHUNK_BYTES, BufferPool::default()).expect("opens");
     let mut records = Records::default();
     while let Some(chunk) = reader.next_chunk(&mut records).expect("readable") {
         reader.recycle(chunk);

@@ -9,7 +9,7 @@ use inrush_rows::padded_text::PADDING_BYTES;
 /// Buffers kept at most: one is filled while another's chunk is at work.
 const SPARE_MAX: usize = 4;
 
-/// Buffers that wait to be filled. It goes from one shard's reader to the next one's.
+/// Buffers that wait to be filled. It goes from one split's reader to the next one's.
 #[derive(Debug)]
 pub struct BufferPool {
     spare: Vec<Vec<u8>>,

@@ -5,23 +5,23 @@ use inrush_scan::Records;
 use inrush_source::{Chunks, SourceError, SourceMeter};
 
 use super::feed::FeedRange;
-use super::reader::ShardReader;
+use super::reader::SplitReader;
 
-impl Chunks for ShardReader {
+impl Chunks for SplitReader {
     fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
-        ShardReader::next_chunk(self, records)
+        SplitReader::next_chunk(self, records)
     }
 
     fn recycle(&mut self, chunk: Chunk) {
-        ShardReader::recycle(self, chunk);
+        SplitReader::recycle(self, chunk);
     }
 
     fn meter(&self) -> SourceMeter {
-        ShardReader::meter(self)
+        SplitReader::meter(self)
     }
 
     fn meter_of_chunks(&mut self) -> SourceMeter {
-        ShardReader::meter_of_chunks(self)
+        SplitReader::meter_of_chunks(self)
     }
 }
 

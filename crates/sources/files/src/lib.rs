@@ -2,7 +2,7 @@
 //! databases.
 //!
 //! [`resolve`] finds the files that patterns name and refuses what cannot be read; a
-//! [`Preview`] shows a file's first rows to the planner; a [`ShardReader`] reads a file in
+//! [`Preview`] shows a file's first rows to the planner; a [`SplitReader`] reads a file in
 //! chunks of whole records, decompressed, with its places kept.
 
 mod advise;
@@ -28,11 +28,11 @@ mod pipe;
 mod preview;
 mod reader;
 mod row_reader;
-mod shard;
 mod signature;
 mod skip_lines;
 mod split;
 mod split_check;
+mod split_starts;
 mod spool;
 mod stored;
 mod table;
@@ -52,11 +52,11 @@ pub use last_record::last_field;
 pub use pieces::{pieces, pieces_of};
 pub use pipe::{Pipe, Pipes};
 pub use preview::{Preview, PreviewRecord};
-pub use reader::ShardReader;
+pub use reader::SplitReader;
 pub use row_reader::{RowReader, TypedRowReader};
-pub use shard::{RecordStart, Shard};
-pub use split::{first_records, needs_place};
+pub use split::{RecordStart, Split};
 pub use split_check::{SplitCheck, SplitCheckSettings, SplitDifference, SplitMethod, check_split};
+pub use split_starts::{first_records, needs_place};
 pub use table::{TableField, TableFile, TableKind};
 pub use threads::on_threads;
 

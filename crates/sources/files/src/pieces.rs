@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use inrush_source::SourceError;
 
-use super::shard::Shard;
+use super::split::Split;
 
 /// A range has no less: below it the transaction and its ledger row would cost too much.
 const RANGE_BYTES_MIN: u64 = 8 << 20;
@@ -20,43 +20,43 @@ const TABLE_FACTOR: u64 = 4;
 /// The pieces of a whole file that several streams can load at the same time; one where it is too
 /// small to be worth it. They depend on the file alone, not on the streams, so that a stopped run
 /// goes on with those that are missing.
-pub fn pieces(shard: &Shard) -> Result<Vec<Shard>, SourceError> {
-    let file = &shard.file;
-    if !shard.is_whole() {
-        return Ok(vec![shard.clone()]);
+pub fn pieces(split: &Split) -> Result<Vec<Split>, SourceError> {
+    let file = &split.file;
+    if !split.is_whole() {
+        return Ok(vec![split.clone()]);
     }
     if let Some(table) = file.table() {
         let wanted_bytes = wanted_bytes(file.size_bytes * TABLE_FACTOR) / TABLE_FACTOR;
         let ranges = table.ranges(wanted_bytes);
-        let shards = ranges.into_iter();
-        return Ok(shards
-            .map(|range| Shard::range(Arc::clone(file), range, None))
+        let splits = ranges.into_iter();
+        return Ok(splits
+            .map(|range| Split::range(Arc::clone(file), range, None))
             .collect());
     }
     if !file.reads_in_ranges()? {
         let is_worth_it = file.is_pipe() || file.size_bytes >= RANGE_BYTES_MIN / 4;
-        return Ok(vec![Shard {
+        return Ok(vec![Split {
             is_fed: is_worth_it,
-            ..shard.clone()
+            ..split.clone()
         }]);
     }
     Ok(nominal_ranges(file.size_bytes)
         .into_iter()
-        .map(|range| Shard::range(Arc::clone(file), range, None))
+        .map(|range| Split::range(Arc::clone(file), range, None))
         .collect())
 }
 
 /// The pieces of a whole file, of about so many bytes of text each; one where it cannot be read from
 /// its middle. They depend on the file and that number alone.
-pub fn pieces_of(shard: &Shard, wanted_bytes: u64) -> Result<Vec<Shard>, SourceError> {
-    let file = &shard.file;
-    let range = |range| Shard::range(Arc::clone(file), range, None);
+pub fn pieces_of(split: &Split, wanted_bytes: u64) -> Result<Vec<Split>, SourceError> {
+    let file = &split.file;
+    let range = |range| Split::range(Arc::clone(file), range, None);
     if let Some(table) = file.table() {
         let ranges = table.ranges(wanted_bytes / TABLE_FACTOR);
         return Ok(ranges.into_iter().map(range).collect());
     }
     if !file.reads_in_ranges()? || file.size_bytes < 2 * wanted_bytes {
-        return Ok(vec![shard.clone()]);
+        return Ok(vec![split.clone()]);
     }
     let ranges = even_ranges(file.size_bytes, file.size_bytes / wanted_bytes);
     Ok(ranges.map(range).collect())

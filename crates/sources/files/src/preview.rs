@@ -9,8 +9,8 @@ use inrush_source::SourceError;
 
 use super::buffers::BufferPool;
 use super::files::SourceFile;
-use super::reader::ShardReader;
-use super::shard::Shard;
+use super::reader::SplitReader;
+use super::split::Split;
 use super::stored::Purpose;
 
 /// Bytes that are read: enough for many rows, and cheap for many files.
@@ -49,18 +49,18 @@ impl Preview {
         dialect: &Dialect,
         records_max: usize,
     ) -> Result<Preview, SourceError> {
-        Preview::read_shard(Shard::whole(Arc::clone(file)), dialect, records_max)
+        Preview::read_split(Split::whole(Arc::clone(file)), dialect, records_max)
     }
 
-    /// The same from the beginning of a shard.
-    pub fn read_shard(
-        shard: Shard,
+    /// The same from the beginning of a split.
+    pub fn read_split(
+        split: Split,
         dialect: &Dialect,
         records_max: usize,
     ) -> Result<Preview, SourceError> {
-        let mut reader = ShardReader::open_for(
+        let mut reader = SplitReader::open_for(
             Purpose::Look,
-            shard,
+            split,
             dialect,
             PREVIEW_BYTES,
             BufferPool::default(),

@@ -1,4 +1,4 @@
-//! Reads a shard in chunks of whole records.
+//! Reads a split in chunks of whole records.
 //!
 //! A buffer is filled, scanned, and handed out up to the end of its last whole record; what
 //! follows is carried over to the next buffer. A record that no buffer holds makes the buffer
@@ -22,10 +22,10 @@ use super::buffers::BufferPool;
 use super::cut::{first_line_bytes, is_line_based};
 use super::files::Origin;
 use super::lines::RangePlaces;
-use super::shard::{RecordStart, Shard};
 use super::signature::SIGNATURE_BYTES;
 use super::skip_lines;
-use super::split::{bytes_before, find_first_record};
+use super::split::{RecordStart, Split};
+use super::split_starts::{bytes_before, find_first_record};
 use super::stored::Purpose;
 use super::text::Text;
 use super::window::{Window, check_utf8};
@@ -36,9 +36,9 @@ const FINISH_BYTES: usize = 4 << 10;
 /// Bytes of the longest byte order mark of a file that is read from its middle.
 const MARK_BYTES_MAX: u64 = 3;
 
-/// Reads a shard in chunks of whole records.
-pub struct ShardReader {
-    shard: Shard,
+/// Reads a split in chunks of whole records.
+pub struct SplitReader {
+    split: Split,
     dialect: Dialect,
     scanner: Scanner,
     window: Window,
@@ -53,85 +53,85 @@ pub struct ShardReader {
     meter: SourceMeter,
 }
 
-impl ShardReader {
+impl SplitReader {
     /// Opens the file and reads its beginning: what its first bytes say, and the header, which
-    /// only a shard from the file's beginning has. Chunks will have about `chunk_bytes` of text;
-    /// `pool` comes from the reader before this one ([`close`](ShardReader::close)) or is empty.
+    /// only a split from the file's beginning has. Chunks will have about `chunk_bytes` of text;
+    /// `pool` comes from the reader before this one ([`close`](SplitReader::close)) or is empty.
     ///
     /// # Panics
     ///
-    /// If the shard is a range of a file that cannot be read in ranges
+    /// If the split is a range of a file that cannot be read in ranges
     /// ([`SourceFile::reads_in_ranges`](super::SourceFile::reads_in_ranges)), or one that begins
     /// in the middle, in a dialect that [needs a place](super::needs_place), and does not say where
     /// its first record begins.
     pub fn open(
-        shard: Shard,
+        split: Split,
         dialect: &Dialect,
         chunk_bytes: usize,
         pool: BufferPool,
-    ) -> Result<ShardReader, SourceError> {
-        ShardReader::open_for(Purpose::Load, shard, dialect, chunk_bytes, pool)
+    ) -> Result<SplitReader, SourceError> {
+        SplitReader::open_for(Purpose::Load, split, dialect, chunk_bytes, pool)
     }
 
     pub(super) fn open_for(
         purpose: Purpose,
-        shard: Shard,
+        split: Split,
         dialect: &Dialect,
         chunk_bytes: usize,
         pool: BufferPool,
-    ) -> Result<ShardReader, SourceError> {
+    ) -> Result<SplitReader, SourceError> {
         assert!(chunk_bytes > 0, "a chunk holds something");
         dialect.check().map_err(|cause| SourceError::Dialect {
-            path: shard.file.path.to_path_buf(),
+            path: split.file.path.to_path_buf(),
             cause,
         })?;
-        let is_whole = shard.is_whole();
+        let is_whole = split.is_whole();
         if !is_whole {
-            let can_be_cut = shard.file.table().is_some() || shard.file.reads_in_ranges()?;
+            let can_be_cut = split.file.table().is_some() || split.file.reads_in_ranges()?;
             assert!(can_be_cut, "what cannot be read in ranges is read whole");
         }
-        if shard.byte_range.start == 0 || shard.file.table().is_some() {
-            ShardReader::open_beginning(purpose, shard, dialect, chunk_bytes, pool, is_whole)
+        if split.byte_range.start == 0 || split.file.table().is_some() {
+            SplitReader::open_beginning(purpose, split, dialect, chunk_bytes, pool, is_whole)
         } else {
-            ShardReader::open_middle(shard, dialect, chunk_bytes, pool)
+            SplitReader::open_middle(split, dialect, chunk_bytes, pool)
         }
     }
 
     fn open_beginning(
         purpose: Purpose,
-        shard: Shard,
+        split: Split,
         dialect: &Dialect,
         chunk_bytes: usize,
         mut pool: BufferPool,
         is_whole: bool,
-    ) -> Result<ShardReader, SourceError> {
+    ) -> Result<SplitReader, SourceError> {
         // The text of typed rows is that of their range: it ends where that does.
-        let is_table = shard.file.table().is_some();
-        let text = Text::open_range(&shard.file, purpose, &shard.byte_range)?;
+        let is_table = split.file.table().is_some();
+        let text = Text::open_range(&split.file, purpose, &split.byte_range)?;
         // A small file needs no whole chunk, but one byte more to see its end.
         let is_plain =
-            shard.file.origin == Origin::File && shard.file.compression == Compression::None;
+            split.file.origin == Origin::File && split.file.compression == Compression::None;
         let expected = match is_plain {
-            true => usize::try_from(shard.size_bytes() + 1).unwrap_or(chunk_bytes),
+            true => usize::try_from(split.size_bytes() + 1).unwrap_or(chunk_bytes),
             false => chunk_bytes,
         };
         let first_bytes = chunk_bytes.min(expected).max(SIGNATURE_BYTES);
         let buffer = pool.take(first_bytes);
         let usual_bytes = usual_bytes(chunk_bytes);
-        let mut window = Window::new(Arc::clone(&shard.file), text, buffer, usual_bytes);
-        window.takes_what_comes = purpose == Purpose::Look && shard.file.is_pipe();
+        let mut window = Window::new(Arc::clone(&split.file), text, buffer, usual_bytes);
+        window.takes_what_comes = purpose == Purpose::Look && split.file.is_pipe();
         window.fill(first_bytes)?;
         let mut scanner = Scanner::new(dialect);
         let mut meter = SourceMeter::default();
         skip_lines::pass_over(&mut window, dialect, &mut meter.skipped_line_count)?;
-        let header = match dialect.header && shard.byte_range.start == 0 {
+        let header = match dialect.header && split.byte_range.start == 0 {
             true => window.read_header(dialect, &mut scanner, &mut meter.skipped_line_count)?,
             false => None,
         };
-        let end = (!is_whole && !is_table).then_some(shard.byte_range.end);
+        let end = (!is_whole && !is_table).then_some(split.byte_range.end);
         let is_done = end.is_some_and(|end| window.byte_offset >= end);
-        Ok(ShardReader {
-            shard,
+        Ok(SplitReader {
+            split,
             dialect: dialect.clone(),
             scanner,
             window,
@@ -147,21 +147,21 @@ impl ShardReader {
 
     /// Opens a range that begins in the middle of its file, at its first record.
     fn open_middle(
-        shard: Shard,
+        split: Split,
         dialect: &Dialect,
         chunk_bytes: usize,
         mut pool: BufferPool,
-    ) -> Result<ShardReader, SourceError> {
-        let file = Arc::clone(&shard.file);
-        let end = shard.byte_range.end.min(file.size_bytes);
+    ) -> Result<SplitReader, SourceError> {
+        let file = Arc::clone(&split.file);
+        let end = split.byte_range.end.min(file.size_bytes);
         // Where a search for the end of the record before begins, and where the first record is
         // at the earliest: there itself, where nothing is searched for.
-        let (search_from, nominal) = match shard.first_record {
+        let (search_from, nominal) = match split.first_record {
             Some(first) => (None, first.byte_offset),
             None => {
                 let bytes_before = bytes_before(dialect)
                     .expect("with quotes or escapes a range says where its first record begins");
-                let nominal = shard.byte_range.start;
+                let nominal = split.byte_range.start;
                 // What stands before the rows is the first range's, wherever this one begins.
                 let may_be_before_rows =
                     dialect.header || dialect.skip_lines > 0 || nominal <= MARK_BYTES_MAX;
@@ -180,7 +180,7 @@ impl ShardReader {
         let text = Text::open_at(&file, begin)?;
         let buffer = pool.take(usual_bytes(chunk_bytes));
         let mut window = Window::new(Arc::clone(&file), text, buffer, usual_bytes(chunk_bytes));
-        match shard.first_record {
+        match split.first_record {
             Some(first) => window.line_offset = first.line - 1,
             None => {
                 if search_from.is_some() && is_line_based(dialect) {
@@ -198,8 +198,8 @@ impl ShardReader {
             }
         }
         let begin = window.byte_offset;
-        let mut reader = ShardReader {
-            shard,
+        let mut reader = SplitReader {
+            split,
             dialect: dialect.clone(),
             scanner: Scanner::new(dialect),
             window,
@@ -217,13 +217,13 @@ impl ShardReader {
         Ok(reader)
     }
 
-    /// The shard that is read.
-    pub fn shard(&self) -> &Shard {
-        &self.shard
+    /// The split that is read.
+    pub fn split(&self) -> &Split {
+        &self.split
     }
 
     /// The names in the file's header; nothing where the dialect has none, the file is empty, or
-    /// the shard does not begin where the file does.
+    /// the split does not begin where the file does.
     pub fn header(&self) -> Option<&[String]> {
         self.header.as_deref()
     }
@@ -270,10 +270,10 @@ impl ShardReader {
 
     /// The next whole records, in `records` by their positions in the chunk; nothing at the end.
     /// A chunk may hold no record where the file has long runs of blank lines. Blank lines of the
-    /// chunk are counted in `records`, those before a header in the [`meter`](ShardReader::meter)
+    /// chunk are counted in `records`, those before a header in the [`meter`](SplitReader::meter)
     /// only, which counts them all.
     ///
-    /// After an error the reader is of no more use: its shard has failed.
+    /// After an error the reader is of no more use: its split has failed.
     pub fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
         records.clear();
         if self.is_done {
@@ -410,12 +410,12 @@ impl ShardReader {
         self.window.text.check_unchanged()?;
         let end = self.window.byte_offset;
         let line_ends = self.window.line_offset - self.lines_at_begin();
-        self.shard.file.lines.note(self.begin, end, line_ends);
+        self.split.file.lines.note(self.begin, end, line_ends);
         Ok(())
     }
 
     fn lines_at_begin(&self) -> u64 {
-        match (self.begin, self.shard.first_record) {
+        match (self.begin, self.split.first_record) {
             (0, _) | (_, None) => 0,
             (_, Some(first)) => first.line - 1,
         }

@@ -1,4 +1,4 @@
-//! Reads a shard for a converter: as text, or as typed values where the file has those.
+//! Reads a split for a converter: as text, or as typed values where the file has those.
 
 use inrush_rows::chunk::Chunk;
 use inrush_scan::{Dialect, Records};
@@ -8,14 +8,14 @@ use inrush_source::SourceMeter;
 
 use super::buffers::BufferPool;
 use super::files::Origin;
-use super::reader::ShardReader;
-use super::shard::Shard;
+use super::reader::SplitReader;
+use super::split::Split;
 use super::table::TypedReader;
 
-/// Reads a shard in chunks that a converter takes.
+/// Reads a split in chunks that a converter takes.
 pub enum RowReader {
     /// Of a file of text.
-    Text(Box<ShardReader>),
+    Text(Box<SplitReader>),
     /// Of a file of typed rows.
     Typed(Box<TypedRowReader>),
 }
@@ -28,26 +28,26 @@ pub struct TypedRowReader {
 }
 
 impl RowReader {
-    /// Opens a shard, as [`ShardReader::open`] does.
+    /// Opens a split, as [`SplitReader::open`] does.
     pub fn open(
-        shard: Shard,
+        split: Split,
         dialect: &Dialect,
         chunk_bytes: usize,
         pool: BufferPool,
     ) -> Result<RowReader, SourceError> {
-        Ok(match &shard.file.origin {
+        Ok(match &split.file.origin {
             Origin::Table(table) => {
-                let rows = TypedReader::open(&shard.file, table, &shard.byte_range, dialect)?;
+                let rows = TypedReader::open(&split.file, table, &split.byte_range, dialect)?;
                 RowReader::Typed(Box::new(TypedRowReader { rows, pool }))
             }
             _ => {
-                let reader = ShardReader::open(shard, dialect, chunk_bytes, pool)?;
+                let reader = SplitReader::open(split, dialect, chunk_bytes, pool)?;
                 RowReader::Text(Box::new(reader))
             }
         })
     }
 
-    /// The names in the file's header, as [`ShardReader::header`] has them.
+    /// The names in the file's header, as [`SplitReader::header`] has them.
     pub fn header(&self) -> Option<&[String]> {
         match self {
             RowReader::Text(reader) => reader.header(),

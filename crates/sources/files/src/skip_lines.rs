@@ -11,8 +11,8 @@ use inrush_source::SourceError;
 
 use super::buffers::BufferPool;
 use super::files::SourceFile;
-use super::reader::ShardReader;
-use super::shard::{RecordStart, Shard};
+use super::reader::SplitReader;
+use super::split::{RecordStart, Split};
 use super::window::Window;
 
 /// Bytes that are read at a time.
@@ -84,7 +84,7 @@ pub(super) fn rows_begin(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
 ) -> Result<RecordStart, SourceError> {
-    let beginning = Shard::range(Arc::clone(file), 0..file.size_bytes.min(1), None);
-    let reader = ShardReader::open(beginning, dialect, LOOK_BYTES, BufferPool::default())?;
+    let beginning = Split::range(Arc::clone(file), 0..file.size_bytes.min(1), None);
+    let reader = SplitReader::open(beginning, dialect, LOOK_BYTES, BufferPool::default())?;
     Ok(reader.position())
 }

@@ -1,204 +1,80 @@
-//! Where the records of a file's ranges begin: found by a pass over all of them at the same time,
-//! where the dialect can hide line ends.
+//! A piece of a file that one stream loads.
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use inrush_rows::cancel::Stop;
-use inrush_scan::Dialect;
-use inrush_scan::split::{
-    Method, RangeScanner, RangeSummary, RecordFinder, first_record_of_fixed, resolve,
-};
-use inrush_source::SourceError;
+use inrush_rows::location::Location;
 
-use super::cut::is_line_based;
-use super::files::SourceFile;
-use super::shard::RecordStart;
-use super::skip_lines;
-use super::stored::Purpose;
-use super::text::Text;
-use super::threads::on_threads;
-use super::window::Window;
+use super::SourceFile;
 
-/// Bytes that are read at a time.
-const READ_BYTES: usize = 256 << 10;
-
-/// Bytes that are read at a time to find a range's first record where few are needed.
-const LOOK_BYTES: usize = 4 << 10;
-
-/// Of UTF-8, which alone is read from the middle of a file. It is a part of the first line.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// Whether the records of a range can be found only by a look at all that stands before it.
-pub(super) fn needs_pass(dialect: &Dialect) -> bool {
-    needs_place(dialect) && !matches!(Method::of(dialect), Method::Arithmetic { .. })
+/// Where a record, or a blank line, begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordStart {
+    /// Bytes of the file before it.
+    pub byte_offset: u64,
+    /// Its line, counted from 1.
+    pub line: u64,
 }
 
-/// Whether the reader of a range is told where its first record begins. Else a few bytes before it
-/// say it, and the reader finds it, and its line when that is asked.
-pub fn needs_place(dialect: &Dialect) -> bool {
-    bytes_before(dialect).is_none()
+/// A piece of a file that one stream loads: the records (and blank lines) whose first byte lies
+/// in its range. What stands before a file's rows belongs to the range that begins at byte 0, as far
+/// as it may go: a byte order mark, lines that are passed over, the header and what stands before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// The file.
+    pub file: Arc<SourceFile>,
+    /// Which bytes of the file as it is stored.
+    pub byte_range: Range<u64>,
+    /// Where the first line at or after the range's start begins. Known only where the file was
+    /// looked through; it must be where the dialect has quotes or escapes, since a line end
+    /// there may stand within a record. In others the reader finds it.
+    pub first_record: Option<RecordStart>,
+    /// Several streams take it from a [`Feed`](super::Feed): it cannot be read from its middle.
+    pub is_fed: bool,
 }
 
-/// How many bytes before a range its reader must see to find the first record by itself; nothing
-/// where that is not enough.
-///
-/// A terminator that no line end is a part of counts lines as no other reader of the file does, so
-/// only the pass knows them.
-pub(super) fn bytes_before(dialect: &Dialect) -> Option<usize> {
-    if is_line_based(dialect) {
-        return Some(1);
-    }
-    match Method::of(dialect) {
-        Method::Nearby { bytes_before } if dialect.line_byte().is_some() => Some(bytes_before),
-        _ => None,
-    }
-}
-
-/// Moves a window, which begins at most `bytes_before` bytes before `nominal`, to the first record
-/// that begins at `nominal` or behind it; to byte `end` of the file at least where none does before.
-pub(super) fn find_first_record(
-    window: &mut Window,
-    dialect: &Dialect,
-    nominal: u64,
-    end: u64,
-) -> Result<(), SourceError> {
-    let before_bytes = (nominal - window.byte_offset) as usize;
-    window.fill(before_bytes)?;
-    if window.bytes().len() < before_bytes {
-        // Shorter than it was planned: `check_unchanged` says so.
-        return Ok(());
-    }
-    let mut before = &window.bytes()[..before_bytes];
-    if window.byte_offset == 0 && before.len() > BYTE_ORDER_MARK.len() {
-        before = before.strip_prefix(BYTE_ORDER_MARK).unwrap_or(before);
-    }
-    let mut finder = RecordFinder::new(dialect, before);
-    window.drop_front(before_bytes, 0);
-    while window.byte_offset < end {
-        window.fill(LOOK_BYTES)?;
-        if window.bytes().is_empty() {
-            return Ok(());
+impl Split {
+    /// All of a file.
+    pub fn whole(file: Arc<SourceFile>) -> Split {
+        let byte_range = 0..file.size_bytes;
+        Split {
+            file,
+            byte_range,
+            first_record: None,
+            is_fed: false,
         }
-        if let Some(distance) = finder.push(window.bytes()) {
-            let bytes = nominal + distance - window.byte_offset;
-            window.drop_front(bytes as usize, 0);
-            return Ok(());
-        }
-        window.drop_front(window.bytes().len(), 0);
     }
-    Ok(())
-}
 
-/// Where the first record of each range begins, as far as its reader cannot tell by itself. The
-/// ranges follow each other from the file's first byte to its last. A range in which no record
-/// begins has its first one at its end.
-///
-/// Reads the whole file with so many threads where [`needs_pass`] says so; nothing comes back
-/// where `stop` was asked meanwhile.
-pub fn first_records(
-    file: &Arc<SourceFile>,
-    dialect: &Dialect,
-    ranges: &[Range<u64>],
-    threads: usize,
-    stop: &Stop,
-) -> Result<Option<Vec<Option<RecordStart>>>, SourceError> {
-    if !needs_place(dialect) {
-        return Ok(Some(vec![None; ranges.len()]));
+    /// The records of a plain file that begin in a range of its bytes.
+    pub fn range(
+        file: Arc<SourceFile>,
+        byte_range: Range<u64>,
+        first_record: Option<RecordStart>,
+    ) -> Split {
+        Split {
+            file,
+            byte_range,
+            first_record,
+            is_fed: false,
+        }
     }
-    // What stands before the rows (a byte order mark, lines that are passed over, the header) is
-    // of the range that begins where the file does, as far as it may go.
-    let rows = skip_lines::rows_begin(file, dialect)?;
-    if let Method::Arithmetic { record_bytes } = Method::of(dialect) {
-        // Records are counted from behind a byte order mark.
-        let begin = Text::open(file, Purpose::Load)?.start();
-        let starts = ranges.iter().map(|range| {
-            let offset = range.start.max(rows.byte_offset) - begin;
-            let offset = first_record_of_fixed(record_bytes, offset);
-            Some(RecordStart {
-                byte_offset: (begin + offset).min(range.end.max(begin)),
-                line: offset / u64::from(record_bytes) + 1,
-            })
-        });
-        return Ok(Some(starts.collect()));
-    }
-    let begin = rows.byte_offset;
-    let summaries = summaries(file, dialect, ranges, begin, threads, stop)?;
-    let Some(summaries) = summaries else {
-        return Ok(None);
-    };
-    let starts = ranges
-        .iter()
-        .zip(resolve(&summaries))
-        .map(|(range, start)| {
-            Some(RecordStart {
-                byte_offset: start.first_record.map_or(range.end, |at| begin + at),
-                line: start.line + rows.line,
-            })
-        });
-    Ok(Some(starts.collect()))
-}
 
-/// The summaries of all ranges; nothing where a stop was asked.
-fn summaries(
-    file: &Arc<SourceFile>,
-    dialect: &Dialect,
-    ranges: &[Range<u64>],
-    begin: u64,
-    threads: usize,
-    stop: &Stop,
-) -> Result<Option<Vec<RangeSummary>>, SourceError> {
-    let next = AtomicUsize::new(0);
-    let work = || -> Result<Vec<(usize, RangeSummary)>, SourceError> {
-        let mut found = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(range) = ranges.get(index) else {
-                return Ok(found);
-            };
-            let range = range.start.max(begin)..range.end.max(begin);
-            match summary(file, dialect, range, stop)? {
-                Some(summary) => found.push((index, summary)),
-                None => return Ok(found),
-            }
-        }
-    };
-    let mut found = on_threads(threads.min(ranges.len()), &work)?;
-    if stop.asked().is_some() {
-        return Ok(None);
+    /// Bytes as they are stored: how much work it is, as far as that is known beforehand.
+    pub fn size_bytes(&self) -> u64 {
+        self.byte_range.end - self.byte_range.start
     }
-    found.sort_unstable_by_key(|(index, _)| *index);
-    Ok(Some(
-        found.into_iter().map(|(_, summary)| summary).collect(),
-    ))
-}
 
-fn summary(
-    file: &Arc<SourceFile>,
-    dialect: &Dialect,
-    range: Range<u64>,
-    stop: &Stop,
-) -> Result<Option<RangeSummary>, SourceError> {
-    let mut scanner = RangeScanner::new(dialect);
-    let mut left = range.end - range.start;
-    let mut text = Text::open_at(file, range.start)?;
-    let mut buffer = vec![0; READ_BYTES];
-    while left > 0 {
-        if stop.asked().is_some() {
-            return Ok(None);
+    /// Where it begins, as far as that is known beforehand.
+    pub fn location(&self) -> Location {
+        Location {
+            file: Arc::clone(&self.file.path),
+            line: self.first_record.map_or(1, |first| first.line),
+            byte_offset: self.byte_range.start,
         }
-        let most = buffer
-            .len()
-            .min(usize::try_from(left).unwrap_or(usize::MAX));
-        let count = text.read(&mut buffer[..most])?;
-        if count == 0 {
-            // Shorter than it was planned: `check_unchanged` says so.
-            break;
-        }
-        scanner.push(&buffer[..count]);
-        left -= count as u64;
     }
-    text.check_unchanged()?;
-    Ok(Some(scanner.finish()))
+
+    /// Whether it is all of its file.
+    pub fn is_whole(&self) -> bool {
+        self.byte_range == (0..self.file.size_bytes)
+    }
 }

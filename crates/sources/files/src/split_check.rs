@@ -14,9 +14,9 @@ use inrush_source::SourceError;
 use super::buffers::BufferPool;
 use super::feed::{Feed, FeedSettings};
 use super::files::SourceFile;
-use super::reader::ShardReader;
-use super::shard::{RecordStart, Shard};
-use super::split::{first_records, needs_pass};
+use super::reader::SplitReader;
+use super::split::{RecordStart, Split};
+use super::split_starts::{first_records, needs_pass};
 use super::table::TableFile;
 use super::threads::on_threads;
 
@@ -182,8 +182,8 @@ fn check_row_groups(
     dialect: &Dialect,
     stop: &Stop,
 ) -> Result<Option<SplitCheck>, SourceError> {
-    let read = |shard: Shard, digest: &mut Digest| -> Result<(), SourceError> {
-        let mut reader = ShardReader::open(shard, dialect, CHUNK_BYTES, BufferPool::default())?;
+    let read = |split: Split, digest: &mut Digest| -> Result<(), SourceError> {
+        let mut reader = SplitReader::open(split, dialect, CHUNK_BYTES, BufferPool::default())?;
         all(&mut reader, |chunk, records, at| {
             digest.take(chunk, records, at)
         })
@@ -195,10 +195,10 @@ fn check_row_groups(
         if stop.asked().is_some() {
             return Ok(None);
         }
-        read(Shard::range(Arc::clone(file), range, None), &mut split)?;
+        read(Split::range(Arc::clone(file), range, None), &mut split)?;
     }
     let mut serial = Digest::default();
-    read(Shard::whole(Arc::clone(file)), &mut serial)?;
+    read(Split::whole(Arc::clone(file)), &mut serial)?;
     Ok(Some(SplitCheck {
         method: SplitMethod::RowGroups,
         range_count,
@@ -238,8 +238,8 @@ fn in_ranges(
     };
     let next = AtomicUsize::new(0);
     let read = |index: usize, range: &Range<u64>, start: Option<RecordStart>| {
-        let shard = Shard::range(Arc::clone(file), range.clone(), start);
-        let mut reader = ShardReader::open(shard, dialect, CHUNK_BYTES, BufferPool::default())?;
+        let split = Split::range(Arc::clone(file), range.clone(), start);
+        let mut reader = SplitReader::open(split, dialect, CHUNK_BYTES, BufferPool::default())?;
         let mut digest = Digest::default();
         all(&mut reader, |chunk, records, at| {
             digest.take(chunk, records, at)
@@ -327,8 +327,8 @@ fn serially(
 ) -> Result<Option<(Vec<Digest>, u64, u64)>, SourceError> {
     let starts: Vec<u64> = ranges.iter().map(|(range, _)| range.start).collect();
     let mut digests = vec![Digest::default(); ranges.len()];
-    let whole = Shard::whole(Arc::clone(file));
-    let mut reader = ShardReader::open(whole, dialect, CHUNK_BYTES, BufferPool::default())?;
+    let whole = Split::whole(Arc::clone(file));
+    let mut reader = SplitReader::open(whole, dialect, CHUNK_BYTES, BufferPool::default())?;
     let mut is_stopped = false;
     all(&mut reader, |chunk, records, at| {
         is_stopped |= at == 0 && stop.asked().is_some();

@@ -1,4 +1,4 @@
-//! Units and shards in the ledger.
+//! Units and splits in the ledger.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::error::LedgerError;
 use super::run::Fence;
 use super::{Ledger, stored};
 use crate::Session;
-use crate::engine::ledger::{Account, ShardRecord, SwitchedFile, TouchedFile};
+use crate::engine::ledger::{Account, SplitRecord, SwitchedFile, TouchedFile};
 
 /// A load unit in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct UnitRecord {
     pub shared: bool,
     /// Whether its rows go straight into the target: there is no staging table of that name.
     pub straight: bool,
-    /// Whether all of its shards are in it and it is ready for the switch.
+    /// Whether all of its splits are in it and it is ready for the switch.
     pub finished: bool,
     /// The server refused a row of it, so that one stream loaded it with a savepoint for each
     /// batch.
@@ -49,37 +49,37 @@ pub struct UnitRecord {
     pub rewritten: bool,
 }
 
-/// Which shards of a run are meant; all where nothing is said.
+/// Which splits of a run are meant; all where nothing is said.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ShardChoice<'a> {
+pub struct SplitChoice<'a> {
     /// The first digits of their files' keys.
     pub file_key_start: &'a str,
     /// Their unit.
     pub unit_key: Option<&'a str>,
 }
 
-/// What the shards of a run's units add up to.
+/// What the splits of a run's units add up to.
 #[derive(Clone, Debug, Default)]
 pub struct UnitAccounts {
     /// By the units' keys.
     pub units: BTreeMap<String, Account>,
-    /// Shards of all units.
-    pub shard_count: u64,
+    /// Splits of all units.
+    pub split_count: u64,
 }
 
 impl UnitAccounts {
-    /// What these shards add up to.
-    pub fn of<'a>(shards: impl IntoIterator<Item = &'a ShardRecord>) -> UnitAccounts {
+    /// What these splits add up to.
+    pub fn of<'a>(splits: impl IntoIterator<Item = &'a SplitRecord>) -> UnitAccounts {
         let mut accounts = UnitAccounts::default();
-        for shard in shards {
-            accounts.shard_count += 1;
-            let unit = accounts.units.entry(shard.unit_key.clone());
-            unit.or_default().add(&shard.account);
+        for split in splits {
+            accounts.split_count += 1;
+            let unit = accounts.units.entry(split.unit_key.clone());
+            unit.or_default().add(&split.account);
         }
         accounts
     }
 
-    /// The account of a unit; zero where none of its shards was committed.
+    /// The account of a unit; zero where none of its splits was committed.
     pub fn of_unit(&self, unit_key: &str) -> Account {
         self.units.get(unit_key).copied().unwrap_or_default()
     }
@@ -89,13 +89,13 @@ fn count(row: &Row, index: usize) -> u64 {
     row.get::<_, i64>(index) as u64
 }
 
-fn shard_of(row: &Row) -> ShardRecord {
+fn split_of(row: &Row) -> SplitRecord {
     let text_start: Option<i64> = row.get(18);
     let text_end: Option<i64> = row.get(19);
     let refused: Option<Vec<i64>> = row.get(16);
-    ShardRecord {
+    SplitRecord {
         unit_key: row.get(0),
-        shard_key: row.get(1),
+        split_key: row.get(1),
         file_key: row.get(2),
         file: row.get(3),
         byte_start: count(row, 4),
@@ -176,18 +176,18 @@ impl Ledger {
             .collect())
     }
 
-    /// The shards of a run that were committed.
-    pub async fn shards(
+    /// The splits of a run that were committed.
+    pub async fn splits(
         &self,
         session: &Session,
         run_id: i64,
-    ) -> Result<Vec<ShardRecord>, LedgerError> {
-        self.shards_of(session, run_id, &ShardChoice::default())
+    ) -> Result<Vec<SplitRecord>, LedgerError> {
+        self.splits_of(session, run_id, &SplitChoice::default())
             .await
     }
 
-    /// Some of the shards of a run that were committed.
-    pub async fn shards_of(
+    /// Some of the splits of a run that were committed.
+    pub async fn splits_of(
         &self,
         session: &Session,
         run_id: i64,
@@ -227,7 +227,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The rows of each unit of a run by the account of its shards, and how many shards those are.
+    /// The rows of each unit of a run by the account of its splits, and how many splits those are.
     pub async fn accounts(
         &self,
         session: &Session,
@@ -242,7 +242,7 @@ impl Ledger {
         let mut accounts = UnitAccounts::default();
         session
             .query_each(&sql, &[&run_id], "reading the ledger", |row| {
-                accounts.shard_count += count(row, 1);
+                accounts.split_count += count(row, 1);
                 let account = Account {
                     rows_read: count(row, 2),
                     rows_loaded: count(row, 3),
@@ -311,7 +311,7 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         let table = stored::table("$14::bool", "$5::text", "$6::text", "$7::text");
         let filenodes = stored::filenodes("$14::bool", &table);
-        // Rows that went straight into a target went into the one of the first shard: what has its
+        // Rows that went straight into a target went into the one of the first split: what has its
         // name later is another table.
         let sql = format!(
             "INSERT INTO {} AS unit (run_id, epoch, unit_key, flow, target, staging_schema, \
@@ -372,12 +372,12 @@ impl Ledger {
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
-    /// Writes a shard, inside the transaction that loaded it.
-    pub async fn record_shard(
+    /// Writes a split, inside the transaction that loaded it.
+    pub async fn record_split(
         &self,
         session: &Session,
         fence: &Fence,
-        shard: &ShardRecord,
+        split: &SplitRecord,
     ) -> Result<(), LedgerError> {
         let sql = format!(
             "INSERT INTO {} (run_id, epoch, unit_key, shard_key, file_key, file, byte_start, \
@@ -388,49 +388,49 @@ impl Ledger {
                      $18, $19, $20, $21, $22)",
             self.table("shard")
         );
-        let account = &shard.account;
-        let refused = shard.refused.iter().map(|offset| *offset as i64);
-        let refused: Option<Vec<i64>> = (!shard.refused.is_empty()).then(|| refused.collect());
+        let account = &split.account;
+        let refused = split.refused.iter().map(|offset| *offset as i64);
+        let refused: Option<Vec<i64>> = (!split.refused.is_empty()).then(|| refused.collect());
         session
             .query(
                 &sql,
                 &[
                     &fence.run_id,
                     &fence.epoch,
-                    &shard.unit_key,
-                    &shard.shard_key,
-                    &shard.file_key,
-                    &shard.file,
-                    &(shard.byte_start as i64),
-                    &shard.byte_end.map(|end| end as i64),
-                    &(shard.file_bytes as i64),
-                    &shard.file_modified_ns,
+                    &split.unit_key,
+                    &split.split_key,
+                    &split.file_key,
+                    &split.file,
+                    &(split.byte_start as i64),
+                    &split.byte_end.map(|end| end as i64),
+                    &(split.file_bytes as i64),
+                    &split.file_modified_ns,
                     &(account.rows_read as i64),
                     &(account.rows_loaded as i64),
                     &(account.rows_rejected as i64),
                     &(account.rows_skipped as i64),
                     &(account.bytes_read as i64),
-                    &shard.content_hash,
-                    &shard.tally,
-                    &shard.trailer,
+                    &split.content_hash,
+                    &split.tally,
+                    &split.trailer,
                     &refused,
-                    &shard.file_state,
-                    &shard.text_range.as_ref().map(|range| range.start as i64),
-                    &shard.text_range.as_ref().map(|range| range.end as i64),
+                    &split.file_state,
+                    &split.text_range.as_ref().map(|range| range.start as i64),
+                    &split.text_range.as_ref().map(|range| range.end as i64),
                 ],
-                "writing the shard into the ledger",
+                "writing the split into the ledger",
             )
             .await?;
         Ok(())
     }
 
-    /// Rows of a shard that were staged became rejects at the switch, inside its transaction.
+    /// Rows of a split that were staged became rejects at the switch, inside its transaction.
     pub async fn reject_staged(
         &self,
         session: &Session,
         fence: &Fence,
         unit_key: &str,
-        shard_key: &str,
+        split_key: &str,
         count: u64,
     ) -> Result<(), LedgerError> {
         let doing = "writing rejects of the switch into the ledger";
@@ -441,7 +441,7 @@ impl Ledger {
             self.table("shard")
         );
         session
-            .query(&sql, &[&fence.run_id, &unit_key, &shard_key, &count], doing)
+            .query(&sql, &[&fence.run_id, &unit_key, &split_key, &count], doing)
             .await?;
         let sql = format!(
             "UPDATE {} SET rows_counted = rows_counted - $3, careful = true \
@@ -482,8 +482,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Forgets the shards of a unit, inside the transaction that empties its table.
-    pub async fn forget_shards(
+    /// Forgets the splits of a unit, inside the transaction that empties its table.
+    pub async fn forget_splits(
         &self,
         session: &Session,
         fence: &Fence,
@@ -494,12 +494,12 @@ impl Ledger {
             self.table("shard")
         );
         session
-            .query(&sql, &[&fence.run_id, &unit_key], "forgetting shards")
+            .query(&sql, &[&fence.run_id, &unit_key], "forgetting splits")
             .await?;
         Ok(())
     }
 
-    /// Forgets units, with their shards: they are loaded anew.
+    /// Forgets units, with their splits: they are loaded anew.
     pub async fn forget_units(
         &self,
         session: &Session,

@@ -1,7 +1,7 @@
 //! Units whose rows are committed and have to be loaded anew: a target has refused one of them at the
 //! switch.
 
-use inrush_files::Shard;
+use inrush_files::Split;
 
 use super::careful::Additions;
 use super::context::Context;
@@ -33,7 +33,7 @@ pub async fn load_in_file_order(
     if !additions.is_empty() {
         forget(context, session, unit).await?;
     }
-    let bytes = unit.shards.iter().map(Shard::size_bytes).sum();
+    let bytes = unit.splits.iter().map(Split::size_bytes).sum();
     Loader::after_streams(context, session, item)
         .careful_unit(committed.into(), bytes, additions, result)
         .await

@@ -130,8 +130,8 @@ async fn in_file_order(
         source: refusal,
     } = refusal;
     let flow = &run.plan.flows[flow_index];
-    let mut shards = flow.units.iter().flat_map(|unit| &unit.shards);
-    if let Some(pipe) = shards.find(|shard| !shard.file.is_read_again()) {
+    let mut splits = flow.units.iter().flat_map(|unit| &unit.splits);
+    if let Some(pipe) = splits.find(|split| !split.file.is_read_again()) {
         return Err(Error::RefusedFromPipe {
             limit: flow.reject_limit.rows_accepted(),
             pipe: pipe.file.path.display().to_string(),
@@ -162,7 +162,7 @@ async fn in_file_order(
         let item = WorkItem {
             flow: flow_index,
             unit: unit_index,
-            shards: 0..unit.shards.len(),
+            splits: 0..unit.splits.len(),
             bytes_count: unit.bytes_count,
         };
         let additions = need.additions(&run.plan, flow, unit, refused);

@@ -11,7 +11,7 @@ use super::turns::Turns;
 use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer};
 use crate::engine::fault::Fault;
-use crate::engine::ledger::{RunRecord, ShardRecord};
+use crate::engine::ledger::{RunRecord, SplitRecord};
 use crate::engine::pace::Pace;
 use crate::engine::pipeline::feeding::FedFile;
 use crate::engine::pipeline::metering::{FedSource, FlowCount};
@@ -42,13 +42,13 @@ pub struct PreparedRun {
     pub folder: RunFolder,
     /// Units that were committed by an earlier attempt, by key.
     pub units_kept: BTreeMap<String, UnitRecord>,
-    /// Shards that were committed by an earlier attempt, by unit and shard key.
-    pub shards_kept: BTreeMap<(String, String), ShardRecord>,
+    /// Splits that were committed by an earlier attempt, by unit and split key.
+    pub splits_kept: BTreeMap<(String, String), SplitRecord>,
     /// It goes on where an earlier attempt stopped.
     pub resumed: bool,
     /// Rejects of each flow so far.
     pub rejects: Vec<RejectCount>,
-    /// Files that streams take from one feed, by flow, unit and shard.
+    /// Files that streams take from one feed, by flow, unit and split.
     pub fed_files: BTreeMap<(usize, usize, usize), FedFile>,
     /// How far each shared unit is, by flow and unit.
     pub sharing: BTreeMap<(usize, usize), Sharing>,
@@ -149,10 +149,10 @@ impl<'a> Context<'a> {
     pub fn feeds(&self) -> Vec<(String, &'a dyn FedSource)> {
         let run = self.run;
         let named = |(place, file): (&(usize, usize, usize), &'a FedFile)| {
-            let (flow, unit, shard) = *place;
-            let shard = &run.plan.flows[flow].units[unit].shards[shard];
+            let (flow, unit, split) = *place;
+            let split = &run.plan.flows[flow].units[unit].splits[split];
             (
-                shard.file.path.display().to_string(),
+                split.file.path.display().to_string(),
                 file as &dyn FedSource,
             )
         };

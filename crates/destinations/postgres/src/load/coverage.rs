@@ -6,7 +6,7 @@ use std::sync::Arc;
 use inrush_files::SourceFile;
 
 use super::context::PreparedRun;
-use crate::engine::ledger::ShardRecord;
+use crate::engine::ledger::SplitRecord;
 use crate::engine::pipeline::coverage::{check_bytes, check_file};
 use crate::engine::plan::identity;
 use crate::engine::verify::VerifyError;
@@ -17,11 +17,11 @@ pub fn check<'a>(
     run: &PreparedRun,
     flow_index: usize,
     files: impl Iterator<Item = (&'a Arc<SourceFile>, bool)>,
-    own: &[&ShardRecord],
+    own: &[&SplitRecord],
 ) -> Result<(), VerifyError> {
-    let mut records: BTreeMap<&str, Vec<&ShardRecord>> = BTreeMap::new();
-    for shard in own {
-        records.entry(&shard.file_key).or_default().push(shard);
+    let mut records: BTreeMap<&str, Vec<&SplitRecord>> = BTreeMap::new();
+    for split in own {
+        records.entry(&split.file_key).or_default().push(split);
     }
     for (file, is_fed) in files {
         let key = identity::file_key(file);
@@ -45,24 +45,24 @@ pub fn check_fed(
     run: &PreparedRun,
     flow_index: usize,
     unit_index: usize,
-    shards: &[ShardRecord],
+    splits: &[SplitRecord],
 ) -> Result<(), VerifyError> {
     let unit = &run.plan.flows[flow_index].units[unit_index];
-    for shard in unit.shards.iter().filter(|shard| shard.is_fed) {
-        let key = identity::file_key(&shard.file);
+    for split in unit.splits.iter().filter(|split| split.is_fed) {
+        let key = identity::file_key(&split.file);
         let is_of_file =
-            |record: &&ShardRecord| record.unit_key == unit.key && record.file_key == key;
-        let of_file: Vec<&ShardRecord> = shards.iter().filter(is_of_file).collect();
-        check_file(&shard.file, &of_file, fed_end(run, flow_index, &shard.file))?;
+            |record: &&SplitRecord| record.unit_key == unit.key && record.file_key == key;
+        let of_file: Vec<&SplitRecord> = splits.iter().filter(is_of_file).collect();
+        check_file(&split.file, &of_file, fed_end(run, flow_index, &split.file))?;
     }
     Ok(())
 }
 
 /// The files of a flow, and whether they are fed.
 pub fn files(flow: &FlowPlan) -> Vec<(&Arc<SourceFile>, bool)> {
-    let shards = flow.units.iter().flat_map(|unit| &unit.shards);
+    let splits = flow.units.iter().flat_map(|unit| &unit.splits);
     let mut files: Vec<(&Arc<SourceFile>, bool)> =
-        shards.map(|shard| (&shard.file, shard.is_fed)).collect();
+        splits.map(|split| (&split.file, split.is_fed)).collect();
     // The ranges of a file stand one after the other.
     files.dedup_by(|(file, _), (before, _)| Arc::ptr_eq(file, before));
     files
@@ -72,9 +72,9 @@ fn fed_end(run: &PreparedRun, flow_index: usize, file: &Arc<SourceFile>) -> Opti
     run.fed_files
         .iter()
         .filter(|((flow, _, _), _)| *flow == flow_index)
-        .find(|((flow, unit, shard), _)| {
-            let shard = &run.plan.flows[*flow].units[*unit].shards[*shard];
-            Arc::ptr_eq(&shard.file, file)
+        .find(|((flow, unit, split), _)| {
+            let split = &run.plan.flows[*flow].units[*unit].splits[*split];
+            Arc::ptr_eq(&split.file, file)
         })
         .and_then(|(_, fed)| fed.text_end())
 }

@@ -32,25 +32,25 @@ impl ExpectedKeys {
     /// What the ends of a unit's file tell; nothing where they tell too little.
     pub fn guess(flow: &FlowPlan, unit: &UnitPlan) -> Option<ExpectedKeys> {
         let key = flow.key.as_ref()?;
-        let [shard] = unit.shards.as_slice() else {
+        let [split] = unit.splits.as_slice() else {
             return None;
         };
         if unit.shared || unit.bounds.is_some() {
             return None;
         }
         // What is no plain file has no end that can be looked at, or no beginning twice.
-        if !shard.file.reads_in_ranges().unwrap_or(false) {
+        if !split.file.reads_in_ranges().unwrap_or(false) {
             return None;
         }
         let column = &flow.columns[key.column_index];
-        let first = Preview::read_shard(shard.clone(), &flow.dialect, 1).ok()?;
+        let first = Preview::read_split(split.clone(), &flow.dialect, 1).ok()?;
         let first = first.records.first()?;
         let field_index = column.source.field_index()?;
         let first = first.fields.get(field_index)?.as_deref()?;
         let last = last_field(
-            &shard.file,
+            &split.file,
             &flow.dialect,
-            shard.byte_range.end,
+            split.byte_range.end,
             field_index,
         )?;
         let first = convert_one(column, first).ok()?;

@@ -12,14 +12,14 @@ use super::context::Context;
 use super::coverage;
 use crate::Session;
 use crate::engine::error::Error;
-use crate::engine::ledger::ShardRecord;
+use crate::engine::ledger::SplitRecord;
 use crate::engine::pipeline::expectations;
 use crate::engine::pipeline::recheck::texts;
 use crate::engine::plan::identity;
-use crate::ledger::ShardChoice;
+use crate::ledger::SplitChoice;
 
-/// Shards that are read at a time, about.
-const SHARDS_AT_A_TIME: u64 = 8192;
+/// Splits that are read at a time, about.
+const SPLITS_AT_A_TIME: u64 = 8192;
 
 /// A file of a flow, whether it is fed, and the first byte of its key.
 type PlannedFile<'a> = (&'a Arc<SourceFile>, bool, u8);
@@ -28,16 +28,16 @@ type PlannedFile<'a> = (&'a Arc<SourceFile>, bool, u8);
 pub async fn check(
     context: &Context<'_>,
     control: &Session,
-    shard_count: u64,
+    split_count: u64,
 ) -> Result<(), Error> {
     let run = context.run;
-    // What a package promises of all files together is held against all of their shards.
+    // What a package promises of all files together is held against all of their splits.
     let has_promises = run
         .plan
         .flows
         .iter()
         .any(|flow| !flow.expect.promises.is_empty());
-    let digits = match shard_count / SHARDS_AT_A_TIME {
+    let digits = match split_count / SPLITS_AT_A_TIME {
         0 => 0,
         _ if has_promises => 0,
         1..16 => 1,
@@ -68,16 +68,16 @@ pub async fn check(
             0 => String::new(),
             digits => format!("{number:0width$x}", width = digits as usize),
         };
-        let choice = ShardChoice {
+        let choice = SplitChoice {
             file_key_start: &start,
             unit_key: None,
         };
         let ledger = &run.ledger;
-        let shards = ledger.shards_of(control, run.fence.run_id, &choice).await?;
+        let splits = ledger.splits_of(control, run.fence.run_id, &choice).await?;
         for (flow_index, flow) in run.plan.flows.iter().enumerate() {
             let keys = &keys_of_flows[flow_index];
-            let is_own = |shard: &&ShardRecord| keys.contains(shard.unit_key.as_str());
-            let own: Vec<&ShardRecord> = shards.iter().filter(is_own).collect();
+            let is_own = |split: &&SplitRecord| keys.contains(split.unit_key.as_str());
+            let own: Vec<&SplitRecord> = splits.iter().filter(is_own).collect();
             // Both digits of a byte, or the first of them.
             let shift = 8 - 4 * digits;
             let is_meant = |file: &&PlannedFile<'_>| u16::from(file.2) >> shift == number;

@@ -1,4 +1,4 @@
-//! What a stream does with a piece of work: a private unit, or a shard of a shared one, from
+//! What a stream does with a piece of work: a private unit, or a split of a shared one, from
 //! file to COMMIT.
 //!
 //! [`work`](super::work) is what goes into one transaction, [`piece`](super::piece) the
@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use inrush_files::Shard;
+use inrush_files::Split;
 use inrush_source::SourceMeter;
 use inrush_verdict::Phase;
 
@@ -59,12 +59,12 @@ pub async fn load(
         return Ok(());
     }
     loader.tell_start();
-    if let Err(error) = loader.shards(sharing, result).await {
+    if let Err(error) = loader.splits(sharing, result).await {
         let error = loader.refusal_of_unit(error)?;
         if sharing.refuse() {
             loader.tell_refusal(&error);
         }
-        session.execute("ROLLBACK", "undoing a shard").await?;
+        session.execute("ROLLBACK", "undoing a split").await?;
     }
     if sharing.leave() {
         loader.careful_shared_unit(sharing, result).await?;
@@ -122,7 +122,7 @@ impl<'a> Loader<'a> {
     /// A private unit: quickly, then carefully where the server refuses a row.
     async fn private_unit(&self, result: &mut StreamResult) -> Result<(), Error> {
         let (_, unit) = self.context.run.unit(self.item.flow, self.item.unit);
-        let work = || Work::Shards(&unit.shards);
+        let work = || Work::Splits(&unit.splits);
         let tried = self.transaction(work(), "", None, Way::Quick, result);
         let error = match tried.await {
             Ok(_) => return Ok(()),
@@ -140,8 +140,8 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// The shards of a shared unit that are this stream's piece of work.
-    async fn shards(&self, sharing: &Sharing, result: &mut StreamResult) -> Result<(), Error> {
+    /// The splits of a shared unit that are this stream's piece of work.
+    async fn splits(&self, sharing: &Sharing, result: &mut StreamResult) -> Result<(), Error> {
         let Loader {
             context,
             session,
@@ -149,21 +149,21 @@ impl<'a> Loader<'a> {
             ..
         } = *self;
         let (flow, unit) = context.run.unit(item.flow, item.unit);
-        let shards = &unit.shards[item.shards.clone()];
-        let number = item.shards.start + 1;
-        let place = (item.flow, item.unit, item.shards.start);
+        let splits = &unit.splits[item.splits.clone()];
+        let number = item.splits.start + 1;
+        let place = (item.flow, item.unit, item.splits.start);
         let Some(file) = context.run.fed_files.get(&place) else {
-            let name = reject_files::of_shard(number);
-            let mut part = Part::Shards(shards);
+            let name = reject_files::of_split(number);
+            let mut part = Part::Splits(splits);
             let ended = self.part(&mut part, &name, sharing, result).await?;
-            if matches!(ended, Ended::Committed(_)) && sharing.shard_done() {
+            if matches!(ended, Ended::Committed(_)) && sharing.split_done() {
                 shared_unit::finish(context, session, item.flow, item.unit).await?;
             }
             return Ok(());
         };
-        let shard = &shards[0];
-        let feed = file.feed(flow, shard)?;
-        check_header(flow, shard, feed.header())?;
+        let split = &splits[0];
+        let feed = file.feed(flow, split)?;
+        check_header(flow, split, feed.header())?;
         loop {
             let next = tokio::select! {
                 biased;
@@ -177,7 +177,7 @@ impl<'a> Loader<'a> {
             let mut part = Part::Fed {
                 file,
                 feed: &feed,
-                shard,
+                split,
                 first: Some(Box::new(first)),
                 taken: Taken::default(),
             };
@@ -186,7 +186,7 @@ impl<'a> Loader<'a> {
                 Ended::GivenUp => return Ok(()),
             }
         }
-        if file.is_complete() && sharing.shard_done() {
+        if file.is_complete() && sharing.split_done() {
             shared_unit::finish(context, session, item.flow, item.unit).await?;
         }
         Ok(())
@@ -200,7 +200,7 @@ impl<'a> Loader<'a> {
         sharing: &Sharing,
         result: &mut StreamResult,
     ) -> Result<Ended, Error> {
-        if self.commits_each_shard() {
+        if self.commits_each_split() {
             return self.straight(part, name, result).await;
         }
         self.transaction(part.work(), name, Some(sharing), Way::Quick, result)
@@ -229,7 +229,7 @@ impl<'a> Loader<'a> {
     ) -> Result<(), Error> {
         let run = self.context.run;
         let (flow, unit) = run.unit(self.item.flow, self.item.unit);
-        let shards = unit.whole_shards();
+        let splits = unit.whole_splits();
         run.close_feeds(self.item.flow, self.item.unit);
         run.rejects[self.item.flow].take_back(committed);
         self.context.notice(Event::UnitAborted {
@@ -238,28 +238,28 @@ impl<'a> Loader<'a> {
             bytes: committed_bytes,
         });
         let way = Way::Careful(additions);
-        self.transaction(Work::Shards(&shards), "", None, way, result)
+        self.transaction(Work::Splits(&splits), "", None, way, result)
             .await?;
-        reject_files::forget_shards(&run.rejects_folder(), flow, unit)
+        reject_files::forget_splits(&run.rejects_folder(), flow, unit)
     }
 
-    fn commits_each_shard(&self) -> bool {
+    fn commits_each_split(&self) -> bool {
         let (flow, _) = self.context.run.unit(self.item.flow, self.item.unit);
-        flow.commits_each_shard()
+        flow.commits_each_split()
     }
 
     /// Whether another try may end better: one in which the server may refuse rows, or one that
     /// waits for nobody.
     pub(super) fn may_be_mended(&self, error: &Error) -> bool {
         of_server(error).is_some_and(|error| {
-            error.row_refusal().is_some() || (self.commits_each_shard() && error.is_blocked())
+            error.row_refusal().is_some() || (self.commits_each_split() && error.is_blocked())
         })
     }
 
-    /// An error for which all of the unit is loaded once more. Not one whose shards are committed in
+    /// An error for which all of the unit is loaded once more. Not one whose splits are committed in
     /// its target: the table holds the rows of others.
     fn refusal_of_unit(&self, error: Error) -> Result<DestinationError, Error> {
-        match self.commits_each_shard() {
+        match self.commits_each_split() {
             true => Err(error),
             false => self.refusal(error),
         }
@@ -269,17 +269,17 @@ impl<'a> Loader<'a> {
     /// can be read again.
     pub(super) fn refusal(&self, error: Error) -> Result<DestinationError, Error> {
         let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
-        let is_lost = |shard: &&Shard| {
-            let is_fed_again = self.commits_each_shard() && shard.file.is_pipe();
-            is_fed_again || !shard.file.is_read_again()
+        let is_lost = |split: &&Split| {
+            let is_fed_again = self.commits_each_split() && split.file.is_pipe();
+            is_fed_again || !split.file.is_read_again()
         };
-        let pipe = unit.shards.iter().find(is_lost);
+        let pipe = unit.splits.iter().find(is_lost);
         let may_be_mended = self.may_be_mended(&error);
         let refused = said_by_server(error)?;
         match pipe {
-            Some(shard) if refused.row_refusal().is_some() => Err(Error::RefusedFromPipe {
+            Some(split) if refused.row_refusal().is_some() => Err(Error::RefusedFromPipe {
                 limit: flow.reject_limit.rows_accepted(),
-                pipe: shard.file.path.display().to_string(),
+                pipe: split.file.path.display().to_string(),
                 source: refused.into(),
             }),
             None if may_be_mended => Ok(refused),
@@ -289,13 +289,13 @@ impl<'a> Loader<'a> {
 
     fn tell_start(&self) {
         let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
-        let first = unit.shards[self.item.shards.clone()].first();
+        let first = unit.splits[self.item.splits.clone()].first();
         self.context.notice(Event::UnitStarted {
             flow: flow.name.clone(),
             unit: unit.number,
             stream: self.stream,
             file: first
-                .map(|shard| shard.file.path.display().to_string())
+                .map(|split| split.file.path.display().to_string())
                 .unwrap_or_default(),
         });
     }
@@ -390,7 +390,7 @@ impl<'a> Loader<'a> {
                     bytes: meter.stored_bytes,
                 });
                 outcome?;
-                session.execute("ROLLBACK", "undoing a shard").await?;
+                session.execute("ROLLBACK", "undoing a split").await?;
                 return Ok(Ended::GivenUp);
             }
         };

@@ -60,7 +60,7 @@ async fn load_flows(
             let item = WorkItem {
                 flow,
                 unit,
-                shards: 0..planned.shards.len(),
+                splits: 0..planned.splits.len(),
                 bytes_count: planned.bytes_count,
             };
             load(context, session, 1, &item, result).await?;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use inrush_files::Shard;
+use inrush_files::Split;
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_source::SourceMeter;
 use inrush_verdict::Phase;
@@ -18,7 +18,7 @@ use super::work::Work;
 use crate::copy::BlockPool;
 use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
-use crate::engine::ledger::{Account, ShardRecord};
+use crate::engine::ledger::{Account, SplitRecord};
 use crate::engine::pipeline::kept_rejects::KeptRejects;
 use crate::engine::pipeline::proof::Proof;
 use crate::engine::verify::VerifyError;
@@ -153,7 +153,7 @@ impl Piece<'_> {
             record.careful = self.way.is_careful();
             run.ledger.record_unit(session, &run.fence, &record).await?;
         }
-        if self.flow.commits_each_shard() {
+        if self.flow.commits_each_split() {
             self.refuse_other_target().await?;
         }
         if self.is_part() {
@@ -195,10 +195,10 @@ impl Piece<'_> {
     }
 
     /// What the ledger is to know of a file range.
-    pub(super) fn shard_record(&mut self, shard: &Shard, account: Account) -> ShardRecord {
-        ShardRecord {
+    pub(super) fn split_record(&mut self, split: &Split, account: Account) -> SplitRecord {
+        SplitRecord {
             refused: std::mem::take(&mut self.refused),
-            ..self.proof.record(&self.unit.key, shard, account)
+            ..self.proof.record(&self.unit.key, split, account)
         }
     }
 

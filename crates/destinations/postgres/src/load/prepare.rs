@@ -12,7 +12,7 @@ use super::turns::Turns;
 use super::{is_loaded, reject_files, shared_unit};
 use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer, TargetSize};
-use crate::engine::ledger::{Account, RunRecord, RunState, ShardRecord};
+use crate::engine::ledger::{Account, RunRecord, RunState, SplitRecord};
 use crate::engine::mending::to_save;
 use crate::engine::pace::Pace;
 use crate::engine::pipeline::feeding::FedFile;
@@ -179,7 +179,7 @@ struct Entered {
     record: RunRecord,
     resumed: bool,
     units_kept: BTreeMap<String, UnitRecord>,
-    shards_kept: BTreeMap<(String, String), ShardRecord>,
+    splits_kept: BTreeMap<(String, String), SplitRecord>,
 }
 
 async fn enter(
@@ -211,7 +211,7 @@ async fn enter(
             record,
             resumed: false,
             units_kept: BTreeMap::new(),
-            shards_kept: BTreeMap::new(),
+            splits_kept: BTreeMap::new(),
         });
     };
     let record = ledger.take_over(control, run, &holder()).await?;
@@ -327,16 +327,16 @@ async fn finish_preparing(
     }
     let mut rejects = Vec::new();
     for flow in &plan.flows {
-        let (units, shards) = (&entered.units_kept, &entered.shards_kept);
+        let (units, splits) = (&entered.units_kept, &entered.splits_kept);
         let mut kept = RowTally {
-            kept_bytes: reject_files::kept_bytes(&folder.rejects(), flow, units, shards)?,
+            kept_bytes: reject_files::kept_bytes(&folder.rejects(), flow, units, splits)?,
             ..RowTally::default()
         };
         for unit in &flow.units {
-            kept.add(tally(shards, &unit.key));
+            kept.add(tally(splits, &unit.key));
         }
-        let shards = flow.units.iter().flat_map(|unit| &unit.shards);
-        rejects.push(RejectCount::new(flow, shards, kept));
+        let splits = flow.units.iter().flat_map(|unit| &unit.splits);
+        rejects.push(RejectCount::new(flow, splits, kept));
     }
     let mut sharing = BTreeMap::new();
     for (flow_index, flow) in plan.flows.iter().enumerate() {
@@ -347,19 +347,19 @@ async fn finish_preparing(
             .filter(|(_, unit)| unit.shared)
         {
             let left = unit
-                .shards
+                .splits
                 .iter()
-                .filter(|shard| {
-                    let key = (unit.key.clone(), identity::shard_key(shard));
-                    !entered.shards_kept.contains_key(&key)
+                .filter(|split| {
+                    let key = (unit.key.clone(), identity::split_key(split));
+                    !entered.splits_kept.contains_key(&key)
                 })
                 .count();
-            let kept = tally(&entered.shards_kept, &unit.key);
+            let kept = tally(&entered.splits_kept, &unit.key);
             sharing.insert((flow_index, unit_index), Sharing::new(left, kept));
         }
     }
     keep_pipes(&plan, &folder)?;
-    let fed_files = fed_files(&plan, &entered.shards_kept);
+    let fed_files = fed_files(&plan, &entered.splits_kept);
     let run = PreparedRun {
         fed_files,
         flow_counts: plan.flows.iter().map(|_| FlowCount::default()).collect(),
@@ -371,7 +371,7 @@ async fn finish_preparing(
         control,
         folder,
         units_kept: entered.units_kept,
-        shards_kept: entered.shards_kept,
+        splits_kept: entered.splits_kept,
         resumed: entered.resumed,
         rejects,
         sharing,
@@ -400,12 +400,12 @@ async fn finish_preparing(
     Ok(Prepared::Run(Box::new(run)))
 }
 
-/// Marks the targets whose rows are committed shard by shard before the first of them; those of others commit with the
+/// Marks the targets whose rows are committed split by split before the first of them; those of others commit with the
 /// switch.
 async fn leave_marks(run: &PreparedRun) -> Result<(), Error> {
     let flows = run.plan.flows.iter();
     let marks: Vec<Mark> = flows
-        .filter(|flow| flow.commits_each_shard())
+        .filter(|flow| flow.commits_each_split())
         .filter_map(|flow| flow.mark(&run.fence.name, flow.facts.as_ref()?.oid))
         .collect();
     if marks.is_empty() {
@@ -435,12 +435,12 @@ async fn forget_lost_rejects(
             let Some(kept) = entered.units_kept.get(&unit.key) else {
                 continue;
             };
-            let shards: Vec<&ShardRecord> = entered
-                .shards_kept
+            let splits: Vec<&SplitRecord> = entered
+                .splits_kept
                 .values()
-                .filter(|shard| shard.unit_key == unit.key)
+                .filter(|split| split.unit_key == unit.key)
                 .collect();
-            let missing = reject_files::missing(&folder.rejects(), flow, unit, kept, &shards)?;
+            let missing = reject_files::missing(&folder.rejects(), flow, unit, kept, &splits)?;
             if missing == 0 {
                 continue;
             }
@@ -455,9 +455,9 @@ async fn forget_lost_rejects(
                     true => format!(
                         "the others of {} stay in {} (atomic = false), so what these were is \
                          told in the folder of then alone",
-                        shards
+                        splits
                             .first()
-                            .map_or("their file", |shard| shard.file.as_str()),
+                            .map_or("their file", |split| split.file.as_str()),
                         flow.target()
                     ),
                     false => format!(
@@ -476,14 +476,14 @@ async fn forget_lost_rejects(
     drop_units(control, ledger, run.run_id, &lost, patience_ms).await?;
     for unit in &lost {
         entered.units_kept.remove(&unit.unit_key);
-        let of_others = |(key, _): &(String, String), _: &mut ShardRecord| *key != unit.unit_key;
-        entered.shards_kept.retain(of_others);
+        let of_others = |(key, _): &(String, String), _: &mut SplitRecord| *key != unit.unit_key;
+        entered.splits_kept.retain(of_others);
     }
     Ok(notes)
 }
 
 /// What an earlier attempt has read of a unit and committed.
-fn tally(kept: &BTreeMap<(String, String), ShardRecord>, unit_key: &str) -> RowTally {
+fn tally(kept: &BTreeMap<(String, String), SplitRecord>, unit_key: &str) -> RowTally {
     RowTally::from(Account::of_unit_in(kept.values(), unit_key))
 }
 
@@ -491,8 +491,8 @@ fn tally(kept: &BTreeMap<(String, String), ShardRecord>, unit_key: &str) -> RowT
 /// loaded once more.
 fn keep_pipes(plan: &Plan, folder: &RunFolder) -> Result<(), Error> {
     for flow in plan.flows.iter().filter(|flow| flow.keeps_pipes()) {
-        for shard in flow.units.iter().flat_map(|unit| &unit.shards) {
-            let kept = shard.file.keep_in(folder.path());
+        for split in flow.units.iter().flat_map(|unit| &unit.splits) {
+            let kept = split.file.keep_in(folder.path());
             kept.map_err(|source| Error::Folder {
                 path: folder.path().display().to_string(),
                 source,
@@ -505,17 +505,17 @@ fn keep_pipes(plan: &Plan, folder: &RunFolder) -> Result<(), Error> {
 /// The files that streams take from feeds, with the ranges of them that are committed already.
 fn fed_files(
     plan: &Plan,
-    kept: &BTreeMap<(String, String), ShardRecord>,
+    kept: &BTreeMap<(String, String), SplitRecord>,
 ) -> BTreeMap<(usize, usize, usize), FedFile> {
     let mut found = BTreeMap::new();
     for (flow_index, flow) in plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
-            for (shard_index, shard) in unit.shards.iter().enumerate() {
-                if !shard.is_fed {
+            for (split_index, split) in unit.splits.iter().enumerate() {
+                if !split.is_fed {
                     continue;
                 }
-                let file_key = identity::file_key(&shard.file);
-                let is_of_file = |record: &&ShardRecord| {
+                let file_key = identity::file_key(&split.file);
+                let is_of_file = |record: &&SplitRecord| {
                     record.unit_key == unit.key && record.file_key == file_key
                 };
                 let finished = kept.values().filter(is_of_file);
@@ -524,7 +524,7 @@ fn fed_files(
                     .collect();
                 let chunk_bytes = plan.settings.chunk_bytes as usize;
                 let fed = FedFile::new(chunk_bytes, plan.streams, finished);
-                found.insert((flow_index, unit_index, shard_index), fed);
+                found.insert((flow_index, unit_index, split_index), fed);
             }
         }
     }
@@ -545,14 +545,14 @@ fn tell_plan(plan: &Plan, options: &RunOptions<'_>) {
                 stored_bytes: flow
                     .units
                     .iter()
-                    .flat_map(|unit| &unit.shards)
-                    .map(|shard| shard.size_bytes())
+                    .flat_map(|unit| &unit.splits)
+                    .map(|split| split.size_bytes())
                     .sum(),
                 has_pipe: flow
                     .units
                     .iter()
-                    .flat_map(|unit| &unit.shards)
-                    .any(|shard| shard.file.is_pipe()),
+                    .flat_map(|unit| &unit.splits)
+                    .any(|split| split.file.is_pipe()),
                 units: flow.units.len(),
             })
             .collect(),

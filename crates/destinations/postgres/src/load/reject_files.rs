@@ -1,7 +1,7 @@
 //! Which files of the run's folder hold whose rejects.
 //!
 //! A unit's are named after its flow and its key, which stays what it is when other files join the
-//! package between two attempts; those of a shared unit's shards after their number, and after
+//! package between two attempts; those of a shared unit's splits after their number, and after
 //! their first byte where they are ranges of a file that is fed. A file is right if what it tells
 //! of is committed; all others are what attempts left that did not come so far.
 
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::context::PreparedRun;
 use crate::engine::error::Error;
-use crate::engine::ledger::ShardRecord;
+use crate::engine::ledger::SplitRecord;
 use crate::engine::pipeline::reject_files::{bytes, count, of_key, remove, remove_all_but};
 use crate::engine::plan::identity;
 use crate::engine::report::reject_file_name;
@@ -22,12 +22,12 @@ pub fn of_unit(flow: &FlowPlan, unit: &UnitPlan, part: &str) -> String {
     format!("{}{part}", of_key(&flow.name, &unit.key))
 }
 
-/// What the name of a shard's file ends with.
-pub fn of_shard(number: usize) -> String {
+/// What the name of a split's file ends with.
+pub fn of_split(number: usize) -> String {
     format!("-{number}")
 }
 
-/// What the name of the file of a fed shard's ranges ends with.
+/// What the name of the file of a fed split's ranges ends with.
 pub fn of_range(number: usize, byte_start: u64) -> String {
     format!("-{number}-{byte_start}")
 }
@@ -35,17 +35,17 @@ pub fn of_range(number: usize, byte_start: u64) -> String {
 /// What the name of the file of rows ends with that were refused at the switch.
 pub const OF_SWITCH: &str = "-switch";
 
-/// Removes the files of a unit's shards: the unit was loaded anew as a whole.
-pub fn forget_shards(folder: &Path, flow: &FlowPlan, unit: &UnitPlan) -> Result<(), Error> {
+/// Removes the files of a unit's splits: the unit was loaded anew as a whole.
+pub fn forget_splits(folder: &Path, flow: &FlowPlan, unit: &UnitPlan) -> Result<(), Error> {
     let beginning = reject_file_name(&of_unit(flow, unit, "-"));
     remove(folder, |name| name.starts_with(&beginning))
 }
 
 /// Removes what attempts left that were not committed, so that no reject is told twice.
 pub fn tidy(run: &PreparedRun) -> Result<(), Error> {
-    let shards = by_unit(&run.shards_kept);
+    let splits = by_unit(&run.splits_kept);
     let flows = run.plan.flows.iter();
-    let names = flows.flat_map(|flow| committed(flow, &run.units_kept, &shards));
+    let names = flows.flat_map(|flow| committed(flow, &run.units_kept, &splits));
     remove_all_but(&run.rejects_folder(), &names.collect::<Vec<String>>())
 }
 
@@ -56,13 +56,13 @@ pub fn missing(
     flow: &FlowPlan,
     unit: &UnitPlan,
     kept: &UnitRecord,
-    shards: &[&ShardRecord],
+    splits: &[&SplitRecord],
 ) -> Result<u64, Error> {
-    let rejected: u64 = shards.iter().map(|shard| shard.account.rows_rejected).sum();
+    let rejected: u64 = splits.iter().map(|split| split.account.rows_rejected).sum();
     if rejected == 0 {
         return Ok(0);
     }
-    Ok(rejected.saturating_sub(count(folder, &names_of(flow, unit, kept, shards))?))
+    Ok(rejected.saturating_sub(count(folder, &names_of(flow, unit, kept, splits))?))
 }
 
 /// How many bytes the files take that a flow has of an earlier attempt.
@@ -70,17 +70,17 @@ pub fn kept_bytes(
     folder: &Path,
     flow: &FlowPlan,
     units: &BTreeMap<String, UnitRecord>,
-    shards: &BTreeMap<(String, String), ShardRecord>,
+    splits: &BTreeMap<(String, String), SplitRecord>,
 ) -> Result<u64, Error> {
-    bytes(folder, &committed(flow, units, &by_unit(shards)))
+    bytes(folder, &committed(flow, units, &by_unit(splits)))
 }
 
-/// The shards of each unit.
-fn by_unit(shards: &BTreeMap<(String, String), ShardRecord>) -> BTreeMap<&str, Vec<&ShardRecord>> {
-    let mut of_units: BTreeMap<&str, Vec<&ShardRecord>> = BTreeMap::new();
-    for shard in shards.values() {
-        let of_unit = of_units.entry(shard.unit_key.as_str()).or_default();
-        of_unit.push(shard);
+/// The splits of each unit.
+fn by_unit(splits: &BTreeMap<(String, String), SplitRecord>) -> BTreeMap<&str, Vec<&SplitRecord>> {
+    let mut of_units: BTreeMap<&str, Vec<&SplitRecord>> = BTreeMap::new();
+    for split in splits.values() {
+        let of_unit = of_units.entry(split.unit_key.as_str()).or_default();
+        of_unit.push(split);
     }
     of_units
 }
@@ -89,19 +89,19 @@ fn by_unit(shards: &BTreeMap<(String, String), ShardRecord>) -> BTreeMap<&str, V
 fn committed(
     flow: &FlowPlan,
     units: &BTreeMap<String, UnitRecord>,
-    shards: &BTreeMap<&str, Vec<&ShardRecord>>,
+    splits: &BTreeMap<&str, Vec<&SplitRecord>>,
 ) -> Vec<String> {
     let mut names = Vec::new();
     for unit in &flow.units {
         let Some(kept) = units.get(&unit.key) else {
             continue;
         };
-        let shards = shards.get(unit.key.as_str());
+        let splits = splits.get(unit.key.as_str());
         names.extend(names_of(
             flow,
             unit,
             kept,
-            shards.map_or(&[], Vec::as_slice),
+            splits.map_or(&[], Vec::as_slice),
         ));
     }
     names
@@ -112,18 +112,18 @@ fn names_of(
     flow: &FlowPlan,
     unit: &UnitPlan,
     kept: &UnitRecord,
-    shards: &[&ShardRecord],
+    splits: &[&SplitRecord],
 ) -> Vec<String> {
     if kept.careful || !kept.shared {
         return vec![reject_file_name(&of_unit(flow, unit, ""))];
     }
     let mut names = Vec::new();
-    for (index, shard) in unit.shards.iter().enumerate() {
-        let of_file = identity::file_key(&shard.file);
-        for record in shards.iter().filter(|record| record.file_key == of_file) {
-            let part = match shard.is_fed {
+    for (index, split) in unit.splits.iter().enumerate() {
+        let of_file = identity::file_key(&split.file);
+        for record in splits.iter().filter(|record| record.file_key == of_file) {
+            let part = match split.is_fed {
                 true => of_range(index + 1, record.byte_start),
-                false if record.shard_key == identity::shard_key(shard) => of_shard(index + 1),
+                false if record.split_key == identity::split_key(split) => of_split(index + 1),
                 false => continue,
             };
             names.push(reject_file_name(&of_unit(flow, unit, &part)));

@@ -1,5 +1,5 @@
 //! Units that several streams fill: their table is committed first, and made ready by whoever
-//! loads the last shard.
+//! loads the last split.
 
 use std::collections::BTreeSet;
 
@@ -13,6 +13,7 @@ use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
 use crate::engine::ledger::ShardRecord;
 use crate::engine::plan::identity;
+use crate::ledger::SplitChoice;
 use crate::unit::{self, Measured};
 
 /// Makes the tables of shared units that do not stand yet.
@@ -42,7 +43,7 @@ pub async fn create_missing(run: &PreparedRun) -> Result<(), Error> {
     Ok(())
 }
 
-/// Measures a shared unit whose shards are all committed, and makes it ready for the switch.
+/// Measures a shared unit whose splits are all committed, and makes it ready for the switch.
 pub async fn finish(
     context: &Context<'_>,
     session: &Session,
@@ -68,7 +69,7 @@ pub async fn finish(
         }
         false => (None, Vec::new()),
     };
-    coverage::check_fed(run, flow_index, unit_index, &shards)?;
+    coverage::check_fed(run, flow_index, unit_index, &splits)?;
     let measured = if flow.is_straight() {
         Measured::as_sent(sent)
     } else {

@@ -1,6 +1,6 @@
 //! Before large files are loaded in ranges: where each range's first record begins.
 
-use inrush_files::Shard;
+use inrush_files::Split;
 
 use super::context::PreparedRun;
 use crate::engine::error::Error;
@@ -19,18 +19,18 @@ pub fn resolve(run: &mut PreparedRun, options: &RunOptions<'_>) -> Result<(), Er
             continue;
         }
         for unit in units.iter_mut().filter(|unit| unit.shared) {
-            let is_kept = |shard: &Shard| {
-                let key = (unit.key.clone(), identity::shard_key(shard));
-                run.shards_kept.contains_key(&key)
+            let is_kept = |split: &Split| {
+                let key = (unit.key.clone(), identity::split_key(split));
+                run.splits_kept.contains_key(&key)
             };
-            let kept: Vec<bool> = unit.shards.iter().map(is_kept).collect();
-            for own in files(&unit.shards) {
+            let kept: Vec<bool> = unit.splits.iter().map(is_kept).collect();
+            for own in files(&unit.splits) {
                 // Row groups are found by their file's footer.
-                let is_found = unit.shards[own.start].file.table().is_some();
+                let is_found = unit.splits[own.start].file.table().is_some();
                 if is_found || own.len() == 1 || kept[own.clone()].iter().all(|is_kept| *is_kept) {
                     continue;
                 }
-                let ranges = &mut unit.shards[own];
+                let ranges = &mut unit.splits[own];
                 let splitting = Event::Splitting {
                     flow: reading.name.clone(),
                     file: ranges[0].file.path.display().to_string(),

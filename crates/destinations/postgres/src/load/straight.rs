@@ -6,7 +6,7 @@
 //! each other, or longer than a lock is waited for. The one that gives way is loaded once more
 //! while no other piece of the run is on its way, so that it waits for none of them.
 
-use inrush_files::{Feed, FeedRange, Shard};
+use inrush_files::{Feed, FeedRange, Split};
 
 use super::careful::Additions;
 use super::loader::{Ended, Loader};
@@ -20,12 +20,12 @@ use crate::failures::of_server;
 /// A piece of work that can be loaded more than once.
 pub enum Part<'a> {
     /// File ranges.
-    Shards(&'a [Shard]),
+    Splits(&'a [Split]),
     /// Ranges of a file that is fed.
     Fed {
         file: &'a FedFile,
         feed: &'a Feed,
-        shard: &'a Shard,
+        split: &'a Split,
         /// The first one, until it is loaded.
         first: Option<Box<FeedRange>>,
         /// Those that were taken from the feed.
@@ -37,22 +37,22 @@ impl Part<'_> {
     /// What is loaded in a transaction.
     pub fn work(&mut self) -> Work<'_> {
         match self {
-            Part::Shards(shards) => Work::Shards(shards),
+            Part::Splits(splits) => Work::Splits(splits),
             Part::Fed {
                 file,
                 feed,
-                shard,
+                split,
                 first,
                 taken,
             } => match first.take() {
                 Some(first) => Work::Fed {
                     file,
                     feed,
-                    shard,
+                    split,
                     first,
                     taken,
                 },
-                None => Work::FedAgain { file, shard, taken },
+                None => Work::FedAgain { file, split, taken },
             },
         }
     }
@@ -102,7 +102,7 @@ impl Loader<'_> {
             };
             attempt = self.next_attempt(attempt, error)?;
             part.suspect();
-            self.session.execute("ROLLBACK", "undoing a shard").await?;
+            self.session.execute("ROLLBACK", "undoing a split").await?;
         }
     }
 

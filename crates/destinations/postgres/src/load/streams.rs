@@ -90,8 +90,8 @@ pub fn run(
     }
 }
 
-/// A shared unit whose last shard was committed, and whose stream was killed right after: all of
-/// its shards are there and nobody has made it ready.
+/// A shared unit whose last split was committed, and whose stream was killed right after: all of
+/// its splits are there and nobody has made it ready.
 async fn finish_shared(context: &Context<'_>, summary: &mut Summary) -> Result<(), Error> {
     let run = context.run;
     let records = run.ledger.units(&run.control, run.fence.run_id).await?;
@@ -108,7 +108,7 @@ async fn finish_shared(context: &Context<'_>, summary: &mut Summary) -> Result<(
             let item = WorkItem {
                 flow: *flow_index,
                 unit: *unit_index,
-                shards: 0..unit.shards.len(),
+                splits: 0..unit.splits.len(),
                 bytes_count: unit.bytes_count,
             };
             let mut result = StreamResult::default();
@@ -128,9 +128,9 @@ fn remaining_work(context: &Context<'_>) -> VecDeque<WorkItem> {
         _ if !unit.shared => Committed::Nothing,
         _ => {
             let unit_key = unit.key.clone();
-            Committed::Shards(Box::new(move |shard_key| {
-                let key = (unit_key.clone(), shard_key.to_owned());
-                run.shards_kept.contains_key(&key)
+            Committed::Splits(Box::new(move |split_key| {
+                let key = (unit_key.clone(), split_key.to_owned());
+                run.splits_kept.contains_key(&key)
             }))
         }
     };

@@ -130,7 +130,7 @@ impl Summary {
                 );
                 (
                     run.units_kept.values().cloned().collect(),
-                    UnitAccounts::of(run.shards_kept.values()),
+                    UnitAccounts::of(run.splits_kept.values()),
                 )
             }
         };
@@ -192,9 +192,9 @@ impl Summary {
                     flow: flow.name.clone(),
                     unit: unit.number,
                     files: unit
-                        .shards
+                        .splits
                         .iter()
-                        .map(|shard| shard.file.path.display().to_string())
+                        .map(|split| split.file.path.display().to_string())
                         .collect(),
                     staging_table: unit.staging_table.clone(),
                     shared: unit.shared,
@@ -266,8 +266,8 @@ fn table_report(
         stored_bytes: flow
             .units
             .iter()
-            .flat_map(|unit| &unit.shards)
-            .map(|shard| shard.size_bytes())
+            .flat_map(|unit| &unit.splits)
+            .map(|split| split.size_bytes())
             .sum(),
         partitions,
         rows_updated: None,

@@ -5,9 +5,9 @@ use inrush_verdict::Phase;
 
 use super::context::PreparedRun;
 use crate::engine::error::Error;
-use crate::engine::ledger::ShardRecord;
 use crate::engine::verify::{ExactSum, VerifyError};
 use crate::ledger::ShardChoice;
+use crate::engine::ledger::SplitRecord;
 use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::quote::qualified;
 use crate::{Session, verify};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use inrush_files::{BufferPool, Feed, FeedRange, RowReader, Shard};
+use inrush_files::{BufferPool, Feed, FeedRange, RowReader, Split};
 use inrush_source::{SourceError, SourceMeter};
 use inrush_verdict::Phase;
 
@@ -11,6 +11,7 @@ use super::gathered::Gathered;
 use super::piece::Piece;
 use crate::engine::error::Error;
 use crate::engine::ledger::Account;
+use crate::engine::ledger::{Account, SplitRecord};
 use crate::engine::pipeline::feeding::{FedFile, Taken};
 use crate::engine::pipeline::file_header::check_header;
 
@@ -20,12 +21,12 @@ const FED_TRANSACTION_BYTES: u64 = 64 << 20;
 /// What is loaded in one transaction.
 pub enum Work<'a> {
     /// File ranges, each by a COPY of its own.
-    Shards(&'a [Shard]),
+    Splits(&'a [Split]),
     /// Ranges of a file that is fed, as they come, by one COPY. The first one is at hand.
     Fed {
         file: &'a FedFile,
         feed: &'a Feed,
-        shard: &'a Shard,
+        split: &'a Split,
         first: Box<FeedRange>,
         /// What was taken, for another try.
         taken: &'a mut Taken,
@@ -34,7 +35,7 @@ pub enum Work<'a> {
     /// to the last of them.
     FedAgain {
         file: &'a FedFile,
-        shard: &'a Shard,
+        split: &'a Split,
         taken: &'a Taken,
     },
 }
@@ -43,23 +44,23 @@ impl Piece<'_> {
     /// Copies all of it into the staging table; what the ledger is to know of its file ranges.
     pub(super) async fn copy(&mut self, work: Work<'_>) -> Result<Gathered, Error> {
         match work {
-            Work::Shards(shards) => self.copy_shards(shards).await,
+            Work::Splits(splits) => self.copy_splits(splits).await,
             Work::Fed {
                 file,
                 feed,
-                shard,
+                split,
                 first,
                 taken,
-            } => self.copy_fed(file, feed, shard, *first, taken).await,
-            Work::FedAgain { file, shard, taken } => self.copy_fed_again(file, shard, taken).await,
+            } => self.copy_fed(file, feed, split, *first, taken).await,
+            Work::FedAgain { file, split, taken } => self.copy_fed_again(file, split, taken).await,
         }
     }
 
     async fn copy_shards(&mut self, shards: &[Shard]) -> Result<Gathered, Error> {
         let mut gathered = Gathered::new(self);
         let mut buffers = BufferPool::default();
-        for shard in shards {
-            let (loaded, pool) = self.copy_shard(shard, buffers).await?;
+        for split in splits {
+            let (loaded, pool) = self.copy_split(split, buffers).await?;
             buffers = pool;
             let record = self.shard_record(shard, loaded);
             gathered.push(self, record);
@@ -73,7 +74,7 @@ impl Piece<'_> {
         &mut self,
         file: &FedFile,
         feed: &Feed,
-        shard: &Shard,
+        split: &Split,
         first: FeedRange,
         taken: &mut Taken,
     ) -> Result<Gathered, Error> {
@@ -112,7 +113,7 @@ impl Piece<'_> {
     async fn copy_fed_again(
         &mut self,
         file: &FedFile,
-        shard: &Shard,
+        split: &Split,
         taken: &Taken,
     ) -> Result<Gathered, Error> {
         let path = shard.file.path.display().to_string();
@@ -127,7 +128,7 @@ impl Piece<'_> {
                     Some(_) => {}
                     None => {
                         return Err(Error::Source(SourceError::RangesDiffer {
-                            path: shard.file.path.to_path_buf(),
+                            path: split.file.path.to_path_buf(),
                             range: wanted.clone(),
                         }));
                     }
@@ -152,23 +153,23 @@ impl Piece<'_> {
     }
 
     /// One file range: read, scanned, converted, encoded and sent by one COPY.
-    async fn copy_shard(
+    async fn copy_split(
         &mut self,
-        shard: &Shard,
+        split: &Split,
         buffers: BufferPool,
     ) -> Result<(Account, BufferPool), Error> {
         let settings = &self.context.run.plan.settings;
         let flow = self.flow;
         let opening = self.session.gauge.enter(Phase::Read);
         let mut reader = RowReader::open(
-            shard.clone(),
+            split.clone(),
             &flow.dialect,
             settings.chunk_bytes as usize,
             buffers,
         )?;
         drop(opening);
-        check_header(flow, shard, reader.header())?;
-        let file = shard.file.path.display().to_string();
+        check_header(flow, split, reader.header())?;
+        let file = split.file.path.display().to_string();
         let mut converter = self.converter()?;
         let mut copier = self.begin_copy(&file).await?;
         let account;

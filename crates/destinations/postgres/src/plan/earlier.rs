@@ -8,7 +8,7 @@ use inrush_package::Mode;
 
 use super::{Earlier, FlowPlan, UnitPlan};
 use crate::Session;
-use crate::engine::ledger::{Account, RunRecord, RunState, ShardRecord};
+use crate::engine::ledger::{Account, RunRecord, RunState, SplitRecord};
 use crate::engine::plan::changed::{self, PlannedFiles};
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
@@ -53,9 +53,9 @@ pub async fn find(
         return Ok(Earlier::None);
     };
     let units = book.units(session, run.run_id).await?;
-    let shards = book.shards(session, run.run_id).await?;
+    let splits = book.splits(session, run.run_id).await?;
     let planned: Vec<PlannedFiles<'_>> = flows.iter().map(planned).collect();
-    let found = changed::look(&planned, &shards, options).await?;
+    let found = changed::look(&planned, &splits, options).await?;
     let changed_keys: BTreeSet<String> =
         found.changed.iter().map(|file| file.key.clone()).collect();
     let keepable = keepable(flows, &changed_keys);
@@ -65,8 +65,8 @@ pub async fn find(
     };
     let straight: Vec<&UnitRecord> = units.iter().filter(|unit| unit.straight).collect();
     let lost = straight.iter().copied().filter(|unit| !is_kept(unit));
-    refuse_lost_rows(&run, lost, &shards)?;
-    notes.extend(emptied(&run, flows, &straight, &shards));
+    refuse_lost_rows(&run, lost, &splits)?;
+    notes.extend(emptied(&run, flows, &straight, &splits));
     if !options.again && !options.is_replay {
         changed::refuse(&run.name, &found.changed)?;
     }
@@ -83,9 +83,9 @@ pub async fn find(
         .filter(|unit| is_kept(unit) && !unit.finished)
         .map(|unit| (unit.unit_key.clone(), BTreeSet::new()))
         .collect();
-    for shard in &shards {
-        if let Some(own) = unfinished.get_mut(&shard.unit_key) {
-            own.insert(shard.shard_key.clone());
+    for split in &splits {
+        if let Some(own) = unfinished.get_mut(&split.unit_key) {
+            own.insert(split.split_key.clone());
         }
     }
     Ok(Earlier::Stopped {
@@ -171,7 +171,7 @@ pub async fn refuse_lost_ledger(
 /// The keys of a plan's units whose files have the text of which an earlier attempt has loaded.
 pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<String>) -> BTreeSet<&'a str> {
     let is_as_it_was = |unit: &&UnitPlan| {
-        let mut files = unit.shards.iter().map(|shard| &shard.file);
+        let mut files = unit.splits.iter().map(|split| &split.file);
         changed.is_empty() || !files.any(|file| changed.contains(&identity::file_key(file)))
     };
     let units = flows.iter().flat_map(|flow| &flow.units);
@@ -183,9 +183,9 @@ pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<String>) -> BTreeS
 
 /// The files of a flow, each once.
 pub fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<SourceFile>> {
-    let shards = flow.units.iter().flat_map(|unit| &unit.shards);
+    let splits = flow.units.iter().flat_map(|unit| &unit.splits);
     // The ranges of a file stand one after the other.
-    let mut files: Vec<&Arc<SourceFile>> = shards.map(|shard| &shard.file).collect();
+    let mut files: Vec<&Arc<SourceFile>> = splits.map(|split| &split.file).collect();
     files.dedup_by(|file, before| Arc::ptr_eq(file, before));
     files.into_iter()
 }
@@ -196,15 +196,15 @@ pub fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<SourceFile>> {
 fn refuse_lost_rows<'a>(
     run: &RunRecord,
     units: impl Iterator<Item = &'a UnitRecord>,
-    shards: &[ShardRecord],
+    splits: &[SplitRecord],
 ) -> Result<(), PlanError> {
     for unit in units {
-        let account = Account::of_unit(shards, &unit.unit_key);
-        let shard = shards.iter().find(|shard| shard.unit_key == unit.unit_key);
-        let (Some(shard), true) = (shard, account.rows_loaded > 0) else {
+        let account = Account::of_unit(splits, &unit.unit_key);
+        let split = splits.iter().find(|split| split.unit_key == unit.unit_key);
+        let (Some(split), true) = (split, account.rows_loaded > 0) else {
             continue;
         };
-        let (rows, file, name) = (account.rows_loaded, &shard.file, &run.name);
+        let (rows, file, name) = (account.rows_loaded, &split.file, &run.name);
         if !unit.stands {
             return Err(PlanError::Target {
                 target: unit.target.clone(),
@@ -256,14 +256,14 @@ fn emptied(
     run: &RunRecord,
     flows: &[FlowPlan],
     straight: &[&UnitRecord],
-    shards: &[ShardRecord],
+    splits: &[SplitRecord],
 ) -> Vec<String> {
     let mut notes = Vec::new();
     for flow in flows {
         let target = flow.target();
         let of_target = straight.iter().filter(|unit| unit.target == target);
         let rows: u64 = of_target
-            .map(|unit| Account::of_unit(shards, &unit.unit_key).rows_loaded)
+            .map(|unit| Account::of_unit(splits, &unit.unit_key).rows_loaded)
             .sum();
         if rows > 0 && flow.facts.as_ref().is_some_and(|facts| !facts.has_rows) {
             notes.push(format!(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use inrush_convert::{KeyValue, convert_first};
-use inrush_files::{Preview, Shard, SourceFile};
+use inrush_files::{Preview, SourceFile, Split};
 use inrush_package::{Bounds, Flow, Mode, Package, UncheckedTypes, Verify};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_scan::Dialect;
@@ -55,7 +55,7 @@ impl FlowPlanner<'_> {
     /// Whether rows go straight into the target, and when they are committed then.
     fn straight(&self) -> Option<Commit> {
         match (self.flow.atomic, self.package.run.staging) {
-            (false, _) => Some(Commit::EachShard),
+            (false, _) => Some(Commit::EachSplit),
             (true, false) => Some(Commit::AtSwitch),
             (true, true) => None,
         }
@@ -307,10 +307,10 @@ impl FlowPlanner<'_> {
             }
             _ => Vec::new(),
         };
-        let shards: Vec<Shard> = if parts.is_empty() {
-            read.files.into_iter().map(Shard::whole).collect()
+        let splits: Vec<Split> = if parts.is_empty() {
+            read.files.into_iter().map(Split::whole).collect()
         } else {
-            parts.iter().map(|part| part.shard.clone()).collect()
+            parts.iter().map(|part| part.split.clone()).collect()
         };
         let shape = identity::Shape {
             target: &target,
@@ -353,7 +353,7 @@ impl FlowPlanner<'_> {
             freeze: self.package.run.freeze,
             comparison: &comparison,
         };
-        let mut units = units::group(&common, shards, &intervals)?;
+        let mut units = units::group(&common, splits, &intervals)?;
         if let Publish::Route(route) = &publish {
             let set = routing::key_set(
                 self.session,

@@ -1,6 +1,6 @@
 //! What a plan takes of memory, of connections and of locks.
 
-use inrush_files::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Shard};
+use inrush_files::{FED_RANGE_BYTES, FED_RANGES_AHEAD, Split};
 use inrush_rows::plural::counted_do;
 
 use super::{FlowPlan, Publish, RoutePlan};
@@ -49,25 +49,25 @@ pub fn memory(
         stream_bytes,
         streams_bytes: stream_bytes * streams as u64,
         feed_bytes: feed_bytes(flows, chunk_bytes, streams as u64),
-        row_group_bytes: row_group_bytes(all_shards(flows)) * streams as u64,
+        row_group_bytes: row_group_bytes(all_splits(flows)) * streams as u64,
         // The record as text, its tail carried over, and its encoded form.
         long_record_bytes: 4 * record,
         ..MemoryBound::of_files(all_shards(flows), streams, cost)
     }
 }
 
-fn all_shards(flows: &[FlowPlan]) -> impl Iterator<Item = &Shard> {
+fn all_splits(flows: &[FlowPlan]) -> impl Iterator<Item = &Split> {
     let units = flows.iter().flat_map(|flow| &flow.units);
-    units.flat_map(|unit| &unit.shards)
+    units.flat_map(|unit| &unit.splits)
 }
 
 /// What is read ahead of the streams: one file is fed at a time.
 fn feed_bytes(flows: &[FlowPlan], chunk_bytes: u64, streams: u64) -> u64 {
-    let fed = all_shards(flows).filter(|shard| shard.is_fed);
-    let of_file = fed.map(|shard| {
+    let fed = all_splits(flows).filter(|split| split.is_fed);
+    let of_file = fed.map(|split| {
         let ranges = (streams + FED_RANGES_AHEAD as u64) * (FED_RANGE_BYTES as u64 + chunk_bytes);
         // Beside its translation stand the file's own bytes, two for each letter of UTF-16.
-        match shard.file.is_translated() {
+        match split.file.is_translated() {
             true => 3 * ranges,
             false => ranges,
         }

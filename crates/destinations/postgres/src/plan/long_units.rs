@@ -25,7 +25,7 @@ pub fn share(flows: &mut [FlowPlan], streams: usize) -> Result<(), SourceError> 
     let mut all = kept.with(&sizes);
     for (at, unit) in units.into_iter().enumerate() {
         // Nobody knows how long a pipe is.
-        let is_endless = unit.shards.iter().any(|shard| shard.file.is_pipe());
+        let is_endless = unit.splits.iter().any(|split| split.file.is_pipe());
         let helps = all.longest() > limit && kept.longest() <= limit;
         if is_endless || helps {
             let pieces = unit.pieces()?;

@@ -30,7 +30,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeySet};
-use inrush_files::Shard;
+use inrush_files::Split;
 use inrush_package::{IndexPolicy, Mode, RunSettings};
 use inrush_pgcopy::PgType;
 
@@ -101,7 +101,7 @@ pub enum Earlier {
         run: Box<RunRecord>,
         /// Keys of units that are kept, finished or not.
         kept: BTreeSet<String>,
-        /// Those of them that lack shards, with the keys of the shards that they have.
+        /// Those of them that lack splits, with the keys of the splits that they have.
         unfinished: BTreeMap<String, BTreeSet<String>>,
         /// Units of the run that the plan has no use for: their files or settings changed.
         dropped: usize,
@@ -183,7 +183,7 @@ impl FlowPlan {
     /// refuses can be told. Whoever accepts none needs no disk for them, and rows that are in the
     /// target already are not loaded once more.
     pub fn keeps_pipes(&self) -> bool {
-        self.reject_limit.rows_accepted() > 0 && !self.commits_each_shard()
+        self.reject_limit.rows_accepted() > 0 && !self.commits_each_split()
     }
 
     /// Whether its rows go straight into the target.
@@ -191,9 +191,9 @@ impl FlowPlan {
         matches!(self.publish, Publish::Straight(_))
     }
 
-    /// Whether they do, and stay there shard by shard.
-    pub fn commits_each_shard(&self) -> bool {
-        self.publish == Publish::Straight(Commit::EachShard)
+    /// Whether they do, and stay there split by split.
+    pub fn commits_each_split(&self) -> bool {
+        self.publish == Publish::Straight(Commit::EachSplit)
     }
 
     /// Whether they do, and stay there with those of all flows.
@@ -210,8 +210,8 @@ impl FlowPlan {
 
     /// Whether a pipe is among its files.
     pub fn has_pipes(&self) -> bool {
-        let mut shards = self.units.iter().flat_map(|unit| &unit.shards);
-        shards.any(|shard| shard.file.is_pipe())
+        let mut splits = self.units.iter().flat_map(|unit| &unit.splits);
+        splits.any(|split| split.file.is_pipe())
     }
 }
 
@@ -250,8 +250,8 @@ pub enum Publish {
 /// When rows that go straight into their target are committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// Each shard in a transaction of its own (`atomic = false`).
-    EachShard,
+    /// Each split in a transaction of its own (`atomic = false`).
+    EachSplit,
     /// All flows in the transaction of the switch (`staging = false`).
     AtSwitch,
 }
@@ -260,7 +260,7 @@ impl Commit {
     /// The setting that asks for it.
     pub fn setting(self) -> &'static str {
         match self {
-            Commit::EachShard => "atomic = false",
+            Commit::EachSplit => "atomic = false",
             Commit::AtSwitch => "staging = false",
         }
     }
@@ -331,10 +331,10 @@ pub struct UnitPlan {
     /// Its staging table.
     pub staging_table: String,
     /// The file ranges that it holds.
-    pub shards: Vec<Shard>,
+    pub splits: Vec<Split>,
     /// Bytes of its files; of compressed ones an estimate.
     pub bytes_count: u64,
-    /// Filled by several streams, each shard in a transaction of its own and without FREEZE.
+    /// Filled by several streams, each split in a transaction of its own and without FREEZE.
     pub shared: bool,
     /// The partition that it becomes.
     pub partition_name: Option<String>,

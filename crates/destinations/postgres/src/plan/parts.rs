@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeyValue, convert_first};
 use inrush_files::{
-    BufferPool, RecordStart, Shard, ShardReader, SourceFile, first_records, needs_place,
+    BufferPool, RecordStart, SourceFile, Split, SplitReader, first_records, needs_place,
 };
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
@@ -32,7 +32,7 @@ struct Cut {
 /// A part of a file, with the keys that it must keep.
 pub struct Part {
     /// Where it is.
-    pub shard: Shard,
+    pub split: Split,
     /// Its first key; none where the file begins.
     pub lower: Option<KeyValue>,
     /// The next part's first key; none where the file ends.
@@ -68,7 +68,7 @@ pub fn cut(
         let mut first_record = None;
         for cut in cuts {
             found.push(Part {
-                shard: Shard::range(Arc::clone(file), start..cut.start.byte_offset, first_record),
+                split: Split::range(Arc::clone(file), start..cut.start.byte_offset, first_record),
                 lower: lower.replace(cut.key.clone()),
                 upper: Some(cut.key),
             });
@@ -76,9 +76,9 @@ pub fn cut(
             first_record = needs_place(dialect).then_some(cut.start);
         }
         found.push(Part {
-            shard: match start {
-                0 => Shard::whole(Arc::clone(file)),
-                _ => Shard::range(Arc::clone(file), start..file.size_bytes, first_record),
+            split: match start {
+                0 => Split::whole(Arc::clone(file)),
+                _ => Split::range(Arc::clone(file), start..file.size_bytes, first_record),
             },
             lower,
             upper: None,
@@ -166,8 +166,8 @@ fn next_change(
     from: u64,
     start: Option<RecordStart>,
 ) -> Result<Option<Cut>, SourceError> {
-    let shard = Shard::range(Arc::clone(file), from..file.size_bytes, start);
-    let mut reader = ShardReader::open(shard, dialect, LOOK_BYTES, BufferPool::default())?;
+    let split = Split::range(Arc::clone(file), from..file.size_bytes, start);
+    let mut reader = SplitReader::open(split, dialect, LOOK_BYTES, BufferPool::default())?;
     let mut records = Records::default();
     let mut scratch = Vec::new();
     let mut before: Option<KeyValue> = None;

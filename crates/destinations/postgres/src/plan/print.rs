@@ -14,7 +14,7 @@ use super::{
     switch_statements,
 };
 use crate::engine::plan::words::{
-    TARGET_LOADED, dialect_words, reject_limit, shard_words, size_words,
+    TARGET_LOADED, dialect_words, reject_limit, size_words, split_words,
 };
 use crate::engine::plan::{column_words, typed_rows};
 use crate::quote::{identifier, qualified};
@@ -171,8 +171,8 @@ impl fmt::Display for Plan {
                 .flows
                 .iter()
                 .flat_map(|flow| &flow.units)
-                .flat_map(|unit| &unit.shards)
-                .any(|shard| shard.file.is_pipe());
+                .flat_map(|unit| &unit.splits)
+                .any(|split| split.file.is_pipe());
             let text = match (has_pipe, disk.text_bytes) {
                 (false, known) => format!("{} of text to store", bytes(known)),
                 (true, 0) => "text of unknown size to store".to_owned(),
@@ -244,9 +244,9 @@ impl fmt::Display for Plan {
 impl Plan {
     fn fmt_flow(&self, f: &mut fmt::Formatter<'_>, flow: &FlowPlan) -> fmt::Result {
         let total: u64 = flow.units.iter().map(|unit| unit.bytes_count).sum();
-        let shards = flow.units.iter().flat_map(|unit| &unit.shards);
+        let splits = flow.units.iter().flat_map(|unit| &unit.splits);
         // The ranges of a file stand one after the other.
-        let mut files: Vec<_> = shards.map(|shard| &shard.file).collect();
+        let mut files: Vec<_> = splits.map(|split| &split.file).collect();
         files.dedup_by(|file, before| Arc::ptr_eq(file, before));
         let file_count = files.len();
         told!(f, "\nFlow {} -> {}", flow.name, flow.target())?;
@@ -269,7 +269,7 @@ impl Plan {
             Publish::Insert if flow.replace.is_some() => {
                 "the target exists; new rows take the place of all that it has"
             }
-            Publish::Straight(Commit::EachShard) => {
+            Publish::Straight(Commit::EachSplit) => {
                 "the target exists; rows go straight into it as they come, seen at once \
                  (atomic = false)"
             }
@@ -360,9 +360,9 @@ impl Plan {
         let kind = if flow.commits_at_switch() {
             "straight: filled by one stream in the transaction of the switch, without FREEZE"
         } else if flow.is_straight() {
-            "straight: each shard in a transaction of its own with its ledger row, without FREEZE"
+            "straight: each split in a transaction of its own with its ledger row, without FREEZE"
         } else if unit.shared {
-            "shared by streams: its table is committed first, each shard in a transaction of its \
+            "shared by streams: its table is committed first, each split in a transaction of its \
              own, without FREEZE"
         } else if matches!(flow.publish, Publish::Route(_)) {
             "private: made, filled and committed by one stream in one transaction; COPY into a \
@@ -378,14 +378,14 @@ impl Plan {
             unit.number,
             size_words(
                 unit.bytes_count,
-                unit.shards.iter().any(|shard| shard.file.is_pipe())
+                unit.splits.iter().any(|split| split.file.is_pipe())
             )
         )?;
-        for shard in unit.shards.iter().take(UNITS_SHOWN) {
-            told!(f, "    from {}", shard_words(shard))?;
+        for split in unit.splits.iter().take(UNITS_SHOWN) {
+            told!(f, "    from {}", split_words(split))?;
         }
-        if unit.shards.len() > UNITS_SHOWN {
-            told!(f, "    ... and {} more", unit.shards.len() - UNITS_SHOWN)?;
+        if unit.splits.len() > UNITS_SHOWN {
+            told!(f, "    ... and {} more", unit.splits.len() - UNITS_SHOWN)?;
         }
         for statement in shortened(&unit_statements(self, flow, unit)) {
             told!(f, "    {statement}")?;

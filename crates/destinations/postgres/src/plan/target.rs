@@ -280,11 +280,11 @@ fn check_partitioning(
 
 fn straight_notes(commit: Commit, facts: &TargetFacts, target: &str) -> Vec<String> {
     let mut notes = vec![match commit {
-        Commit::EachShard => format!(
+        Commit::EachSplit => format!(
             "{target} takes rows as they come (atomic = false): readers see a part of them until \
              the run ends, a run that is given up leaves what it has loaded, each row is written \
-             once and into every index, and none is frozen. What is loaded is known shard by \
-             shard: the same command after a stop loads the rest and nothing twice"
+             once and into every index, and none is frozen. What is loaded is known split by \
+             split: the same command after a stop loads the rest and nothing twice"
         ),
         Commit::AtSwitch => format!(
             "{target} takes rows as they come, in one transaction by one stream (staging = false): \

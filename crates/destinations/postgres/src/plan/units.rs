@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use inrush_files::Shard;
+use inrush_files::Split;
 use inrush_package::NAME_BYTES_MAX;
 use inrush_rows::column::Column;
 use inrush_rows::compression::Compression;
@@ -56,25 +56,25 @@ pub struct Common<'a> {
 /// Groups files into units: one for each part, for each interval, or one in all.
 pub fn group(
     common: &Common<'_>,
-    shards: Vec<Shard>,
+    splits: Vec<Split>,
     intervals: &[Interval],
 ) -> Result<Vec<UnitPlan>, PlanError> {
-    let groups: Vec<(Vec<Shard>, Option<&Interval>)> = match common.key {
+    let groups: Vec<(Vec<Split>, Option<&Interval>)> = match common.key {
         // What is in the target stays there, so a file that changed must not touch the others.
-        None if *common.publish == Publish::Straight(Commit::EachShard) => shards
+        None if *common.publish == Publish::Straight(Commit::EachSplit) => splits
             .into_iter()
-            .map(|shard| (vec![shard], None))
+            .map(|split| (vec![split], None))
             .collect(),
-        None => vec![(shards, None)],
-        Some(_) if intervals.is_empty() => shards
+        None => vec![(splits, None)],
+        Some(_) if intervals.is_empty() => splits
             .into_iter()
-            .map(|shard| (vec![shard], None))
+            .map(|split| (vec![split], None))
             .collect(),
         Some(_) => {
-            let mut groups: Vec<(Vec<Shard>, Option<&Interval>)> = intervals
+            let mut groups: Vec<(Vec<Split>, Option<&Interval>)> = intervals
                 .iter()
                 .map(|interval| {
-                    let own = interval.files.iter().map(|index| shards[*index].clone());
+                    let own = interval.files.iter().map(|index| splits[*index].clone());
                     (own.collect(), Some(interval))
                 })
                 .collect();
@@ -83,9 +83,9 @@ pub fn group(
                 .flat_map(|interval| interval.files.iter().copied())
                 .collect();
             // Files without a row lie in no partition, and are accounted for all the same.
-            for (index, shard) in shards.iter().enumerate() {
+            for (index, split) in splits.iter().enumerate() {
                 if !placed.contains(&index) {
-                    groups.push((vec![shard.clone()], None));
+                    groups.push((vec![split.clone()], None));
                 }
             }
             groups
@@ -95,7 +95,7 @@ pub fn group(
     groups
         .into_iter()
         .enumerate()
-        .map(|(index, (shards, interval))| unit(common, &mut names, index + 1, shards, interval))
+        .map(|(index, (splits, interval))| unit(common, &mut names, index + 1, splits, interval))
         .collect()
 }
 
@@ -103,7 +103,7 @@ fn unit(
     common: &Common<'_>,
     names: &mut PartitionNames<'_>,
     number: usize,
-    shards: Vec<Shard>,
+    splits: Vec<Split>,
     interval: Option<&Interval>,
 ) -> Result<UnitPlan, PlanError> {
     let (bounds, key_bounds) = match (interval, common.key) {
@@ -118,7 +118,7 @@ fn unit(
         Some(bounds) => format!("{} {}", common.shape, bounds.condition()),
         None => common.shape.to_owned(),
     };
-    let key = identity::unit_key(common.run_key, &shape, &shards);
+    let key = identity::unit_key(common.run_key, &shape, &splits);
     let staging_table = format!("{}_{}", cut(common.table, 40), &key[..identity::KEY_DIGITS]);
     let schema = common.staging_schema;
     let column_names: Vec<&str> = common
@@ -137,8 +137,8 @@ fn unit(
         _ => Vec::new(),
     };
     if let Publish::Straight(commit) = common.publish {
-        let mut unit = straight_unit(common, number, shards, key, staging_table, &column_names);
-        if *commit == Commit::EachShard {
+        let mut unit = straight_unit(common, number, splits, key, staging_table, &column_names);
+        if *commit == Commit::EachSplit {
             unit.share()?;
         }
         return Ok(unit);
@@ -173,7 +173,7 @@ fn unit(
     };
     Ok(UnitPlan {
         number,
-        bytes_count: shards.iter().map(work_bytes).sum(),
+        bytes_count: splits.iter().map(work_bytes).sum(),
         shared: false,
         partition_name: common.key.map(|_| names.take()),
         create,
@@ -188,7 +188,7 @@ fn unit(
         ready,
         staging_table,
         key,
-        shards,
+        splits,
         bounds,
         key_bounds,
         key_set: None,
@@ -199,7 +199,7 @@ fn unit(
 fn straight_unit(
     common: &Common<'_>,
     number: usize,
-    shards: Vec<Shard>,
+    splits: Vec<Split>,
     key: String,
     staging_table: String,
     column_names: &[&str],
@@ -208,7 +208,7 @@ fn straight_unit(
     let copy = staging::copy_in(common.schema, common.table, column_names, binary, false);
     UnitPlan {
         number,
-        bytes_count: shards.iter().map(work_bytes).sum(),
+        bytes_count: splits.iter().map(work_bytes).sum(),
         shared: false,
         partition_name: None,
         create: Vec::new(),
@@ -219,19 +219,19 @@ fn straight_unit(
         ready: Vec::new(),
         staging_table,
         key,
-        shards,
+        splits,
         bounds: None,
         key_bounds: None,
         key_set: None,
     }
 }
 
-/// How much text a shard holds, as far as its size tells: text of this kind shrinks to about a
+/// How much text a split holds, as far as its size tells: text of this kind shrinks to about a
 /// quarter.
-pub(super) fn work_bytes(shard: &Shard) -> u64 {
-    match shard.file.compression {
-        Compression::None if shard.file.table().is_none() => shard.size_bytes(),
-        _ => shard.size_bytes().saturating_mul(4),
+pub(super) fn work_bytes(split: &Split) -> u64 {
+    match split.file.compression {
+        Compression::None if split.file.table().is_none() => split.size_bytes(),
+        _ => split.size_bytes().saturating_mul(4),
     }
 }
 
@@ -244,17 +244,17 @@ impl UnitPlan {
         Ok(())
     }
 
-    pub(super) fn share_in(&mut self, pieces: Vec<Shard>) {
+    pub(super) fn share_in(&mut self, pieces: Vec<Split>) {
         self.shared = true;
         self.copy = self.copy_shared.clone();
-        self.shards = pieces;
+        self.splits = pieces;
     }
 
     /// What several streams can load of it at the same time.
-    pub(super) fn pieces(&self) -> Result<Vec<Shard>, SourceError> {
-        let mut found = Vec::with_capacity(self.shards.len());
-        for shard in &self.shards {
-            found.extend(inrush_files::pieces(shard)?);
+    pub(super) fn pieces(&self) -> Result<Vec<Split>, SourceError> {
+        let mut found = Vec::with_capacity(self.splits.len());
+        for split in &self.splits {
+            found.extend(inrush_files::pieces(split)?);
         }
         Ok(found)
     }

@@ -6,15 +6,15 @@ use super::units::work_bytes;
 use super::{FlowPlan, UnitPlan};
 use crate::engine::plan::identity;
 
-/// A piece of work of a stream: a private unit, or one shard of a shared one.
+/// A piece of work of a stream: a private unit, or one split of a shared one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkItem {
     /// Index of the flow.
     pub flow: usize,
     /// Index of the unit in it.
     pub unit: usize,
-    /// The shards to load, by index.
-    pub shards: Range<usize>,
+    /// The splits to load, by index.
+    pub splits: Range<usize>,
     /// Their bytes.
     pub bytes_count: u64,
 }
@@ -22,22 +22,22 @@ pub struct WorkItem {
 /// All work of a plan: of flows whose turn is the same the largest first, so that no stream is
 /// left with a long piece at the end.
 ///
-/// A shard that is fed stands there once for each stream: all of them take from it.
+/// A split that is fed stands there once for each stream: all of them take from it.
 pub fn all(flows: &[FlowPlan], streams: usize) -> Vec<WorkItem> {
     let mut items = Vec::new();
     for (flow_index, flow) in flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
             if unit.shared {
-                for (index, shard) in unit.shards.iter().enumerate() {
-                    let takers = if shard.is_fed { streams.max(1) } else { 1 };
+                for (index, split) in unit.splits.iter().enumerate() {
+                    let takers = if split.is_fed { streams.max(1) } else { 1 };
                     let item = WorkItem {
                         flow: flow_index,
                         unit: unit_index,
-                        shards: index..index + 1,
-                        bytes_count: work_bytes(shard) / takers as u64,
+                        splits: index..index + 1,
+                        bytes_count: work_bytes(split) / takers as u64,
                     };
                     items.extend(std::iter::repeat_n(item, takers));
-                    if shard.file.is_pipe() {
+                    if split.file.is_pipe() {
                         // Somebody writes into it, and nobody knows for how long: one stream
                         // begins with it. The others help where nothing else is left.
                         let first = items.len() - takers;
@@ -48,7 +48,7 @@ pub fn all(flows: &[FlowPlan], streams: usize) -> Vec<WorkItem> {
                 items.push(WorkItem {
                     flow: flow_index,
                     unit: unit_index,
-                    shards: 0..unit.shards.len(),
+                    splits: 0..unit.splits.len(),
                     bytes_count: unit.bytes_count,
                 });
             }
@@ -62,18 +62,18 @@ pub fn all(flows: &[FlowPlan], streams: usize) -> Vec<WorkItem> {
 pub enum Committed<'a> {
     /// Nothing.
     Nothing,
-    /// The shards of whose keys it says so.
-    Shards(Box<dyn Fn(&str) -> bool + 'a>),
+    /// The splits of whose keys it says so.
+    Splits(Box<dyn Fn(&str) -> bool + 'a>),
     /// All of it.
     All,
 }
 
 impl Committed<'_> {
-    /// Whether work on shards of these keys is left. A unit without files is work, too: its table is made.
-    fn leaves(&self, mut shard_keys: impl Iterator<Item = String>) -> bool {
+    /// Whether work on splits of these keys is left. A unit without files is work, too: its table is made.
+    fn leaves(&self, mut split_keys: impl Iterator<Item = String>) -> bool {
         match self {
             Committed::Nothing => true,
-            Committed::Shards(is_there) => shard_keys.any(|key| !is_there(&key)),
+            Committed::Splits(is_there) => split_keys.any(|key| !is_there(&key)),
             Committed::All => false,
         }
     }
@@ -88,8 +88,8 @@ pub fn left<'a>(
     let mut items = all(flows, streams);
     items.retain(|item| {
         let unit = &flows[item.flow].units[item.unit];
-        let shards = unit.shards[item.shards.clone()].iter();
-        committed(unit).leaves(shards.map(identity::shard_key))
+        let splits = unit.splits[item.splits.clone()].iter();
+        committed(unit).leaves(splits.map(identity::split_key))
     });
     items
 }
@@ -109,7 +109,7 @@ mod tests {
         let item = |flow, unit, bytes_count| WorkItem {
             flow,
             unit,
-            shards: 0..1,
+            splits: 0..1,
             bytes_count,
         };
         let places = |turn: fn(usize) -> usize| {
@@ -125,15 +125,15 @@ mod tests {
     }
 
     #[test]
-    fn work_is_left_where_a_shard_is_not_there() {
+    fn work_is_left_where_a_split_is_not_there() {
         let leaves = |committed: &Committed<'_>, keys: &[&str]| {
             committed.leaves(keys.iter().map(|key| (*key).to_owned()))
         };
-        let one = Committed::Shards(Box::new(|key| key == "one"));
+        let one = Committed::Splits(Box::new(|key| key == "one"));
         assert!(!leaves(&one, &["one"]));
         assert!(leaves(&one, &["two"]));
         assert!(leaves(&one, &["one", "two"]));
-        // A partition that no file lies in has no shards.
+        // A partition that no file lies in has no splits.
         for keys in [&["one", "two"][..], &[]] {
             assert!(leaves(&Committed::Nothing, keys));
             assert!(!leaves(&Committed::All, keys));

@@ -1,6 +1,6 @@
 //! What a run takes before its streams begin, and after the last of them has ended.
 
-use inrush_files::Shard;
+use inrush_files::Split;
 
 use super::predict::Measured;
 use crate::engine::preflight::cores;
@@ -23,11 +23,11 @@ pub fn split_s(measured: &Measured<'_>) -> f64 {
         if !inrush_files::needs_place(&flow.reading.dialect) {
             continue;
         }
-        let shards = flow.units.iter().filter(|unit| unit.shared);
-        let cut = shards
-            .flat_map(|unit| &unit.shards)
-            .filter(|shard| !shard.is_whole() && shard.file.table().is_none());
-        let bytes: u64 = cut.map(Shard::size_bytes).sum();
+        let splits = flow.units.iter().filter(|unit| unit.shared);
+        let cut = splits
+            .flat_map(|unit| &unit.splits)
+            .filter(|split| !split.is_whole() && split.file.table().is_none());
+        let bytes: u64 = cut.map(Split::size_bytes).sum();
         let scan = flow_found::like(measured.flows, index)
             .and_then(FlowFound::scan_bytes_s)
             .filter(|scan| *scan > 0.0);

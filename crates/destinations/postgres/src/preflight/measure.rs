@@ -77,8 +77,8 @@ impl Preflight<'_> {
         }
         report.findings.extend(server.findings.iter().cloned());
         let units = plan.flows.iter().map(|flow| &flow.units);
-        let shards = units.map(|units| units.iter().flat_map(|unit| &unit.shards));
-        report.files = files::of_all(shards, &flows, read.cached_share);
+        let splits = units.map(|units| units.iter().flat_map(|unit| &unit.splits));
+        report.files = files::of_all(splits, &flows, read.cached_share);
         report.steps = steps::client(&flows, &read, plan.streams);
         report
             .steps

@@ -215,9 +215,9 @@ fn works(flow: &FlowPlan, found: &FlowFound) -> Vec<Work> {
         unit: *unit,
         portions: portions.clone(),
         fed: flow.units[*unit]
-            .shards
+            .splits
             .iter()
-            .find(|shard| shard.is_fed)
+            .find(|split| split.is_fed)
             .cloned(),
     });
     works

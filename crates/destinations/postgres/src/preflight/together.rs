@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use inrush_files::{FED_RANGE_BYTES, Feed, FeedSettings, Shard};
+use inrush_files::{FED_RANGE_BYTES, Feed, FeedSettings, Split};
 use inrush_source::Chunks;
 use inrush_verdict::Phase;
 
@@ -35,7 +35,7 @@ pub struct Work {
     /// What of its files is read.
     pub portions: Vec<Portion>,
     /// Several streams take its file from one reader.
-    pub fed: Option<Shard>,
+    pub fed: Option<Split>,
 }
 
 /// What a stream came through.
@@ -68,13 +68,13 @@ pub fn measure(
     for work in works {
         sources.push(match &work.fed {
             None => Source::Portions(Portions::new(work.portions.clone())),
-            Some(shard) => {
+            Some(split) => {
                 let settings = FeedSettings {
                     range_bytes: FED_RANGE_BYTES,
                     chunk_bytes: making.chunk_bytes,
                     streams,
                 };
-                let feed = Feed::start(&shard.file, &reading.dialect, settings, &[])?;
+                let feed = Feed::start(&split.file, &reading.dialect, settings, &[])?;
                 Source::Fed(Arc::new(feed))
             }
         });
@@ -312,7 +312,7 @@ async fn finish(
     plan.settings.analyze = false;
     let standing = Standing {
         // The guess holds for the sample, or was given up.
-        is_checked: !trial.unit.shared && trial.unit.shards.len() == 1,
+        is_checked: !trial.unit.shared && trial.unit.splits.len() == 1,
         is_indexed: false,
     };
     make_ready(

@@ -1,6 +1,6 @@
 //! The work that a run would find: all of it, or what a stopped run has left; and the flows whose samples stand for it.
 
-use inrush_files::Shard;
+use inrush_files::Split;
 
 use crate::engine::error::Error;
 use crate::engine::preflight::flow_found::{self, FlowFound};
@@ -22,7 +22,7 @@ impl<'a> WorkLeft<'a> {
             Earlier::Stopped {
                 kept, unfinished, ..
             } => match unfinished.get(&unit.key) {
-                Some(shards) => Committed::Shards(Box::new(|key| shards.contains(key))),
+                Some(splits) => Committed::Splits(Box::new(|key| splits.contains(key))),
                 None if kept.contains(&unit.key) => Committed::All,
                 None => Committed::Nothing,
             },
@@ -43,9 +43,9 @@ impl<'a> WorkLeft<'a> {
     /// Stored bytes of a piece of work; of a file that is fed, a taker's part.
     pub fn stored_bytes(&self, item: &WorkItem) -> f64 {
         let (_, unit) = self.unit(item);
-        let shards = &unit.shards[item.shards.clone()];
-        let bytes: u64 = shards.iter().map(Shard::size_bytes).sum();
-        match shards.iter().any(|shard| shard.is_fed) {
+        let splits = &unit.splits[item.splits.clone()];
+        let bytes: u64 = splits.iter().map(Split::size_bytes).sum();
+        match splits.iter().any(|split| split.is_fed) {
             true => bytes as f64 / self.plan.streams as f64,
             false => bytes as f64,
         }
@@ -67,15 +67,15 @@ impl<'a> WorkLeft<'a> {
             if stored_bytes == 0.0 {
                 continue;
             }
-            let shards: Vec<Vec<Shard>> = units
+            let splits: Vec<Vec<Split>> = units
                 .iter()
-                .map(|unit| flow.units[*unit].shards.clone())
+                .map(|unit| flow.units[*unit].splits.clone())
                 .collect();
-            let portions = sample::portions(&shards, &flow.reading.dialect, self.plan.streams)?;
+            let portions = sample::portions(&splits, &flow.reading.dialect, self.plan.streams)?;
             found.push(FlowFound {
                 index,
                 stored_bytes,
-                is_fed: shards.iter().flatten().any(|shard| shard.is_fed),
+                is_fed: splits.iter().flatten().any(|split| split.is_fed),
                 works: units.into_iter().zip(portions).collect(),
                 ..FlowFound::default()
             });

@@ -120,7 +120,7 @@ async fn attempt(
     let flows = task.plan.flows.iter().zip(&oids);
     let marks: Vec<Mark> = flows
         // Those have theirs since before the first row.
-        .filter(|(flow, _)| !flow.commits_each_shard())
+        .filter(|(flow, _)| !flow.commits_each_split())
         .filter_map(|(flow, oid)| flow.mark(&task.fence.name, *oid))
         .collect();
     mark::leave(session, &task.plan.run_key, &marks).await?;

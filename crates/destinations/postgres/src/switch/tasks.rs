@@ -205,9 +205,9 @@ fn between_infinities(comparable: &str, [first, last]: [&str; 2], next: &str) ->
 
 fn files(flow: &FlowPlan, unit: &LoadedUnit) -> String {
     flow.units[unit.unit]
-        .shards
+        .splits
         .iter()
-        .map(|shard| shard.file.path.display().to_string())
+        .map(|split| split.file.path.display().to_string())
         .collect::<Vec<_>>()
         .join(", ")
 }

@@ -96,7 +96,7 @@ fn differences_are_named() {
 }
 
 #[test]
-fn shards_without_sums_cannot_be_compared() {
+fn splits_without_sums_cannot_be_compared() {
     let plan = plan(Verify::Sums).alone();
     let sent = tally(Verify::Sums, &[batch(&ROWS)]);
     assert!(

@@ -14,10 +14,11 @@ use super::Context;
 use super::summary::ContractSummary;
 use crate::contract::failures::unknown_switch;
 use crate::contract::plan::{ContractFlow, RangeUnit, files_of, shard_of};
+use crate::contract::plan::split_of;
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
-use crate::ledger::{Account, ShardRecord};
+use crate::ledger::{Account, SplitRecord};
 use crate::pipeline::{coverage, expectations, recheck};
 use crate::plan::identity;
 

@@ -9,10 +9,11 @@ use inrush_rows::calendar::now_microseconds;
 use inrush_rows::plural::counted;
 
 use crate::contract::OpenDestination;
-use crate::contract::plan::{self, ContractFlow, ContractPlan, Earlier, shard_of};
+use crate::contract::plan::{self, ContractFlow, ContractPlan, Earlier, split_of};
 use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
 use crate::ledger::Account;
+use crate::ledger::SplitRecord;
 use crate::mending;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::naming::{holder, new_run_name};
@@ -163,7 +164,7 @@ pub async fn prepare(
         for account in flow.units.iter().filter_map(|unit| kept.get(&unit.key)) {
             tally.add(RowTally::from(*account));
         }
-        rejects.push(RejectCount::new(&flow.reading, flow.shards(), tally));
+        rejects.push(RejectCount::new(&flow.reading, flow.splits(), tally));
     }
     let flows = plan.flows.iter().zip(&package.flows);
     let flows = flows.map(|(flow, package)| (&flow.reading, package.table.clone()));
@@ -234,7 +235,7 @@ fn lost_rejects(
             let Some(shard) = known.and_then(|known| shard_of(&known.detail)) else {
                 continue;
             };
-            let rejected = shard.account.rows_rejected;
+            let rejected = split.account.rows_rejected;
             let name = reject_file_name(&reject_files::of_key(&flow.reading.name, &unit.key));
             let found = match rejected {
                 0 => 0,
@@ -280,26 +281,26 @@ fn place(run: &mut PreparedRun, options: &RunOptions<'_>) -> Result<(), Error> {
         if !inrush_files::needs_place(&reading.dialect) {
             continue;
         }
-        let mut shards: Vec<_> = units.iter().map(|unit| unit.shard.clone()).collect();
-        for own in splitting::files(&shards) {
+        let mut splits: Vec<_> = units.iter().map(|unit| unit.split.clone()).collect();
+        for own in splitting::files(&splits) {
             let is_kept = |at: usize| run.kept.contains_key(&units[at].key);
             if own.len() == 1
-                || shards[own.start].file.table().is_some()
+                || splits[own.start].file.table().is_some()
                 || own.clone().all(is_kept)
             {
                 continue;
             }
             let splitting = Event::Splitting {
                 flow: reading.name.clone(),
-                file: shards[own.start].file.path.display().to_string(),
-                bytes: shards[own.start].file.size_bytes,
+                file: splits[own.start].file.path.display().to_string(),
+                bytes: splits[own.start].file.size_bytes,
             };
             run.folder.notice(&splitting);
             options.observer.notice(&splitting);
-            splitting::place(&mut shards[own], &reading.dialect, threads, &options.stop)?;
+            splitting::place(&mut splits[own], &reading.dialect, threads, &options.stop)?;
         }
-        for (unit, shard) in units.iter_mut().zip(shards) {
-            unit.shard = shard;
+        for (unit, split) in units.iter_mut().zip(splits) {
+            unit.split = split;
         }
     }
     Ok(())
@@ -309,8 +310,8 @@ fn tell_plan(plan: &ContractPlan, options: &RunOptions<'_>) {
     let size = |flow: &ContractFlow| TargetSize {
         flow: flow.reading.name.clone(),
         target: flow.reading.target.clone(),
-        stored_bytes: flow.shards().map(|shard| shard.size_bytes()).sum(),
-        has_pipe: flow.shards().any(|shard| shard.file.is_pipe()),
+        stored_bytes: flow.splits().map(|split| split.size_bytes()).sum(),
+        has_pipe: flow.splits().any(|split| split.file.is_pipe()),
         units: flow.units.len(),
     };
     options.observer.notice(&Event::Planned {

@@ -49,7 +49,7 @@ fn remaining(context: &Context<'_>) -> VecDeque<Place> {
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
             if !run.kept.contains_key(&unit.key) {
-                places.push((unit.shard.size_bytes(), (flow_index, unit_index)));
+                places.push((unit.split.size_bytes(), (flow_index, unit_index)));
             }
         }
     }

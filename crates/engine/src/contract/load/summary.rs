@@ -4,9 +4,11 @@ use inrush_destination::Published;
 
 use super::prepare::PreparedRun;
 use crate::contract::plan::{ContractFlow, ContractPlan, Earlier, RangeUnit, shard_of};
+use crate::contract::plan::{ContractFlow, ContractPlan, Earlier, split_of};
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
+use crate::ledger::{Account, SplitRecord};
 use crate::pipeline::RunOptions;
 use crate::pipeline::gathering::{About, Done, Gathering};
 use crate::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};
@@ -86,8 +88,8 @@ impl ContractSummary {
             let own = units
                 .iter()
                 .filter(|unit| unit.target == flow.reading.target);
-            for shard in own.filter_map(|unit| shard_of(&unit.detail)) {
-                loaded.add(&shard.account);
+            for split in own.filter_map(|unit| split_of(&unit.detail)) {
+                loaded.add(&split.account);
             }
             table_report(flow, loaded)
         };
@@ -122,7 +124,7 @@ impl ContractSummary {
                 reports.push(UnitReport {
                     flow: flow.reading.name.clone(),
                     unit: unit.number,
-                    files: vec![unit.shard.file.path.display().to_string()],
+                    files: vec![unit.split.file.path.display().to_string()],
                     staging_table: String::new(),
                     shared: false,
                     straight: false,
@@ -185,7 +187,7 @@ fn table_report(flow: &ContractFlow, account: Account) -> TableReport {
         flow: flow.reading.name.clone(),
         target: flow.reading.target.clone(),
         account,
-        stored_bytes: flow.shards().map(|shard| shard.size_bytes()).sum(),
+        stored_bytes: flow.splits().map(|split| split.size_bytes()).sum(),
         partitions: Vec::new(),
         rows_updated: None,
         changes: Vec::new(),

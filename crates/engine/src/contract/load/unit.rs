@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
 use crate::gauge::Gauge;
-use crate::ledger::{Account, ShardRecord};
+use crate::ledger::{Account, SplitRecord};
 use crate::pipeline::file_header::check_header;
 use crate::pipeline::kept_rejects::KeptRejects;
 use crate::pipeline::proof::Proof;
@@ -43,7 +43,7 @@ pub fn load(
         flow: flow.reading.name.clone(),
         unit: unit.number,
         stream: number,
-        file: unit.shard.file.path.display().to_string(),
+        file: unit.split.file.path.display().to_string(),
     });
     let file = RejectFile::new(
         &context.run.folder.rejects(),
@@ -120,18 +120,18 @@ impl Work<'_> {
     /// All of it, to the commit.
     fn load(&mut self) -> Result<(Account, Changes), Error> {
         let reading = &self.flow.reading;
-        let shard = &self.unit.shard;
+        let split = &self.unit.split;
         let settings = &self.context.run.plan.settings;
         let chunk_bytes = settings.chunk_bytes as usize;
         let opening = self.gauge.enter(Phase::Read);
         let mut reader = RowReader::open(
-            shard.clone(),
+            split.clone(),
             &reading.dialect,
             chunk_bytes,
             BufferPool::default(),
         )?;
         drop(opening);
-        check_header(reading, shard, reader.header())?;
+        check_header(reading, split, reader.header())?;
         let mut converter = self.converter(reading)?;
         let mut proof = Proof::new(reading);
         let mut records = Records::default();
@@ -185,7 +185,7 @@ impl Work<'_> {
         account.bytes_read = read.text_bytes;
         if !account.holds() {
             return Err(Error::Verification {
-                what: format!("the account of {}", shard.file.path.display()),
+                what: format!("the account of {}", split.file.path.display()),
                 counted: account.rows_loaded + account.rows_rejected + account.rows_skipped,
                 sent: account.rows_read,
             });
@@ -276,12 +276,12 @@ impl Work<'_> {
     }
 
     /// What this engine is to know of the unit later.
-    fn detail(&self, proof: &mut Proof, account: Account) -> ShardRecord {
-        let shard = &self.unit.shard;
-        let record = proof.record(&self.unit.key, shard, account);
-        ShardRecord {
+    fn detail(&self, proof: &mut Proof, account: Account) -> SplitRecord {
+        let split = &self.unit.split;
+        let record = proof.record(&self.unit.key, split, account);
+        SplitRecord {
             // What a pipe brings has no size before.
-            byte_end: record.byte_end.filter(|_| !shard.is_whole()),
+            byte_end: record.byte_end.filter(|_| !split.is_whole()),
             ..record
         }
     }

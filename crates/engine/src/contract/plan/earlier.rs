@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use inrush_destination::{Destination, PastRun, RunState};
 use inrush_package::Mode;
 
-use super::{ContractFlow, Earlier, shard_of};
-use crate::ledger::{ShardRecord, SwitchedFile};
+use super::{ContractFlow, Earlier, split_of};
+use crate::ledger::{SplitRecord, SwitchedFile};
 use crate::plan::changed::{self, PlannedFiles};
 use crate::plan::loaded::{WantedFiles, loaded_by};
 use crate::plan::{PlanError, PlanOptions, identity};
@@ -51,13 +51,13 @@ pub async fn find(
         return Ok(Earlier::None);
     };
     let run = runs.swap_remove(at);
-    let shards: Vec<ShardRecord> = run
+    let splits: Vec<SplitRecord> = run
         .units
         .iter()
-        .filter_map(|unit| shard_of(&unit.detail))
+        .filter_map(|unit| split_of(&unit.detail))
         .collect();
     let planned: Vec<PlannedFiles<'_>> = flows.iter().map(planned).collect();
-    let found = changed::look(&planned, &shards, options).await?;
+    let found = changed::look(&planned, &splits, options).await?;
     if !options.again && !options.is_replay {
         changed::refuse(&run.record.name, &found.changed)?;
     }
@@ -67,7 +67,7 @@ pub async fn find(
         .iter()
         .flat_map(|flow| &flow.units)
         .filter(|unit| left.contains(unit.key.as_str()))
-        .filter(|unit| !changed.contains(identity::file_key(&unit.shard.file).as_str()))
+        .filter(|unit| !changed.contains(identity::file_key(&unit.split.file).as_str()))
         .map(|unit| unit.key.clone())
         .collect();
     let dropped = run.units.iter().filter(|unit| !kept.contains(&unit.key));
@@ -111,21 +111,21 @@ fn switched_files(run: &PastRun) -> Vec<SwitchedFile> {
         .iter()
         .filter(|unit| !run.gone.contains(&unit.target))
     {
-        let Some(shard) = shard_of(&unit.detail) else {
+        let Some(split) = split_of(&unit.detail) else {
             continue;
         };
         let file = found
-            .entry((unit.target.clone(), shard.file_key.clone()))
+            .entry((unit.target.clone(), split.file_key.clone()))
             .or_insert_with(|| SwitchedFile {
                 run_id: run.record.run_id,
                 target_oids: Vec::new(),
                 target: unit.target.clone(),
-                file_key: shard.file_key.clone(),
-                file_bytes: shard.file_bytes,
-                file_modified_ns: shard.file_modified_ns,
+                file_key: split.file_key.clone(),
+                file_bytes: split.file_bytes,
+                file_modified_ns: split.file_modified_ns,
                 rows_loaded: 0,
             });
-        file.rows_loaded += shard.account.rows_loaded;
+        file.rows_loaded += split.account.rows_loaded;
     }
     found.into_values().collect()
 }

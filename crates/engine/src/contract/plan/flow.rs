@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use inrush_destination::{Abilities, ColumnPlan, Destination, TargetName, TargetPlan};
-use inrush_files::{Shard, SourceFile};
+use inrush_files::{SourceFile, Split};
 use inrush_package::{Flow, Package};
 
 use super::columns::{self, Resolved};
@@ -156,12 +156,12 @@ impl FlowPlanner<'_> {
     fn units(&self, files: Vec<Arc<SourceFile>>, shape: &str) -> Result<Vec<RangeUnit>, PlanError> {
         let mut units = Vec::new();
         for file in files {
-            let shard = Shard::whole(file);
-            for shard in inrush_files::pieces_of(&shard, self.abilities.unit_bytes)? {
+            let split = Split::whole(file);
+            for split in inrush_files::pieces_of(&split, self.abilities.unit_bytes)? {
                 units.push(RangeUnit {
                     number: units.len() + 1,
-                    key: identity::unit_key(self.run_key, shape, std::slice::from_ref(&shard)),
-                    shard,
+                    key: identity::unit_key(self.run_key, shape, std::slice::from_ref(&split)),
+                    split,
                 });
             }
         }

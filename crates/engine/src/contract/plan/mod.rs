@@ -16,12 +16,12 @@ use std::sync::Arc;
 use inrush_destination::{
     Abilities, Destination, PastRun, Streams, TargetFacts, TargetName, TargetPlan,
 };
-use inrush_files::{Shard, SourceFile};
+use inrush_files::{SourceFile, Split};
 use inrush_package::{Mode, Package, RunSettings};
 
 use self::flow::FlowPlanner;
-use crate::ledger::ShardRecord;
 use crate::plan::memory::FileCost;
+use crate::ledger::SplitRecord;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, Reading, identity, memory};
 
 /// What is kept of each file range from the plan to the report, beside its path, with what the destination hands over of
@@ -82,7 +82,7 @@ pub struct RangeUnit {
     /// Names its file as it is, its target and how the rows are read.
     pub key: String,
     /// The file range.
-    pub shard: Shard,
+    pub split: Split,
 }
 
 /// What earlier runs of the same package did and left.
@@ -108,8 +108,8 @@ impl ContractFlow {
     }
 
     /// The file ranges of all units.
-    pub fn shards(&self) -> impl Iterator<Item = &Shard> {
-        self.units.iter().map(|unit| &unit.shard)
+    pub fn splits(&self) -> impl Iterator<Item = &Split> {
+        self.units.iter().map(|unit| &unit.split)
     }
 }
 
@@ -241,7 +241,7 @@ fn memory_bound(
         stream_bytes,
         streams_bytes: stream_bytes * streams as u64,
         feed_bytes: 0,
-        row_group_bytes: memory::row_group_bytes(flows.iter().flat_map(ContractFlow::shards))
+        row_group_bytes: memory::row_group_bytes(flows.iter().flat_map(ContractFlow::splits))
             * streams as u64,
         // The record as text, its tail carried over, and its value on its way.
         long_record_bytes: 4 * records.max().unwrap_or(0) as u64,
@@ -250,6 +250,6 @@ fn memory_bound(
 }
 
 /// What the ledger has of a unit, as this engine wrote it.
-pub fn shard_of(detail: &str) -> Option<ShardRecord> {
+pub fn split_of(detail: &str) -> Option<SplitRecord> {
     serde_json::from_str(detail).ok()
 }

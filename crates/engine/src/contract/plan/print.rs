@@ -9,7 +9,7 @@ use inrush_rows::told;
 use inrush_verdict::quantity::bytes;
 
 use super::{ContractFlow, ContractPlan, Earlier};
-use crate::plan::words::{TARGET_LOADED, dialect_words, reject_limit, shard_words, size_words};
+use crate::plan::words::{TARGET_LOADED, dialect_words, reject_limit, size_words, split_words};
 use crate::plan::{column_words, typed_rows};
 
 /// Units of a flow that are printed; of more, the rest is counted.
@@ -134,8 +134,8 @@ impl fmt::Display for ContractPlan {
 
 fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) -> fmt::Result {
     let reading = &flow.reading;
-    let total: u64 = flow.shards().map(|shard| shard.size_bytes()).sum();
-    let has_pipe = flow.shards().any(|shard| shard.file.is_pipe());
+    let total: u64 = flow.splits().map(|split| split.size_bytes()).sum();
+    let has_pipe = flow.splits().any(|split| split.file.is_pipe());
     told!(f, "\nFlow {} -> {}", reading.name, reading.target)?;
     told!(
         f,
@@ -172,7 +172,7 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) ->
     for line in column_words::lines(&reading.columns, reading.field_count) {
         told!(f, "    {line}")?;
     }
-    let file = flow.shards().next().map(|shard| &*shard.file);
+    let file = flow.splits().next().map(|split| &*split.file);
     if let Some(line) = typed_rows::words(reading, file) {
         told!(f, "    {line}")?;
     }
@@ -181,8 +181,8 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) ->
             f,
             "  unit {} ({}) from {}",
             unit.number,
-            size_words(unit.shard.size_bytes(), unit.shard.file.is_pipe()),
-            shard_words(&unit.shard)
+            size_words(unit.split.size_bytes(), unit.split.file.is_pipe()),
+            split_words(&unit.split)
         )?;
     }
     if flow.units.len() > UNITS_SHOWN {

@@ -2,7 +2,7 @@
 //! the run should take by all of it.
 
 use inrush_destination::Destination;
-use inrush_files::Shard;
+use inrush_files::Split;
 use inrush_package::Package;
 
 use super::scratch::Scratch;
@@ -55,8 +55,8 @@ impl Preflight<'_> {
             let rejected = steps::rejected(reading, found.decoded.as_ref());
             report.findings.extend(rejected);
         }
-        let shards = plan.flows.iter().map(ContractFlow::shards);
-        report.files = files::of_all(shards, &flows, read.cached_share);
+        let splits = plan.flows.iter().map(ContractFlow::splits);
+        report.files = files::of_all(splits, &flows, read.cached_share);
         report.steps = steps::client(&flows, &read, plan.streams);
         report.steps.extend([
             StepFound::not_measured(Step::Network, "the destination is no server"),
@@ -79,26 +79,26 @@ impl Preflight<'_> {
     }
 
     /// The file ranges of a flow that are left to load.
-    pub fn left<'f>(&'f self, flow: &'f ContractFlow) -> impl Iterator<Item = &'f Shard> {
+    pub fn left<'f>(&'f self, flow: &'f ContractFlow) -> impl Iterator<Item = &'f Split> {
         let is_kept = |key: &str| match &self.plan.earlier {
             Earlier::Stopped { kept, .. } => kept.contains(key),
             _ => false,
         };
         let left = flow.units.iter().filter(move |unit| !is_kept(&unit.key));
-        left.map(|unit| &unit.shard)
+        left.map(|unit| &unit.split)
     }
 
     /// The flows that are measured, the largest first, each with its sample.
     fn flows(&self) -> Result<Vec<FlowFound>, Error> {
         let mut found = Vec::new();
         for (index, flow) in self.plan.flows.iter().enumerate() {
-            let shards: Vec<Shard> = self.left(flow).cloned().collect();
-            let stored_bytes: u64 = shards.iter().map(Shard::size_bytes).sum();
+            let splits: Vec<Split> = self.left(flow).cloned().collect();
+            let stored_bytes: u64 = splits.iter().map(Split::size_bytes).sum();
             if stored_bytes == 0 {
                 continue;
             }
             let dialect = &flow.reading.dialect;
-            let portions = sample::portions(&[shards], dialect, self.plan.streams)?;
+            let portions = sample::portions(&[splits], dialect, self.plan.streams)?;
             found.push(FlowFound {
                 index,
                 stored_bytes: stored_bytes as f64,

@@ -1,6 +1,6 @@
 //! What the run should take, by what was measured.
 
-use inrush_files::Shard;
+use inrush_files::Split;
 
 use super::measure::Preflight;
 use crate::contract::plan::Earlier;
@@ -37,7 +37,7 @@ pub fn predict(
     let speeds = prediction::speeds(&with_speed);
     let schedule = model::schedule(&pieces, &speeds, plan.streams);
     let left = plan.flows.iter().flat_map(|flow| preflight.left(flow));
-    let stored_bytes: u64 = left.map(Shard::size_bytes).sum();
+    let stored_bytes: u64 = left.map(Split::size_bytes).sum();
     let shared = prediction::shared(flows, read, stored_bytes as f64);
     let seen = prediction::seen(largest, plan.streams);
     let answer = model::answer(&schedule, &shared, &seen);
@@ -70,8 +70,8 @@ fn pieces(preflight: &Preflight<'_>, with_speed: &[&FlowFound]) -> (Vec<Piece>, 
         };
         let tried_text = (tried.walked.meter.text_bytes as f64).max(1.0);
         let mut whole = 0.0;
-        for shard in preflight.left(flow) {
-            let text_bytes = shard.size_bytes() as f64 * like.text_of_stored();
+        for split in preflight.left(flow) {
+            let text_bytes = split.size_bytes() as f64 * like.text_of_stored();
             whole += text_bytes;
             // A COMMIT flushes what it is for.
             let times = text_bytes / (tried_text / plan.streams as f64);

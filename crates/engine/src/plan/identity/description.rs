@@ -185,7 +185,7 @@ fn fixed_width(fixed: &FixedWidth) -> Description {
     said
 }
 
-/// What is summed up of the rows while they are loaded: shards that were loaded without it have no
+/// What is summed up of the rows while they are loaded: splits that were loaded without it have no
 /// sums to compare.
 pub fn sums(said: &mut Description, trailer: Option<&Trailer>, summed: &[usize]) {
     // Columns by their places.

@@ -1,4 +1,4 @@
-//! Keys by which the ledger knows a package, a unit and a shard again.
+//! Keys by which the ledger knows a package, a unit and a split again.
 
 pub mod description;
 #[doc(hidden)]
@@ -6,7 +6,7 @@ pub mod golden;
 #[cfg(test)]
 mod golden_test;
 
-use inrush_files::{Shard, SourceFile};
+use inrush_files::{SourceFile, Split};
 use inrush_rows::plural::counted_do;
 use sha2::{Digest, Sha256};
 
@@ -82,24 +82,24 @@ pub fn file_key(file: &SourceFile) -> String {
     digest(file.identity().iter().map(String::as_str))
 }
 
-/// Names a shard within its unit: the same file is the same wherever the command is given, and
+/// Names a split within its unit: the same file is the same wherever the command is given, and
 /// however its path is written.
-pub fn shard_key(shard: &Shard) -> String {
-    let mut texts = shard.file.identity();
-    texts.push(shard.byte_range.start.to_string());
-    texts.push(shard.byte_range.end.to_string());
+pub fn split_key(split: &Split) -> String {
+    let mut texts = split.file.identity();
+    texts.push(split.byte_range.start.to_string());
+    texts.push(split.byte_range.end.to_string());
     digest(texts.iter().map(String::as_str))
 }
 
 /// Names a unit by its files, their sizes, and the description of what shapes its rows. A file's
 /// time is no part of it: whether the file has the text that it had is asked of its contents.
-pub fn unit_key(run_key: &str, shape: &str, shards: &[Shard]) -> String {
+pub fn unit_key(run_key: &str, shape: &str, splits: &[Split]) -> String {
     let mut digest = Digesting::default();
     digest.add(run_key);
     digest.add(shape);
-    for shard in shards {
-        digest.add(&shard_key(shard));
-        digest.add(&shard.file.size_bytes.to_string());
+    for split in splits {
+        digest.add(&split_key(split));
+        digest.add(&split.file.size_bytes.to_string());
     }
     let mut key = format!("{}.{VERSION}", digest.end());
     key.shrink_to_fit();

@@ -6,7 +6,7 @@ const rowsOf = (units) => sum(units.map((unit) => unit.account.rows_loaded));
 
 const stagedUnits = (report) => (report.units ?? []).filter((unit) => !unit.straight);
 
-/** Rows that went straight into targets, where each shard is committed for itself. */
+/** Rows that went straight into targets, where each split is committed for itself. */
 const rowsStraight = (report) => rowsOf((report.units ?? []).filter((unit) => unit.straight));
 
 /** The server and all that it had ended with the command. */

@@ -11,7 +11,7 @@ use ::parquet::file::metadata::{
 use arrow_array::{Int64Array, StringArray};
 
 use super::tests::{Folder, batch, read, write_parquet};
-use crate::Shard;
+use crate::Split;
 
 /// Rewrites the footer of a file.
 fn with_footer(path: &Path, change: impl Fn(Vec<RowGroupMetaData>) -> Vec<RowGroupMetaData>) {
@@ -63,7 +63,7 @@ fn sample(folder: &Folder) -> (std::path::PathBuf, Vec<u8>) {
     let path = folder.path("a.parquet");
     write_parquet(&path, &rows, 20);
     let file = folder.find("a.parquet").expect("readable");
-    let (text, places) = read(Shard::whole(file)).expect("readable");
+    let (text, places) = read(Split::whole(file)).expect("readable");
     assert_eq!(places.len(), 60);
     (path, text)
 }
@@ -89,7 +89,7 @@ fn a_dictionary_that_is_told_at_no_place_is_none() {
             groups.into_iter().map(of_group).collect()
         });
         let file = folder.find("a.parquet").expect("readable");
-        let (text, _) = read(Shard::whole(file)).expect("readable");
+        let (text, _) = read(Split::whole(file)).expect("readable");
         assert_eq!(text, expected, "{place}");
     }
 }
@@ -119,6 +119,6 @@ fn groups_without_rows_are_passed_over() {
         changed
     });
     let file = folder.find("a.parquet").expect("readable");
-    let (text, _) = read(Shard::whole(file)).expect("readable");
+    let (text, _) = read(Split::whole(file)).expect("readable");
     assert_eq!(text, expected);
 }

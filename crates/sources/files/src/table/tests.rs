@@ -15,7 +15,7 @@ use inrush_scan::Records;
 use inrush_source::{Chunks, SourceError};
 
 use super::TableFile;
-use crate::{BufferPool, RowReader, Shard, ShardReader, SourceFile, pieces, resolve};
+use crate::{BufferPool, RowReader, SourceFile, Split, SplitReader, pieces, resolve};
 
 pub(super) struct Folder(tempfile::TempDir);
 
@@ -68,10 +68,10 @@ fn write_arrow(path: &Path, batch: &RecordBatch, group_rows: usize) {
 /// Line and byte offset of a record.
 type Place = (u64, u64);
 
-/// The text of a shard, and the place of each of its records.
-pub(super) fn read(shard: Shard) -> Result<(Vec<u8>, Vec<Place>), SourceError> {
+/// The text of a split, and the place of each of its records.
+pub(super) fn read(split: Split) -> Result<(Vec<u8>, Vec<Place>), SourceError> {
     let mut reader =
-        ShardReader::open(shard, &TableFile::dialect(), 4 << 10, BufferPool::default())?;
+        SplitReader::open(split, &TableFile::dialect(), 4 << 10, BufferPool::default())?;
     let mut text = Vec::new();
     let mut places = Vec::new();
     let mut records = Records::default();
@@ -83,22 +83,22 @@ pub(super) fn read(shard: Shard) -> Result<(Vec<u8>, Vec<Place>), SourceError> {
         }
         reader.recycle(chunk);
     }
-    assert_eq!(reader.meter().stored_bytes, reader.shard().size_bytes());
+    assert_eq!(reader.meter().stored_bytes, reader.split().size_bytes());
     assert_eq!(reader.meter().record_count, places.len() as u64);
     let header = reader.header().map(<[String]>::to_vec);
-    check_typed(reader.shard(), header.as_deref(), &text, &places)?;
+    check_typed(reader.split(), header.as_deref(), &text, &places)?;
     Ok((text, places))
 }
 
-/// Reads the shard as typed rows: their text and places are these, and their digests those of the range.
+/// Reads the split as typed rows: their text and places are these, and their digests those of the range.
 fn check_typed(
-    shard: &Shard,
+    split: &Split,
     header: Option<&[String]>,
     text: &[u8],
     places: &[Place],
 ) -> Result<(), SourceError> {
     let dialect = TableFile::dialect();
-    let mut reader = RowReader::open(shard.clone(), &dialect, 4 << 10, BufferPool::default())?;
+    let mut reader = RowReader::open(split.clone(), &dialect, 4 << 10, BufferPool::default())?;
     assert_eq!(reader.header(), header);
     let mut typed_text = Vec::new();
     let mut typed_places = Vec::new();
@@ -115,7 +115,7 @@ fn check_typed(
         reader.recycle(chunk);
     }
     let meter = reader.meter();
-    assert_eq!(meter.stored_bytes, shard.size_bytes());
+    assert_eq!(meter.stored_bytes, split.size_bytes());
     // A row that is a blank line of the text is none there.
     let count = typed_places.len();
     assert_eq!(meter.record_count, count as u64);
@@ -123,8 +123,8 @@ fn check_typed(
         assert_eq!(typed_places, places);
         assert!(typed_text == text, "the text of typed rows");
     }
-    let table = shard.file.table().expect("a table");
-    let digests = TableFile::digests(&shard.file, table, &shard.byte_range)?;
+    let table = split.file.table().expect("a table");
+    let digests = TableFile::digests(&split.file, table, &split.byte_range)?;
     let digests = digests.collect::<Result<Vec<_>, _>>()?;
     assert_eq!(content, digests.concat());
     Ok(())
@@ -339,7 +339,7 @@ fn every_type_has_an_exact_text() {
         .collect();
     for name in ["all.parquet", "all.arrow"] {
         let file = folder.find(name).expect(name);
-        let (text, places) = read(Shard::whole(file)).expect(name);
+        let (text, places) = read(Split::whole(file)).expect(name);
         assert_eq!(
             String::from_utf8_lossy(&text),
             String::from_utf8_lossy(&expected),
@@ -381,7 +381,7 @@ fn intervals_are_those_of_postgresql() {
     let folder = Folder::new();
     write_arrow(&folder.path("intervals.arrow"), &batch(columns), 1000);
     let file = folder.find("intervals.arrow").expect("it is there");
-    let (text, _) = read(Shard::whole(file)).expect("it can be read");
+    let (text, _) = read(Split::whole(file)).expect("it can be read");
     assert_eq!(
         String::from_utf8_lossy(&text),
         "-00:00:01.5,-13 mons,-1 days 00:00:00.001,1 mons -2 days 00:00:00.000003\n\
@@ -408,7 +408,7 @@ fn intervals_of_parquet_keep_all_their_parts() {
     let folder = Folder::new();
     write_parquet(&folder.path("i.parquet"), &batch(columns), 50);
     let file = folder.find("i.parquet").expect("it is there");
-    let (text, _) = read(Shard::whole(file)).expect("it can be read");
+    let (text, _) = read(Split::whole(file)).expect("it can be read");
     assert_eq!(
         String::from_utf8_lossy(&text),
         "14 mons 0 days 00:00:00,0 mons 2 days 00:00:03.001,1\n,0 mons 0 days 00:00:00,2\n"
@@ -465,8 +465,8 @@ fn ranges_hold_each_row_once() {
             let mut text = Vec::new();
             let mut places = Vec::new();
             for range in ranges {
-                let shard = Shard::range(Arc::clone(&file), range, None);
-                let (part, found) = read(shard).expect(name);
+                let split = Split::range(Arc::clone(&file), range, None);
+                let (part, found) = read(split).expect(name);
                 text.extend(part);
                 places.extend(found);
             }
@@ -475,7 +475,7 @@ fn ranges_hold_each_row_once() {
             assert_eq!(places, rows, "{name} {wanted_bytes}");
         }
         assert_eq!(
-            pieces(&Shard::whole(Arc::clone(&file))).expect(name).len(),
+            pieces(&Split::whole(Arc::clone(&file))).expect(name).len(),
             1
         );
     }
@@ -489,9 +489,9 @@ fn a_file_without_rows_has_a_header() {
     write_arrow(&folder.path("none.arrow"), &batch.slice(0, 0), 10);
     for name in ["none.parquet", "none.arrow"] {
         let file = folder.find(name).expect(name);
-        let shard = Shard::whole(Arc::clone(&file));
-        let reader = ShardReader::open(
-            shard.clone(),
+        let split = Split::whole(Arc::clone(&file));
+        let reader = SplitReader::open(
+            split.clone(),
             &TableFile::dialect(),
             4096,
             BufferPool::default(),
@@ -501,7 +501,7 @@ fn a_file_without_rows_has_a_header() {
             reader.header(),
             Some(&["id".to_owned(), "note".to_owned()][..])
         );
-        assert_eq!(read(shard).expect(name).1, []);
+        assert_eq!(read(split).expect(name).1, []);
     }
 }
 
@@ -523,7 +523,7 @@ fn damaged_files_are_errors() {
             changed[at] ^= 0x55;
             std::fs::write(folder.path(bad), &changed).expect("written");
             // Whatever comes of it: no panic leaves the reader, and errors name the file.
-            let read = folder.find(bad).and_then(|file| read(Shard::whole(file)));
+            let read = folder.find(bad).and_then(|file| read(Split::whole(file)));
             if let Err(error) = read {
                 assert!(error.to_string().contains(bad), "{error}");
                 refused += 1;
@@ -552,7 +552,7 @@ fn a_file_that_changes_is_told() {
     write_parquet(&folder.path("a.parquet"), &batch, 50);
     let file = folder.find("a.parquet").expect("it is there");
     write_parquet(&folder.path("a.parquet"), &batch.slice(0, 90), 50);
-    let error = read(Shard::whole(file)).expect_err("it was written again");
+    let error = read(Split::whole(file)).expect_err("it was written again");
     assert!(matches!(error, SourceError::Changed { .. }), "{error}");
 }
 
@@ -576,7 +576,7 @@ fn what_has_no_text_is_told_by_its_field() {
         let readable: Vec<bool> = fields.iter().map(super::TableField::is_readable).collect();
         assert_eq!(readable, [true, false, true]);
         assert!(matches!(fields[1].data_type, DataType::List(_)));
-        let (text, _) = read(Shard::whole(file)).expect(name);
+        let (text, _) = read(Split::whole(file)).expect(name);
         assert_eq!(String::from_utf8_lossy(&text), "1,,a\n2,,b\n");
     }
 }

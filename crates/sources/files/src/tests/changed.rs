@@ -68,9 +68,9 @@ fn changes_while_reading_are_found() {
     ];
     for change in changes {
         let file = write(folder.path(), "file", "1|\n".repeat(2000));
-        let shard = Shard::whole(Arc::clone(&file));
+        let split = Split::whole(Arc::clone(&file));
         let mut reader =
-            ShardReader::open(shard, &Dialect::tbl(), 100, BufferPool::default()).expect("opens");
+            SplitReader::open(split, &Dialect::tbl(), 100, BufferPool::default()).expect("opens");
         let mut records = Records::default();
         reader
             .next_chunk(&mut records)

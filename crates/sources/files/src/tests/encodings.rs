@@ -341,13 +341,13 @@ fn records_keep_the_bytes_of_their_file() {
         }
         let file = declared(&write(folder.path(), name, &bytes), name);
         for chunk_bytes in [7, 100, 1 << 20] {
-            let shard = super::super::Shard::whole(Arc::clone(&file));
+            let split = super::super::Split::whole(Arc::clone(&file));
             let dialect = Dialect {
                 extra_fields: inrush_scan::ExtraFields::Ignore,
                 trailing_delimiter: false,
                 ..Dialect::tbl()
             };
-            let mut reader = ShardReader::open(shard, &dialect, chunk_bytes, BufferPool::default())
+            let mut reader = SplitReader::open(split, &dialect, chunk_bytes, BufferPool::default())
                 .expect("opens");
             let mut records = Records::default();
             let mut found = Vec::new();

@@ -26,11 +26,11 @@ use inrush_rows::padded_text::PADDING_BYTES;
 use inrush_scan::{Dialect, FaultKind, Records};
 use inrush_source::{SourceError, SourceMeter};
 
-use super::{BufferPool, Shard, ShardReader, SourceFile};
+use super::{BufferPool, SourceFile, Split, SplitReader};
 
 /// A stream may go on in another thread than it began in.
 const fn is_send<T: Send>() {}
-const _: () = is_send::<ShardReader>();
+const _: () = is_send::<SplitReader>();
 
 /// What a reader says of a file, whatever the chunks were.
 #[derive(Debug, Default, PartialEq)]
@@ -69,19 +69,19 @@ fn read_metered(
     dialect: &Dialect,
     chunk_bytes: usize,
 ) -> Result<(Read, SourceMeter), SourceError> {
-    let shard = Shard::whole(Arc::clone(file));
-    let (found, meter) = read_shard(shard, dialect, chunk_bytes)?;
+    let split = Split::whole(Arc::clone(file));
+    let (found, meter) = read_split(split, dialect, chunk_bytes)?;
     assert_eq!(meter.stored_bytes, file.size_bytes);
     Ok((found, meter))
 }
 
-/// Reads a shard, and checks on the way what every chunk must keep.
-fn read_shard(
-    shard: Shard,
+/// Reads a split, and checks on the way what every chunk must keep.
+fn read_split(
+    split: Split,
     dialect: &Dialect,
     chunk_bytes: usize,
 ) -> Result<(Read, SourceMeter), SourceError> {
-    let mut reader = ShardReader::open(shard, dialect, chunk_bytes, BufferPool::default())?;
+    let mut reader = SplitReader::open(split, dialect, chunk_bytes, BufferPool::default())?;
     let mut records = Records::default();
     let mut found = Read {
         header: reader.header().map(<[String]>::to_vec),

@@ -70,7 +70,7 @@ fn a_pipe_is_looked_at_and_then_read_from_its_beginning() {
             .expect("readable")
             .records;
         assert_eq!(records.len(), 1);
-        let found = read_shard(Shard::whole(Arc::clone(&again)), &Dialect::csv(), 1000);
+        let found = read_split(Split::whole(Arc::clone(&again)), &Dialect::csv(), 1000);
         let (found, meter) = found.expect("readable");
         writing.join().expect("it is done");
         assert_eq!(meter.text_bytes, sent.len() as u64);
@@ -78,7 +78,7 @@ fn a_pipe_is_looked_at_and_then_read_from_its_beginning() {
         if step_bytes > 1 {
             assert_eq!(found, expected);
         }
-        let error = read_shard(Shard::whole(again), &Dialect::csv(), 1000).expect_err("read");
+        let error = read_split(Split::whole(again), &Dialect::csv(), 1000).expect_err("read");
         assert!(
             error
                 .to_string()
@@ -100,7 +100,7 @@ fn a_header_is_seen_before_the_rows_come() {
     assert_eq!(preview.records.len(), 1);
     pipe.write_all(b",c\n").expect("there is room");
     drop(pipe);
-    let (found, _) = read_shard(Shard::whole(file), &Dialect::csv(), 1000).expect("readable");
+    let (found, _) = read_split(Split::whole(file), &Dialect::csv(), 1000).expect("readable");
     assert_eq!(rows(&found), ["1·b", "2·c"]);
 }
 
@@ -113,7 +113,7 @@ fn standard_input_is_a_pipe() {
         let file = resolved(Path::new("-"), &pipes, "flow").expect("there");
         let preview = Preview::read(&file, &Dialect::csv(), 1).expect("readable");
         assert_eq!(preview.records[0].location.to_string(), "-:2 (byte 5)");
-        let (found, meter) = read_shard(Shard::whole(file), &Dialect::csv(), 7).expect("readable");
+        let (found, meter) = read_split(Split::whole(file), &Dialect::csv(), 7).expect("readable");
         assert_eq!(found.records.len(), 50_000);
         assert_eq!(meter.text_bytes, 5 + 50_000 * 4);
         let taken = resolved(Path::new("/dev/stdin"), &pipes, "other").expect_err("taken");
@@ -151,7 +151,7 @@ fn the_compression_of_a_pipe_is_told_by_its_first_bytes() {
         let path = pipe_in(&folder, name);
         let file = resolved(&path, &Pipes::default(), "flow").expect("there");
         let writing = writer(path, bytes, 1);
-        let (found, _) = read_shard(Shard::whole(file), &Dialect::tbl(), 1000).expect("readable");
+        let (found, _) = read_split(Split::whole(file), &Dialect::tbl(), 1000).expect("readable");
         assert_eq!(rows(&found), ["1·a", "2·b"], "{name}");
         writing.join().expect("it is done");
     }
@@ -187,7 +187,7 @@ fn a_stop_ends_waiting_for_a_pipe() {
             pipe
         });
         let waiting =
-            thread::spawn(move || read_shard(Shard::whole(file), &Dialect::tbl(), 1000).map(drop));
+            thread::spawn(move || read_split(Split::whole(file), &Dialect::tbl(), 1000).map(drop));
         stop.ask(StopReason::Interrupted);
         let error = waiting.join().expect("it ends").expect_err("stopped");
         assert!(matches!(error, SourceError::Stopped { .. }), "{error}");

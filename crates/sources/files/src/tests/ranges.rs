@@ -50,7 +50,7 @@ fn line_based() -> Vec<Dialect> {
             ..with(Terminator::CrLf)
         },
     ];
-    assert!(!found.iter().any(super::super::split::needs_pass));
+    assert!(!found.iter().any(super::super::split_starts::needs_pass));
     [vec![Dialect::tbl(), csv, headless], found].concat()
 }
 
@@ -75,7 +75,10 @@ fn what_a_few_bytes_do_not_tell_needs_a_pass() {
             ..plain
         },
     ] {
-        assert!(super::super::split::needs_pass(&dialect), "{dialect:?}");
+        assert!(
+            super::super::split_starts::needs_pass(&dialect),
+            "{dialect:?}"
+        );
     }
 }
 
@@ -99,8 +102,8 @@ fn read_cut(
             })
         });
         let first = first.filter(|_| index > 0);
-        let shard = Shard::range(Arc::clone(file), pair[0]..pair[1], first);
-        let (read, meter) = read_shard(shard, dialect, chunk_bytes).expect("readable");
+        let split = Split::range(Arc::clone(file), pair[0]..pair[1], first);
+        let (read, meter) = read_split(split, dialect, chunk_bytes).expect("readable");
         if pair[0] > 0 {
             assert_eq!(read.header, None);
         } else {
@@ -207,8 +210,8 @@ fn errors_of_a_range_have_the_line_of_the_file() {
         record_bytes_max: 2000,
         ..Dialect::tbl()
     };
-    let shard = Shard::range(Arc::clone(&file), 200..file.size_bytes, None);
-    let error = read_shard(shard, &dialect, 100).expect_err("too long");
+    let split = Split::range(Arc::clone(&file), 200..file.size_bytes, None);
+    let error = read_split(split, &dialect, 100).expect_err("too long");
     assert!(message(error, folder.path()).starts_with("FOLDER/file:101 (byte 300): a record"));
 }
 
@@ -221,16 +224,16 @@ fn a_range_of_quoted_text_needs_its_first_record() {
         header: false,
         ..Dialect::csv()
     };
-    let _ = read_shard(Shard::range(file, 2..8, None), &dialect, 100);
+    let _ = read_split(Split::range(file, 2..8, None), &dialect, 100);
 }
 
 #[test]
 fn a_change_is_found_in_a_range() {
     let folder = tempdir().expect("a folder");
     let file = write(folder.path(), "file", "1|\n2|\n3|\n");
-    let shard = Shard::range(Arc::clone(&file), 0..4, None);
+    let split = Split::range(Arc::clone(&file), 0..4, None);
     let mut reader =
-        ShardReader::open(shard, &Dialect::tbl(), 100, BufferPool::default()).expect("opens");
+        SplitReader::open(split, &Dialect::tbl(), 100, BufferPool::default()).expect("opens");
     fs::write(file.path.as_path(), "1|\n2|\n3|\n4|\n").expect("can be written");
     let mut records = Records::default();
     let error = loop {

@@ -14,7 +14,7 @@ use tempfile::tempdir;
 
 use crate::stored::{Purpose, StoredFile};
 use crate::{
-    BufferPool, Feed, FeedSettings, Pipes, ResolveOptions, Shard, ShardReader, SourceFile,
+    BufferPool, Feed, FeedSettings, Pipes, ResolveOptions, SourceFile, Split, SplitReader,
     resolve_as,
 };
 
@@ -54,8 +54,8 @@ fn a_reader_stops() {
         let stop = Stop::default();
         let file = resolved(folder.path(), name, &stop);
         let open = || {
-            let shard = Shard::whole(Arc::clone(&file));
-            ShardReader::open(shard, &Dialect::tbl(), 1 << 16, BufferPool::default())
+            let split = Split::whole(Arc::clone(&file));
+            SplitReader::open(split, &Dialect::tbl(), 1 << 16, BufferPool::default())
         };
         let mut reader = open().expect("opened");
         let mut records = Records::default();

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_convert::Converter;
-use inrush_files::{BufferPool, RowReader, Shard};
+use inrush_files::{BufferPool, RowReader, Split};
 use inrush_package::RunSettings;
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
@@ -17,7 +17,7 @@ use inrush_source::Chunks;
 
 use super::cause::Cause;
 use crate::engine::error::Error;
-use crate::engine::ledger::ShardRecord;
+use crate::engine::ledger::SplitRecord;
 use crate::engine::pipeline::trailer::TrailerCatch;
 use crate::engine::plan::identity;
 use crate::engine::verify::Tally;
@@ -32,44 +32,44 @@ pub struct RefusedStagingRow {
     pub cause: Cause,
 }
 
-/// Rejects of one shard of a unit.
+/// Rejects of one split of a unit.
 #[derive(Clone, Debug)]
-pub struct ShardRejects {
-    /// Names the shard in the ledger.
-    pub shard_key: String,
+pub struct SplitRejects {
+    /// Names the split in the ledger.
+    pub split_key: String,
     /// Its rejects, in the order of the file.
     pub rejects: Vec<Reject>,
 }
 
 /// Finds refused rows, in the order of their numbers, in the files of a unit, and adds them to the
-/// tally. `records` are the unit's shards in the ledger. Nothing comes back where the files do not
+/// tally. `records` are the unit's splits in the ledger. Nothing comes back where the files do not
 /// have these rows.
 pub fn find(
     flow: &FlowPlan,
     unit: &UnitPlan,
     mut converter: Converter,
     settings: &RunSettings,
-    records: &[ShardRecord],
+    records: &[SplitRecord],
     refused: &[RefusedStagingRow],
     tally: &mut Tally,
-) -> Result<Option<Vec<ShardRejects>>, Error> {
-    let shards = unit.whole_shards();
+) -> Result<Option<Vec<SplitRejects>>, Error> {
+    let splits = unit.whole_splits();
     let mut found: BTreeMap<usize, Vec<Reject>> = BTreeMap::new();
     let mut left = refused.iter().peekable();
     let mut number = 0_u64;
     let chunk_bytes = settings.chunk_bytes as usize;
     let batch_rows = settings.batch_rows as usize;
     let mut buffers = BufferPool::default();
-    for (index, shard) in shards.iter().enumerate() {
-        let shard_key = identity::shard_key(shard);
+    for (index, split) in splits.iter().enumerate() {
+        let split_key = identity::split_key(split);
         let record = records
             .iter()
-            .find(|record| record.unit_key == unit.key && record.shard_key == shard_key);
+            .find(|record| record.unit_key == unit.key && record.split_key == split_key);
         let Some(record) = record else {
             return Ok(None);
         };
         let mut refused_before: BTreeSet<u64> = record.refused.iter().copied().collect();
-        let mut reader = RowReader::open(shard.clone(), &flow.dialect, chunk_bytes, buffers)?;
+        let mut reader = RowReader::open(split.clone(), &flow.dialect, chunk_bytes, buffers)?;
         let mut trailer = flow.expect.trailer.as_ref().map(TrailerCatch::new);
         let mut scanned = Records::default();
         let mut rejects = Vec::new();
@@ -118,9 +118,9 @@ pub fn find(
     if left.peek().is_some() {
         return Ok(None);
     }
-    let of_shard = |(index, rejects): (usize, Vec<Reject>)| ShardRejects {
-        shard_key: identity::shard_key(&shards[index] as &Shard),
+    let of_split = |(index, rejects): (usize, Vec<Reject>)| SplitRejects {
+        split_key: identity::split_key(&splits[index] as &Split),
         rejects,
     };
-    Ok(Some(found.into_iter().map(of_shard).collect()))
+    Ok(Some(found.into_iter().map(of_split).collect()))
 }

@@ -136,11 +136,11 @@ impl<'a> SwitchRows<'a> {
             started_at_microseconds: run.record.started_at_microseconds,
         });
         let settings = &run.plan.settings;
-        let shards = run.ledger.shards(session, run.fence.run_id).await?;
+        let splits = run.ledger.splits(session, run.fence.run_id).await?;
         let rows = Arc::new(flow.comparison.of_rows(&flow.columns));
         let mut tally = Tally::new(&rows.alone()).expect("rows are summed up by their hashes");
         let found = source_rows::find(
-            flow, unit, converter, settings, &shards, &refused, &mut tally,
+            flow, unit, converter, settings, &splits, &refused, &mut tally,
         )?;
         let is_same = match found {
             None => false,
@@ -154,11 +154,11 @@ impl<'a> SwitchRows<'a> {
             }
             .into());
         };
-        for mut of_shard in found {
-            let count = of_shard.rejects.len() as u64;
-            kept.keep(&mut of_shard.rejects)?;
+        for mut of_split in found {
+            let count = of_split.rejects.len() as u64;
+            kept.keep(&mut of_split.rejects)?;
             run.ledger
-                .reject_staged(session, &run.fence, &unit.key, &of_shard.shard_key, count)
+                .reject_staged(session, &run.fence, &unit.key, &of_split.split_key, count)
                 .await?;
         }
         run.rejects[flow_index].judge_share_of_all(&flow.name)?;

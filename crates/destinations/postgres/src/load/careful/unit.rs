@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use inrush_files::Shard;
+use inrush_files::Split;
 
 use super::additions::Additions;
 use crate::engine::error::Error;
@@ -28,7 +28,7 @@ impl Piece<'_> {
             let drop = format!("DROP TABLE IF EXISTS {table}");
             self.session.execute(&drop, doing).await?;
             run.ledger
-                .forget_shards(self.session, &run.fence, &self.unit.key)
+                .forget_splits(self.session, &run.fence, &self.unit.key)
                 .await?;
             let create = self.unit.create.iter().chain(&self.unit.ready);
             for statement in create.chain(&additions.before_rows) {
@@ -48,20 +48,20 @@ impl Piece<'_> {
 }
 
 impl UnitPlan {
-    /// The shards of a unit that one stream loads in the order of its files. What was cut into
+    /// The splits of a unit that one stream loads in the order of its files. What was cut into
     /// ranges for several streams, or was to be fed to them, is whole again.
-    pub(in crate::load) fn whole_shards(&self) -> Vec<Shard> {
+    pub(in crate::load) fn whole_splits(&self) -> Vec<Split> {
         if !self.shared {
-            return self.shards.clone();
+            return self.splits.clone();
         }
-        let mut found: Vec<Shard> = Vec::new();
+        let mut found: Vec<Split> = Vec::new();
         let mut at = 0;
-        while at < self.shards.len() {
-            let file = &self.shards[at].file;
-            let own = self.shards[at..]
+        while at < self.splits.len() {
+            let file = &self.splits[at].file;
+            let own = self.splits[at..]
                 .iter()
-                .take_while(|shard| Arc::ptr_eq(&shard.file, file));
-            let own: Vec<&Shard> = own.collect();
+                .take_while(|split| Arc::ptr_eq(&split.file, file));
+            let own: Vec<&Split> = own.collect();
             let is_whole = own[0].byte_range.start == 0
                 && own[own.len() - 1].byte_range.end == file.size_bytes
                 && own
@@ -69,7 +69,7 @@ impl UnitPlan {
                     .all(|pair| pair[0].byte_range.end == pair[1].byte_range.start);
             at += own.len();
             if is_whole {
-                found.push(Shard::whole(Arc::clone(file)));
+                found.push(Split::whole(Arc::clone(file)));
             } else {
                 found.extend(own.into_iter().cloned());
             }

@@ -13,7 +13,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 use inrush_convert::{Converter, KeyType, KeyValue};
 use inrush_files::{
-    BufferPool, RowReader, Shard, SourceFile, first_records, needs_place, on_threads, pieces,
+    BufferPool, RowReader, SourceFile, Split, first_records, needs_place, on_threads, pieces,
 };
 use inrush_package::Step;
 use inrush_pgcopy::timestamp;
@@ -99,16 +99,16 @@ impl Scan<'_> {
     fn run(&self) -> Result<Vec<Interval>, PlanError> {
         self.check()?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let shards = self.shards(threads)?;
+        let splits = self.splits(threads)?;
         let next = AtomicUsize::new(0);
         let work = || -> Result<Vec<_>, PlanError> {
             let mut found = Found::new();
-            while let Some(shard) = shards.get(next.fetch_add(1, Ordering::Relaxed)) {
-                self.read(shard, &mut found)?;
+            while let Some(split) = splits.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.read(split, &mut found)?;
             }
             Ok(found.into_iter().collect())
         };
-        let all: Found = on_threads(threads.min(shards.len()), &work)?
+        let all: Found = on_threads(threads.min(splits.len()), &work)?
             .into_iter()
             .collect();
         self.refuse_too_many(&all)?;
@@ -152,22 +152,22 @@ impl Scan<'_> {
     }
 
     /// Pieces of the files that threads can read at the same time.
-    fn shards(&self, threads: usize) -> Result<Vec<Shard>, PlanError> {
+    fn splits(&self, threads: usize) -> Result<Vec<Split>, PlanError> {
         let mut found = Vec::new();
         for file in self.files {
-            let mut own = pieces(&Shard::whole(Arc::clone(file)))?;
+            let mut own = pieces(&Split::whole(Arc::clone(file)))?;
             if own.len() > 1 && needs_place(self.dialect) {
-                let ranges: Vec<_> = own.iter().map(|shard| shard.byte_range.clone()).collect();
+                let ranges: Vec<_> = own.iter().map(|split| split.byte_range.clone()).collect();
                 let starts = first_records(file, self.dialect, &ranges, threads, self.stop)?
                     .ok_or_else(|| self.stopped(file))?;
-                for (shard, start) in own.iter_mut().zip(starts) {
-                    shard.first_record = start;
+                for (split, start) in own.iter_mut().zip(starts) {
+                    split.first_record = start;
                 }
             }
             // One thread reads a file that cannot be read from its middle.
-            found.extend(own.into_iter().map(|shard| Shard {
+            found.extend(own.into_iter().map(|split| Split {
                 is_fed: false,
-                ..shard
+                ..split
             }));
         }
         Ok(found)
@@ -179,7 +179,7 @@ impl Scan<'_> {
         }
     }
 
-    fn read(&self, shard: &Shard, found: &mut Found) -> Result<(), PlanError> {
+    fn read(&self, split: &Split, found: &mut Found) -> Result<(), PlanError> {
         let column = Column {
             nullable: true,
             ..self.column.clone()
@@ -187,12 +187,12 @@ impl Scan<'_> {
         let mut converter = Converter::new(&[column], self.dialect, self.field_count)
             .expect("the column was converted by the plan before");
         let pool = BufferPool::default();
-        let mut reader = RowReader::open(shard.clone(), self.dialect, CHUNK_BYTES, pool)?;
+        let mut reader = RowReader::open(split.clone(), self.dialect, CHUNK_BYTES, pool)?;
         let mut records = Records::default();
         let mut rejects = Vec::new();
         while let Some(chunk) = reader.next_chunk(&mut records)? {
             if self.stop.asked().is_some() {
-                return Err(self.stopped(&shard.file).into());
+                return Err(self.stopped(&split.file).into());
             }
             for at in (0..records.len()).step_by(BATCH_ROWS) {
                 let rows = at..records.len().min(at + BATCH_ROWS);
