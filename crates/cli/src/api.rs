@@ -10,7 +10,7 @@ use inrush::secrets::{mask_json, masked};
 use serde_json::{Value, json};
 
 use crate::errors::CommandError;
-use crate::running::{self, Ended, RunWish, Telling};
+use crate::running::{self, Ended, OutputMode, RunSettings};
 use crate::{Surroundings, embedded, package_file};
 
 /// What a program asks for.
@@ -69,17 +69,17 @@ fn run_package(
         ready.package.check().map_err(|error| alone(error.into()))?;
     }
     let reached = embedded::reach(ready.package, &ready.folder, surroundings).map_err(alone)?;
-    let wish = RunWish {
+    let settings = RunSettings {
         folder: ready.folder,
         runs_folder: request.runs_folder,
         again: request.again,
-        telling: Telling::Quiet,
+        output_mode: OutputMode::Quiet,
         replays: None,
         disposable: None,
         stop: Stop::default(),
         hint: None,
     };
-    let mut success = running::run(&reached, &wish)?;
+    let mut success = running::run(&reached, &settings)?;
     success.report.notes.extend(reached.stop_after_commit());
     Ok((success.report, success.report_path))
 }

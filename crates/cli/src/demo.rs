@@ -16,7 +16,7 @@ use crate::arguments::DemoArguments;
 use crate::embedded::{self, Reached, cores};
 use crate::errors::CommandError;
 use crate::numbers::{bytes, counted, seconds};
-use crate::running::{self, RunWish, Telling};
+use crate::running::{self, OutputMode, RunSettings};
 use crate::{Surroundings, account, credentials, output, package_file, progress, signals};
 
 /// Makes TPC-H, loads it, checks it, and tells.
@@ -47,17 +47,17 @@ pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8
     drop(guard);
 
     let hint = |error: &inrush::Error| hint_for(error, arguments);
-    let wish = RunWish {
+    let settings = RunSettings {
         folder: ready.folder,
         runs_folder: arguments.runs_folder.clone(),
         again: false,
-        telling: Telling::Bars,
+        output_mode: OutputMode::Bars,
         replays: None,
         disposable: place.disposable(),
         stop: Stop::default(),
         hint: Some(&hint),
     };
-    let success = running::run(&reached, &wish).map_err(|(error, _)| error)?;
+    let success = running::run(&reached, &settings).map_err(|(error, _)| error)?;
     let guard = signals::end_at_once(place.disposable());
     check_contents(&reached, &success.report.tables, &tables, threads)?;
     output::say(&format!(

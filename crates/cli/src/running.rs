@@ -25,38 +25,38 @@ use crate::output;
 use crate::progress::Progress;
 use crate::signals::{self, AFTER_A_PIPE, Left};
 
-/// How a run is told.
+/// What a run shows while it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Telling {
-    /// Not at all while it goes on.
+pub enum OutputMode {
+    /// Nothing.
     Quiet,
-    /// With bars, where somebody can see them.
+    /// Bars, where somebody can see them.
     Bars,
     /// One line of JSON for each event.
     Json,
 }
 
-impl Telling {
+impl OutputMode {
     /// What `--json` and `--quiet` ask for.
-    pub fn of(json: bool, quiet: bool) -> Telling {
+    pub fn of(json: bool, quiet: bool) -> OutputMode {
         match (json, quiet) {
-            (true, _) => Telling::Json,
-            (false, true) => Telling::Quiet,
-            (false, false) => Telling::Bars,
+            (true, _) => OutputMode::Json,
+            (false, true) => OutputMode::Quiet,
+            (false, false) => OutputMode::Bars,
         }
     }
 }
 
 /// How a package is run.
-pub struct RunWish<'a> {
+pub struct RunSettings<'a> {
     /// Where its relative paths start.
     pub folder: PathBuf,
     /// Where the folders of runs are made.
     pub runs_folder: PathBuf,
     /// Load anew what was loaded already.
     pub again: bool,
-    /// How it is told.
-    pub telling: Telling,
+    /// What it shows while it goes on.
+    pub output_mode: OutputMode,
     /// The run whose rejects are loaded.
     pub replays: Option<String>,
     /// A folder that goes with a run that is ended at once.
@@ -67,14 +67,14 @@ pub struct RunWish<'a> {
     pub hint: Option<Hint<'a>>,
 }
 
-impl RunWish<'_> {
-    /// What the arguments wish.
-    pub fn new(arguments: &RunArguments, folder: &Path) -> RunWish<'static> {
-        RunWish {
+impl RunSettings<'_> {
+    /// The settings that the arguments ask for.
+    pub fn new(arguments: &RunArguments, folder: &Path) -> RunSettings<'static> {
+        RunSettings {
             folder: folder.to_owned(),
             runs_folder: arguments.runs_folder.clone(),
             again: arguments.again,
-            telling: Telling::of(arguments.json, arguments.quiet),
+            output_mode: OutputMode::of(arguments.json, arguments.quiet),
             replays: None,
             disposable: None,
             stop: Stop::default(),
@@ -111,25 +111,25 @@ pub fn plan(reached: &Reached, folder: PathBuf, again: bool) -> Result<Checked, 
 /// Runs a package to its end, or until a signal stops it.
 pub fn run(
     reached: &Reached,
-    wish: &RunWish<'_>,
+    settings: &RunSettings<'_>,
 ) -> Result<Success, (CommandError, Option<Box<Ended>>)> {
-    let observer: Box<dyn Observer> = match wish.telling {
-        Telling::Json => Box::new(JsonEvents::default()),
-        Telling::Bars if output::shows_progress() => Box::new(Progress::new()),
-        Telling::Bars | Telling::Quiet => Box::new(Silent),
+    let observer: Box<dyn Observer> = match settings.output_mode {
+        OutputMode::Json => Box::new(JsonEvents::default()),
+        OutputMode::Bars if output::shows_progress() => Box::new(Progress::new()),
+        OutputMode::Bars | OutputMode::Quiet => Box::new(Silent),
     };
-    let stop = &wish.stop;
-    let reads_a_pipe = reads_a_pipe(reached, &wish.folder);
+    let stop = &settings.stop;
+    let reads_a_pipe = reads_a_pipe(reached, &settings.folder);
     let hint = |error: &inrush::Error| {
-        let own = wish.hint.and_then(|hint| hint(error));
+        let own = settings.hint.and_then(|hint| hint(error));
         own.or_else(|| hint_for(error, reached, reads_a_pipe))
     };
     let options = RunOptions {
-        folder: wish.folder.clone(),
-        runs_folder: wish.runs_folder.clone(),
+        folder: settings.folder.clone(),
+        runs_folder: settings.runs_folder.clone(),
         streams_default: cores(),
-        again: wish.again,
-        replays: wish.replays.clone(),
+        again: settings.again,
+        replays: settings.replays.clone(),
         connection_defaults: credentials::connection_defaults().map_err(|error| (error, None))?,
         site_packages: reached.site_packages.clone(),
         embedded: reached.report.clone(),
@@ -140,8 +140,8 @@ pub fn run(
             .map_err(|error| (error, None))?
             .map(|fault| fault.heeding(stop)),
     };
-    let left = if reached.is_temporary() || wish.disposable.is_some() {
-        Left::Nothing(wish.disposable.clone())
+    let left = if reached.is_temporary() || settings.disposable.is_some() {
+        Left::Nothing(settings.disposable.clone())
     } else if !reached.package.run.staging {
         Left::OneTransaction
     } else if reads_a_pipe {

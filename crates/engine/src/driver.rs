@@ -8,9 +8,9 @@ use inrush_package::{Connection, Package};
 
 use crate::error::Error;
 use crate::pipeline::{Failure, RunOptions, Success};
-use crate::preflight::{PreflightReport, Wish};
+use crate::preflight::{PreflightOptions, PreflightReport};
 use crate::undo::{UndoOptions, Undone};
-use crate::upkeep::{PlaceOptions, StoppedRun, Which};
+use crate::upkeep::{LedgerOptions, StoppedRun, Which};
 
 /// Loads into the destinations of one kind.
 pub trait Driver {
@@ -26,7 +26,7 @@ pub trait Driver {
         &self,
         package: &Package,
         options: &RunOptions<'_>,
-        wish: &Wish,
+        preflight_options: &PreflightOptions,
         report: &mut PreflightReport,
     ) -> Result<(), Error>;
 
@@ -37,7 +37,7 @@ pub trait Driver {
     fn past_runs(
         &self,
         connection: &Connection,
-        options: &PlaceOptions<'_>,
+        options: &LedgerOptions<'_>,
     ) -> Result<Box<dyn PastRuns>, Error>;
 }
 

@@ -64,7 +64,7 @@ const POINTS: &[(&str, FaultPoint)] = &[
 
 /// What is done at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Deed {
+enum Action {
     Die,
     /// Stand still as SIGSTOP does, until SIGCONT comes.
     Stop,
@@ -73,9 +73,9 @@ enum Deed {
     StopUntilAsked,
 }
 
-const DEEDS: &[(&str, Deed)] = &[
-    ("stop:", Deed::Stop),
-    ("stop_until_asked:", Deed::StopUntilAsked),
+const ACTIONS: &[(&str, Action)] = &[
+    ("stop:", Action::Stop),
+    ("stop_until_asked:", Action::StopUntilAsked),
 ];
 
 /// A wish to die: `POINT` or `POINT:N` for the N-th time that it is reached. `stop:POINT[:N]`
@@ -84,7 +84,7 @@ const DEEDS: &[(&str, Deed)] = &[
 #[derive(Debug)]
 pub struct Fault {
     point: FaultPoint,
-    deed: Deed,
+    action: Action,
     left: AtomicU32,
     stop: Option<Stop>,
 }
@@ -103,10 +103,10 @@ impl FromStr for Fault {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Fault, String> {
-        let (deed, text) = DEEDS
+        let (action, text) = ACTIONS
             .iter()
-            .find_map(|(prefix, deed)| Some((*deed, text.strip_prefix(prefix)?)))
-            .unwrap_or((Deed::Die, text));
+            .find_map(|(prefix, action)| Some((*action, text.strip_prefix(prefix)?)))
+            .unwrap_or((Action::Die, text));
         let (name, count) = match text.split_once(':') {
             Some((name, count)) => (
                 name,
@@ -121,7 +121,7 @@ impl FromStr for Fault {
             .find(|(known, _)| *known == name)
             .map(|(_, point)| Fault {
                 point: *point,
-                deed,
+                action,
                 left: AtomicU32::new(count),
                 stop: None,
             })
@@ -147,11 +147,11 @@ pub fn reach(fault: Option<&Fault>, point: FaultPoint) {
     if let Some(fault) = fault
         && wished(Some(fault), point)
     {
-        if fault.deed == Deed::Die {
+        if fault.action == Action::Die {
             die(point);
         }
         let _ = kill_process(getpid(), Signal::STOP);
-        if fault.deed == Deed::StopUntilAsked {
+        if fault.action == Action::StopUntilAsked {
             wait_until_asked(fault.stop.as_ref());
         }
     }

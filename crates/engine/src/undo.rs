@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::fault::Fault;
 use crate::ledger::RunRecord;
-use crate::upkeep::LedgerPlace;
+use crate::upkeep::LedgerAccess;
 
 /// What is to be undone.
 #[derive(Debug)]
@@ -46,6 +46,6 @@ pub struct UndoneTarget {
 }
 
 /// Undoes a run; nothing where the destination keeps nothing of what a run took the place of.
-pub fn undo(place: &LedgerPlace, options: &UndoOptions<'_>) -> Result<Option<Undone>, Error> {
-    place.runs().undo(options)
+pub fn undo(ledger: &LedgerAccess, options: &UndoOptions<'_>) -> Result<Option<Undone>, Error> {
+    ledger.runs().undo(options)
 }

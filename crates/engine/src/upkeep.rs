@@ -41,11 +41,11 @@ pub struct Which {
     pub run: Option<String>,
 }
 
-/// Where a ledger is.
-pub struct LedgerPlace(Box<dyn PastRuns>);
+/// Access to the ledger of one destination.
+pub struct LedgerAccess(Box<dyn PastRuns>);
 
 /// What is needed to reach a ledger, beside the connection.
-pub struct PlaceOptions<'a> {
+pub struct LedgerOptions<'a> {
     /// Relative paths start here.
     pub folder: &'a Path,
     /// Where installed Python packages lie, whose drivers are used.
@@ -56,14 +56,14 @@ pub struct PlaceOptions<'a> {
     pub defaults: &'a ConnectionDefaults,
 }
 
-impl LedgerPlace {
-    /// The place that a connection means, by the driver that loads into it. A destination that is no server is opened.
+impl LedgerAccess {
+    /// Access to the ledger that a connection leads to, by the driver that loads into it. A destination that is no server is opened.
     pub fn of(
         driver: &dyn Driver,
         connection: &Connection,
-        options: &PlaceOptions<'_>,
-    ) -> Result<LedgerPlace, Error> {
-        Ok(LedgerPlace(driver.past_runs(connection, options)?))
+        options: &LedgerOptions<'_>,
+    ) -> Result<LedgerAccess, Error> {
+        Ok(LedgerAccess(driver.past_runs(connection, options)?))
     }
 
     /// What is known there of runs that are over.
@@ -73,14 +73,14 @@ impl LedgerPlace {
 }
 
 /// Runs that stopped before their switch, the newest first.
-pub fn status(place: &LedgerPlace, which: &Which) -> Result<Vec<StoppedRun>, Error> {
-    place.runs().stopped(which)
+pub fn status(ledger: &LedgerAccess, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+    ledger.runs().stopped(which)
 }
 
 /// Removes what stopped runs have staged and marks them as discarded. Runs that are at
 /// work are left alone. Returns what was removed.
-pub fn cleanup(place: &LedgerPlace, which: &Which) -> Result<Vec<StoppedRun>, Error> {
-    place.runs().discard(which)
+pub fn cleanup(ledger: &LedgerAccess, which: &Which) -> Result<Vec<StoppedRun>, Error> {
+    ledger.runs().discard(which)
 }
 
 impl Which {

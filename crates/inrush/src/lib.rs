@@ -13,8 +13,8 @@ pub use inrush_engine::driver::{Checked, DriverPlan};
 pub use inrush_engine::error::Error;
 pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};
 pub use inrush_engine::{
-    event, fault, ledger, mending, meter, pace, pipeline, plan, preflight, report, undo, upkeep,
-    verify,
+    event, fault, ledger, meter, pace, pipeline, plan, preflight, reject_replay, report, undo,
+    upkeep, verify,
 };
 pub use inrush_files as source;
 pub use inrush_package as package;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use inrush_engine::driver::Checked;
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
-use inrush_engine::preflight::{self, PreflightReport, Wish};
-use inrush_engine::upkeep::{LedgerPlace, PlaceOptions};
+use inrush_engine::preflight::{self, PreflightOptions, PreflightReport};
+use inrush_engine::upkeep::{LedgerAccess, LedgerOptions};
 use inrush_package::{Connection, Package};
 
 use crate::registry::{driver_of, driver_of_package};
@@ -28,10 +28,15 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
 pub fn preflight_of(
     package: &Package,
     options: &RunOptions<'_>,
-    wish: &Wish,
+    preflight_options: &PreflightOptions,
 ) -> Result<PreflightReport, Error> {
     package.check()?;
-    preflight::preflight(driver_of_package(package)?, package, options, wish)
+    preflight::preflight(
+        driver_of_package(package)?,
+        package,
+        options,
+        preflight_options,
+    )
 }
 
 /// The folder that a preflight makes beside the destination, and removes at its end: for a caller that ends the process
@@ -44,7 +49,7 @@ pub fn scratch_folder(package: &Package, options: &RunOptions<'_>) -> Option<Pat
 /// The ledger in the destination of a connection. A destination that is no server is opened.
 pub fn ledger_of(
     connection: &Connection,
-    options: &PlaceOptions<'_>,
-) -> Result<LedgerPlace, Error> {
-    LedgerPlace::of(driver_of(connection)?, connection, options)
+    options: &LedgerOptions<'_>,
+) -> Result<LedgerAccess, Error> {
+    LedgerAccess::of(driver_of(connection)?, connection, options)
 }

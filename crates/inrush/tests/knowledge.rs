@@ -42,7 +42,7 @@ const SQL: &[&str] = &[
 ];
 
 /// A file that knows a database all the same.
-struct Known {
+struct Exception {
     file: &'static str,
     why: &'static str,
     /// What it may know; all other words are found in it as in any other file.
@@ -50,44 +50,44 @@ struct Known {
 }
 
 /// These may only become fewer, and know less.
-const KNOW: &[Known] = &[
-    Known {
+const KNOW: &[Exception] = &[
+    Exception {
         file: "inrush/src/package/check.rs",
         why: "says in which line of a package a schema begins with pg_, before any server is asked, and which URLs \
               there are",
         words: &["pg_", "Kind::of"],
     },
-    Known {
+    Exception {
         file: "inrush/src/package/connection.rs",
         why: "makes the path in a URL absolute",
         words: &["Kind::of"],
     },
-    Known {
+    Exception {
         file: "inrush/src/package/trust.rs",
         why: "asks which code a URL loads, before anything is loaded",
         words: &["Kind::of"],
     },
-    Known {
+    Exception {
         file: "inrush/src/registry.rs",
         why: "opens the destination that a URL means, and is the only file that names their crates",
         words: &["Kind::Adbc", "Kind::DuckDb", "Kind::Parquet", "Kind::of"],
     },
-    Known {
+    Exception {
         file: "cli/src/credentials.rs",
         why: "reads what libpq reads of environment and files, which the library never does",
         words: &["pg_"],
     },
-    Known {
+    Exception {
         file: "workloads/src/session.rs",
         why: "opens sessions with the server that a workload was loaded into",
         words: &["Session", "DestinationError"],
     },
-    Known {
+    Exception {
         file: "workloads/src/demo/contents.rs",
         why: "proves what the demo has loaded into the server that it starts itself",
         words: &["select "],
     },
-    Known {
+    Exception {
         file: "workloads/src/etlwr/database.rs",
         why: "the record workload makes a server ready before each run, and measures its tables",
         words: &[
@@ -131,7 +131,7 @@ fn nobody_else_knows_which_database_it_is() {
         found.join("\n")
     );
     let names: Vec<String> = sources().into_iter().map(|(name, _)| name).collect();
-    for Known { file, why, .. } in KNOW {
+    for Exception { file, why, .. } in KNOW {
         let is_there = names.iter().any(|name| name == file);
         assert!(is_there, "{file} ({why}) is not there any more");
     }

@@ -13,7 +13,7 @@ use super::local_path::not_local;
 use super::name::{NameFault, TableName, valid};
 use super::place::Place;
 use super::schema::range;
-use super::walk::setting;
+use super::schema_check::setting;
 use super::{Connection, Flow, Package};
 
 /// What is wrong, gathered.

@@ -27,6 +27,7 @@ mod read;
 mod replace;
 mod resolve;
 mod schema;
+mod schema_check;
 pub mod secrets;
 mod sql_lexer;
 mod sql_value;
@@ -34,7 +35,6 @@ mod trust;
 mod type_text;
 mod types;
 mod url;
-mod walk;
 mod write;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::Package;
 use super::error::{PackageError, PackageFaultKind};
 use super::place::{Origin, Place};
-use super::walk::Walk;
+use super::schema_check::SchemaCheck;
 
 impl Package {
     /// Reads a package from a file.
@@ -57,9 +57,9 @@ impl Package {
         }
         bare_bounds_to_text(text, document.get_mut());
 
-        let mut walk = Walk::new(file, text);
-        walk.document(document.get_ref());
-        PackageError::of(walk.faults)?;
+        let mut check = SchemaCheck::new(file, text);
+        check.document(document.get_ref());
+        PackageError::of(check.faults)?;
 
         let mut package =
             Package::deserialize(toml::Deserializer::from(document)).map_err(|error| {
@@ -70,7 +70,7 @@ impl Package {
                     },
                 )
             })?;
-        package.origin = Origin::of_file(file, text, walk.places);
+        package.origin = Origin::of_file(file, text, check.places);
         Ok(package)
     }
 }

@@ -28,12 +28,12 @@ mod reference_fixed;
 mod regular;
 mod scanner;
 mod short_text;
+mod special_bytes;
 pub mod split;
 mod terminator;
 mod unquote;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
-mod walk;
 
 pub use dialect::{
     Dialect, DialectError, Escape, ExtraFields, MissingFields, RECORD_BYTES_MAX_GREATEST,

@@ -250,7 +250,9 @@ impl<'a> Machine<'a> {
                     },
                     Mode::Quoted => regular::Prior::Quoted,
                     Mode::Closed(at) if at + 1 == base => regular::Prior::Closed,
-                    Mode::Closed(_) => return self.walk_block(base, masks, bare_returns),
+                    Mode::Closed(_) => {
+                        return self.read_block_by_special_bytes(base, masks, bare_returns);
+                    }
                 };
                 match regular::doubled_quotes(masks, prior, paired_returns) {
                     Some(found) => {
@@ -271,7 +273,7 @@ impl<'a> Machine<'a> {
                         };
                         Ok(())
                     }
-                    None => self.walk_block(base, masks, bare_returns),
+                    None => self.read_block_by_special_bytes(base, masks, bare_returns),
                 }
             }
             Form::Escapes => {
@@ -303,7 +305,7 @@ impl<'a> Machine<'a> {
                     self.regular_block::<I, false>(instructions, base, masks, ends)
                 }
                 Mode::Quoted if masks.specials == 0 => Ok(()),
-                _ => self.walk_block(base, masks, bare_returns),
+                _ => self.read_block_by_special_bytes(base, masks, bare_returns),
             },
         }
     }

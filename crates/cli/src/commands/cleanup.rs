@@ -19,8 +19,8 @@ pub fn cleanup(
     let _guard = signals::end_at_once(None);
     let mut destination = find(&arguments.ledger, surroundings)?;
     destination.which.run = arguments.run.clone();
-    let removed = upkeep::cleanup(&destination.place, &destination.which)?;
-    let left = upkeep::status(&destination.place, &destination.which)?;
+    let removed = upkeep::cleanup(&destination.ledger, &destination.which)?;
+    let left = upkeep::status(&destination.ledger, &destination.which)?;
     if arguments.ledger.json {
         let _ = output::json(&json(&removed));
     } else {

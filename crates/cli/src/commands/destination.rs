@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use inrush::package::{Connection, Flow, OneOrMany, Origin, Overrides, Package, RunSettings};
-use inrush::upkeep::{LedgerPlace, PlaceOptions, Which};
+use inrush::upkeep::{LedgerAccess, LedgerOptions, Which};
 
 use crate::arguments::LedgerArguments;
 use crate::embedded::{self, Reached};
@@ -15,7 +15,7 @@ use crate::{Surroundings, credentials};
 /// A database with a ledger.
 pub struct Destination {
     /// Where the ledger is.
-    pub place: LedgerPlace,
+    pub ledger: LedgerAccess,
     /// Which runs are meant.
     pub which: Which,
     /// What must be stopped afterwards.
@@ -69,15 +69,15 @@ pub fn find(
     let folder = ready.folder.clone();
     let reached = embedded::reach_to_look(ready.package, &ready.folder, surroundings)?;
     let connection = reached.package.single_connection()?;
-    let options = PlaceOptions {
+    let options = LedgerOptions {
         folder: &folder,
         site_packages: reached.site_packages.as_deref(),
         ledger_schema: &which.ledger_schema,
         defaults: &credentials::connection_defaults()?,
     };
-    let place = inrush::ledger_of(connection, &options)?;
+    let ledger = inrush::ledger_of(connection, &options)?;
     Ok(Destination {
-        place,
+        ledger,
         which,
         reached,
     })

@@ -2,7 +2,7 @@
 
 use inrush::RunOptions;
 use inrush::cancel::Stop;
-use inrush::preflight::{PreflightReport, Step, StepFound, Weight, Wish};
+use inrush::preflight::{PreflightOptions, PreflightReport, Step, StepFound, Weight};
 use inrush::printable;
 use inrush::source::names_a_pipe;
 
@@ -54,10 +54,10 @@ pub fn preflight(
         Some(_) => signals::stop_cleanly(&stop, Left::Nothing(scratch)),
         None => signals::end_at_once(None),
     };
-    let wish = Wish {
+    let preflight_options = PreflightOptions {
         cold: arguments.cold,
     };
-    let report = match inrush::preflight_of(&reached.package, &options, &wish) {
+    let report = match inrush::preflight_of(&reached.package, &options, &preflight_options) {
         Err(inrush::Error::Interrupted) => {
             return Err(CommandError::Stopped {
                 hint: "nothing was loaded, and nothing is left".to_owned(),

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use inrush::mending::{self, Cause, MendingError};
 use inrush::package::{Overrides, RejectLimit};
 use inrush::printable::{line, one_line};
+use inrush::reject_replay::{self, Cause, ReplayError};
 use inrush::report::{Outcome, RunReport};
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::arguments::{RejectsArguments, RejectsCommand, ReplayArguments, ShowAr
 use crate::errors::CommandError;
 use crate::numbers::counted;
 use crate::package_file::{self, Ready};
-use crate::running::{self, RunWish};
+use crate::running::{self, RunSettings};
 use crate::{Surroundings, account, credentials, embedded, output, signals};
 
 /// Shows rejects, or loads them once more.
@@ -27,8 +27,8 @@ pub fn rejects(
 }
 
 fn show(arguments: &ShowArguments) -> Result<u8, CommandError> {
-    let folder = mending::find_folder(&arguments.runs_folder, arguments.run.as_deref())?;
-    let causes = mending::causes(&folder)?;
+    let folder = reject_replay::find_folder(&arguments.runs_folder, arguments.run.as_deref())?;
+    let causes = reject_replay::causes(&folder)?;
     let rows: u64 = causes.iter().map(|cause| cause.rows).sum();
     let run = run_name(&folder);
     if arguments.json {
@@ -98,8 +98,8 @@ fn replay(arguments: &ReplayArguments, surroundings: &Surroundings) -> Result<u8
         credentials::refuse_password(&format!("--connection {name}"), url)?;
     }
     let run_arguments = &arguments.run_arguments;
-    let folder = mending::find_folder(&run_arguments.runs_folder, Some(&arguments.run))?;
-    let Some(replay) = mending::replay(&folder)? else {
+    let folder = reject_replay::find_folder(&run_arguments.runs_folder, Some(&arguments.run))?;
+    let Some(replay) = reject_replay::replay(&folder)? else {
         output::say(&format!(
             "run {} rejected nothing: there is nothing to replay\n",
             run_name(&folder)
@@ -139,11 +139,11 @@ fn replay(arguments: &ReplayArguments, surroundings: &Surroundings) -> Result<u8
     let guard = signals::end_at_once(None);
     let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
     drop(guard);
-    let wish = RunWish {
+    let settings = RunSettings {
         replays: Some(replay.run.clone()),
-        ..RunWish::new(run_arguments, &ready.folder)
+        ..RunSettings::new(run_arguments, &ready.folder)
     };
-    let success = running::run(&reached, &wish).map_err(|(error, _)| error)?;
+    let success = running::run(&reached, &settings).map_err(|(error, _)| error)?;
     if !run_arguments.json && !run_arguments.quiet {
         output::say(&account::account(
             &success.report,
@@ -200,10 +200,10 @@ fn run_name(folder: &Path) -> String {
         .unwrap_or_default()
 }
 
-impl From<MendingError> for CommandError {
-    fn from(error: MendingError) -> CommandError {
+impl From<ReplayError> for CommandError {
+    fn from(error: ReplayError) -> CommandError {
         match error {
-            MendingError::Package(error) => CommandError::Package(error),
+            ReplayError::Package(error) => CommandError::Package(error),
             error => CommandError::Usage {
                 what: error.to_string(),
                 hint: error

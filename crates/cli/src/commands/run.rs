@@ -3,7 +3,7 @@
 use crate::arguments::{RunArguments, RunCommandArguments};
 use crate::errors::CommandError;
 use crate::package_file::{self, Ready};
-use crate::running::{self, RunWish};
+use crate::running::{self, RunSettings};
 use crate::{Surroundings, account, embedded, output, signals};
 
 /// Loads what a package says.
@@ -32,8 +32,8 @@ pub fn run_ready(
     let guard = signals::end_at_once(None);
     let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
     drop(guard);
-    let wish = RunWish::new(arguments, &ready.folder);
-    let success = running::run(&reached, &wish).map_err(|(error, _)| error)?;
+    let settings = RunSettings::new(arguments, &ready.folder);
+    let success = running::run(&reached, &settings).map_err(|(error, _)| error)?;
     if !arguments.json && !arguments.quiet {
         output::say(&account::account(
             &success.report,

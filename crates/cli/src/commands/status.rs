@@ -20,7 +20,7 @@ pub fn status(
 ) -> Result<u8, CommandError> {
     let _guard = signals::end_at_once(None);
     let destination = find(&arguments.ledger, surroundings)?;
-    let runs = upkeep::status(&destination.place, &destination.which)?;
+    let runs = upkeep::status(&destination.ledger, &destination.which)?;
     if arguments.ledger.json {
         let _ = output::json(&json(&runs));
     } else if runs.is_empty() {

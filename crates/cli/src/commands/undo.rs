@@ -16,7 +16,7 @@ pub fn undo(arguments: &UndoArguments, surroundings: &Surroundings) -> Result<u8
     let _guard = signals::end_at_once(None);
     let destination = find(&arguments.ledger, surroundings)?;
     let undone = undo::undo(
-        &destination.place,
+        &destination.ledger,
         &UndoOptions {
             ledger_schema: &destination.which.ledger_schema,
             run: &arguments.run,

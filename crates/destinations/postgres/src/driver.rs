@@ -10,8 +10,8 @@ use super::{Address, load, preflight};
 use crate::engine::driver::{Checked, Driver, DriverPlan, PastRuns};
 use crate::engine::error::Error;
 use crate::engine::pipeline::{Failure, RunOptions, Success};
-use crate::engine::preflight::{PreflightReport, Wish};
-use crate::engine::upkeep::PlaceOptions;
+use crate::engine::preflight::{PreflightOptions, PreflightReport};
+use crate::engine::upkeep::LedgerOptions;
 
 /// Loads into servers of PostgreSQL.
 pub struct Postgres;
@@ -29,10 +29,10 @@ impl Driver for Postgres {
         &self,
         package: &Package,
         options: &RunOptions<'_>,
-        wish: &Wish,
+        preflight_options: &PreflightOptions,
         report: &mut PreflightReport,
     ) -> Result<(), Error> {
-        preflight::preflight(package, options, wish, report)
+        preflight::preflight(package, options, preflight_options, report)
     }
 
     /// It tries tables in the server, which rolls them back by itself.
@@ -43,7 +43,7 @@ impl Driver for Postgres {
     fn past_runs(
         &self,
         connection: &Connection,
-        options: &PlaceOptions<'_>,
+        options: &LedgerOptions<'_>,
     ) -> Result<Box<dyn PastRuns>, Error> {
         let address = Address::parse(connection.address(), options.defaults)?;
         Ok(Box::new(LedgerOfServer { address }))

@@ -35,8 +35,8 @@ pub(crate) mod ledger {
     };
 }
 
-pub(crate) mod mending {
-    pub(crate) use inrush_engine::mending::to_save;
+pub(crate) mod reject_replay {
+    pub(crate) use inrush_engine::reject_replay::to_save;
 }
 
 pub(crate) mod meter {
@@ -79,8 +79,8 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::naming::{holder, new_run_name};
     }
 
-    pub(crate) mod proof {
-        pub(crate) use inrush_engine::pipeline::proof::Proof;
+    pub(crate) mod split_evidence {
+        pub(crate) use inrush_engine::pipeline::split_evidence::SplitEvidence;
     }
 
     pub(crate) mod reading_meter {
@@ -113,8 +113,8 @@ pub(crate) mod pipeline {
         pub(crate) use inrush_engine::pipeline::splitting::{files, place};
     }
 
-    pub(crate) mod telling {
-        pub(crate) use inrush_engine::pipeline::telling::Teller;
+    pub(crate) mod event_sink {
+        pub(crate) use inrush_engine::pipeline::event_sink::EventSink;
     }
 
     pub(crate) mod trailer {
@@ -124,12 +124,12 @@ pub(crate) mod pipeline {
 
 pub(crate) mod plan {
     pub(crate) use inrush_engine::plan::{
-        ContentChecks, MemoryBound, PlanError, PlanOptions, Reading, changed, column_words, expect,
+        ContentChecks, MemoryBound, PlanError, PlanOptions, Reading, changed, column_text, expect,
         identity, typed_rows,
     };
 
     pub(crate) mod columns {
-        pub(crate) use inrush_engine::plan::columns::{Known, TargetColumns, column};
+        pub(crate) use inrush_engine::plan::columns::{KnownColumns, TargetColumns, column};
     }
 
     pub(crate) mod error {
@@ -162,8 +162,8 @@ pub(crate) mod plan {
         pub(crate) use inrush_engine::plan::user_sql::statements;
     }
 
-    pub(crate) mod words {
-        pub(crate) use inrush_engine::plan::words::{
+    pub(crate) mod plan_text {
+        pub(crate) use inrush_engine::plan::plan_text::{
             TARGET_LOADED, dialect_words, reject_limit, size_words, split_words,
         };
     }
@@ -171,8 +171,8 @@ pub(crate) mod plan {
 
 pub(crate) mod preflight {
     pub(crate) use inrush_engine::preflight::{
-        Patience, PreflightReport, STEP_PATIENCE, Wish, cores, decode, files, findings, flow_found,
-        model, or_tell, planning, prediction, sample, steps, walk,
+        Patience, PreflightOptions, PreflightReport, STEP_PATIENCE, cores, decode, files, findings,
+        flow_found, model, planning, prediction, record_input_error, sample, sample_batches, steps,
     };
 
     pub(crate) mod at_once {
@@ -197,8 +197,8 @@ pub(crate) mod preflight {
         pub(crate) use inrush_engine::preflight::together::{BesideRows, Together};
     }
 
-    pub(crate) mod took {
-        pub(crate) use inrush_engine::preflight::took::Took;
+    pub(crate) mod throughput {
+        pub(crate) use inrush_engine::preflight::throughput::Throughput;
     }
 }
 
@@ -214,7 +214,7 @@ pub(crate) mod undo {
 }
 
 pub(crate) mod upkeep {
-    pub(crate) use inrush_engine::upkeep::{PlaceOptions, StoppedRun, Which};
+    pub(crate) use inrush_engine::upkeep::{LedgerOptions, StoppedRun, Which};
 }
 
 pub(crate) mod verify {

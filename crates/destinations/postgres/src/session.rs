@@ -18,11 +18,11 @@ use super::address::{Address, Keepalive, Place, RequiredPeer};
 use super::block_socket::BlockSocket;
 use super::copy::BLOCK_BYTES;
 use super::error::{DestinationError, chain};
+use super::liveness::{self, Backend};
 use super::socket::{SocketWatch, Watched, WatchedTls};
 use super::tls;
 use super::tls_settings::SslMode;
 use super::tls_stream::Connector;
-use super::vigil::{self, Backend};
 use crate::engine::gauge::Gauge;
 use crate::engine::pace::Pace;
 
@@ -435,13 +435,13 @@ fn spawn(
             link.await;
         });
     };
-    let vigil = vigil::keep(address.clone(), place.clone(), patience, Arc::clone(watch));
+    let liveness = liveness::keep(address.clone(), place.clone(), patience, Arc::clone(watch));
     tokio::spawn(async move {
         let _ending = ending;
         tokio::select! {
             biased;
             () = link => {}
-            () = vigil => {}
+            () = liveness => {}
         }
     })
 }

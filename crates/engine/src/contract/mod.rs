@@ -21,8 +21,8 @@ use self::upkeep::LedgerOfDestination;
 use crate::driver::{Checked, Driver, DriverPlan, PastRuns};
 use crate::error::Error;
 use crate::pipeline::{Failure, RunOptions, Success};
-use crate::preflight::{PreflightReport, Wish};
-use crate::upkeep::PlaceOptions;
+use crate::preflight::{PreflightOptions, PreflightReport};
+use crate::upkeep::LedgerOptions;
 
 /// Opens the destination that an address means. The caller has the list of destinations; the engine names none.
 pub type OpenDestination = fn(&Address<'_>) -> inrush_destination::Result<Box<dyn Destination>>;
@@ -51,10 +51,10 @@ impl Driver for Contract {
         &self,
         package: &Package,
         options: &RunOptions<'_>,
-        wish: &Wish,
+        preflight_options: &PreflightOptions,
         report: &mut PreflightReport,
     ) -> Result<(), Error> {
-        preflight::preflight(self.open, package, options, wish, report)
+        preflight::preflight(self.open, package, options, preflight_options, report)
     }
 
     fn scratch_folder(&self, package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
@@ -64,7 +64,7 @@ impl Driver for Contract {
     fn past_runs(
         &self,
         connection: &Connection,
-        options: &PlaceOptions<'_>,
+        options: &LedgerOptions<'_>,
     ) -> Result<Box<dyn PastRuns>, Error> {
         let destination = (self.open)(&Address {
             url: connection.address(),

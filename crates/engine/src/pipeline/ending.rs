@@ -3,8 +3,8 @@
 //! Once the targets have their rows nothing that follows changes that: a report that cannot be written is a note of a
 //! run that ended well.
 
+use super::event_sink::EventSink;
 use super::gathering::finished;
-use super::telling::Teller;
 use super::{Failure, Success};
 use crate::error::Error;
 use crate::event::Event;
@@ -12,23 +12,23 @@ use crate::report::RunReport;
 
 /// Writes the report, tells, and hands back the run with `error`, where it did not end well.
 pub fn end(
-    teller: Teller<'_>,
+    event_sink: EventSink<'_>,
     mut report: RunReport,
     error: Option<Error>,
 ) -> Result<Success, Failure> {
-    let path = teller.folder.report_path();
-    let report_path = match teller.folder.write_report(&mut report) {
+    let path = event_sink.folder.report_path();
+    let report_path = match event_sink.folder.write_report(&mut report) {
         Ok(()) => Some(path),
         Err(reason) => {
             let text = lost_report(&reason, error.is_none());
-            teller.notice(&Event::Note { text: text.clone() });
+            event_sink.notice(&Event::Note { text: text.clone() });
             // The first one: it is not to be left out where there are many.
             report.notes.insert(0, text);
             None
         }
     };
     let shown = report_path.as_ref().map(|path| path.display().to_string());
-    teller.notice(&finished(&report, shown));
+    event_sink.notice(&finished(&report, shown));
     match error {
         None => Ok(Success {
             report,

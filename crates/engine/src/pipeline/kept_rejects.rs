@@ -3,9 +3,9 @@
 
 use inrush_rows::reject::Reject;
 
+use super::event_sink::EventSink;
 use super::reject_count::{RejectCount, RowTally};
 use super::sharing::Sharing;
-use super::telling::Teller;
 use crate::error::Error;
 use crate::event::Event;
 use crate::plan::Reading;
@@ -17,7 +17,7 @@ const REJECTS_TOLD: usize = 10;
 
 /// Where the rejects of a piece of work go.
 pub struct KeptRejects<'a> {
-    teller: Teller<'a>,
+    event_sink: EventSink<'a>,
     flow: &'a Reading,
     /// Rejects of the flow so far, over all streams.
     count: &'a RejectCount,
@@ -34,14 +34,14 @@ pub struct KeptRejects<'a> {
 impl<'a> KeptRejects<'a> {
     /// Begins without any; `file` is the piece of work's own.
     pub fn new(
-        teller: Teller<'a>,
+        event_sink: EventSink<'a>,
         flow: &'a Reading,
         count: &'a RejectCount,
         sharing: Option<&'a Sharing>,
         file: RejectFile,
     ) -> KeptRejects<'a> {
         KeptRejects {
-            teller,
+            event_sink,
             flow,
             count,
             sharing,
@@ -55,7 +55,7 @@ impl<'a> KeptRejects<'a> {
     /// Keeps and counts rejects, and leaves the list empty.
     pub fn keep(&mut self, rejects: &mut Vec<Reject>) -> Result<(), Error> {
         if !self.has_looked && !rejects.is_empty() {
-            self.teller.folder.require_reserve()?;
+            self.event_sink.folder.require_reserve()?;
             self.has_looked = true;
         }
         let kept_bytes = self.file.keep(rejects)?;
@@ -63,7 +63,7 @@ impl<'a> KeptRejects<'a> {
             if self.told.len() == REJECTS_TOLD {
                 break;
             }
-            self.teller.notice(&Event::Rejected {
+            self.event_sink.notice(&Event::Rejected {
                 flow: self.flow.name.clone(),
                 place: reject.location.to_string(),
                 column: reject.column.as_deref().map(str::to_owned),
@@ -79,9 +79,9 @@ impl<'a> KeptRejects<'a> {
         });
         let has_room = match self
             .count
-            .note_kept(kept_bytes, self.teller.folder.look_every())
+            .note_kept(kept_bytes, self.event_sink.folder.look_every())
         {
-            true => self.teller.folder.require_reserve(),
+            true => self.event_sink.folder.require_reserve(),
             false => Ok(()),
         };
         let counted = self.count.add(&self.flow.name, rejects).and(has_room);

@@ -1,7 +1,7 @@
 //! What a run is, wherever its rows go: what it is told, the streams and the meter of it, and what all engines do alike
 //! with rows, rejects, accounts and reports.
 //!
-//! [`stream_threads`] runs streams, and [`metering`] looks at them meanwhile; [`proof`], [`kept_rejects`] and
+//! [`stream_threads`] runs streams, and [`metering`] looks at them meanwhile; [`split_evidence`], [`kept_rejects`] and
 //! [`reject_count`] take what comes of rows on their way; [`coverage`], [`recheck`] and [`expectations`] hold it against
 //! the files before anything is published; [`gathering`] makes the report of it. What a destination does with rows is
 //! its engine's own ([`crate::driver`]).
@@ -9,6 +9,7 @@
 pub mod coverage;
 pub mod damage;
 pub mod ending;
+pub mod event_sink;
 pub mod expectations;
 pub mod feeding;
 pub mod file_header;
@@ -16,16 +17,15 @@ pub mod gathering;
 pub mod kept_rejects;
 pub mod metering;
 pub mod naming;
-pub mod proof;
 pub mod reading_meter;
 pub mod recheck;
 pub mod reject_count;
 pub mod reject_files;
 pub mod results;
 pub mod sharing;
+pub mod split_evidence;
 pub mod splitting;
 pub mod stream_threads;
-pub mod telling;
 mod threads;
 pub mod trailer;
 

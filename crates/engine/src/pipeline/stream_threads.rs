@@ -80,7 +80,7 @@ pub fn run(
             let spawned = std::thread::Builder::new()
                 .name(format!("inrush-stream-{}", index + 1))
                 .spawn_scoped(scope, move || {
-                    let _fall = Fall(stop);
+                    let _stop_on_panic = StopOnPanic(stop);
                     stream(stop, index + 1, gauge, started, work)
                 });
             match spawned {
@@ -142,11 +142,11 @@ fn stream(
     result
 }
 
-/// A thread that falls lets the others stop and go on from where they wait for it: what it was for,
-/// such as to end their pause, nobody does any more.
-pub struct Fall<'a>(pub &'a Stop);
+/// Asks all streams to stop when the thread that holds it panics: they may wait for this thread, and
+/// nobody else ends that wait.
+pub struct StopOnPanic<'a>(pub &'a Stop);
 
-impl Drop for Fall<'_> {
+impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.ask(StopReason::Failed);
@@ -180,10 +180,10 @@ mod tests {
         let stop = Stop::default();
         let fallen = std::thread::scope(|scope| {
             let falling = || {
-                let _fall = Fall(&stop);
+                let _stop_on_panic = StopOnPanic(&stop);
                 panic!("a bug");
             };
-            let ended = || drop(Fall(&stop));
+            let ended = || drop(StopOnPanic(&stop));
             scope.spawn(ended).join().expect("no panic");
             assert_eq!(stop.asked(), None);
             scope.spawn(falling).join()

@@ -14,7 +14,7 @@ use super::fields::{self, Assigned, Assignment};
 use super::name_index::NameIndex;
 
 /// What is known of a flow's columns before the catalog is asked.
-pub struct Known<'a> {
+pub struct KnownColumns<'a> {
     /// The flow's name.
     pub flow: &'a str,
     /// The target as SQL names it.
@@ -44,7 +44,7 @@ pub struct TargetColumns {
     pub filled: Vec<String>,
 }
 
-impl Known<'_> {
+impl KnownColumns<'_> {
     /// The error of the flow.
     pub fn mismatch(&self, what: String, hint: &str) -> PlanError {
         PlanError::Mismatch {
@@ -152,7 +152,7 @@ impl Known<'_> {
 
 /// A column as its package says that it is read.
 pub fn column(
-    known: &Known<'_>,
+    known: &KnownColumns<'_>,
     detail: &ColumnDetail,
     source: &ValueSource,
     column_type: ColumnType,

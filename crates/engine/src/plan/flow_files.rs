@@ -11,7 +11,7 @@ use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
 use inrush_scan::Dialect;
 
-use super::columns::{Known, TargetColumns};
+use super::columns::{KnownColumns, TargetColumns};
 use super::error::PlanError;
 use super::options::PlanOptions;
 use super::{header_row, headers, sniffed, typed_rows};
@@ -85,8 +85,8 @@ impl FlowFiles {
         name: &'a str,
         target: &'a str,
         target_columns: Option<&'a TargetColumns>,
-    ) -> Known<'a> {
-        Known {
+    ) -> KnownColumns<'a> {
+        KnownColumns {
             flow: name,
             target,
             details: &self.details,

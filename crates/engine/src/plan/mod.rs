@@ -6,7 +6,7 @@
 //! of them before. An engine makes its own plan of these.
 
 pub mod changed;
-pub mod column_words;
+pub mod column_text;
 pub mod columns;
 pub mod contents;
 pub mod error;
@@ -20,11 +20,11 @@ pub mod loaded;
 pub mod memory;
 mod name_index;
 pub mod options;
+pub mod plan_text;
 mod reading;
 mod sniffed;
 pub mod typed_rows;
 pub mod user_sql;
-pub mod words;
 
 pub use contents::ContentChecks;
 pub use error::PlanError;

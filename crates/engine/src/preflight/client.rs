@@ -6,9 +6,9 @@ use inrush_rows::cancel::Stop;
 
 use super::decode::{self, Ways};
 use super::flow_found::{self, FlowFound};
-use super::read::{self, ReadFound, ReadWish};
-use super::walk::Making;
-use super::{READ_PATIENCE, Wish};
+use super::read::{self, ReadFound, ReadOptions};
+use super::sample_batches::Making;
+use super::{PreflightOptions, READ_PATIENCE};
 use crate::error::Error;
 use crate::plan::Reading;
 
@@ -21,8 +21,8 @@ pub struct Client<'a> {
     pub chunk_bytes: usize,
     /// Rows of a batch.
     pub batch_rows: usize,
-    /// What the user wishes.
-    pub wish: &'a Wish,
+    /// The preflight's own options.
+    pub preflight_options: &'a PreflightOptions,
     /// Asks to stop.
     pub stop: &'a Stop,
 }
@@ -42,13 +42,13 @@ impl Client<'_> {
         let places: Vec<_> = flow_found::portions(flows)
             .map(|portion| portion.place.clone())
             .collect();
-        let wish = ReadWish {
+        let preflight_options = ReadOptions {
             streams: self.streams,
             chunk_bytes: self.chunk_bytes,
             patience: READ_PATIENCE,
-            cold: self.wish.cold,
+            cold: self.preflight_options.cold,
         };
-        let found = read::measure(&places, &wish, self.stop)?;
+        let found = read::measure(&places, &preflight_options, self.stop)?;
         flow_found::keep_read(flows, &found.is_read);
         Ok(found)
     }

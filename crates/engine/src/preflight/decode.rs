@@ -9,7 +9,7 @@ use inrush_files::on_threads;
 use inrush_rows::cancel::Stop;
 
 use super::sample::Portion;
-use super::walk::{self, Making, Walked};
+use super::sample_batches::{self, Making, SampleWork};
 use crate::error::Error;
 use crate::meter::nanoseconds;
 
@@ -53,7 +53,7 @@ pub struct Encoded {
 #[derive(Clone, Debug, Default)]
 pub struct Decoded {
     /// What was seen.
-    pub walked: Walked,
+    pub work: SampleWork,
     /// Bytes of text in a second, of all threads together.
     pub text_bytes_s: f64,
     /// Seconds that it took.
@@ -65,7 +65,7 @@ pub struct Decoded {
 impl Decoded {
     /// Bytes of its text.
     pub fn text_bytes(&self) -> f64 {
-        self.walked.meter.text_bytes as f64
+        self.work.meter.text_bytes as f64
     }
 }
 
@@ -85,13 +85,13 @@ pub fn measure(
         let mut converter = make_converter()?;
         let mut encoder = make_encoder();
         let is_over = |text_bytes: u64| text_bytes >= TEXT_BYTES_MIN && begun.elapsed() >= patience;
-        while !is_over(own.walked.meter.text_bytes) {
+        while !is_over(own.work.meter.text_bytes) {
             let portion = next.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(portion) = portion else { break };
-            let mut walk = walk::portion(making, &mut converter, portion)?;
+            let mut batches = sample_batches::portion(making, &mut converter, portion)?;
             let mut block = Vec::new();
             let mut encode_ns = 0;
-            while let Some(batch) = walk.next_batch()? {
+            while let Some(batch) = batches.next_batch()? {
                 if stop.asked().is_some() {
                     return Err(Error::Interrupted);
                 }
@@ -104,28 +104,28 @@ pub fn measure(
                         keep(&mut own.encoded, &mut block);
                     }
                 }
-                if is_over(own.walked.meter.text_bytes + walk.text_bytes()) {
+                if is_over(own.work.meter.text_bytes + batches.text_bytes()) {
                     break;
                 }
             }
             keep(&mut own.encoded, &mut block);
-            let mut walked = walk.end();
-            walked.meter.encode_ns += encode_ns;
-            own.encoded.text_bytes += walked.meter.text_bytes;
-            own.walked.add(walked);
+            let mut work = batches.end();
+            work.meter.encode_ns += encode_ns;
+            own.encoded.text_bytes += work.meter.text_bytes;
+            own.work.add(work);
         }
         own.took_s = begun.elapsed().as_secs_f64();
-        own.walked.meter.sent_bytes = own.encoded.bytes;
-        own.text_bytes_s = own.walked.meter.text_bytes as f64 / own.took_s.max(1e-9);
+        own.work.meter.sent_bytes = own.encoded.bytes;
+        own.text_bytes_s = own.work.meter.text_bytes as f64 / own.took_s.max(1e-9);
         Ok(vec![own])
     };
     let mut found = Decoded::default();
     for own in on_threads(threads, &work)? {
         found.took_s = found.took_s.max(own.took_s);
-        if own.walked.rows_read > 0 {
+        if own.work.rows_read > 0 {
             found.text_bytes_s += own.text_bytes_s;
         }
-        found.walked.add(own.walked);
+        found.work.add(own.work);
         let (kept, more) = (&mut found.encoded, own.encoded);
         if kept.blocks.is_empty() {
             kept.blocks = more.blocks;

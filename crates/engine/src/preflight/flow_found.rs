@@ -2,8 +2,8 @@
 
 use super::decode::Decoded;
 use super::sample::Portion;
+use super::throughput::Throughput;
 use super::together::Together;
-use super::took::Took;
 
 /// Flows that are measured.
 const FLOWS_MAX: usize = 4;
@@ -24,9 +24,9 @@ pub struct FlowFound {
     /// By as many as there are streams.
     pub decoded_all: Option<Decoded>,
     /// What the destination took by one connection.
-    pub destination: Option<Took>,
+    pub destination: Option<Throughput>,
     /// And by all.
-    pub destination_all: Option<Took>,
+    pub destination_all: Option<Throughput>,
     /// All steps together by one stream.
     pub together: Option<Together>,
     /// And by all.
@@ -55,15 +55,15 @@ impl FlowFound {
     /// Bytes of text for each stored byte.
     pub fn text_of_stored(&self) -> f64 {
         self.ratio(Decoded::text_bytes, |decoded| {
-            decoded.walked.meter.stored_bytes as f64
+            decoded.work.meter.stored_bytes as f64
         })
         .unwrap_or(1.0)
     }
 
     /// Rows for each stored byte.
     pub fn rows_of_stored(&self) -> f64 {
-        let rows = |decoded: &Decoded| decoded.walked.rows_read as f64;
-        self.ratio(rows, |decoded| decoded.walked.meter.stored_bytes as f64)
+        let rows = |decoded: &Decoded| decoded.work.rows_read as f64;
+        self.ratio(rows, |decoded| decoded.work.meter.stored_bytes as f64)
             .unwrap_or(0.0)
     }
 
@@ -79,14 +79,14 @@ impl FlowFound {
     /// Bytes of text that one core scans in a second.
     pub fn scan_bytes_s(&self) -> Option<f64> {
         self.ratio(Decoded::text_bytes, |decoded| {
-            decoded.walked.meter.scan_ns as f64 / 1e9
+            decoded.work.meter.scan_ns as f64 / 1e9
         })
     }
 
     /// Whether all steps together were measured, with rows.
     pub fn has_speed(&self) -> bool {
         let all = self.together_all.as_ref();
-        all.is_some_and(|all| all.text_bytes_s > 0.0 && all.walked.rows_read > 0)
+        all.is_some_and(|all| all.text_bytes_s > 0.0 && all.work.rows_read > 0)
     }
 
     /// Bytes of text that are left to load.

@@ -20,12 +20,12 @@ pub mod read;
 mod residency;
 pub mod result;
 pub mod sample;
+pub mod sample_batches;
 #[cfg(test)]
 mod schema_test;
 pub mod steps;
+pub mod throughput;
 pub mod together;
-pub mod took;
-pub mod walk;
 
 use std::time::{Duration, Instant};
 
@@ -67,9 +67,9 @@ impl Patience {
     }
 }
 
-/// What a user wishes beside what a run is told.
+/// Options of a preflight beside those of a run.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wish {
+pub struct PreflightOptions {
     /// Let the page cache go of the sample, so that the disk is read.
     pub cold: bool,
 }
@@ -80,11 +80,11 @@ pub fn preflight(
     driver: &dyn Driver,
     package: &Package,
     options: &RunOptions<'_>,
-    wish: &Wish,
+    preflight_options: &PreflightOptions,
 ) -> Result<PreflightReport, Error> {
     let begun = Instant::now();
     let mut report = frame(package, options);
-    driver.preflight(package, options, wish, &mut report)?;
+    driver.preflight(package, options, preflight_options, &mut report)?;
     order(&mut report);
     report.took_s = begun.elapsed().as_secs_f64();
     Ok(report)
@@ -120,8 +120,11 @@ fn order(report: &mut PreflightReport) {
         .retain(|finding| seen.insert(finding.what.clone()));
 }
 
-/// What is wrong with the files comes to light when they are read, and is a finding as well.
-pub fn or_tell(report: &mut PreflightReport, measured: Result<(), Error>) -> Result<(), Error> {
+/// Records an error of the input files as a finding, so that the preflight can go on; other errors come back.
+pub fn record_input_error(
+    report: &mut PreflightReport,
+    measured: Result<(), Error>,
+) -> Result<(), Error> {
     match measured {
         Err(error @ (Error::Source(_) | Error::Header { .. } | Error::Convert { .. })) => {
             report.findings.push(findings::of_error(&error));

@@ -34,7 +34,7 @@ pub fn shared(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> Share
     let mut feed_s = 0.0;
     for flow in flows.iter().filter(|flow| flow.is_fed) {
         if let Some(decoded) = &flow.decoded {
-            let meter = &decoded.walked.meter;
+            let meter = &decoded.work.meter;
             // The reader looks for record ends alone, which is less than a scan.
             let seconds = (meter.read_ns + meter.decompress_ns) as f64 / 1e9;
             feed_s += seconds * flow.stored_bytes / (meter.stored_bytes as f64).max(1.0);

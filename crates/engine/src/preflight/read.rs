@@ -26,7 +26,7 @@ const LET_GO_BYTES_MAX: u64 = 1 << 30;
 
 /// How files are read.
 #[derive(Clone, Copy, Debug)]
-pub struct ReadWish {
+pub struct ReadOptions {
     /// Streams that read at once.
     pub streams: usize,
     /// Bytes that are read at a time.
@@ -66,12 +66,16 @@ pub struct Speeds {
 }
 
 /// Reads the places of a sample, in their order, as far as the time goes.
-pub fn measure(places: &[Place], wish: &ReadWish, stop: &Stop) -> Result<ReadFound, Error> {
+pub fn measure(
+    places: &[Place],
+    read_options: &ReadOptions,
+    stop: &Stop,
+) -> Result<ReadFound, Error> {
     let mut found = ReadFound {
         is_read: vec![false; places.len()],
         ..ReadFound::default()
     };
-    if wish.cold {
+    if read_options.cold {
         found.note = Some(drop_from_cache(places)?);
     }
     let mut cached = Vec::new();
@@ -106,9 +110,21 @@ pub fn measure(places: &[Place], wish: &ReadWish, stop: &Stop) -> Result<ReadFou
         found.is_read[*index] = true;
     }
     // What is in the cache may be read twice; from the disk each place comes once.
-    found.cached = speeds(places, &[&cached, &cached], wish, stop, &mut found.is_read)?;
-    let (alone, together) = uncached.split_at(share_of_one(uncached.len(), wish.streams));
-    found.disk = speeds(places, &[alone, together], wish, stop, &mut found.is_read)?;
+    found.cached = speeds(
+        places,
+        &[&cached, &cached],
+        read_options,
+        stop,
+        &mut found.is_read,
+    )?;
+    let (alone, together) = uncached.split_at(share_of_one(uncached.len(), read_options.streams));
+    found.disk = speeds(
+        places,
+        &[alone, together],
+        read_options,
+        stop,
+        &mut found.is_read,
+    )?;
     Ok(found)
 }
 
@@ -123,7 +139,7 @@ fn share_of_one(places: usize, streams: usize) -> usize {
 fn speeds(
     places: &[Place],
     [alone, together]: &[&[usize]; 2],
-    wish: &ReadWish,
+    read_options: &ReadOptions,
     stop: &Stop,
     is_read: &mut [bool],
 ) -> Result<Speeds, Error> {
@@ -133,7 +149,7 @@ fn speeds(
             return Ok(None);
         }
         let begun = Instant::now();
-        let read = read_all(places, numbers, threads, wish, stop)?;
+        let read = read_all(places, numbers, threads, read_options, stop)?;
         let took_s = begun.elapsed().as_secs_f64();
         let bytes: u64 = read.iter().map(|index| places[*index].size_bytes()).sum();
         for index in read {
@@ -144,7 +160,7 @@ fn speeds(
         Ok((bytes > 0).then(|| bytes as f64 / took_s.max(1e-9)))
     };
     let alone = one(1, alone)?;
-    let all = match wish.streams {
+    let all = match read_options.streams {
         0 | 1 => alone,
         streams => one(streams, together)?,
     };
@@ -158,19 +174,19 @@ fn read_all(
     places: &[Place],
     numbers: &[usize],
     threads: usize,
-    wish: &ReadWish,
+    read_options: &ReadOptions,
     stop: &Stop,
 ) -> Result<Vec<usize>, Error> {
     let next = Mutex::new(numbers.iter().copied());
     let begun = Instant::now();
     let work = || -> Result<Vec<usize>, Error> {
-        let mut buffer = vec![0_u8; wish.chunk_bytes];
+        let mut buffer = vec![0_u8; read_options.chunk_bytes];
         let mut read = Vec::new();
         loop {
             if stop.asked().is_some() {
                 return Err(Error::Interrupted);
             }
-            if begun.elapsed() > wish.patience {
+            if begun.elapsed() > read_options.patience {
                 return Ok(read);
             }
             let index = next.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -243,13 +259,13 @@ mod tests {
             path: path.clone(),
             byte_range,
         });
-        let wish = ReadWish {
+        let read_options = ReadOptions {
             streams: 2,
             chunk_bytes: 64 << 10,
             patience: Duration::from_secs(60),
             cold: false,
         };
-        let found = measure(&places, &wish, &Stop::default()).expect("readable");
+        let found = measure(&places, &read_options, &Stop::default()).expect("readable");
         assert_eq!(found.is_read, [true, true]);
         assert_eq!(found.cached_share, Some(1.0));
         // Once by one thread, once by both.
@@ -259,6 +275,6 @@ mod tests {
             path: folder.path().join("no such file"),
             byte_range: 0..5,
         }];
-        assert!(measure(&gone, &wish, &Stop::default()).is_err());
+        assert!(measure(&gone, &read_options, &Stop::default()).is_err());
     }
 }

@@ -4,8 +4,8 @@ use super::decode::Decoded;
 use super::flow_found::FlowFound;
 use super::read::ReadFound;
 use super::result::{Finding, Step, StepFound, Weight};
+use super::throughput::Throughput;
 use super::together::Together;
-use super::took::Took;
 use crate::plan::Reading;
 
 /// The speed of all flows, one after the other: each for its part of the text. Nothing where one has none.
@@ -62,16 +62,14 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
     let sample_bytes: u64 = flows
         .iter()
         .filter_map(|flow| flow.decoded.as_ref())
-        .map(|decoded| decoded.walked.meter.text_bytes)
+        .map(|decoded| decoded.work.meter.text_bytes)
         .sum();
     let nanoseconds: [(Step, SpentNs); 5] = [
-        (Step::Decompress, |decoded| {
-            decoded.walked.meter.decompress_ns
-        }),
-        (Step::Scan, |decoded| decoded.walked.meter.scan_ns),
-        (Step::Convert, |decoded| decoded.walked.meter.convert_ns),
-        (Step::Verify, |decoded| decoded.walked.meter.verify_ns),
-        (Step::Encode, |decoded| decoded.walked.meter.encode_ns),
+        (Step::Decompress, |decoded| decoded.work.meter.decompress_ns),
+        (Step::Scan, |decoded| decoded.work.meter.scan_ns),
+        (Step::Convert, |decoded| decoded.work.meter.convert_ns),
+        (Step::Verify, |decoded| decoded.work.meter.verify_ns),
+        (Step::Encode, |decoded| decoded.work.meter.encode_ns),
     ];
     for (step, of) in nanoseconds {
         let seconds: f64 = flows
@@ -115,7 +113,7 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
         one_bytes_s: one,
         all_bytes_s: all,
         rows_s: all.map(|all| all * rows_of_text(flows)),
-        sample_bytes: both.clone().map(|one| one.walked.meter.text_bytes).sum(),
+        sample_bytes: both.clone().map(|one| one.work.meter.text_bytes).sum(),
         took_s: both.map(|one| one.took_s).sum(),
         note: one
             .is_none()
@@ -138,8 +136,8 @@ fn rows_of_text(flows: &[FlowFound]) -> f64 {
 
 /// The destination alone.
 pub fn destination(flows: &[FlowFound], streams: usize, why_not: &str) -> StepFound {
-    let of = |flow: &FlowFound, took: &Option<Took>| {
-        took.map(|took| took.sent_bytes_s * flow.text_of_sent())
+    let of = |flow: &FlowFound, throughput: &Option<Throughput>| {
+        throughput.map(|throughput| throughput.sent_bytes_s * flow.text_of_sent())
     };
     let one = speed(flows, |flow| of(flow, &flow.destination));
     let all = speed(flows, |flow| of(flow, &flow.destination_all));
@@ -148,9 +146,9 @@ pub fn destination(flows: &[FlowFound], streams: usize, why_not: &str) -> StepFo
         .iter()
         .flat_map(|flow| {
             let all = flow.destination_all.filter(|_| streams > 1);
-            [flow.destination, all].map(|took| (flow, took))
+            [flow.destination, all].map(|throughput| (flow, throughput))
         })
-        .filter_map(|(flow, took)| Some((flow, took?)));
+        .filter_map(|(flow, throughput)| Some((flow, throughput?)));
     if one.is_none() {
         return StepFound::not_measured(Step::Destination, why_not);
     }
@@ -161,9 +159,9 @@ pub fn destination(flows: &[FlowFound], streams: usize, why_not: &str) -> StepFo
         rows_s: all.map(|all| all * rows_of_text(flows)),
         sample_bytes: both
             .clone()
-            .map(|(flow, took)| (took.sent_bytes as f64 * flow.text_of_sent()) as u64)
+            .map(|(flow, throughput)| (throughput.sent_bytes as f64 * flow.text_of_sent()) as u64)
             .sum(),
-        took_s: both.map(|(_, took)| took.took_s).sum(),
+        took_s: both.map(|(_, throughput)| throughput.took_s).sum(),
         note: all
             .is_none()
             .then(|| format!("not by all streams: {why_not}")),
@@ -180,16 +178,13 @@ pub fn together(flows: &[FlowFound], why_not: &str) -> StepFound {
     }
     let tried = flows.iter().filter_map(|flow| flow.together_all.as_ref());
     let wal: Option<u64> = tried.clone().map(|tried| tried.wal_bytes).sum();
-    let rows: u64 = tried.clone().map(|tried| tried.walked.meter.rows).sum();
+    let rows: u64 = tried.clone().map(|tried| tried.work.meter.rows).sum();
     StepFound {
         step: Step::Together,
         one_bytes_s: one,
         all_bytes_s: all,
         rows_s: all.map(|all| all * rows_of_text(flows)),
-        sample_bytes: tried
-            .clone()
-            .map(|tried| tried.walked.meter.text_bytes)
-            .sum(),
+        sample_bytes: tried.clone().map(|tried| tried.work.meter.text_bytes).sum(),
         took_s: tried.map(|tried| tried.took_s).sum(),
         note: wal
             .filter(|_| rows > 0)
@@ -199,21 +194,18 @@ pub fn together(flows: &[FlowFound], why_not: &str) -> StepFound {
 
 /// Rows of the sample that would be rejected.
 pub fn rejected(reading: &Reading, decoded: Option<&Decoded>) -> Option<Finding> {
-    let walked = &decoded?.walked;
-    if walked.rows_rejected == 0 {
+    let work = &decoded?.work;
+    if work.rows_rejected == 0 {
         return None;
     }
     let limit = &reading.reject_limit;
-    let share = walked.rows_rejected as f64 / walked.rows_read.max(1) as f64;
-    let is_over = walked.rows_rejected > limit.rows_accepted()
+    let share = work.rows_rejected as f64 / work.rows_read.max(1) as f64;
+    let is_over = work.rows_rejected > limit.rows_accepted()
         // What is true of the sample need not be of all.
         && limit.share_max.is_none_or(|most| share > most);
-    let first = walked
-        .first_reject
-        .as_ref()
-        .map_or(String::new(), |reject| {
-            format!("; the first is {}", reject.summary())
-        });
+    let first = work.first_reject.as_ref().map_or(String::new(), |reject| {
+        format!("; the first is {}", reject.summary())
+    });
     Some(Finding {
         weight: match is_over {
             true => Weight::Stops,
@@ -222,8 +214,8 @@ pub fn rejected(reading: &Reading, decoded: Option<&Decoded>) -> Option<Finding>
         what: format!(
             "flow `{}`: {} of {} rows of the sample would be rejected{}{first}",
             reading.name,
-            walked.rows_rejected,
-            walked.rows_read,
+            work.rows_rejected,
+            work.rows_read,
             match is_over {
                 true => ", more than it accepts",
                 false => "",

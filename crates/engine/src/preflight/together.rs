@@ -1,14 +1,14 @@
 //! What came of all steps together, as a run does them: what streams take from each other, cores above all, is in these
 //! figures and in no others.
 
-use super::walk::Walked;
+use super::sample_batches::SampleWork;
 use crate::meter::Meter;
 
 /// What came of it, of all streams.
 #[derive(Clone, Debug, Default)]
 pub struct Together {
     /// Where the time went, and how much there was.
-    pub walked: Walked,
+    pub work: SampleWork,
     /// Bytes of text in a second, of all streams together.
     pub text_bytes_s: f64,
     /// Rows in a second.
@@ -50,7 +50,7 @@ pub struct BesideRows {
 
 /// The part of a stream's time that is the loader's own work.
 pub fn client_share(found: &Together) -> f64 {
-    let meter: &Meter = &found.walked.meter;
+    let meter: &Meter = &found.work.meter;
     let waited_s = meter.send_wait_ns as f64 / 1e9;
     (1.0 - waited_s / found.stream_s.max(1e-9)).clamp(0.0, 1.0)
 }

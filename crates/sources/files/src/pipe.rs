@@ -32,12 +32,12 @@ pub(super) const STANDARD_INPUT: &str = "-";
 /// one, with what was read of it. Clones are the same pipes.
 #[derive(Clone, Debug, Default)]
 pub struct Pipes {
-    known: Arc<Mutex<HashMap<(u64, u64), Known>>>,
+    known: Arc<Mutex<HashMap<(u64, u64), OpenPipe>>>,
     stop: Stop,
 }
 
 #[derive(Debug)]
-struct Known {
+struct OpenPipe {
     pipe: Arc<Pipe>,
     reader: String,
 }
@@ -116,7 +116,7 @@ impl Pipes {
             stop: self.stop.clone(),
             abandoned: Mutex::default(),
         });
-        let entry = Known {
+        let entry = OpenPipe {
             pipe: Arc::clone(&pipe),
             reader: reader.to_owned(),
         };

@@ -7,7 +7,7 @@ use inrush::ConnectionDefaults;
 use inrush::package::{Connection, Package};
 use inrush::postgres::{Address, DestinationError, Session, catalog};
 use inrush::report::{RunReport, machine};
-use inrush::upkeep::{self, PlaceOptions, Which};
+use inrush::upkeep::{self, LedgerOptions, Which};
 
 use super::data::TableFiles;
 use super::package::NAME;
@@ -136,14 +136,14 @@ impl Database {
             package: Some(NAME.to_owned()),
             run: None,
         };
-        let options = PlaceOptions {
+        let options = LedgerOptions {
             folder: Path::new("."),
             site_packages: None,
             ledger_schema: &which.ledger_schema,
             defaults: &self.defaults,
         };
-        let place = inrush::ledger_of(&self.connection, &options)?;
-        let removed = upkeep::cleanup(&place, &which)?;
+        let ledger = inrush::ledger_of(&self.connection, &options)?;
+        let removed = upkeep::cleanup(&ledger, &which)?;
         let note = |removed: upkeep::StoppedRun| {
             format!(
                 "what the stopped run {} had staged was removed before",

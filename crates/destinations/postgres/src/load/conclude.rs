@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use inrush_package::Package;
 use inrush_rows::cancel::StopReason;
 
-use super::anew::load_in_file_order;
 use super::careful::{Need, RefusedStaged, SwitchRows};
 use super::context::{Context, INTERRUPT_TIMEOUT};
+use super::reload::load_in_file_order;
 use super::summary::Summary;
 use super::{files, recheck};
 use crate::engine::error::Error;

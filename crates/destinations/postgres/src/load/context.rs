@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use inrush_rows::cancel::Stop;
 
-use super::turns::Turns;
+use super::straight_lock::StraightLock;
 use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer};
 use crate::engine::fault::Fault;
 use crate::engine::ledger::{RunRecord, SplitRecord};
 use crate::engine::pace::Pace;
+use crate::engine::pipeline::event_sink::EventSink;
 use crate::engine::pipeline::feeding::FedFile;
 use crate::engine::pipeline::metering::{FedSource, FlowCount};
 use crate::engine::pipeline::reject_count::RejectCount;
 use crate::engine::pipeline::sharing::Sharing;
-use crate::engine::pipeline::telling::Teller;
 use crate::engine::report::RunFolder;
 use crate::ledger::{Fence, Ledger, UnitRecord};
 use crate::plan::{FlowPlan, Plan, UnitPlan};
@@ -53,7 +53,7 @@ pub struct PreparedRun {
     /// How far each shared unit is, by flow and unit.
     pub sharing: BTreeMap<(usize, usize), Sharing>,
     /// Which transactions go straight into targets at the same time.
-    pub turns: Turns,
+    pub straight_lock: StraightLock,
     /// What all streams pass before they send.
     pub pace: Arc<Pace>,
     /// What went into each flow so far.
@@ -114,8 +114,8 @@ impl PreparedRun {
 
 impl<'a> Context<'a> {
     /// Who is told what happens.
-    pub fn teller(&self) -> Teller<'a> {
-        Teller {
+    pub fn event_sink(&self) -> EventSink<'a> {
+        EventSink {
             folder: &self.run.folder,
             observer: self.observer,
         }
@@ -123,7 +123,7 @@ impl<'a> Context<'a> {
 
     /// Tells the log and the caller.
     pub fn notice(&self, event: Event) {
-        self.teller().notice(&event);
+        self.event_sink().notice(&event);
     }
 
     /// Rows of a flow were read, and bytes of its files as stored.

@@ -25,10 +25,10 @@ use crate::engine::fault::{self, FaultPoint};
 use crate::engine::pipeline::feeding::Taken;
 use crate::engine::pipeline::file_header::check_header;
 use crate::engine::pipeline::kept_rejects::KeptRejects;
-use crate::engine::pipeline::proof::Proof;
 use crate::engine::pipeline::reject_count::RowTally;
 use crate::engine::pipeline::results::{Loaded, StreamResult};
 use crate::engine::pipeline::sharing::Sharing;
+use crate::engine::pipeline::split_evidence::SplitEvidence;
 use crate::engine::report::RejectFile;
 use crate::failures::{of_server, said_by_server};
 use crate::plan::work_items::WorkItem;
@@ -341,7 +341,7 @@ impl<'a> Loader<'a> {
             way,
             expected: None,
             rejects: KeptRejects::new(
-                context.teller(),
+                context.event_sink(),
                 flow,
                 &context.run.rejects[item.flow],
                 sharing,
@@ -350,7 +350,7 @@ impl<'a> Loader<'a> {
             pool: BlockPool::default(),
             fed: SourceMeter::default(),
             changes: BTreeMap::new(),
-            proof: Proof::new(flow),
+            evidence: SplitEvidence::new(flow),
             refused: Vec::new(),
         };
         let outcome = match sharing {

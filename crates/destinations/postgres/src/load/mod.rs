@@ -5,7 +5,6 @@
 //! transactions of [`piece`]; [`backends`] looks at the server meanwhile; [`conclude`] checks the account, switches
 //! and analyzes; [`summary`] writes it all down.
 
-mod anew;
 mod backends;
 mod careful;
 mod conclude;
@@ -23,14 +22,15 @@ pub mod prepare;
 pub mod ready;
 mod recheck;
 mod reject_files;
+mod reload;
 mod replicas;
 pub mod rows;
 mod shared_unit;
 mod splitting;
 mod straight;
+mod straight_lock;
 mod streams;
 mod summary;
-mod turns;
 mod verifying;
 mod work;
 
@@ -121,7 +121,11 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
     }
     fault::reach(options.fault.as_ref(), FaultPoint::BeforeReport);
     let report = runtime.block_on(summary.report(&prepared, options, error.as_ref()));
-    let ended = ending::end(prepared.context(&address, options).teller(), report, error);
+    let ended = ending::end(
+        prepared.context(&address, options).event_sink(),
+        report,
+        error,
+    );
     runtime.block_on(prepared.control.close());
     ended
 }

@@ -20,7 +20,7 @@ use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
 use crate::engine::ledger::{Account, SplitRecord};
 use crate::engine::pipeline::kept_rejects::KeptRejects;
-use crate::engine::pipeline::proof::Proof;
+use crate::engine::pipeline::split_evidence::SplitEvidence;
 use crate::engine::verify::VerifyError;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::unit::{self, Measured};
@@ -42,7 +42,7 @@ pub struct Piece<'a> {
     /// What another thread has read for it.
     pub(super) fed: SourceMeter,
     pub(super) changes: BTreeMap<String, ColumnChanges>,
-    pub(super) proof: Proof,
+    pub(super) evidence: SplitEvidence,
     /// Where the rows begin that the server refused, of the file range that is loaded now.
     pub(super) refused: Vec<u64>,
 }
@@ -198,7 +198,7 @@ impl Piece<'_> {
     pub(super) fn split_record(&mut self, split: &Split, account: Account) -> SplitRecord {
         SplitRecord {
             refused: std::mem::take(&mut self.refused),
-            ..self.proof.record(&self.unit.key, split, account)
+            ..self.evidence.record(&self.unit.key, split, account)
         }
     }
 

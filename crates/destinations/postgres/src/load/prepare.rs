@@ -8,12 +8,11 @@ use inrush_package::Package;
 use inrush_rows::plural::counted;
 
 use super::context::PreparedRun;
-use super::turns::Turns;
+use super::straight_lock::StraightLock;
 use super::{is_loaded, reject_files, shared_unit};
 use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer, TargetSize};
 use crate::engine::ledger::{Account, RunRecord, RunState, SplitRecord};
-use crate::engine::mending::to_save;
 use crate::engine::pace::Pace;
 use crate::engine::pipeline::feeding::FedFile;
 use crate::engine::pipeline::metering::FlowCount;
@@ -22,6 +21,7 @@ use crate::engine::pipeline::reject_count::{RejectCount, RowTally};
 use crate::engine::pipeline::sharing::Sharing;
 use crate::engine::pipeline::{RunOptions, plan_options};
 use crate::engine::plan::{ContentChecks, PlanError, identity};
+use crate::engine::reject_replay::to_save;
 use crate::engine::report::RunFolder;
 use crate::ledger::mark::{self, Mark};
 use crate::ledger::{Fence, Ledger, LedgerError, Replaced, ShardChoice, UnitRecord};
@@ -375,7 +375,7 @@ async fn finish_preparing(
         resumed: entered.resumed,
         rejects,
         sharing,
-        turns: Turns::default(),
+        straight_lock: StraightLock::default(),
     };
     let started = Event::Started {
         run: run.record.name.clone(),

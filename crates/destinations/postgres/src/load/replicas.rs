@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::context::Context;
 use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer};
-use crate::{Session, guests};
+use crate::{Session, server_facts};
 
 /// Between two looks. What the streams send meanwhile may go past the limit.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -65,7 +65,7 @@ impl Replicas {
 
     async fn look(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let settings = &context.run.plan.settings;
-        let behind = guests::furthest_behind(
+        let behind = server_facts::furthest_behind(
             &self.session,
             settings.replica_lag_bytes_max,
             settings.slot_bytes_max,

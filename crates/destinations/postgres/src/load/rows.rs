@@ -91,7 +91,7 @@ impl<'a> Piece<'a> {
         let mut reading = ReadingMeter::new(gauge);
         while let Some(mut chunk) = reading.next_chunk(source, &mut records)? {
             self.refuse_stopped()?;
-            trailers += self.proof.see(&mut chunk, &mut records)?;
+            trailers += self.evidence.see(&mut chunk, &mut records)?;
             let mut at = 0;
             while at < records.len() {
                 let end = records.len().min(at + batch_rows);
@@ -203,7 +203,7 @@ impl<'a> Piece<'a> {
         let mut from = rows.start;
         for row in refused.iter().copied().chain([rows.end]) {
             if row > from {
-                self.proof
+                self.evidence
                     .add(&batch.slice(from, row - from), &self.session.gauge);
             }
             from = row + 1;
@@ -222,7 +222,7 @@ impl<'a> Piece<'a> {
             let statement = self.drop_check();
             copying = copying.interrupt(&statement).await?;
         }
-        self.proof.add(batch, &self.session.gauge);
+        self.evidence.add(batch, &self.session.gauge);
         for part in damage::harmed(self.context.fault, batch) {
             copying.send(&part).await?;
         }

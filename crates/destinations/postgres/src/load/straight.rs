@@ -90,7 +90,7 @@ impl Loader<'_> {
             is_alone: false,
         };
         loop {
-            let _turn = self.context.run.turns.take(attempt.is_alone).await;
+            let _guard = self.context.run.straight_lock.take(attempt.is_alone).await;
             let way = match attempt.is_careful {
                 true => Way::Careful(Additions::NONE),
                 false => Way::Quick,

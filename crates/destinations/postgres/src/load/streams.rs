@@ -19,7 +19,7 @@ use crate::engine::error::Error;
 use crate::engine::gauge::Gauge;
 use crate::engine::pipeline::metering::Subjects;
 use crate::engine::pipeline::results::StreamResult;
-use crate::engine::pipeline::stream_threads::{self, Fall, Queue, worse};
+use crate::engine::pipeline::stream_threads::{self, Queue, StopOnPanic, worse};
 use crate::plan::UnitPlan;
 use crate::plan::work_items::{self, Committed, WorkItem};
 
@@ -58,7 +58,7 @@ pub fn run(
             let watching = replicas.map(|replicas| {
                 let loaded = &loaded;
                 let watching = move || {
-                    let _fall = Fall(context.stop);
+                    let _stop_on_panic = StopOnPanic(context.stop);
                     runtime.block_on(replicas.go_on(context, loaded))
                 };
                 std::thread::Builder::new()

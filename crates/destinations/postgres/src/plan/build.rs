@@ -14,8 +14,8 @@ use super::{
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
 use crate::engine::plan::options::PlanOptions;
-use crate::guests::{self, ServerFacts};
 use crate::quote::qualified;
+use crate::server_facts::{self, ServerFacts};
 use crate::{Address, Session, catalog, ledger};
 
 /// Names the package and its targets in this database, as its plan does.
@@ -57,7 +57,7 @@ pub async fn build(
     options: &PlanOptions<'_>,
     key_scans: &KeyScans,
 ) -> Result<Plan, PlanError> {
-    let server = guests::inspect(session, address).await?;
+    let server = server_facts::inspect(session, address).await?;
     // Somebody's lock on a target is not waited for without an end.
     let lock_timeout = package.run.lock_timeout_ms;
     session
@@ -174,7 +174,7 @@ pub async fn build(
         matches!(earlier, Earlier::Stopped { .. }),
     );
     if package.run.replica_lag_bytes_max.is_some() {
-        let seen = guests::refuse_blind(session, &server.role).await;
+        let seen = server_facts::refuse_blind(session, &server.role).await;
         options.or_note(seen.map_err(PlanError::from))?;
     }
     let disk = disk::look(session, address, &flows).await?;

@@ -8,7 +8,7 @@ use inrush_rows::column::{Column, ColumnType};
 use super::WireForm;
 use crate::Session;
 use crate::catalog::{CatalogColumn, TargetFacts};
-use crate::engine::plan::columns::{Known, TargetColumns, column};
+use crate::engine::plan::columns::{KnownColumns, TargetColumns, column};
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::fields::Assigned;
 use crate::staging::NewColumn;
@@ -36,7 +36,7 @@ pub struct ResolvedColumns {
 /// Resolves the columns of a flow against the catalog.
 pub async fn resolve(
     session: &Session,
-    known: &Known<'_>,
+    known: &KnownColumns<'_>,
     facts: Option<&TargetFacts>,
 ) -> Result<ResolvedColumns, PlanError> {
     let assignment = known.assignment()?;
@@ -125,7 +125,10 @@ pub async fn resolve(
     })
 }
 
-fn existing(known: &Known<'_>, column: &CatalogColumn) -> Result<(ResolvedType, bool), PlanError> {
+fn existing(
+    known: &KnownColumns<'_>,
+    column: &CatalogColumn,
+) -> Result<(ResolvedType, bool), PlanError> {
     if column.generated {
         return Err(known.mismatch(
             format!("the server computes column `{}` itself", column.name),

@@ -9,7 +9,7 @@ use tokio_postgres::config::Host;
 
 use super::{FlowPlan, Publish};
 use crate::engine::plan::error::PlanError;
-use crate::{Address, Session, guests};
+use crate::{Address, Session, server_facts};
 
 /// A table is seldom smaller than half of its text: below that a load cannot fit.
 const SMALLEST_SHARE: u64 = 2;
@@ -34,7 +34,10 @@ pub async fn look(
     if !matches!(address.place().host, Host::Unix(_)) {
         return Ok(None);
     }
-    let Some(folder) = guests::table_folder(session).await?.map(PathBuf::from) else {
+    let Some(folder) = server_facts::table_folder(session)
+        .await?
+        .map(PathBuf::from)
+    else {
         return Ok(None);
     };
     // The socket of a container may be here and its folders not.

@@ -15,16 +15,16 @@ use super::{
     Commit, FlowPlan, KeyKind, KeyPlan, Publish, bounds, columns, identity, parts, replace, units,
     upsert,
 };
-use crate::engine::plan::columns::Known;
+use crate::engine::plan::columns::KnownColumns;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::flow_files::FlowFiles;
 use crate::engine::plan::options::PlanOptions;
 use crate::engine::plan::user_sql::statements;
 use crate::engine::plan::{Reading, expect};
 use crate::engine::verify::VerifyPlan;
-use crate::guests::ServerFacts;
 use crate::quote::qualified;
 use crate::ranges::{self, PartitionRange};
+use crate::server_facts::ServerFacts;
 use crate::staging::{Model, Storage};
 use crate::verify::{ComparedColumn, Comparison};
 use crate::{Session, catalog, default_grants, swap, verify};
@@ -157,7 +157,7 @@ impl FlowPlanner<'_> {
             })
             .or(partition_by.filter(|_| !is_routed || facts.is_none()));
         let target = qualified(self.schema, self.table);
-        let known = Known {
+        let known = KnownColumns {
             // A default partition takes rows without a key.
             key: key_name
                 .as_deref()

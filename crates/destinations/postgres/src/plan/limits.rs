@@ -7,7 +7,7 @@ use super::{FlowPlan, Publish, RoutePlan};
 use crate::copy::BLOCK_BYTES;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::memory::{FileCost, MemoryBound, row_group_bytes, text_and_batch};
-use crate::guests::ServerFacts;
+use crate::server_facts::ServerFacts;
 
 /// Blocks of a stream that are alive at once where the driver sends them, as on an encrypted connection: one being
 /// filled, one in the driver's queue, one copied into its send buffer, one on its way back. A stream that writes its

@@ -38,8 +38,8 @@ use crate::catalog::TargetFacts;
 use crate::default_grants::DefaultGrant;
 use crate::engine::ledger::{RunRecord, TouchedFile};
 use crate::engine::plan::{MemoryBound, Reading};
-use crate::guests::ServerFacts;
 use crate::ledger::mark::Mark;
+use crate::server_facts::ServerFacts;
 use crate::staging::{Model, NewColumn, UnitBounds};
 use crate::verify::Comparison;
 

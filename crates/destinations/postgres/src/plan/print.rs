@@ -13,10 +13,10 @@ use super::{
     Commit, Earlier, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace, statistics,
     switch_statements,
 };
-use crate::engine::plan::words::{
+use crate::engine::plan::plan_text::{
     TARGET_LOADED, dialect_words, reject_limit, size_words, split_words,
 };
-use crate::engine::plan::{column_words, typed_rows};
+use crate::engine::plan::{column_text, typed_rows};
 use crate::quote::{identifier, qualified};
 use crate::staging;
 
@@ -331,7 +331,7 @@ impl Plan {
             columns.insert_str(at, &format!("{} ", identifier(&column.name)));
         }
         told!(f, "  columns: {columns}")?;
-        for line in column_words::lines(&flow.columns, flow.field_count) {
+        for line in column_text::lines(&flow.columns, flow.field_count) {
             told!(f, "    {line}")?;
         }
         let file = files.first().map(|file| &***file);

@@ -8,7 +8,7 @@ use crate::Session;
 use crate::copy::{BlockPool, CopyStop, CopyWriter};
 use crate::engine::error::Error;
 use crate::engine::preflight::decode::Encoded;
-use crate::engine::preflight::took::Took;
+use crate::engine::preflight::throughput::Throughput;
 use crate::load::encoder::Encoder;
 
 /// Sends rows by so many connections at once.
@@ -17,14 +17,14 @@ pub fn measure(
     flow: usize,
     encoded: &Encoded,
     streams: usize,
-) -> Result<Took, Error> {
+) -> Result<Throughput, Error> {
     let units = server.plan.flows[flow].units.len();
     let opened = server.open(streams, flow, &|number| number % units)?;
     let send = |number: usize, session: &Session, trial: &Trial| {
         let sending = send(server, session, trial, encoded, number);
         server.runtime.block_on(sending)
     };
-    Ok(Took::at_once(server.run(opened, &send)?))
+    Ok(Throughput::at_once(server.run(opened, &send)?))
 }
 
 async fn send(
@@ -33,7 +33,7 @@ async fn send(
     trial: &Trial,
     encoded: &Encoded,
     number: usize,
-) -> Result<Took, Error> {
+) -> Result<Throughput, Error> {
     let encoder = Encoder::new(&trial.flow);
     let pool = BlockPool::default();
     let doing = "sending rows of the sample".to_owned();
@@ -59,7 +59,7 @@ async fn send(
     let sent_bytes = session.gauge.meter().since(&before).sent_bytes;
     writer.finish().await.map_err(stopped)?;
     let took_s = begun.elapsed().as_secs_f64();
-    Ok(Took {
+    Ok(Throughput {
         sent_bytes_s: sent_bytes as f64 / took_s.max(1e-9),
         sent_bytes,
         took_s,

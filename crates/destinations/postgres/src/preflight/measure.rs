@@ -17,8 +17,8 @@ use crate::engine::preflight::client::Client;
 use crate::engine::preflight::decode::{self, EncodeRows, Ways};
 use crate::engine::preflight::flow_found::FlowFound;
 use crate::engine::preflight::result::PreflightReport;
-use crate::engine::preflight::walk::{self, stamped};
-use crate::engine::preflight::{Patience, Wish, files, steps};
+use crate::engine::preflight::sample_batches::{self, stamped};
+use crate::engine::preflight::{Patience, PreflightOptions, files, steps};
 use crate::load::encoder::Encoder;
 use crate::load::rows;
 use crate::plan::Plan;
@@ -45,8 +45,8 @@ pub struct Preflight<'a> {
     pub plan: &'a Plan,
     /// What a run is told.
     pub options: &'a RunOptions<'a>,
-    /// What the user wishes beside it.
-    pub wish: &'a Wish,
+    /// The preflight's own options beside it.
+    pub preflight_options: &'a PreflightOptions,
     /// Seconds that planning took.
     pub plan_s: f64,
 }
@@ -60,7 +60,7 @@ impl Preflight<'_> {
             streams: plan.streams,
             chunk_bytes: plan.settings.chunk_bytes as usize,
             batch_rows: plan.settings.batch_rows as usize,
-            wish: self.wish,
+            preflight_options: self.preflight_options,
             stop: &self.options.stop,
         };
         let mut flows = left.flows()?;
@@ -103,7 +103,7 @@ impl Preflight<'_> {
         // A sample of several units meets bounds of several: those of one are no rejects of another.
         let converter = || match is_one {
             true => Ok(stamped(rows::converter(flow, unit)?)),
-            false => walk::converter(&flow.reading),
+            false => sample_batches::converter(&flow.reading),
         };
         let encoder = || Some(Box::new(Encoder::new(flow)) as Box<dyn EncodeRows>);
         let ways: Ways<'_> = (&converter, &encoder);

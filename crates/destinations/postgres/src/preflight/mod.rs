@@ -1,17 +1,17 @@
 //! A preflight of a load into a server of PostgreSQL: what stands in the run's way is found as the run is planned, and
 //! what is planned is measured ([`measure`]) and predicted ([`predict`]).
 
-mod around_load;
 mod at_once;
 mod destination;
 mod hazards;
-mod leaves_out;
 mod measure;
 mod network;
+mod not_predicted;
 mod pieces;
 mod predict;
 mod server;
 mod steps;
+mod time_around_load;
 mod together;
 mod trial;
 mod volume;
@@ -28,7 +28,7 @@ use crate::engine::error::Error;
 use crate::engine::pipeline::{RunOptions, runtime};
 use crate::engine::plan::PlanOptions;
 use crate::engine::preflight::result::{Finding, PreflightReport};
-use crate::engine::preflight::{Wish, findings, or_tell, planning};
+use crate::engine::preflight::{PreflightOptions, findings, planning, record_input_error};
 use crate::load::prepare;
 use crate::plan::routing::KeyScans;
 use crate::plan::{self, Earlier, Plan};
@@ -38,7 +38,7 @@ use crate::{Address, DestinationError, Session};
 pub fn preflight(
     package: &Package,
     options: &RunOptions<'_>,
-    wish: &Wish,
+    preflight_options: &PreflightOptions,
     report: &mut PreflightReport,
 ) -> Result<(), Error> {
     let runtime = runtime()?;
@@ -70,11 +70,11 @@ pub fn preflight(
                 session: &session,
                 plan: &plan,
                 options,
-                wish,
+                preflight_options,
                 plan_s,
             };
             let measured = preflight.measure(report);
-            or_tell(report, measured)?;
+            record_input_error(report, measured)?;
         }
     }
     runtime.block_on(session.close());

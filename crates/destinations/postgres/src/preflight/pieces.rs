@@ -66,7 +66,7 @@ fn ready_s(
     text: f64,
 ) -> f64 {
     let plan = measured.plan;
-    let times = text / (tried.walked.meter.text_bytes as f64 / plan.streams as f64).max(1.0);
+    let times = text / (tried.work.meter.text_bytes as f64 / plan.streams as f64).max(1.0);
     let mut seconds = (tried.beside.measure_s + tried.beside.ready_s) * times;
     if statistics::of_unit(plan, flow, unit).is_some() {
         // It looks at so many rows, however many there are.
@@ -83,7 +83,7 @@ fn flush_s(measured: &Measured<'_>, unit: &UnitPlan, tried: &Together, text_byte
         return wal.commit_s;
     }
     let table =
-        text_bytes * tried.table_bytes as f64 / (tried.walked.meter.text_bytes as f64).max(1.0);
+        text_bytes * tried.table_bytes as f64 / (tried.work.meter.text_bytes as f64).max(1.0);
     let bytes = match (measured.plan.server.wal_level.as_str(), unit.shared) {
         // The table itself is flushed, or the log of rows whose trial needed none.
         ("minimal", _) => table,

@@ -4,7 +4,7 @@ use super::measure::Preflight;
 use super::server::ServerFound;
 use super::volume::Volume;
 use super::work_left::WorkLeft;
-use super::{around_load, leaves_out, pieces};
+use super::{not_predicted, pieces, time_around_load};
 use crate::engine::preflight::flow_found::{self, FlowFound};
 use crate::engine::preflight::model::{self, Seen, Shared};
 use crate::engine::preflight::prediction::{self, Phases};
@@ -55,9 +55,9 @@ pub fn predict(preflight: &Preflight<'_>, measured: &Measured<'_>, report: &mut 
     let Measured { plan, server, .. } = *measured;
     let is_stopped = matches!(plan.earlier, Earlier::Stopped { .. });
     if is_stopped && measured.left.items.is_empty() {
-        let (switch_s, analyze_s) = around_load::after_s(measured);
+        let (switch_s, analyze_s) = time_around_load::after_s(measured);
         let phases = Phases {
-            plan_s: around_load::before_s(measured, preflight.plan_s),
+            plan_s: time_around_load::before_s(measured, preflight.plan_s),
             load_s: 0.0,
             switch_s,
             analyze_s,
@@ -74,10 +74,10 @@ pub fn predict(preflight: &Preflight<'_>, measured: &Measured<'_>, report: &mut 
     let volume = Volume::of(measured, text_bytes);
     let shared = shared(measured, &volume, text_bytes);
     let answer = model::answer(&schedule, &shared, &seen(measured, largest));
-    let (switch_s, analyze_s) = around_load::after_s(measured);
+    let (switch_s, analyze_s) = time_around_load::after_s(measured);
     let phases = Phases {
-        plan_s: around_load::before_s(measured, preflight.plan_s),
-        load_s: answer.load_s + around_load::split_s(measured),
+        plan_s: time_around_load::before_s(measured, preflight.plan_s),
+        load_s: answer.load_s + time_around_load::split_s(measured),
         switch_s,
         analyze_s,
     };
@@ -92,7 +92,7 @@ pub fn predict(preflight: &Preflight<'_>, measured: &Measured<'_>, report: &mut 
             cores()
         )));
     }
-    let leaves_out = leaves_out::of(plan, &schedule);
+    let leaves_out = not_predicted::parts(plan, &schedule);
     let key = &plan.run_key;
     prediction::tell(report, preflight.options, key, &phases, answer, leaves_out);
 }

@@ -55,7 +55,7 @@ fn text_of_table(flows: &[FlowFound]) -> Option<f64> {
     let tried = flows.iter().filter_map(|flow| flow.together_all.as_ref());
     let (text, table) = tried.fold((0, 0), |(text, table), tried| {
         (
-            text + tried.walked.meter.text_bytes,
+            text + tried.work.meter.text_bytes,
             table + tried.table_bytes,
         )
     });

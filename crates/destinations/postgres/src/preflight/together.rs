@@ -18,8 +18,10 @@ use crate::engine::error::Error;
 use crate::engine::meter::Meter;
 use crate::engine::preflight::at_once::own_cpu_s;
 use crate::engine::preflight::sample::Portion;
+use crate::engine::preflight::sample_batches::{
+    self, Making, Portions, SampleBatches, SampleWork, stamped,
+};
 use crate::engine::preflight::together::{BesideRows, Together};
-use crate::engine::preflight::walk::{self, Making, Portions, Walk, Walked, stamped};
 use crate::load::copying::Copying;
 use crate::load::expected_keys::ExpectedKeys;
 use crate::load::ready::{Standing, make_ready};
@@ -40,7 +42,7 @@ pub struct Work {
 
 /// What a stream came through.
 struct Ran {
-    walked: Walked,
+    work: SampleWork,
     began: Instant,
     ended: Instant,
     server_cpu_s: Option<f64>,
@@ -118,8 +120,8 @@ pub fn measure(
     for ran in all {
         let own_s = (ran.ended - ran.began).as_secs_f64().max(1e-9);
         found.stream_s += own_s;
-        found.text_bytes_s += ran.walked.meter.text_bytes as f64 / own_s;
-        found.rows_s += ran.walked.meter.rows as f64 / own_s;
+        found.text_bytes_s += ran.work.meter.text_bytes as f64 / own_s;
+        found.rows_s += ran.work.meter.rows as f64 / own_s;
         found.table_bytes += ran.table_bytes;
         found.server_cores = match (found.server_cores, ran.server_cpu_s) {
             (Some(before), Some(more)) => Some(before + more / own_s),
@@ -134,7 +136,7 @@ pub fn measure(
         sum.ready_s += one.ready_s * part;
         sum.analyze_s += one.analyze_s * part;
         sum.copy_s = sum.copy_s.or(one.copy_s);
-        found.walked.add(ran.walked);
+        found.work.add(ran.work);
     }
     Ok(found)
 }
@@ -158,14 +160,14 @@ async fn stream(
     let cpu_before = server.backend_cpu_s(session);
     let began = Instant::now();
     sending.deadline = began + server.patience;
-    let mut walked = Walked::default();
+    let mut work = SampleWork::default();
     match source {
         Source::Portions(portions) => {
             while let Some(portion) = portions.take() {
-                let walk = walk::portion(making, &mut converter, portion)?;
+                let batches = sample_batches::portion(making, &mut converter, portion)?;
                 let more;
-                (sending, more) = sending.all_of(walk).await?;
-                walked.add(more);
+                (sending, more) = sending.all_of(batches).await?;
+                work.add(more);
                 if sending.is_over() {
                     break;
                 }
@@ -176,18 +178,18 @@ async fn stream(
             let next = feed.next_range().await?;
             drop(waiting);
             let Some(range) = next else { break };
-            let walk = Walk::new(making, &mut converter, range);
+            let batches = SampleBatches::new(making, &mut converter, range);
             let more;
-            (sending, more) = sending.all_of(walk).await?;
-            walked.add(more);
+            (sending, more) = sending.all_of(batches).await?;
+            work.add(more);
             if sending.is_over() {
                 break;
             }
         },
     }
-    walked.meter.add(&sending.end().await?);
+    work.meter.add(&sending.end().await?);
     Ok(Ran {
-        walked,
+        work,
         began,
         ended: Instant::now(),
         server_cpu_s: match (cpu_before, server.backend_cpu_s(session)) {
@@ -252,9 +254,9 @@ impl<'a> Sending<'a> {
     /// Sends what comes until the time is over.
     async fn all_of<C: Chunks>(
         mut self,
-        mut walk: Walk<'_, C>,
-    ) -> Result<(Sending<'a>, Walked), Error> {
-        while let Some(batch) = walk.next_batch()? {
+        mut batches: SampleBatches<'_, C>,
+    ) -> Result<(Sending<'a>, SampleWork), Error> {
+        while let Some(batch) = batches.next_batch()? {
             if self.server.stop.asked().is_some() {
                 return Err(Error::Interrupted);
             }
@@ -273,10 +275,10 @@ impl<'a> Sending<'a> {
                 break;
             }
         }
-        Ok((self, walk.end()))
+        Ok((self, batches.end()))
     }
 
-    /// What sending took; the time that making the rows took is the walk's to tell.
+    /// What sending took; the time that making the rows took is told by the batches.
     async fn end(self) -> Result<Meter, Error> {
         self.copying.end().await?;
         Ok(Meter {
@@ -294,7 +296,7 @@ async fn finish(
     ran: &mut Ran,
 ) -> Result<(), Error> {
     let beside = &mut ran.beside;
-    beside.rows = ran.walked.meter.rows as f64;
+    beside.rows = ran.work.meter.rows as f64;
     let schema = &trial.plan.settings.staging_schema;
     let table = qualified(schema, &trial.unit.staging_table);
     ran.table_bytes = table_bytes(session, &table).await?;

@@ -21,7 +21,7 @@ impl Volume {
             if let Some(tried) = &flow.together_all {
                 tables += tried.table_bytes as f64;
                 wal += tried.wal_bytes.unwrap_or(0) as f64;
-                text += tried.walked.meter.text_bytes as f64;
+                text += tried.work.meter.text_bytes as f64;
             }
         }
         let times = text_bytes / f64::max(text, 1.0);

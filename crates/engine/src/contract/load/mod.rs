@@ -37,15 +37,15 @@ struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn teller(&self) -> crate::pipeline::telling::Teller<'a> {
-        crate::pipeline::telling::Teller {
+    fn event_sink(&self) -> crate::pipeline::event_sink::EventSink<'a> {
+        crate::pipeline::event_sink::EventSink {
             folder: &self.run.folder,
             observer: self.observer,
         }
     }
 
     fn notice(&self, event: &Event) {
-        self.teller().notice(event);
+        self.event_sink().notice(event);
     }
 
     fn progress(&self, flow: usize, rows: u64, bytes: u64) {
@@ -117,7 +117,7 @@ pub fn run(
     }
     fault::reach(context.fault, FaultPoint::BeforeReport);
     let report = summary.report(&run, options, error.as_ref());
-    let ended = ending::end(context.teller(), report, error);
+    let ended = ending::end(context.event_sink(), report, error);
     // Lets go of the run's lock, and of the destination's files, before the caller is told.
     drop(run);
     drop(destination);

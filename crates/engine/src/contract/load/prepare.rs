@@ -14,12 +14,12 @@ use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
 use crate::ledger::Account;
 use crate::ledger::SplitRecord;
-use crate::mending;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::naming::{holder, new_run_name};
 use crate::pipeline::reject_count::{RejectCount, RowTally};
 use crate::pipeline::{RunOptions, plan_options, reject_files, splitting};
 use crate::plan::ContentChecks;
+use crate::reject_replay;
 use crate::report::{RunFolder, reject_file_name};
 
 /// What came of preparing.
@@ -168,7 +168,7 @@ pub async fn prepare(
     }
     let flows = plan.flows.iter().zip(&package.flows);
     let flows = flows.map(|(flow, package)| (&flow.reading, package.table.clone()));
-    folder.write_package(&mending::to_save(package, flows, &options.folder))?;
+    folder.write_package(&reject_replay::to_save(package, flows, &options.folder))?;
     let started = Event::Started {
         run: open.record().name.clone(),
         resumed: takes_over.is_some(),

@@ -20,9 +20,9 @@ use crate::gauge::Gauge;
 use crate::ledger::{Account, SplitRecord};
 use crate::pipeline::file_header::check_header;
 use crate::pipeline::kept_rejects::KeptRejects;
-use crate::pipeline::proof::Proof;
 use crate::pipeline::reading_meter::ReadingMeter;
 use crate::pipeline::results::{Loaded, StreamResult};
+use crate::pipeline::split_evidence::SplitEvidence;
 use crate::pipeline::{damage, reject_files};
 use crate::plan::Reading;
 use crate::report::RejectFile;
@@ -59,7 +59,7 @@ pub fn load(
         unit,
         flow_index,
         gauge,
-        rejects: KeptRejects::new(context.teller(), &flow.reading, count, None, file),
+        rejects: KeptRejects::new(context.event_sink(), &flow.reading, count, None, file),
     };
     work.begin()?;
     let loaded = work.load();
@@ -133,7 +133,7 @@ impl Work<'_> {
         drop(opening);
         check_header(reading, split, reader.header())?;
         let mut converter = self.converter(reading)?;
-        let mut proof = Proof::new(reading);
+        let mut evidence = SplitEvidence::new(reading);
         let mut records = Records::default();
         let mut rejects = Vec::new();
         let mut account = Account::default();
@@ -141,7 +141,7 @@ impl Work<'_> {
         let mut read = ReadingMeter::new(self.gauge);
         while let Some(mut chunk) = read.next_chunk(&mut reader, &mut records)? {
             self.refuse_stopped()?;
-            account.rows_skipped += proof.see(&mut chunk, &mut records)?;
+            account.rows_skipped += evidence.see(&mut chunk, &mut records)?;
             let mut at = 0;
             while at < records.len() {
                 let end = records.len().min(at + self.context.run.plan.batch_rows);
@@ -155,7 +155,7 @@ impl Work<'_> {
                 let mut from = 0;
                 for row in misfits.into_iter().chain([batch.num_rows()]) {
                     if row > from {
-                        proof.add(&batch.slice(from, row - from), self.gauge);
+                        evidence.add(&batch.slice(from, row - from), self.gauge);
                     }
                     from = row + 1;
                 }
@@ -191,7 +191,7 @@ impl Work<'_> {
             });
         }
         reader.close();
-        self.commit(&mut proof, account)?;
+        self.commit(&mut evidence, account)?;
         let changes = converter
             .changes()
             .filter(|(_, changes)| changes.total() > 0)
@@ -257,8 +257,8 @@ impl Work<'_> {
         Ok(misfits.into_iter().map(|misfit| misfit.row).collect())
     }
 
-    fn commit(&mut self, proof: &mut Proof, account: Account) -> Result<(), Error> {
-        let detail = self.detail(proof, account);
+    fn commit(&mut self, evidence: &mut SplitEvidence, account: Account) -> Result<(), Error> {
+        let detail = self.detail(evidence, account);
         let record = UnitRecord {
             key: self.unit.key.clone(),
             target: self.flow.reading.target.clone(),
@@ -276,9 +276,9 @@ impl Work<'_> {
     }
 
     /// What this engine is to know of the unit later.
-    fn detail(&self, proof: &mut Proof, account: Account) -> SplitRecord {
+    fn detail(&self, evidence: &mut SplitEvidence, account: Account) -> SplitRecord {
         let split = &self.unit.split;
-        let record = proof.record(&self.unit.key, split, account);
+        let record = evidence.record(&self.unit.key, split, account);
         SplitRecord {
             // What a pipe brings has no size before.
             byte_end: record.byte_end.filter(|_| !split.is_whole()),

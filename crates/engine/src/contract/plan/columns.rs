@@ -6,7 +6,7 @@ use inrush_destination::{ColumnPlan, Destination, ResolvedType, TargetColumn, Ta
 use inrush_rows::column::Column;
 
 use crate::plan::PlanError;
-use crate::plan::columns::{Known, TargetColumns, column};
+use crate::plan::columns::{KnownColumns, TargetColumns, column};
 use crate::plan::fields::Assigned;
 
 /// The columns of a flow, resolved.
@@ -32,7 +32,7 @@ pub fn names(facts: &TargetFacts) -> TargetColumns {
 /// Resolves the columns that are known, against the target where it exists.
 pub fn resolve(
     destination: &dyn Destination,
-    known: &Known<'_>,
+    known: &KnownColumns<'_>,
     facts: Option<&TargetFacts>,
 ) -> Result<Resolved, PlanError> {
     let assignment = known.assignment()?;
@@ -121,7 +121,7 @@ pub fn resolve(
     })
 }
 
-fn existing(known: &Known<'_>, column: &TargetColumn) -> Result<ResolvedType, PlanError> {
+fn existing(known: &KnownColumns<'_>, column: &TargetColumn) -> Result<ResolvedType, PlanError> {
     if column.generated {
         return Err(known.mismatch(
             format!("the destination computes column `{}` itself", column.name),

@@ -9,8 +9,8 @@ use inrush_rows::told;
 use inrush_verdict::quantity::bytes;
 
 use super::{ContractFlow, ContractPlan, Earlier};
-use crate::plan::words::{TARGET_LOADED, dialect_words, reject_limit, size_words, split_words};
-use crate::plan::{column_words, typed_rows};
+use crate::plan::plan_text::{TARGET_LOADED, dialect_words, reject_limit, size_words, split_words};
+use crate::plan::{column_text, typed_rows};
 
 /// Units of a flow that are printed; of more, the rest is counted.
 const UNITS_SHOWN: usize = 3;
@@ -169,7 +169,7 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) ->
         })
         .collect();
     told!(f, "  columns: {}", columns.join(", "))?;
-    for line in column_words::lines(&reading.columns, reading.field_count) {
+    for line in column_text::lines(&reading.columns, reading.field_count) {
         told!(f, "    {line}")?;
     }
     let file = flow.splits().next().map(|split| &*split.file);

@@ -9,8 +9,8 @@ use super::measure::Preflight;
 use super::scratch::{Scratch, commit};
 use crate::error::Error;
 use crate::preflight::flow_found::FlowFound;
-use crate::preflight::took::Took;
-use crate::preflight::walk;
+use crate::preflight::sample_batches;
+use crate::preflight::throughput::Throughput;
 
 /// Text of the batches that are kept.
 const KEPT_TEXT_BYTES: u64 = 32 << 20;
@@ -26,21 +26,21 @@ pub struct Batches {
 pub fn of_sample(preflight: &Preflight<'_>, found: &FlowFound) -> Result<Batches, Error> {
     let reading = &preflight.plan.flows[found.index].reading;
     let making = preflight.client().making(reading);
-    let mut converter = walk::converter(reading)?;
+    let mut converter = sample_batches::converter(reading)?;
     let mut batches = Vec::new();
     let mut text_bytes = 0;
     for portion in found.spread() {
         if text_bytes >= KEPT_TEXT_BYTES {
             break;
         }
-        let mut walk = walk::portion(&making, &mut converter, &portion)?;
-        while let Some(batch) = walk.next_batch()? {
+        let mut sampled = sample_batches::portion(&making, &mut converter, &portion)?;
+        while let Some(batch) = sampled.next_batch()? {
             batches.push(batch);
-            if text_bytes + walk.text_bytes() >= KEPT_TEXT_BYTES {
+            if text_bytes + sampled.text_bytes() >= KEPT_TEXT_BYTES {
                 break;
             }
         }
-        text_bytes += walk.end().meter.text_bytes;
+        text_bytes += sampled.end().meter.text_bytes;
     }
     Ok(Batches {
         batches,
@@ -61,35 +61,37 @@ impl Batches {
         flow: usize,
         streams: usize,
         patience: Duration,
-    ) -> Result<Took, Error> {
+    ) -> Result<Throughput, Error> {
         let stop = &scratch.preflight.options.stop;
         let per_batch = self.text_bytes as f64 / self.batches.len().max(1) as f64;
-        let write =
-            |target: &str, number: usize, stream: &mut dyn UnitStream| -> Result<Took, Error> {
-                let begun = Instant::now();
-                let (mut rows, mut written) = (0, 0_u64);
-                // Each stream begins elsewhere among them.
-                for batch in self.batches.iter().cycle().skip(number * 7) {
-                    rows += batch.num_rows() as u64 - stream.write(batch)?.len() as u64;
-                    written += 1;
-                    if begun.elapsed() >= patience || stop.asked().is_some() {
-                        break;
-                    }
+        let write = |target: &str,
+                     number: usize,
+                     stream: &mut dyn UnitStream|
+         -> Result<Throughput, Error> {
+            let begun = Instant::now();
+            let (mut rows, mut written) = (0, 0_u64);
+            // Each stream begins elsewhere among them.
+            for batch in self.batches.iter().cycle().skip(number * 7) {
+                rows += batch.num_rows() as u64 - stream.write(batch)?.len() as u64;
+                written += 1;
+                if begun.elapsed() >= patience || stop.asked().is_some() {
+                    break;
                 }
-                if stop.asked().is_some() {
-                    return Err(Error::Interrupted);
-                }
-                commit(stream, target, number, rows)?;
-                let took_s = begun.elapsed().as_secs_f64();
-                // Told in bytes of text: nobody sees what such a destination is sent.
-                let sent_bytes = written as f64 * per_batch;
-                Ok(Took {
-                    sent_bytes_s: sent_bytes / took_s.max(1e-9),
-                    sent_bytes: sent_bytes as u64,
-                    took_s,
-                })
-            };
+            }
+            if stop.asked().is_some() {
+                return Err(Error::Interrupted);
+            }
+            commit(stream, target, number, rows)?;
+            let took_s = begun.elapsed().as_secs_f64();
+            // Told in bytes of text: nobody sees what such a destination is sent.
+            let sent_bytes = written as f64 * per_batch;
+            Ok(Throughput {
+                sent_bytes_s: sent_bytes / took_s.max(1e-9),
+                sent_bytes: sent_bytes as u64,
+                took_s,
+            })
+        };
         let (all, _) = scratch.run(flow, streams, &write)?;
-        Ok(Took::at_once(all))
+        Ok(Throughput::at_once(all))
     }
 }

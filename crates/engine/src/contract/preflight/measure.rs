@@ -15,7 +15,9 @@ use crate::preflight::client::Client;
 use crate::preflight::decode::Ways;
 use crate::preflight::flow_found::{self, FlowFound};
 use crate::preflight::result::{PreflightReport, Step, StepFound};
-use crate::preflight::{Patience, Wish, files, findings, sample, steps, walk};
+use crate::preflight::{
+    Patience, PreflightOptions, files, findings, sample, sample_batches, steps,
+};
 
 /// A plan that is measured.
 pub struct Preflight<'a> {
@@ -29,8 +31,8 @@ pub struct Preflight<'a> {
     pub plan: &'a ContractPlan,
     /// What a run is told.
     pub options: &'a RunOptions<'a>,
-    /// What the user wishes beside it.
-    pub wish: &'a Wish,
+    /// The preflight's own options beside it.
+    pub preflight_options: &'a PreflightOptions,
     /// Seconds that planning took.
     pub plan_s: f64,
 }
@@ -45,7 +47,7 @@ impl Preflight<'_> {
         let patience = Patience::of(flows.len());
         for found in &mut flows {
             let reading = &plan.flows[found.index].reading;
-            let converter = || walk::converter(reading);
+            let converter = || sample_batches::converter(reading);
             let ways: Ways<'_> = (&converter, &|| None);
             client.decode(found, reading, ways, patience.step)?;
         }
@@ -73,7 +75,7 @@ impl Preflight<'_> {
             streams: self.plan.streams,
             chunk_bytes: self.plan.settings.chunk_bytes as usize,
             batch_rows: self.plan.batch_rows,
-            wish: self.wish,
+            preflight_options: self.preflight_options,
             stop: &self.options.stop,
         }
     }

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::pipeline::{RunOptions, runtime};
 use crate::plan::PlanOptions;
 use crate::preflight::result::PreflightReport;
-use crate::preflight::{Wish, findings, or_tell, planning};
+use crate::preflight::{PreflightOptions, findings, planning, record_input_error};
 
 pub use self::scratch::folder as scratch_folder;
 
@@ -30,7 +30,7 @@ pub fn preflight(
     open: OpenDestination,
     package: &Package,
     options: &RunOptions<'_>,
-    wish: &Wish,
+    preflight_options: &PreflightOptions,
     report: &mut PreflightReport,
 ) -> Result<(), Error> {
     let runtime = runtime()?;
@@ -67,11 +67,11 @@ pub fn preflight(
             destination: destination.as_ref(),
             plan: &plan,
             options,
-            wish,
+            preflight_options,
             plan_s,
         };
         let measured = preflight.measure(report);
-        or_tell(report, measured)?;
+        record_input_error(report, measured)?;
     }
     Ok(())
 }

@@ -68,7 +68,7 @@ fn pieces(preflight: &Preflight<'_>, with_speed: &[&FlowFound]) -> (Vec<Piece>, 
         let Some(tried) = &like.together_all else {
             continue;
         };
-        let tried_text = (tried.walked.meter.text_bytes as f64).max(1.0);
+        let tried_text = (tried.work.meter.text_bytes as f64).max(1.0);
         let mut whole = 0.0;
         for split in preflight.left(flow) {
             let text_bytes = split.size_bytes() as f64 * like.text_of_stored();

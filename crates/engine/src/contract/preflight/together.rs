@@ -9,13 +9,13 @@ use crate::error::Error;
 use crate::meter::nanoseconds;
 use crate::preflight::at_once::own_cpu_s;
 use crate::preflight::flow_found::FlowFound;
+use crate::preflight::sample_batches::{self, Portions, SampleWork};
 use crate::preflight::together::{BesideRows, Together};
-use crate::preflight::walk::{self, Portions, Walked};
 
 /// What a stream came through.
 #[derive(Default)]
 struct Ran {
-    walked: Walked,
+    work: SampleWork,
     wait_ns: u64,
     took_s: f64,
     commit_s: f64,
@@ -35,13 +35,13 @@ pub fn measure(
     let cpu_before = own_cpu_s();
     let begun = Instant::now();
     let load = |target: &str, number: usize, stream: &mut dyn UnitStream| -> Result<Ran, Error> {
-        let mut converter = walk::converter(reading)?;
+        let mut converter = sample_batches::converter(reading)?;
         let mut ran = Ran::default();
         let begun = Instant::now();
         let mut refused = 0;
         'all: while let Some(portion) = portions.take() {
-            let mut walk = walk::portion(&making, &mut converter, portion)?;
-            while let Some(batch) = walk.next_batch()? {
+            let mut batches = sample_batches::portion(&making, &mut converter, portion)?;
+            while let Some(batch) = batches.next_batch()? {
                 let writing = Instant::now();
                 refused += stream.write(&batch)?.len() as u64;
                 ran.wait_ns += nanoseconds(writing.elapsed());
@@ -50,15 +50,15 @@ pub fn measure(
                 }
                 if begun.elapsed() >= patience {
                     drop(batch);
-                    ran.walked.add(walk.end());
+                    ran.work.add(batches.end());
                     break 'all;
                 }
             }
-            ran.walked.add(walk.end());
+            ran.work.add(batches.end());
         }
         ran.took_s = begun.elapsed().as_secs_f64();
         let committing = Instant::now();
-        let rows = ran.walked.meter.rows - refused;
+        let rows = ran.work.meter.rows - refused;
         commit(stream, target, number, rows)?;
         ran.commit_s = committing.elapsed().as_secs_f64();
         Ok(ran)
@@ -75,14 +75,14 @@ pub fn measure(
     for mut ran in all {
         let own_s = ran.took_s.max(1e-9);
         together.stream_s += own_s;
-        together.text_bytes_s += ran.walked.meter.text_bytes as f64 / own_s;
-        together.rows_s += ran.walked.meter.rows as f64 / own_s;
-        ran.walked.meter.send_wait_ns += ran.wait_ns;
+        together.text_bytes_s += ran.work.meter.text_bytes as f64 / own_s;
+        together.rows_s += ran.work.meter.rows as f64 / own_s;
+        ran.work.meter.send_wait_ns += ran.wait_ns;
         together.beside.ready_s += ran.commit_s / streams as f64;
-        together.walked.add(ran.walked);
+        together.work.add(ran.work);
     }
     together.beside = BesideRows {
-        rows: together.walked.meter.rows as f64 / streams as f64,
+        rows: together.work.meter.rows as f64 / streams as f64,
         copy_s: Some(publish_s),
         ..together.beside
     };

@@ -110,7 +110,7 @@ impl<'a> SwitchRows<'a> {
             flow.header.as_deref(),
         )?;
         let kept = KeptRejects::new(
-            self.context.teller(),
+            self.context.event_sink(),
             flow,
             &self.context.run.rejects[flow_index],
             None,

@@ -1,19 +1,19 @@
-//! Tells what happens, to the run's log and to whoever watches.
+//! Passes the events of a run on, to the run's log and to the caller's observer.
 
 use crate::event::{Event, Observer};
 use crate::report::RunFolder;
 
-/// Who is told.
+/// The log and the observer that get each event.
 #[derive(Clone, Copy)]
-pub struct Teller<'a> {
+pub struct EventSink<'a> {
     /// The folder with the log.
     pub folder: &'a RunFolder,
     /// The caller.
     pub observer: &'a dyn Observer,
 }
 
-impl Teller<'_> {
-    /// Tells both.
+impl EventSink<'_> {
+    /// Passes an event to both.
     pub fn notice(&self, event: &Event) {
         self.folder.notice(event);
         self.observer.notice(event);

@@ -15,8 +15,8 @@ use crate::ledger::{Account, SplitRecord};
 use crate::plan::{Reading, identity};
 use crate::verify::{ContentHash, Tally, VerifyError};
 
-/// What is gathered of one file range after the other.
-pub struct Proof {
+/// Sums, hash and trailer of one split after the other.
+pub struct SplitEvidence {
     /// Sums of the rows that are sent, where more than their count is verified.
     tally: Option<Tally>,
     /// The trailer that the file ends with, where its flow says that there is one.
@@ -26,10 +26,10 @@ pub struct Proof {
     text_range: Option<Range<u64>>,
 }
 
-impl Proof {
+impl SplitEvidence {
     /// What the flow asks for.
-    pub fn new(flow: &Reading) -> Proof {
-        Proof {
+    pub fn new(flow: &Reading) -> SplitEvidence {
+        SplitEvidence {
             tally: Tally::new(&flow.verify),
             trailer: flow.expect.trailer.as_ref().map(TrailerCatch::new),
             content: ContentHash::default(),

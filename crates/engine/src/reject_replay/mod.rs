@@ -4,6 +4,6 @@ mod error;
 mod kept;
 mod replay;
 
-pub use error::MendingError;
+pub use error::ReplayError;
 pub use kept::{Cause, causes, count, find_folder};
 pub use replay::{Replay, replay, to_save};

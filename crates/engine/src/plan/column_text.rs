@@ -1,4 +1,4 @@
-//! What a plan says of the columns that are not read in the usual way.
+//! The printed text of a plan on columns that are not read in the usual way.
 
 use inrush_rows::column::Column;
 use inrush_rows::column_policy::{
@@ -6,7 +6,7 @@ use inrush_rows::column_policy::{
 };
 use inrush_rows::plural::counted;
 
-use super::words::quoted_name;
+use super::plan_text::quoted_name;
 
 /// One line for each column that is not simply the field at its own place, and one for fields
 /// that no column takes.

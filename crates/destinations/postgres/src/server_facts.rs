@@ -1,4 +1,4 @@
-//! Servers and poolers that cannot be loaded into, found out before anything is done.
+//! The facts of a server that shape a load, and refusals of servers and poolers that cannot be loaded into.
 
 use super::address::Address;
 use super::error::DestinationError;

@@ -1,4 +1,4 @@
-//! Finds out that a backend is gone whose end nobody has told of.
+//! Finds out that a backend is gone when nothing reports its end.
 //!
 //! A server that is gone is found out by the system, which asks the other end of a silent connection
 //! whether it lives ([`Keepalive`](super::address::Keepalive)). That end may be a proxy, a tunnel or a
@@ -122,14 +122,14 @@ fn question(backend: Backend) -> String {
     )
 }
 
-/// Asks over a connection of its own, which nobody keeps a vigil over: it has a limit.
+/// Asks over a connection of its own, which nobody watches: it has a limit.
 async fn ask(
     address: &Address,
     place: &Place,
     question: &str,
 ) -> Result<Option<String>, DestinationError> {
     let mut config = address.config_for(place);
-    config.application_name("inrush vigil");
+    config.application_name("inrush liveness");
     let Connected {
         client, mut link, ..
     } = connect(&config, address, place).await?;

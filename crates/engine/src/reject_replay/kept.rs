@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use inrush_rows::reject::RejectCode;
 use serde::Serialize;
 
-use super::error::MendingError;
+use super::error::ReplayError;
 use crate::pipeline::reject_files::line_count;
 use crate::plan::identity::KEY_DIGITS;
 use crate::report::{REASONS_SUFFIX, ReasonReader, RejectReport, age};
@@ -30,50 +30,50 @@ pub struct Cause {
 }
 
 /// The folder of a run: by its name, as a path, or where neither is given the newest one.
-pub fn find_folder(runs_folder: &Path, run: Option<&str>) -> Result<PathBuf, MendingError> {
+pub fn find_folder(runs_folder: &Path, run: Option<&str>) -> Result<PathBuf, ReplayError> {
     let is_run = |path: &Path| path.join("rejects").is_dir();
     let Some(run) = run else {
-        let entries = fs::read_dir(runs_folder).map_err(|_| MendingError::NoRun {
+        let entries = fs::read_dir(runs_folder).map_err(|_| ReplayError::NoRun {
             path: runs_folder.to_owned(),
         })?;
         let newest = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|path| is_run(path))
             .max_by_key(|path| age(path));
-        return newest.ok_or_else(|| MendingError::NoRun {
+        return newest.ok_or_else(|| ReplayError::NoRun {
             path: runs_folder.to_owned(),
         });
     };
     [runs_folder.join(run), PathBuf::from(run)]
         .into_iter()
         .find(|path| is_run(path))
-        .ok_or_else(|| MendingError::NoRun {
+        .ok_or_else(|| ReplayError::NoRun {
             path: runs_folder.join(run),
         })
 }
 
 /// How many rejects a run has kept.
-pub fn count(folder: &Path) -> Result<u64, MendingError> {
+pub fn count(folder: &Path) -> Result<u64, ReplayError> {
     let mut rows = 0;
     for path in files(folder, REASONS_SUFFIX)? {
         let counted = line_count(&path);
-        rows += counted.map_err(|source| MendingError::Unreadable { path, source })?;
+        rows += counted.map_err(|source| ReplayError::Unreadable { path, source })?;
     }
     Ok(rows)
 }
 
 /// The causes of a run's rejects, those with the most rows first. No more of them is held than the examples.
-pub fn causes(folder: &Path) -> Result<Vec<Cause>, MendingError> {
+pub fn causes(folder: &Path) -> Result<Vec<Cause>, ReplayError> {
     let mut found: Vec<Cause> = Vec::new();
     for path in files(folder, REASONS_SUFFIX)? {
         let flow = flow_of(&path, REASONS_SUFFIX).unwrap_or_default();
         let opened = ReasonReader::open(&path);
-        let mut lines = opened.map_err(|source| MendingError::Unreadable {
+        let mut lines = opened.map_err(|source| ReplayError::Unreadable {
             path: path.clone(),
             source,
         })?;
         while let Some(reject) = lines.next() {
-            let reject = reject.map_err(|source| MendingError::Line {
+            let reject = reject.map_err(|source| ReplayError::Line {
                 path: path.clone(),
                 line: lines.line(),
                 source,
@@ -121,9 +121,9 @@ fn place(reject: &RejectReport) -> (&str, u64) {
 }
 
 /// The files of a run's rejects whose names end so, in their order.
-pub(super) fn files(folder: &Path, suffix: &str) -> Result<Vec<PathBuf>, MendingError> {
+pub(super) fn files(folder: &Path, suffix: &str) -> Result<Vec<PathBuf>, ReplayError> {
     let rejects = folder.join("rejects");
-    let failed = |source| MendingError::Unreadable {
+    let failed = |source| ReplayError::Unreadable {
         path: rejects.clone(),
         source,
     };

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::meter::{Meter, nanoseconds};
 use crate::pipeline::file_header::check_header;
-use crate::pipeline::proof::Proof;
+use crate::pipeline::split_evidence::SplitEvidence;
 use crate::plan::Reading;
 
 /// How a flow's rows are made.
@@ -30,9 +30,9 @@ pub struct Making<'a> {
     pub batch_rows: usize,
 }
 
-/// What was seen of the rows that were walked over.
+/// The work that reading and converting rows of the sample was.
 #[derive(Clone, Debug, Default)]
-pub struct Walked {
+pub struct SampleWork {
     /// Where the time went, and how much there was.
     pub meter: Meter,
     /// Rows that were read, the rejected ones included.
@@ -43,9 +43,9 @@ pub struct Walked {
     pub first_reject: Option<Reject>,
 }
 
-impl Walked {
+impl SampleWork {
     /// Adds what was seen elsewhere.
-    pub fn add(&mut self, other: Walked) {
+    pub fn add(&mut self, other: SampleWork) {
         self.meter.add(&other.meter);
         self.rows_read += other.rows_read;
         self.rows_rejected += other.rows_rejected;
@@ -71,17 +71,17 @@ pub fn stamped(converter: Converter) -> Converter {
 }
 
 /// Rows of a source, on their way.
-pub struct Walk<'a, C> {
+pub struct SampleBatches<'a, C> {
     source: C,
     converter: &'a mut Converter,
     batch_rows: usize,
     stored_bytes_max: u64,
-    proof: Proof,
+    evidence: SplitEvidence,
     records: Records,
     chunk: Option<Chunk>,
     at: usize,
     rejects: Vec<Reject>,
-    walked: Walked,
+    work: SampleWork,
     /// Counts what is summed up.
     gauge: Gauge,
 }
@@ -91,34 +91,38 @@ pub fn portion<'a>(
     making: &Making<'_>,
     converter: &'a mut Converter,
     portion: &Portion,
-) -> Result<Walk<'a, RowReader>, Error> {
+) -> Result<SampleBatches<'a, RowReader>, Error> {
     let reading = making.reading;
     let pool = BufferPool::default();
     let split = portion.split.clone();
     let reader = RowReader::open(split, &reading.dialect, making.chunk_bytes, pool)?;
     check_header(reading, &portion.split, reader.header())?;
-    let mut walk = Walk::new(making, converter, reader);
+    let mut batches = SampleBatches::new(making, converter, reader);
     // What is read of all of it is read to its very end, where a file that was cut off says so.
     if portion.place.size_bytes() < portion.split.size_bytes() {
-        walk.stored_bytes_max = portion.place.size_bytes();
+        batches.stored_bytes_max = portion.place.size_bytes();
     }
-    Ok(walk)
+    Ok(batches)
 }
 
-impl<'a, C: Chunks> Walk<'a, C> {
+impl<'a, C: Chunks> SampleBatches<'a, C> {
     /// Begins with a source.
-    pub fn new(making: &Making<'_>, converter: &'a mut Converter, source: C) -> Walk<'a, C> {
-        Walk {
+    pub fn new(
+        making: &Making<'_>,
+        converter: &'a mut Converter,
+        source: C,
+    ) -> SampleBatches<'a, C> {
+        SampleBatches {
             source,
             converter,
             batch_rows: making.batch_rows,
             stored_bytes_max: u64::MAX,
-            proof: Proof::new(making.reading),
+            evidence: SplitEvidence::new(making.reading),
             records: Records::default(),
             chunk: None,
             at: 0,
             rejects: Vec::new(),
-            walked: Walked::default(),
+            work: SampleWork::default(),
             gauge: Gauge::default(),
         }
     }
@@ -132,7 +136,7 @@ impl<'a, C: Chunks> Walk<'a, C> {
             }
             self.at = 0;
             // Opening a small file reads all of it, and hands out nothing.
-            let has_begun = self.walked.meter.text_bytes > 0;
+            let has_begun = self.work.meter.text_bytes > 0;
             let is_enough = has_begun && self.source.meter().stored_bytes >= self.stored_bytes_max;
             let next = match is_enough {
                 true => None,
@@ -142,9 +146,9 @@ impl<'a, C: Chunks> Walk<'a, C> {
                 self.records.clear();
                 return Ok(None);
             };
-            self.proof.see(&mut chunk, &mut self.records)?;
-            self.walked.rows_read += self.records.len() as u64;
-            self.walked.meter.text_bytes += chunk.size_bytes();
+            self.evidence.see(&mut chunk, &mut self.records)?;
+            self.work.rows_read += self.records.len() as u64;
+            self.work.meter.text_bytes += chunk.size_bytes();
             self.chunk = Some(chunk);
         }
         let chunk = self.chunk.as_ref().expect("the loop ends with one");
@@ -154,39 +158,39 @@ impl<'a, C: Chunks> Walk<'a, C> {
         let batch = self
             .converter
             .convert(chunk, &self.records, rows, &mut self.rejects);
-        self.walked.meter.convert_ns += nanoseconds(started.elapsed());
-        self.walked.rows_rejected += self.rejects.len() as u64;
-        if self.walked.first_reject.is_none() {
-            self.walked.first_reject = self.rejects.drain(..).next();
+        self.work.meter.convert_ns += nanoseconds(started.elapsed());
+        self.work.rows_rejected += self.rejects.len() as u64;
+        if self.work.first_reject.is_none() {
+            self.work.first_reject = self.rejects.drain(..).next();
         }
         self.rejects.clear();
         self.at = end;
-        self.proof.add(&batch, &self.gauge);
-        self.walked.meter.rows += batch.num_rows() as u64;
+        self.evidence.add(&batch, &self.gauge);
+        self.work.meter.rows += batch.num_rows() as u64;
         Ok(Some(batch))
     }
 
     /// Bytes of text that were read so far.
     pub fn text_bytes(&self) -> u64 {
-        self.walked.meter.text_bytes
+        self.work.meter.text_bytes
     }
 
     /// What was seen. Of a portion that was left before its end, the chunk at hand counts as read.
-    pub fn end(self) -> Walked {
-        let Walk {
+    pub fn end(self) -> SampleWork {
+        let SampleBatches {
             mut source,
-            mut walked,
+            mut work,
             gauge,
             ..
         } = self;
-        walked.meter.verify_ns += gauge.meter().verify_ns;
+        work.meter.verify_ns += gauge.meter().verify_ns;
         // A part of a file stands for all of it: text beside the stored bytes that it was made of.
         let read = source.meter_of_chunks();
-        walked.meter.stored_bytes += read.stored_bytes;
-        walked.meter.read_ns += read.read_ns;
-        walked.meter.decompress_ns += read.decompress_ns;
-        walked.meter.scan_ns += read.scan_ns;
-        walked
+        work.meter.stored_bytes += read.stored_bytes;
+        work.meter.read_ns += read.read_ns;
+        work.meter.decompress_ns += read.decompress_ns;
+        work.meter.scan_ns += read.scan_ns;
+        work
     }
 }
 

@@ -16,8 +16,8 @@ use super::place::{Place, Places};
 use super::schema::{range_of, schema, target};
 use super::url::redacted_url;
 
-/// A walk over one document.
-pub(super) struct Walk<'a> {
+/// A check of one document.
+pub(super) struct SchemaCheck<'a> {
     file: &'a Path,
     text: &'a str,
     /// The place of everything that was met.
@@ -26,10 +26,10 @@ pub(super) struct Walk<'a> {
     pub(super) faults: Vec<PackageFault>,
 }
 
-impl<'a> Walk<'a> {
-    /// A walk over the document that `text` is.
-    pub(super) fn new(file: &'a Path, text: &'a str) -> Walk<'a> {
-        Walk {
+impl<'a> SchemaCheck<'a> {
+    /// A check of the document that `text` is.
+    pub(super) fn new(file: &'a Path, text: &'a str) -> SchemaCheck<'a> {
+        SchemaCheck {
             file,
             text,
             places: Places::default(),

@@ -1,4 +1,4 @@
-//! What a prediction says nothing of, because no trial can show it.
+//! The parts of a run that a prediction does not cover, because no trial can show them.
 
 use crate::catalog::TargetFacts;
 use crate::engine::preflight::model::Schedule;
@@ -8,7 +8,7 @@ use crate::plan::{FlowPlan, Plan, Publish};
 const SHORT_S: f64 = 60.0;
 
 /// Each of them in words.
-pub fn of(plan: &Plan, schedule: &Schedule) -> Vec<String> {
+pub fn parts(plan: &Plan, schedule: &Schedule) -> Vec<String> {
     let has = |wanted: fn(&FlowPlan) -> bool| plan.flows.iter().any(wanted);
     let lag = plan.settings.replica_lag_bytes_max;
     let slots = plan.settings.slot_bytes_max;

@@ -4,25 +4,25 @@ use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Transactions go among others until one of them was in another's way.
 #[derive(Debug, Default)]
-pub struct Turns {
+pub struct StraightLock {
     lock: RwLock<()>,
 }
 
-/// Held by a transaction from before its BEGIN until after its end.
+/// A transaction holds it from before its BEGIN until after its end.
 #[expect(dead_code, reason = "it is there to be held")]
-pub enum Turn<'a> {
+pub enum StraightGuard<'a> {
     /// Others may have theirs too.
     Among(RwLockReadGuard<'a, ()>),
     /// Nobody else has one.
     Alone(RwLockWriteGuard<'a, ()>),
 }
 
-impl Turns {
-    /// Waits for a turn. Whoever asks after one that is to be alone comes after it.
-    pub async fn take(&self, is_alone: bool) -> Turn<'_> {
+impl StraightLock {
+    /// Waits until the transaction may begin. A transaction that asks after one that is to be alone comes after it.
+    pub async fn take(&self, is_alone: bool) -> StraightGuard<'_> {
         match is_alone {
-            true => Turn::Alone(self.lock.write().await),
-            false => Turn::Among(self.lock.read().await),
+            true => StraightGuard::Alone(self.lock.write().await),
+            false => StraightGuard::Among(self.lock.read().await),
         }
     }
 }

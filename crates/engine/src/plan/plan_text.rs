@@ -1,4 +1,4 @@
-//! Words of plans for reading, alike for all destinations.
+//! Parts of a printed plan that are alike for all destinations.
 
 use std::fmt::Write;
 
@@ -137,7 +137,7 @@ pub fn reject_limit(limit: &RejectLimit) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::plan::words::size_words;
+    use crate::plan::plan_text::size_words;
 
     #[test]
     fn a_pipe_has_no_size() {

@@ -1,8 +1,8 @@
-//! What a destination took of rows.
+//! How fast a destination takes rows.
 
-/// What the destination took.
+/// How much the destination has taken, and how fast.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Took {
+pub struct Throughput {
     /// Bytes of rows in a second, as they are sent.
     pub sent_bytes_s: f64,
     /// Bytes of rows.
@@ -11,10 +11,10 @@ pub struct Took {
     pub took_s: f64,
 }
 
-impl Took {
-    /// What was taken of several at once.
-    pub fn at_once(all: impl IntoIterator<Item = Took>) -> Took {
-        let mut found = Took::default();
+impl Throughput {
+    /// The throughput of several connections at once.
+    pub fn at_once(all: impl IntoIterator<Item = Throughput>) -> Throughput {
+        let mut found = Throughput::default();
         for one in all {
             found.sent_bytes += one.sent_bytes;
             found.sent_bytes_s += one.sent_bytes_s;

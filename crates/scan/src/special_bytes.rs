@@ -10,7 +10,7 @@ use crate::records::FaultKind;
 impl Machine<'_> {
     /// Takes a block one special byte after another. For dialects with quotes only.
     #[inline(never)]
-    pub(crate) fn walk_block(
+    pub(crate) fn read_block_by_special_bytes(
         &mut self,
         base: u32,
         masks: &Masks,

@@ -8,7 +8,7 @@ use inrush_package::secrets::masked;
 use inrush_package::{Bounds, Flow, Mode, OneOrMany, Origin, Package, Preset, Replace};
 use inrush_rows::compression::Compression;
 
-use super::error::MendingError;
+use super::error::ReplayError;
 use super::kept::{count, files, flow_of};
 use crate::plan::Reading;
 use crate::report::{PACKAGE_FILE, ROWS_SUFFIX, reject_file_name};
@@ -70,7 +70,7 @@ pub fn to_save<'a>(
 }
 
 /// What loads the rejects of the run with this folder; nothing where there is none.
-pub fn replay(folder: &Path) -> Result<Option<Replay>, MendingError> {
+pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
     let path = folder.join(PACKAGE_FILE);
     // Only what Inrush wrote is read: its parameters are put in already.
     let mut package = Package::read(&path)?;
@@ -102,7 +102,7 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, MendingError> {
         let is_known =
             |known: &Flow| reject_file_name(known.name.as_deref().unwrap_or_default()) == flow;
         if !package.flows.iter().any(is_known) {
-            return Err(MendingError::UnknownFlow {
+            return Err(ReplayError::UnknownFlow {
                 file: path.clone(),
                 flow,
             });
@@ -112,7 +112,7 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, MendingError> {
         return Ok(None);
     }
     if embedded(&package) {
-        return Err(MendingError::Gone { run });
+        return Err(ReplayError::Gone { run });
     }
     // What was replayed itself keeps the name that it had first.
     let first_name = package.name.split(NAME_PART).next().unwrap_or_default();

@@ -6,7 +6,7 @@ use inrush_package::PackageError;
 
 /// An error of what deals with kept rejects.
 #[derive(Debug, thiserror::Error)]
-pub enum MendingError {
+pub enum ReplayError {
     /// There is no such run here.
     #[error("there is no folder of a run at {}", path.display())]
     NoRun {
@@ -50,26 +50,26 @@ pub enum MendingError {
     },
 }
 
-impl MendingError {
+impl ReplayError {
     /// How to mend it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            MendingError::NoRun { .. } => Some(
+            ReplayError::NoRun { .. } => Some(
                 "name the run as its report does, or its folder; --runs-folder says where the \
                  folders of runs are"
                     .to_owned(),
             ),
-            MendingError::Line { .. } => {
+            ReplayError::Line { .. } => {
                 Some("mend the rows in the file beside it; the reasons stay as they are".to_owned())
             }
-            MendingError::UnknownFlow { .. } => {
+            ReplayError::UnknownFlow { .. } => {
                 Some("name the file as it was named, or take it out of the folder".to_owned())
             }
-            MendingError::Gone { .. } => Some(
+            ReplayError::Gone { .. } => Some(
                 "load the mended file with `inrush load`; with embedded:FOLDER the data stay"
                     .to_owned(),
             ),
-            MendingError::Unreadable { .. } | MendingError::Package(_) => None,
+            ReplayError::Unreadable { .. } | ReplayError::Package(_) => None,
         }
     }
 }
