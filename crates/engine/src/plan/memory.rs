@@ -73,7 +73,7 @@ impl MemoryBound {
 
     /// The bound of a load of these files, before its streams are counted.
     pub fn of_files<'a>(
-        shards: impl Iterator<Item = &'a Shard>,
+        splits: impl Iterator<Item = &'a Split>,
         streams: usize,
         cost: FileCost,
     ) -> MemoryBound {
@@ -94,8 +94,8 @@ impl MemoryBound {
             let path_bytes = split.file.path.as_os_str().len() as u64;
             bound.file_count += 1;
             bound.files_bytes += cost.bytes() + PATH_COPIES * path_bytes;
-            if shard.file.compression != Compression::None {
-                decoder_bytes_max = decoder_bytes_max.max(shard.file.decoder_bytes());
+            if split.file.compression != Compression::None {
+                decoder_bytes_max = decoder_bytes_max.max(split.file.decoder_bytes());
                 compressed_count += 1;
             }
         }

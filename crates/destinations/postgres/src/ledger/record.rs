@@ -191,21 +191,21 @@ impl Ledger {
         &self,
         session: &Session,
         run_id: i64,
-        choice: &ShardChoice<'_>,
-    ) -> Result<Vec<ShardRecord>, LedgerError> {
-        let mut shards = Vec::new();
-        self.each_shard_of(session, run_id, choice, |shard| shards.push(shard))
+        choice: &SplitChoice<'_>,
+    ) -> Result<Vec<SplitRecord>, LedgerError> {
+        let mut splits = Vec::new();
+        self.each_split_of(session, run_id, choice, |split| splits.push(split))
             .await?;
-        Ok(shards)
+        Ok(splits)
     }
 
-    /// Some of the shards of a run that were committed, one after the other: there may be a hundred thousand.
-    pub async fn each_shard_of(
+    /// Some of the splits of a run that were committed, one after the other: there may be a hundred thousand.
+    pub async fn each_split_of(
         &self,
         session: &Session,
         run_id: i64,
-        choice: &ShardChoice<'_>,
-        mut see: impl FnMut(ShardRecord),
+        choice: &SplitChoice<'_>,
+        mut see: impl FnMut(SplitRecord),
     ) -> Result<(), LedgerError> {
         let sql = format!(
             "SELECT unit_key, shard_key, file_key, file, byte_start, byte_end, file_bytes, \
@@ -221,7 +221,7 @@ impl Ledger {
             &[&run_id, &choice.file_key_start, &choice.unit_key];
         session
             .query_each(&sql, parameters, "reading the ledger", |row| {
-                see(shard_of(row));
+                see(split_of(row));
             })
             .await?;
         Ok(())

@@ -186,7 +186,7 @@ async fn verify(
     let run = context.run;
     let units = run.ledger.units(control, run.fence.run_id).await?;
     let accounts = run.ledger.accounts(control, run.fence.run_id).await?;
-    files::check(context, control, accounts.shard_count).await?;
+    files::check(context, control, accounts.split_count).await?;
     recheck::units(context, &units).await?;
     let records: BTreeMap<&str, &UnitRecord> = units
         .iter()

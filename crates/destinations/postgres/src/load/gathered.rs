@@ -8,7 +8,7 @@ use inrush_verdict::Phase;
 use super::piece::Piece;
 use super::ready::record;
 use crate::engine::error::Error;
-use crate::engine::ledger::{Account, ShardRecord};
+use crate::engine::ledger::{Account, SplitRecord};
 use crate::engine::verify::ExactSum;
 
 /// Rows of the ledger that are kept before they are written.
@@ -24,7 +24,7 @@ pub struct Gathered {
     /// The sums of all tallies; none where one is missing.
     sums: Option<Vec<ExactSum>>,
     /// Those that the ledger does not have yet.
-    records: Vec<ShardRecord>,
+    records: Vec<SplitRecord>,
     /// The ledger has some of them already.
     is_begun: bool,
 }
@@ -41,7 +41,7 @@ impl Gathered {
     }
 
     /// Adds a file range.
-    pub fn push(&mut self, piece: &Piece<'_>, record: ShardRecord) {
+    pub fn push(&mut self, piece: &Piece<'_>, record: SplitRecord) {
         self.account.add(&record.account);
         self.count += 1;
         if self.is_verified {
@@ -85,7 +85,7 @@ impl Gathered {
         let run = piece.context.run;
         for record in self.records.drain(..) {
             run.ledger
-                .record_shard(piece.session, &run.fence, &record)
+                .record_split(piece.session, &run.fence, &record)
                 .await?;
         }
         Ok(())

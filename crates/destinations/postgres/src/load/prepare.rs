@@ -24,7 +24,7 @@ use crate::engine::plan::{ContentChecks, PlanError, identity};
 use crate::engine::reject_replay::to_save;
 use crate::engine::report::RunFolder;
 use crate::ledger::mark::{self, Mark};
-use crate::ledger::{Fence, Ledger, LedgerError, Replaced, ShardChoice, UnitRecord};
+use crate::ledger::{Fence, Ledger, LedgerError, Replaced, SplitChoice, UnitRecord};
 use crate::plan::routing::KeyScans;
 use crate::plan::{self, Earlier, Plan};
 use crate::quote::qualified;
@@ -229,23 +229,23 @@ async fn enter(
     for file in touched {
         ledger.touch_file(control, record.run_id, file).await?;
     }
-    let mut shards_kept = BTreeMap::new();
-    let keep = |shard: ShardRecord| {
+    let mut splits_kept = BTreeMap::new();
+    let keep = |split: SplitRecord| {
         // There may be a hundred thousand; what only checks before the switch need is read again there.
-        let shard = ShardRecord {
+        let split = SplitRecord {
             content_hash: None,
             file_state: String::new(),
             tally: None,
             trailer: None,
             refused: Vec::new(),
-            ..shard
+            ..split
         };
-        let key = (shard.unit_key.clone(), shard.shard_key.clone());
-        shards_kept.insert(key, shard);
+        let key = (split.unit_key.clone(), split.split_key.clone());
+        splits_kept.insert(key, split);
     };
-    let every = ShardChoice::default();
+    let every = SplitChoice::default();
     ledger
-        .each_shard_of(control, record.run_id, &every, keep)
+        .each_split_of(control, record.run_id, &every, keep)
         .await?;
     Ok(Entered {
         record,
@@ -254,7 +254,7 @@ async fn enter(
             .into_iter()
             .map(|unit| (unit.unit_key.clone(), unit))
             .collect(),
-        shards_kept,
+        splits_kept,
     })
 }
 

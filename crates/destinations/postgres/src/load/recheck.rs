@@ -14,7 +14,6 @@ use super::context::Context;
 use super::verifying;
 use crate::Session;
 use crate::engine::error::Error;
-use crate::engine::ledger::SplitRecord;
 use crate::engine::verify::VerifyError;
 use crate::ledger::UnitRecord;
 use crate::plan::{FlowPlan, UnitPlan};

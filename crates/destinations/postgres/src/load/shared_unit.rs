@@ -11,9 +11,8 @@ use super::{coverage, verifying};
 use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
-use crate::engine::ledger::ShardRecord;
+use crate::engine::ledger::SplitRecord;
 use crate::engine::plan::identity;
-use crate::ledger::SplitChoice;
 use crate::unit::{self, Measured};
 
 /// Makes the tables of shared units that do not stand yet.
@@ -58,13 +57,13 @@ pub async fn finish(
     run.ledger.hold_fence(session, &run.fence).await?;
     let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
     let sent = accounts.of_unit(&unit.key).rows_loaded;
-    // A unit may be made of a hundred thousand small files, whose shards nobody asks for.
-    let is_asked = unit.verify.is_some() || unit.shards.iter().any(|shard| shard.is_fed);
-    let (sums, shards) = match is_asked {
+    // A unit may be made of a hundred thousand small files, whose splits nobody asks for.
+    let is_asked = unit.verify.is_some() || unit.splits.iter().any(|split| split.is_fed);
+    let (sums, splits) = match is_asked {
         true => {
-            let fed = unit.shards.iter().filter(|shard| shard.is_fed);
-            let fed: BTreeSet<String> = fed.map(|shard| identity::file_key(&shard.file)).collect();
-            let is_fed = |shard: &ShardRecord| fed.contains(&shard.file_key);
+            let fed = unit.splits.iter().filter(|split| split.is_fed);
+            let fed: BTreeSet<String> = fed.map(|split| identity::file_key(&split.file)).collect();
+            let is_fed = |split: &SplitRecord| fed.contains(&split.file_key);
             verifying::sums_in_ledger(session, run, flow, unit, is_fed).await?
         }
         false => (None, Vec::new()),

@@ -5,9 +5,9 @@ use inrush_verdict::Phase;
 
 use super::context::PreparedRun;
 use crate::engine::error::Error;
-use crate::engine::verify::{ExactSum, VerifyError};
-use crate::ledger::ShardChoice;
 use crate::engine::ledger::SplitRecord;
+use crate::engine::verify::{ExactSum, VerifyError};
+use crate::ledger::SplitChoice;
 use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::quote::qualified;
 use crate::{Session, verify};
@@ -53,31 +53,31 @@ pub async fn check(
     Err(VerifyError::Sums { table, differences }.into())
 }
 
-/// The sums of all rows that were sent into a unit, as its shards in the ledger have them; none where one of them has
-/// none. Shards for which `is_kept` says so come back.
+/// The sums of all rows that were sent into a unit, as its splits in the ledger have them; none where one of them has
+/// none. Splits for which `is_kept` says so come back.
 pub async fn sums_in_ledger(
     session: &Session,
     run: &PreparedRun,
     flow: &FlowPlan,
     unit: &UnitPlan,
-    is_kept: impl Fn(&ShardRecord) -> bool,
-) -> Result<(Option<Vec<ExactSum>>, Vec<ShardRecord>), Error> {
-    let choice = ShardChoice {
+    is_kept: impl Fn(&SplitRecord) -> bool,
+) -> Result<(Option<Vec<ExactSum>>, Vec<SplitRecord>), Error> {
+    let choice = SplitChoice {
         unit_key: Some(&unit.key),
-        ..ShardChoice::default()
+        ..SplitChoice::default()
     };
     let mut kept = Vec::new();
     let mut sums = unit.verify.is_some().then(|| flow.verify.no_sums());
-    let see = |shard: ShardRecord| {
-        let tally = shard.tally.as_deref();
+    let see = |split: SplitRecord| {
+        let tally = split.tally.as_deref();
         sums.take_if(|sums| !flow.verify.add(sums, tally));
-        if is_kept(&shard) {
-            kept.push(shard);
+        if is_kept(&split) {
+            kept.push(split);
         }
     };
     let run_id = run.fence.run_id;
     run.ledger
-        .each_shard_of(session, run_id, &choice, see)
+        .each_split_of(session, run_id, &choice, see)
         .await?;
     Ok((sums, kept))
 }

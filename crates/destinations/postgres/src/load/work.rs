@@ -11,7 +11,6 @@ use super::gathered::Gathered;
 use super::piece::Piece;
 use crate::engine::error::Error;
 use crate::engine::ledger::Account;
-use crate::engine::ledger::{Account, SplitRecord};
 use crate::engine::pipeline::feeding::{FedFile, Taken};
 use crate::engine::pipeline::file_header::check_header;
 
@@ -56,13 +55,13 @@ impl Piece<'_> {
         }
     }
 
-    async fn copy_shards(&mut self, shards: &[Shard]) -> Result<Gathered, Error> {
+    async fn copy_splits(&mut self, splits: &[Split]) -> Result<Gathered, Error> {
         let mut gathered = Gathered::new(self);
         let mut buffers = BufferPool::default();
         for split in splits {
             let (loaded, pool) = self.copy_split(split, buffers).await?;
             buffers = pool;
-            let record = self.shard_record(shard, loaded);
+            let record = self.split_record(split, loaded);
             gathered.push(self, record);
             gathered.write_if_many(self).await?;
         }
@@ -78,7 +77,7 @@ impl Piece<'_> {
         first: FeedRange,
         taken: &mut Taken,
     ) -> Result<Gathered, Error> {
-        let path = shard.file.path.display().to_string();
+        let path = split.file.path.display().to_string();
         let mut converter = self.converter()?;
         let mut copier = self.begin_copy(&path).await?;
         let mut gathered = Gathered::new(self);
@@ -93,8 +92,8 @@ impl Piece<'_> {
             self.note_cost(&file.new_cost(feed));
             taken.stored_bytes = self.fed.stored_bytes;
             text_bytes += account.bytes_read;
-            let part = Shard::range(Arc::clone(&shard.file), range.text_range.clone(), None);
-            let record = self.shard_record(&part, account);
+            let part = Split::range(Arc::clone(&split.file), range.text_range.clone(), None);
+            let record = self.split_record(&part, account);
             gathered.push(self, record);
             next = match text_bytes < FED_TRANSACTION_BYTES {
                 true => {
@@ -116,8 +115,8 @@ impl Piece<'_> {
         split: &Split,
         taken: &Taken,
     ) -> Result<Gathered, Error> {
-        let path = shard.file.path.display().to_string();
-        let feed = file.again(self.flow, shard)?;
+        let path = split.file.path.display().to_string();
+        let feed = file.again(self.flow, split)?;
         let mut converter = self.converter()?;
         let mut copier = self.begin_copy(&path).await?;
         let mut gathered = Gathered::new(self);
@@ -138,8 +137,8 @@ impl Piece<'_> {
             (account, copier) = self
                 .send_rows(&mut range, &path, &mut converter, copier)
                 .await?;
-            let part = Shard::range(Arc::clone(&shard.file), range.text_range.clone(), None);
-            let record = self.shard_record(&part, account);
+            let part = Split::range(Arc::clone(&split.file), range.text_range.clone(), None);
+            let record = self.split_record(&part, account);
             gathered.push(self, record);
         }
         copier.end().await?;

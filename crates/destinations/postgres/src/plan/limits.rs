@@ -52,7 +52,7 @@ pub fn memory(
         row_group_bytes: row_group_bytes(all_splits(flows)) * streams as u64,
         // The record as text, its tail carried over, and its encoded form.
         long_record_bytes: 4 * record,
-        ..MemoryBound::of_files(all_shards(flows), streams, cost)
+        ..MemoryBound::of_files(all_splits(flows), streams, cost)
     }
 }
 

@@ -68,13 +68,13 @@ fn unit_statements<'a>(plan: &'a Plan, flow: &FlowPlan, unit: &'a UnitPlan) -> V
             .first()
             .is_some_and(|first| first.name == flow.name);
         let begin = is_first.then_some(BEGIN);
-        let copies = unit.shards.iter().map(|_| copy());
+        let copies = unit.splits.iter().map(|_| copy());
         return begin.into_iter().chain(copies).collect();
     }
     let mut statements = vec![BEGIN];
     if flow.is_straight() {
-        for shard in 0..unit.shards.len() {
-            if shard > 0 {
+        for split in 0..unit.splits.len() {
+            if split > 0 {
                 statements.push(BEGIN);
             }
             statements.extend([copy(), COMMIT]);
@@ -84,12 +84,12 @@ fn unit_statements<'a>(plan: &'a Plan, flow: &FlowPlan, unit: &'a UnitPlan) -> V
     statements.extend(unit.create.iter().map(Cow::from));
     if unit.shared {
         statements.push(COMMIT);
-        for _ in &unit.shards {
+        for _ in &unit.splits {
             statements.extend([BEGIN, copy(), COMMIT]);
         }
         statements.push(BEGIN);
     } else {
-        statements.extend(unit.shards.iter().map(|_| copy()));
+        statements.extend(unit.splits.iter().map(|_| copy()));
     }
     statements.push(Cow::from(&unit.measure));
     statements.extend(unit.verify.iter().map(Cow::from));

@@ -13,8 +13,7 @@ use tokio::sync::Notify;
 use super::Context;
 use super::summary::ContractSummary;
 use crate::contract::failures::unknown_switch;
-use crate::contract::plan::{ContractFlow, RangeUnit, files_of, shard_of};
-use crate::contract::plan::split_of;
+use crate::contract::plan::{ContractFlow, RangeUnit, files_of, split_of};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
@@ -68,9 +67,9 @@ fn verify(
         .map(|past| past.units)
         .unwrap_or_default();
     units.sort_unstable_by(|one, other| one.key.cmp(&other.key));
-    let shard_of_unit = |unit: &RangeUnit| {
+    let split_of_unit = |unit: &RangeUnit| {
         let found = units.binary_search_by(|known| known.key.as_str().cmp(&unit.key));
-        found.ok().and_then(|at| shard_of(&units[at].detail))
+        found.ok().and_then(|at| split_of(&units[at].detail))
     };
     let mut accounts = Vec::new();
     for (index, flow) in run.plan.flows.iter().enumerate() {
@@ -78,11 +77,11 @@ fn verify(
         let mut of_units: Vec<Option<Account>> = Vec::with_capacity(flow.units.len());
         for group in groups(flow) {
             let units = &flow.units[group];
-            let shards: Vec<Option<ShardRecord>> = units.iter().map(shard_of_unit).collect();
-            let own: Vec<&ShardRecord> = shards.iter().flatten().collect();
+            let splits: Vec<Option<SplitRecord>> = units.iter().map(split_of_unit).collect();
+            let own: Vec<&SplitRecord> = splits.iter().flatten().collect();
             check(runtime, context, flow, units, &own)?;
-            for shard in &shards {
-                let own = shard.as_ref().map(|shard| shard.account);
+            for split in &splits {
+                let own = split.as_ref().map(|split| split.account);
                 account.add(&own.unwrap_or_default());
                 of_units.push(own);
             }
@@ -117,7 +116,7 @@ fn groups(flow: &ContractFlow) -> Vec<Range<usize>> {
     let mut start = 0;
     for (index, pair) in units.windows(2).enumerate() {
         let end = index + 1;
-        let is_other_file = !Arc::ptr_eq(&pair[0].shard.file, &pair[1].shard.file);
+        let is_other_file = !Arc::ptr_eq(&pair[0].split.file, &pair[1].split.file);
         if end - start >= UNITS_AT_A_TIME && is_other_file {
             groups.push(start..end);
             start = end;
@@ -133,7 +132,7 @@ fn check(
     context: &Context<'_>,
     flow: &ContractFlow,
     units: &[RangeUnit],
-    own: &[&ShardRecord],
+    own: &[&SplitRecord],
 ) -> Result<(), Error> {
     let files = files_of(units);
     runtime.block_on(recheck::texts(
@@ -142,9 +141,9 @@ fn check(
         own,
         context.stop,
     ))?;
-    let mut by_file: BTreeMap<&str, Vec<&ShardRecord>> = BTreeMap::new();
-    for shard in own {
-        by_file.entry(&shard.file_key).or_default().push(shard);
+    let mut by_file: BTreeMap<&str, Vec<&SplitRecord>> = BTreeMap::new();
+    for split in own {
+        by_file.entry(&split.file_key).or_default().push(split);
     }
     for file in &files {
         let key = identity::file_key(file);
@@ -152,7 +151,7 @@ fn check(
         // What is read whole has no end that is known before.
         let end = of_file
             .iter()
-            .all(|shard| shard.byte_end.is_some())
+            .all(|split| split.byte_end.is_some())
             .then_some(file.size_bytes);
         coverage::check_file(file, &of_file, end)?;
         if of_file.is_empty() {

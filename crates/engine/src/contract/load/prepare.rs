@@ -13,7 +13,6 @@ use crate::contract::plan::{self, ContractFlow, ContractPlan, Earlier, split_of}
 use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
 use crate::ledger::Account;
-use crate::ledger::SplitRecord;
 use crate::pipeline::metering::FlowCount;
 use crate::pipeline::naming::{holder, new_run_name};
 use crate::pipeline::reject_count::{RejectCount, RowTally};
@@ -147,7 +146,7 @@ pub async fn prepare(
         .kept()
         .iter()
         .filter(|unit| wanted.contains(&unit.key))
-        .filter_map(|unit| Some((unit.key.clone(), shard_of(&unit.detail)?.account)))
+        .filter_map(|unit| Some((unit.key.clone(), split_of(&unit.detail)?.account)))
         .collect();
     let names: Vec<String> = plan
         .flows
@@ -232,7 +231,7 @@ fn lost_rejects(
     for flow in &plan.flows {
         for unit in &flow.units {
             let known = kept.get(unit.key.as_str());
-            let Some(shard) = known.and_then(|known| shard_of(&known.detail)) else {
+            let Some(split) = known.and_then(|known| split_of(&known.detail)) else {
                 continue;
             };
             let rejected = split.account.rows_rejected;

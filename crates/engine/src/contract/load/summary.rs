@@ -3,12 +3,10 @@
 use inrush_destination::Published;
 
 use super::prepare::PreparedRun;
-use crate::contract::plan::{ContractFlow, ContractPlan, Earlier, RangeUnit, shard_of};
-use crate::contract::plan::{ContractFlow, ContractPlan, Earlier, split_of};
+use crate::contract::plan::{ContractFlow, ContractPlan, Earlier, RangeUnit, split_of};
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
-use crate::ledger::{Account, SplitRecord};
 use crate::pipeline::RunOptions;
 use crate::pipeline::gathering::{About, Done, Gathering};
 use crate::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};

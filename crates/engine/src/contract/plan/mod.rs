@@ -20,8 +20,8 @@ use inrush_files::{SourceFile, Split};
 use inrush_package::{Mode, Package, RunSettings};
 
 use self::flow::FlowPlanner;
-use crate::plan::memory::FileCost;
 use crate::ledger::SplitRecord;
+use crate::plan::memory::FileCost;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, Reading, identity, memory};
 
 /// What is kept of each file range from the plan to the report, beside its path, with what the destination hands over of
@@ -116,7 +116,7 @@ impl ContractFlow {
 /// The files of units, each once.
 pub fn files_of(units: &[RangeUnit]) -> Vec<&Arc<SourceFile>> {
     // The ranges of a file stand one after the other.
-    let mut files: Vec<&Arc<SourceFile>> = units.iter().map(|unit| &unit.shard.file).collect();
+    let mut files: Vec<&Arc<SourceFile>> = units.iter().map(|unit| &unit.split.file).collect();
     files.dedup_by(|file, before| Arc::ptr_eq(file, before));
     files
 }
@@ -245,7 +245,7 @@ fn memory_bound(
             * streams as u64,
         // The record as text, its tail carried over, and its value on its way.
         long_record_bytes: 4 * records.max().unwrap_or(0) as u64,
-        ..MemoryBound::of_files(flows.iter().flat_map(ContractFlow::shards), streams, cost)
+        ..MemoryBound::of_files(flows.iter().flat_map(ContractFlow::splits), streams, cost)
     }
 }
 
