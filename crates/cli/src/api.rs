@@ -10,7 +10,7 @@ use inrush::secrets::{mask_json, masked};
 use serde_json::{Value, json};
 
 use crate::errors::CommandError;
-use crate::running::{self, Ended, OutputMode, RunSettings};
+use crate::running::{self, FailedRun, OutputMode, RunSetup};
 use crate::{Surroundings, embedded, package_file};
 
 /// What a program asks for.
@@ -47,7 +47,7 @@ pub fn run(request: RunRequest, surroundings: &Surroundings) -> Value {
     }
 }
 
-type Told<T> = Result<T, (CommandError, Option<Box<Ended>>)>;
+type Told<T> = Result<T, (CommandError, Option<Box<FailedRun>>)>;
 
 fn run_package(
     request: RunRequest,
@@ -69,7 +69,7 @@ fn run_package(
         ready.package.check().map_err(|error| alone(error.into()))?;
     }
     let reached = embedded::reach(ready.package, &ready.folder, surroundings).map_err(alone)?;
-    let settings = RunSettings {
+    let setup = RunSetup {
         folder: ready.folder,
         runs_folder: request.runs_folder,
         again: request.again,
@@ -79,7 +79,7 @@ fn run_package(
         stop: Stop::default(),
         hint: None,
     };
-    let mut success = running::run(&reached, &settings)?;
+    let mut success = running::run(&reached, &setup)?;
     success.report.notes.extend(reached.stop_after_commit());
     Ok((success.report, success.report_path))
 }

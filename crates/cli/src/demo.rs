@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use inrush::cancel::Stop;
 use inrush::plan::PlanError;
-use inrush::postgres::Address;
+use inrush::postgres::DatabaseAddress;
 use inrush::report::TableReport;
 use inrush_workloads::WorkloadError;
 use inrush_workloads::demo::{FILE_NAME, check, package, save};
@@ -16,24 +16,24 @@ use crate::arguments::DemoArguments;
 use crate::embedded::{self, Reached, cores};
 use crate::errors::CommandError;
 use crate::numbers::{bytes, counted, seconds};
-use crate::running::{self, OutputMode, RunSettings};
+use crate::running::{self, OutputMode, RunSetup};
 use crate::{Surroundings, account, credentials, output, package_file, progress, signals};
 
 /// Makes TPC-H, loads it, checks it, and tells.
 pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8, CommandError> {
     running::fault()?;
     credentials::refuse_password("--to", &arguments.to)?;
-    let place = Place::make(arguments)?;
+    let files = DemoFolder::make(arguments)?;
     let threads = arguments.streams.map_or_else(cores, usize::from);
 
-    let guard = signals::end_at_once(place.disposable());
-    let tables = make_files(arguments, place.folder(), threads)?;
-    let package = package(&tables, &url(arguments, &place), arguments.streams);
-    let folder = place.folder().to_owned();
+    let guard = signals::end_at_once(files.disposable());
+    let tables = make_files(arguments, files.folder(), threads)?;
+    let package = package(&tables, &url(arguments, &files), arguments.streams);
+    let folder = files.folder().to_owned();
     let ready = package_file::ready(&package, &Default::default(), folder)?;
     if arguments.keep {
         // Before the load: a disk that is full by then must not end one whose rows are in.
-        save(&package, place.folder())?;
+        save(&package, files.folder())?;
     }
     let started = Instant::now();
     let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
@@ -47,25 +47,25 @@ pub fn demo(arguments: &DemoArguments, surroundings: &Surroundings) -> Result<u8
     drop(guard);
 
     let hint = |error: &inrush::Error| hint_for(error, arguments);
-    let settings = RunSettings {
+    let setup = RunSetup {
         folder: ready.folder,
         runs_folder: arguments.runs_folder.clone(),
         again: false,
         output_mode: OutputMode::Bars,
         replays: None,
-        disposable: place.disposable(),
+        disposable: files.disposable(),
         stop: Stop::default(),
         hint: Some(&hint),
     };
-    let success = running::run(&reached, &settings).map_err(|(error, _)| error)?;
-    let guard = signals::end_at_once(place.disposable());
+    let success = running::run(&reached, &setup).map_err(|(error, _)| error)?;
+    let guard = signals::end_at_once(files.disposable());
     check_contents(&reached, &success.report.tables, &tables, threads)?;
     output::say(&format!(
         "\n{}",
         account::account(&success.report, success.report_path.as_deref())
     ));
     if arguments.keep {
-        output::say(&kept(arguments, place.folder()));
+        output::say(&kept(arguments, files.folder()));
     }
     output::notes(reached.stop_after_commit());
     drop(guard);
@@ -90,13 +90,13 @@ fn hint_for(error: &inrush::Error, arguments: &DemoArguments) -> Option<String> 
 }
 
 /// Where the files are made.
-enum Place {
+enum DemoFolder {
     Kept(PathBuf),
     Disposable(tempfile::TempDir),
 }
 
-impl Place {
-    fn make(arguments: &DemoArguments) -> Result<Place, CommandError> {
+impl DemoFolder {
+    fn make(arguments: &DemoArguments) -> Result<DemoFolder, CommandError> {
         let failed = |path: PathBuf| {
             move |source| CommandError::File {
                 doing: "cannot make the folder",
@@ -107,36 +107,36 @@ impl Place {
         if arguments.keep {
             let folder = arguments.folder.clone();
             std::fs::create_dir_all(&folder).map_err(failed(folder.clone()))?;
-            return Ok(Place::Kept(folder));
+            return Ok(DemoFolder::Kept(folder));
         }
         let parent = std::env::temp_dir();
         tempfile::Builder::new()
             .prefix("inrush-demo-")
             .tempdir_in(&parent)
-            .map(Place::Disposable)
+            .map(DemoFolder::Disposable)
             .map_err(failed(parent))
     }
 
     fn folder(&self) -> &Path {
         match self {
-            Place::Kept(folder) => folder,
-            Place::Disposable(folder) => folder.path(),
+            DemoFolder::Kept(folder) => folder,
+            DemoFolder::Disposable(folder) => folder.path(),
         }
     }
 
     /// What a signal removes.
     fn disposable(&self) -> Option<PathBuf> {
         match self {
-            Place::Kept(_) => None,
-            Place::Disposable(folder) => Some(folder.path().to_owned()),
+            DemoFolder::Kept(_) => None,
+            DemoFolder::Disposable(folder) => Some(folder.path().to_owned()),
         }
     }
 }
 
 /// The URL to load to; what is kept of an embedded server is kept beside the files.
-fn url(arguments: &DemoArguments, place: &Place) -> String {
-    match place {
-        Place::Kept(_) if arguments.to == "embedded" => "embedded:data".to_owned(),
+fn url(arguments: &DemoArguments, files: &DemoFolder) -> String {
+    match files {
+        DemoFolder::Kept(_) if arguments.to == "embedded" => "embedded:data".to_owned(),
         _ => arguments.to.clone(),
     }
 }
@@ -184,8 +184,9 @@ fn check_contents(
 ) -> Result<(), CommandError> {
     let started = Instant::now();
     let connection = reached.package.single_connection()?;
-    let address = Address::parse(connection.address(), &credentials::connection_defaults()?)
-        .map_err(inrush::Error::from)?;
+    let address =
+        DatabaseAddress::parse(connection.address(), &credentials::connection_defaults()?)
+            .map_err(inrush::Error::from)?;
     check(&address, loaded, tables, threads)?;
     output::say(&format!(
         "checked in {}: every row of {} in the database is one that was generated\n",

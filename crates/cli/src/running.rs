@@ -48,7 +48,7 @@ impl OutputMode {
 }
 
 /// How a package is run.
-pub struct RunSettings<'a> {
+pub struct RunSetup<'a> {
     /// Where its relative paths start.
     pub folder: PathBuf,
     /// Where the folders of runs are made.
@@ -67,10 +67,10 @@ pub struct RunSettings<'a> {
     pub hint: Option<Hint<'a>>,
 }
 
-impl RunSettings<'_> {
+impl RunSetup<'_> {
     /// The settings that the arguments ask for.
-    pub fn new(arguments: &RunArguments, folder: &Path) -> RunSettings<'static> {
-        RunSettings {
+    pub fn new(arguments: &RunArguments, folder: &Path) -> RunSetup<'static> {
+        RunSetup {
             folder: folder.to_owned(),
             runs_folder: arguments.runs_folder.clone(),
             again: arguments.again,
@@ -111,25 +111,25 @@ pub fn plan(reached: &Reached, folder: PathBuf, again: bool) -> Result<Checked, 
 /// Runs a package to its end, or until a signal stops it.
 pub fn run(
     reached: &Reached,
-    settings: &RunSettings<'_>,
-) -> Result<Success, (CommandError, Option<Box<Ended>>)> {
-    let observer: Box<dyn Observer> = match settings.output_mode {
+    setup: &RunSetup<'_>,
+) -> Result<Success, (CommandError, Option<Box<FailedRun>>)> {
+    let observer: Box<dyn Observer> = match setup.output_mode {
         OutputMode::Json => Box::new(JsonEvents::default()),
         OutputMode::Bars if output::shows_progress() => Box::new(Progress::new()),
         OutputMode::Bars | OutputMode::Quiet => Box::new(Silent),
     };
-    let stop = &settings.stop;
-    let reads_a_pipe = reads_a_pipe(reached, &settings.folder);
+    let stop = &setup.stop;
+    let reads_a_pipe = reads_a_pipe(reached, &setup.folder);
     let hint = |error: &inrush::Error| {
-        let own = settings.hint.and_then(|hint| hint(error));
+        let own = setup.hint.and_then(|hint| hint(error));
         own.or_else(|| hint_for(error, reached, reads_a_pipe))
     };
     let options = RunOptions {
-        folder: settings.folder.clone(),
-        runs_folder: settings.runs_folder.clone(),
+        folder: setup.folder.clone(),
+        runs_folder: setup.runs_folder.clone(),
         streams_default: cores(),
-        again: settings.again,
-        replays: settings.replays.clone(),
+        again: setup.again,
+        replays: setup.replays.clone(),
         connection_defaults: credentials::connection_defaults().map_err(|error| (error, None))?,
         site_packages: reached.site_packages.clone(),
         embedded: reached.report.clone(),
@@ -140,8 +140,8 @@ pub fn run(
             .map_err(|error| (error, None))?
             .map(|fault| fault.heeding(stop)),
     };
-    let left = if reached.is_temporary() || settings.disposable.is_some() {
-        Left::Nothing(settings.disposable.clone())
+    let left = if reached.is_temporary() || setup.disposable.is_some() {
+        Left::Nothing(setup.disposable.clone())
     } else if !reached.package.run.staging {
         Left::OneTransaction
     } else if reads_a_pipe {
@@ -167,7 +167,7 @@ fn reads_a_pipe(reached: &Reached, folder: &Path) -> bool {
 
 /// A run that did not end well, with its report.
 #[derive(Debug)]
-pub struct Ended {
+pub struct FailedRun {
     /// What happened until then.
     pub report: RunReport,
     /// Where that is written; nowhere where it could not be.
@@ -224,10 +224,10 @@ fn told(
     hint: Option<String>,
     reached: &Reached,
     reads_a_pipe: bool,
-) -> (CommandError, Option<Box<Ended>>) {
+) -> (CommandError, Option<Box<FailedRun>>) {
     let ended = failure.report.map(|report| {
         let (report, report_path) = *report;
-        Box::new(Ended {
+        Box::new(FailedRun {
             report,
             report_path,
         })

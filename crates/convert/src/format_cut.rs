@@ -1,7 +1,7 @@
 //! A declared format cut into its pieces, as the library that reads it understands them, and what can be
 //! told of them without a value. [`format_pieces`](super::format_pieces) says what they are for.
 
-use super::format_pieces::{FRACTION_DIGITS_MAX, Kind, Piece, digits};
+use super::format_pieces::{FRACTION_DIGITS_MAX, Piece, PieceKind, digits};
 
 /// Cuts up a format that the library knows; the ones that stand for several are taken apart as it does.
 pub(super) fn cut(format: &str, pieces: &mut Vec<Piece>) {
@@ -10,8 +10,8 @@ pub(super) fn cut(format: &str, pieces: &mut Vec<Piece>) {
         if *first != b'%' {
             pieces.push(Piece {
                 kind: match first.is_ascii_whitespace() {
-                    true => Kind::Blank,
-                    false => Kind::Literal(*first),
+                    true => PieceKind::Blank,
+                    false => PieceKind::Literal(*first),
                 },
                 text: char::from(*first).to_string(),
             });
@@ -58,7 +58,7 @@ fn number(text: &[u8]) -> (Option<usize>, &[u8]) {
     )
 }
 
-fn kind(letter: u8, flag: Option<u8>, width: Option<usize>) -> Kind {
+fn kind(letter: u8, flag: Option<u8>, width: Option<usize>) -> PieceKind {
     let (usual, least) = match letter {
         b'Y' | b'G' => (4, 4),
         b'j' => (3, 1),
@@ -67,22 +67,22 @@ fn kind(letter: u8, flag: Option<u8>, width: Option<usize>) -> Kind {
         | b'y' | b'g' | b'C' => (2, 1),
         b's' => (19, 1),
         b'f' => {
-            return Kind::Fraction {
+            return PieceKind::Fraction {
                 width,
                 is_exact: false,
             };
         }
         b'N' => {
-            return Kind::Fraction {
+            return PieceKind::Fraction {
                 width: Some(width.unwrap_or(FRACTION_DIGITS_MAX)),
                 is_exact: false,
             };
         }
-        b'.' => return Kind::PointAndFraction,
-        b'z' => return Kind::Offset,
-        b'%' => return Kind::Literal(b'%'),
-        b'n' | b't' => return Kind::Blank,
-        _ => return Kind::Word,
+        b'.' => return PieceKind::PointAndFraction,
+        b'z' => return PieceKind::Offset,
+        b'%' => return PieceKind::Literal(b'%'),
+        b'n' | b't' => return PieceKind::Blank,
+        _ => return PieceKind::Word,
     };
     let is_open = matches!(flag, Some(b'-' | b'_'));
     // The library passes over the width of what is padded with blanks, or not at all.
@@ -90,7 +90,7 @@ fn kind(letter: u8, flag: Option<u8>, width: Option<usize>) -> Kind {
     let width = width
         .filter(|_| !is_open && !is_unpadded)
         .unwrap_or_default();
-    Kind::Number {
+    PieceKind::Number {
         letter,
         width: usual.max(width),
         least,
@@ -101,8 +101,8 @@ fn kind(letter: u8, flag: Option<u8>, width: Option<usize>) -> Kind {
 /// Whether a part of a date or time is said more than once.
 pub(super) fn says_twice(pieces: &[Piece]) -> bool {
     let letters = pieces.iter().filter_map(|piece| match piece.kind {
-        Kind::Number { letter, .. } => Some(letter),
-        Kind::Word => piece.text.bytes().last(),
+        PieceKind::Number { letter, .. } => Some(letter),
+        PieceKind::Word => piece.text.bytes().last(),
         _ => None,
     });
     let letters: Vec<u8> = letters.collect();
@@ -123,7 +123,7 @@ pub(super) fn refuse_open(left: &Piece, right: &Piece) -> Result<(), String> {
     let (left_text, right_text) = (&left.text, &right.text);
     for piece in [left, right] {
         match piece.kind {
-            Kind::Number { is_open: true, .. } => {
+            PieceKind::Number { is_open: true, .. } => {
                 return Err(format!(
                     "{left_text}{right_text}: nothing separates these two numbers, and {} may \
                      have fewer digits, so the end of the first one is unclear; write it without \
@@ -132,7 +132,7 @@ pub(super) fn refuse_open(left: &Piece, right: &Piece) -> Result<(), String> {
                     &piece.text[1..2]
                 ));
             }
-            Kind::Fraction { width: None, .. } => {
+            PieceKind::Fraction { width: None, .. } => {
                 return Err(format!(
                     "{left_text}{right_text}: nothing separates these two numbers, and {} has \
                      any number of digits; write how many: %3f are milliseconds, %6f microseconds",
@@ -143,8 +143,8 @@ pub(super) fn refuse_open(left: &Piece, right: &Piece) -> Result<(), String> {
         }
     }
     let is_fixed = match left.kind {
-        Kind::Fraction { width, .. } => width == Some(FRACTION_DIGITS_MAX),
-        Kind::PointAndFraction | Kind::Offset => false,
+        PieceKind::Fraction { width, .. } => width == Some(FRACTION_DIGITS_MAX),
+        PieceKind::PointAndFraction | PieceKind::Offset => false,
         _ => true,
     };
     match is_fixed {

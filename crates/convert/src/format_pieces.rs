@@ -41,14 +41,14 @@ pub(super) struct Pieces {
 /// One directive, or one character that stands for itself.
 #[derive(Debug)]
 pub(super) struct Piece {
-    pub kind: Kind,
+    pub kind: PieceKind,
     /// As it is written in the format; a part of `%T` as it would be.
     pub text: String,
 }
 
 /// What a piece takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PieceKind {
     /// This byte.
     Literal(u8),
     /// Blanks, or none.
@@ -75,19 +75,22 @@ pub(super) enum Kind {
     Word,
 }
 
-impl Kind {
+impl PieceKind {
     /// Whether it is digits.
     pub fn is_numeric(self) -> bool {
         match self {
-            Kind::Literal(byte) => byte.is_ascii_digit(),
-            Kind::Number { .. } | Kind::Fraction { .. } => true,
-            Kind::Blank | Kind::PointAndFraction | Kind::Offset | Kind::Word => false,
+            PieceKind::Literal(byte) => byte.is_ascii_digit(),
+            PieceKind::Number { .. } | PieceKind::Fraction { .. } => true,
+            PieceKind::Blank
+            | PieceKind::PointAndFraction
+            | PieceKind::Offset
+            | PieceKind::Word => false,
         }
     }
 
     /// Whether digits that follow at once could be its own.
     pub fn ends_in_digits(self) -> bool {
-        self.is_numeric() || matches!(self, Kind::PointAndFraction | Kind::Offset)
+        self.is_numeric() || matches!(self, PieceKind::PointAndFraction | PieceKind::Offset)
     }
 }
 
@@ -110,8 +113,8 @@ impl Pieces {
         cut(format, &mut pieces);
         for at in 0..pieces.len() {
             let before = at.checked_sub(1).map(|before| pieces[before].kind);
-            if let Kind::Fraction { width, is_exact } = &mut pieces[at].kind {
-                let is_decimal = matches!(before, Some(Kind::Literal(b'.' | b',')));
+            if let PieceKind::Fraction { width, is_exact } = &mut pieces[at].kind {
+                let is_decimal = matches!(before, Some(PieceKind::Literal(b'.' | b',')));
                 *is_exact = width.is_some() && !is_decimal;
             }
         }
@@ -148,8 +151,8 @@ impl Pieces {
             let taken = String::from_utf8_lossy(taken);
             let number = |text: &str| text.trim().trim_start_matches('+').parse::<i64>();
             let is_same = match piece.kind {
-                Kind::Number { .. } => number(&taken) == number(&expected),
-                Kind::Word => taken.eq_ignore_ascii_case(&expected),
+                PieceKind::Number { .. } => number(&taken) == number(&expected),
+                PieceKind::Word => taken.eq_ignore_ascii_case(&expected),
                 _ => true,
             };
             if !is_same && found.is_none() {
@@ -186,7 +189,7 @@ impl Pieces {
                 (row, row_place) = (at, place);
             }
             match piece.kind {
-                Kind::Literal(byte) => {
+                PieceKind::Literal(byte) => {
                     if rest.first() != Some(&byte) {
                         return Ok(Walk::Differs);
                     }
@@ -196,14 +199,14 @@ impl Pieces {
                     before = byte.is_ascii_digit().then_some(true);
                     at += 1;
                 }
-                Kind::Blank => {
+                PieceKind::Blank => {
                     let count = blanks(rest);
                     if count > 0 {
                         before = None;
                     }
                     at += count;
                 }
-                Kind::Number {
+                PieceKind::Number {
                     letter,
                     width,
                     least,
@@ -234,7 +237,7 @@ impl Pieces {
                     at += start + count;
                     before = Some(is_full);
                 }
-                Kind::Fraction { width, is_exact } => {
+                PieceKind::Fraction { width, is_exact } => {
                     let count = digits(rest, FRACTION_DIGITS_MAX);
                     let touches = before.is_some();
                     if count == 0 && !(touches && rest.is_empty()) {
@@ -247,7 +250,7 @@ impl Pieces {
                     at += count;
                     before = Some(is_full);
                 }
-                Kind::PointAndFraction => {
+                PieceKind::PointAndFraction => {
                     if rest.first() == Some(&b'.') {
                         let count = digits(&rest[1..], FRACTION_DIGITS_MAX);
                         if count == 0 {
@@ -257,12 +260,12 @@ impl Pieces {
                         before = Some(false);
                     }
                 }
-                Kind::Offset | Kind::Word => {
+                PieceKind::Offset | PieceKind::Word => {
                     let Ok((_, count)) = BrokenDownTime::parse_prefix(&piece.text, rest) else {
                         return Ok(Walk::Differs);
                     };
                     at += count;
-                    before = (piece.kind == Kind::Offset).then_some(false);
+                    before = (piece.kind == PieceKind::Offset).then_some(false);
                 }
             }
             visit(piece, &rest[..at - (text.len() - rest.len())]);
@@ -285,8 +288,8 @@ impl Pieces {
     fn digits_missing(&self, run: &[Piece], text: &[u8]) -> ValueError {
         let names: String = run.iter().map(|piece| piece.text.as_str()).collect();
         let widths = run.iter().map(|piece| match piece.kind {
-            Kind::Number { width, .. } => width,
-            Kind::Fraction { width, .. } => width.unwrap_or(FRACTION_DIGITS_MAX),
+            PieceKind::Number { width, .. } => width,
+            PieceKind::Fraction { width, .. } => width.unwrap_or(FRACTION_DIGITS_MAX),
             kind => usize::from(kind.is_numeric()),
         });
         let needed: usize = widths.sum();

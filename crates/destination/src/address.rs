@@ -20,7 +20,7 @@ pub struct Address<'a> {
 
 /// The kinds of destinations that are reached by the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DestinationKind {
     /// A file of DuckDB.
     DuckDb(PathBuf),
     /// A driver of ADBC: its name, path or manifest.
@@ -29,30 +29,30 @@ pub enum Kind {
     Parquet(PathBuf),
 }
 
-impl Kind {
+impl DestinationKind {
     /// The kind that a URL means; none where it is no URL of a destination that is reached by the
     /// contract.
-    pub fn of(url: &str) -> Option<Kind> {
+    pub fn of(url: &str) -> Option<DestinationKind> {
         let url = url.trim();
         if let Some(file) = url.strip_prefix("duckdb:") {
-            return Some(Kind::DuckDb(path(file)));
+            return Some(DestinationKind::DuckDb(path(file)));
         }
         if let Some(driver) = url.strip_prefix("adbc:") {
-            return Some(Kind::Adbc(driver.to_owned()));
+            return Some(DestinationKind::Adbc(driver.to_owned()));
         }
         if let Some(folder) = url.strip_prefix("parquet:") {
-            return Some(Kind::Parquet(path(folder)));
+            return Some(DestinationKind::Parquet(path(folder)));
         }
         let is_path = !url.contains("://");
         let lower = url.to_lowercase();
         let names_duckdb = [".duckdb", ".ddb"].iter().any(|end| lower.ends_with(end));
-        (is_path && names_duckdb).then(|| Kind::DuckDb(PathBuf::from(url)))
+        (is_path && names_duckdb).then(|| DestinationKind::DuckDb(PathBuf::from(url)))
     }
 
     /// What it loads into this process beside the drivers that are installed here: a library or a manifest by its path, or
     /// what an option names. Whoever wrote the URL and the options chose it.
     pub fn loaded_code(&self, options: &BTreeMap<String, String>) -> Option<LoadedCode> {
-        if let Kind::Adbc(driver) = self
+        if let DestinationKind::Adbc(driver) = self
             && names_library(driver)
         {
             return Some(LoadedCode::Url(driver.clone()));
@@ -61,14 +61,14 @@ impl Kind {
         let of_option = |(name, value): (&String, &String)| {
             let lower = name.to_lowercase();
             let loads = match self {
-                Kind::DuckDb(_) if lower == "driver" => true,
-                Kind::DuckDb(_) | Kind::Adbc(_) => {
+                DestinationKind::DuckDb(_) if lower == "driver" => true,
+                DestinationKind::DuckDb(_) | DestinationKind::Adbc(_) => {
                     lower.contains("load_extension")
                         || lower == "allow_unsigned_extensions"
                         || lower == "custom_extension_repository"
                         || lower == "extension_directory"
                 }
-                Kind::Parquet(_) => false,
+                DestinationKind::Parquet(_) => false,
             };
             (loads && is_set(&value.to_lowercase())).then(|| LoadedCode::Option(name.clone()))
         };
@@ -101,16 +101,16 @@ impl Kind {
             Some((cause, mend))
         };
         match self {
-            Kind::DuckDb(file) if file.to_string_lossy().starts_with(":memory:") => Some((
+            DestinationKind::DuckDb(file) if file.to_string_lossy().starts_with(":memory:") => Some((
                 "a DuckDB database in memory is gone when the command ends, and its rows with it"
                     .to_owned(),
                 "write the name of a file, as in duckdb:sales.duckdb; a file that is called so is written \
                  duckdb:./:memory:"
                     .to_owned(),
             )),
-            Kind::DuckDb(file) => elsewhere("a file of DuckDB", file),
-            Kind::Parquet(folder) => elsewhere("a folder of Parquet files", folder),
-            Kind::Adbc(driver) => scheme(driver).map(|scheme| {
+            DestinationKind::DuckDb(file) => elsewhere("a file of DuckDB", file),
+            DestinationKind::Parquet(folder) => elsewhere("a folder of Parquet files", folder),
+            DestinationKind::Adbc(driver) => scheme(driver).map(|scheme| {
                 (
                     format!("`adbc:` takes the name of a driver, not a URL (`{scheme}:`)"),
                     "write adbc:DRIVER, as in adbc:postgresql, and its URL as an option: options = { uri = \
@@ -124,17 +124,17 @@ impl Kind {
     /// The local path that it names, as it is written; none where it names a driver.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Kind::DuckDb(path) | Kind::Parquet(path) => Some(path),
-            Kind::Adbc(_) => None,
+            DestinationKind::DuckDb(path) | DestinationKind::Parquet(path) => Some(path),
+            DestinationKind::Adbc(_) => None,
         }
     }
 
     /// The URL of the same with another path in place of its own; none where it names no path.
     pub fn with_path(&self, other: impl Fn(&Path) -> String) -> Option<String> {
         match self {
-            Kind::DuckDb(file) => Some(format!("duckdb:{}", other(file))),
-            Kind::Parquet(folder) => Some(format!("parquet:{}", other(folder))),
-            Kind::Adbc(_) => None,
+            DestinationKind::DuckDb(file) => Some(format!("duckdb:{}", other(file))),
+            DestinationKind::Parquet(folder) => Some(format!("parquet:{}", other(folder))),
+            DestinationKind::Adbc(_) => None,
         }
     }
 }
@@ -238,7 +238,9 @@ mod tests {
             ("adbc:sqlite", None),
             ("adbc:./drivers/x:y.so", None),
         ] {
-            let fault = Kind::of(url).expect(url).fault(Path::new("no-such-folder"));
+            let fault = DestinationKind::of(url)
+                .expect(url)
+                .fault(Path::new("no-such-folder"));
             assert_eq!(fault.is_some(), named.is_some(), "{url}");
             if let (Some((cause, mend)), Some(named)) = (fault, named) {
                 assert!(cause.contains(named), "{cause}");
@@ -256,7 +258,10 @@ mod tests {
         let option =
             |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
         let code = |url: &str, options: &BTreeMap<String, String>| {
-            Kind::of(url).expect(url).loaded_code(options).is_some()
+            DestinationKind::of(url)
+                .expect(url)
+                .loaded_code(options)
+                .is_some()
         };
         for (url, is_code) in [
             ("adbc:./x.so", true),

@@ -76,24 +76,24 @@ pub(crate) fn detached(program: &str) -> Command {
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Ended {
+pub(crate) enum ProcessEnd {
     Status(ExitStatus),
     /// Somebody else in this program reaped it.
     Unknown,
 }
 
-impl Ended {
+impl ProcessEnd {
     /// PostgreSQL catches the signals that ask it to stop; one that ends it was no wish of ours.
     pub fn by_a_signal(self) -> bool {
-        matches!(self, Ended::Status(status) if status.signal().is_some())
+        matches!(self, ProcessEnd::Status(status) if status.signal().is_some())
     }
 }
 
-impl std::fmt::Display for Ended {
+impl std::fmt::Display for ProcessEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Ended::Status(status) => write!(f, "{status}"),
-            Ended::Unknown => f.write_str("unknown status"),
+            ProcessEnd::Status(status) => write!(f, "{status}"),
+            ProcessEnd::Unknown => f.write_str("unknown status"),
         }
     }
 }
@@ -106,12 +106,12 @@ pub(crate) struct ServerProcess {
 }
 
 struct Shared {
-    ended: Mutex<Option<Ended>>,
+    ended: Mutex<Option<ProcessEnd>>,
     changed: Condvar,
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Option<Ended>> {
+    fn lock(&self) -> MutexGuard<'_, Option<ProcessEnd>> {
         // Nothing panics while it holds this lock, and the value is whole at any time.
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -174,7 +174,7 @@ impl ServerProcess {
     }
 
     /// Waits for the end, at most so long.
-    pub fn wait(&self, longest: Duration) -> Option<Ended> {
+    pub fn wait(&self, longest: Duration) -> Option<ProcessEnd> {
         let deadline = Instant::now() + longest;
         let mut ended = self.shared.lock();
         while ended.is_none() {
@@ -215,8 +215,8 @@ fn reap(mut child: Child, shared: &Shared) {
     while matches!(wait(), Err(Errno::INTR)) {}
     let mut ended = shared.lock();
     *ended = Some(match child.wait() {
-        Ok(status) => Ended::Status(status),
-        Err(_) => Ended::Unknown,
+        Ok(status) => ProcessEnd::Status(status),
+        Err(_) => ProcessEnd::Unknown,
     });
     shared.changed.notify_all();
 }
@@ -239,7 +239,7 @@ mod tests {
     fn its_end_is_seen_and_reaped() {
         let process = shell("exit 7");
         match process.wait(Duration::from_secs(20)) {
-            Some(Ended::Status(status)) => assert_eq!(status.code(), Some(7)),
+            Some(ProcessEnd::Status(status)) => assert_eq!(status.code(), Some(7)),
             other => panic!("{other:?}"),
         }
         // A second look and a late signal are harmless.

@@ -16,7 +16,7 @@ use crate::error::EmbeddedError;
 use crate::folder;
 use crate::janitor::Janitor;
 use crate::options::{DataFolder, Options};
-use crate::process::{Ended, ServerProcess, command_as, log_to};
+use crate::process::{ProcessEnd, ServerProcess, command_as, log_to};
 use crate::settings::{NO_CODE, Setting};
 
 /// A kept folder may have to recover from a crash first. A server that dies is noticed at once.
@@ -198,7 +198,7 @@ impl Run {
         }
     }
 
-    fn ended_by_itself(&self, ended: Ended) -> EmbeddedError {
+    fn ended_by_itself(&self, ended: ProcessEnd) -> EmbeddedError {
         let log = log_end(&self.log, self.log_start);
         EmbeddedError::Ended {
             status: ended.to_string(),

@@ -17,7 +17,7 @@ use crate::install;
 use crate::options::{DataFolder, Options};
 use crate::process::ServerProcess;
 use crate::run::{Run, pipe_error};
-use crate::settings::{self, Places, Setting};
+use crate::settings::{self, ServerPaths, Setting};
 use crate::single_user::{self, Tools};
 
 /// The port names the socket's file; the folder is private, so it may be the usual one.
@@ -44,7 +44,7 @@ impl EmbeddedServer {
         let access_file = run.socket_folder.join("pg_hba.conf");
         let chosen = settings::choose(
             &options,
-            &Places {
+            &ServerPaths {
                 socket_folder: &run.socket_folder,
                 access_file: &access_file,
                 port,

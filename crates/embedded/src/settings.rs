@@ -61,7 +61,7 @@ pub(crate) const NO_CODE: [(&str, &str); 10] = [
 ];
 
 /// Where the server's files are, as far as its settings name them.
-pub(crate) struct Places<'a> {
+pub(crate) struct ServerPaths<'a> {
     pub socket_folder: &'a Path,
     pub access_file: &'a Path,
     pub port: u16,
@@ -71,7 +71,7 @@ pub(crate) struct Places<'a> {
 /// All settings of a server.
 pub(crate) fn choose(
     options: &Options,
-    places: &Places<'_>,
+    places: &ServerPaths<'_>,
 ) -> Result<Vec<Setting>, EmbeddedError> {
     for (name, _) in &options.settings {
         let plain = !name.is_empty()
@@ -94,7 +94,7 @@ pub(crate) fn choose(
     Ok(settings)
 }
 
-fn access(options: &Options, places: &Places<'_>) -> Vec<Setting> {
+fn access(options: &Options, places: &ServerPaths<'_>) -> Vec<Setting> {
     let addresses = options.listen.as_ref().map_or("", |listen| &listen.address);
     vec![
         Setting::new(
@@ -242,7 +242,7 @@ mod tests {
     }
 
     fn chosen(options: &Options) -> Vec<Setting> {
-        let places = Places {
+        let places = ServerPaths {
             socket_folder: Path::new("/tmp/a,\"b"),
             access_file: Path::new("/tmp/hba"),
             port: 5432,
@@ -320,7 +320,7 @@ mod tests {
         let settings = chosen(&options);
         assert_eq!(value(&settings, "work_mem"), "64MB");
         assert_eq!(value(&settings, "jit"), "on");
-        let places = Places {
+        let places = ServerPaths {
             socket_folder: Path::new("/s"),
             access_file: Path::new("/h"),
             port: 1,

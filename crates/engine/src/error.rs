@@ -7,7 +7,7 @@ use inrush_sniff::SniffError;
 use inrush_source::SourceError;
 
 use crate::driver_error::DriverError;
-use crate::ledger::RunState;
+use crate::ledger::LedgerRunState;
 use crate::plan::PlanError;
 use crate::verify::VerifyError;
 
@@ -128,8 +128,8 @@ pub enum Error {
     #[error(
         "run {run} {}, so its rejects are not all that its targets lack",
         match state {
-            Some(RunState::Discarded) => "was given up",
-            Some(RunState::Undone) => "was undone",
+            Some(LedgerRunState::Discarded) => "was given up",
+            Some(LedgerRunState::Undone) => "was undone",
             Some(_) => "has not been switched in",
             None => "is not in the ledger of this database",
         }
@@ -138,7 +138,7 @@ pub enum Error {
         /// The run.
         run: String,
         /// How far it came, where the ledger knows it.
-        state: Option<RunState>,
+        state: Option<LedgerRunState>,
     },
     /// What the run whose rejects are to be loaded had brought in is not there any more.
     #[error(

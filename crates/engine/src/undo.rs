@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::fault::Fault;
-use crate::ledger::RunRecord;
+use crate::ledger::LedgerRun;
 use crate::upkeep::LedgerAccess;
 
 /// What is to be undone.
@@ -24,7 +24,7 @@ pub struct UndoOptions<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
     /// The run.
-    pub run: RunRecord,
+    pub run: LedgerRun,
     /// Somebody had undone it before: nothing was left to do.
     pub before: bool,
     /// What became of its targets.

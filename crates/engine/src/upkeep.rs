@@ -7,13 +7,13 @@ use inrush_package::Connection;
 use crate::connection_defaults::ConnectionDefaults;
 use crate::driver::{Driver, PastRuns};
 use crate::error::Error;
-use crate::ledger::{Account, RunRecord};
+use crate::ledger::{Account, LedgerRun};
 
 /// A run that stopped before its switch, or that is at work now.
 #[derive(Clone, Debug)]
 pub struct StoppedRun {
     /// The run.
-    pub run: RunRecord,
+    pub run: LedgerRun,
     /// A living process holds it.
     pub held: bool,
     /// Units that are committed.

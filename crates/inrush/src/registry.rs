@@ -1,8 +1,8 @@
 //! The list of what this build loads into: the driver and the destination that each URL means. No other file names an
 //! implementation.
 
-use inrush_destination::address::Kind;
-use inrush_destination::{Address, Destination, Error as DestinationError, Result};
+use inrush_destination::address::DestinationKind;
+use inrush_destination::{Address, Destination, Result};
 use inrush_engine::contract::{self, Contract};
 use inrush_engine::driver::Driver;
 use inrush_engine::driver_error::DriverError;
@@ -46,10 +46,10 @@ pub fn driver_of_package(package: &Package) -> std::result::Result<&'static dyn 
     driver_of(package.single_connection()?)
 }
 
-/// Opens the destination that an address means. [`DestinationError::Address`] says why there is none, and which URLs there are.
+/// Opens the destination that an address means. [`inrush_destination::Error::Address`] says why there is none, and which URLs there are.
 fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
-    let Some(kind) = Kind::of(address.url) else {
-        return Err(DestinationError::Address {
+    let Some(kind) = DestinationKind::of(address.url) else {
+        return Err(inrush_destination::Error::Address {
             what: "the URL names no destination".to_owned(),
             hint:
                 "write FILE.duckdb, parquet:FOLDER, adbc:DRIVER, or postgresql://USER@HOST/DATABASE"
@@ -57,12 +57,16 @@ fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
         });
     };
     if let Some((what, hint)) = kind.fault(address.folder) {
-        return Err(DestinationError::Address { what, hint });
+        return Err(inrush_destination::Error::Address { what, hint });
     }
     match kind {
-        Kind::DuckDb(file) => inrush_adbc::open_duckdb(address, &address.folder.join(file)),
-        Kind::Adbc(driver) => inrush_adbc::open_driver(address, &driver),
-        Kind::Parquet(folder) => inrush_parquet::open(address, &address.folder.join(folder)),
+        DestinationKind::DuckDb(file) => {
+            inrush_adbc::open_duckdb(address, &address.folder.join(file))
+        }
+        DestinationKind::Adbc(driver) => inrush_adbc::open_driver(address, &driver),
+        DestinationKind::Parquet(folder) => {
+            inrush_parquet::open(address, &address.folder.join(folder))
+        }
     }
 }
 

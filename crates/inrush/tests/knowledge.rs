@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 /// What only somebody who knows a database writes: paths into the engines, types of their connections, and words of
 /// catalogs. Both engines are private, so the compiler says the same of the first; this says it of groups in a `use`, too.
 const WORDS: &[&str] = &[
-    "Kind::Adbc",
-    "Kind::DuckDb",
-    "Kind::Parquet",
-    "Kind::of",
+    "DestinationKind::Adbc",
+    "DestinationKind::DuckDb",
+    "DestinationKind::Parquet",
+    "DestinationKind::of",
     "tokio_postgres",
-    "DestinationError",
+    "PostgresError",
     "LedgerError",
     "PgType",
     "Session",
@@ -55,22 +55,27 @@ const KNOW: &[Exception] = &[
         file: "inrush/src/package/check.rs",
         why: "says in which line of a package a schema begins with pg_, before any server is asked, and which URLs \
               there are",
-        words: &["pg_", "Kind::of"],
+        words: &["pg_", "DestinationKind::of"],
     },
     Exception {
         file: "inrush/src/package/connection.rs",
         why: "makes the path in a URL absolute",
-        words: &["Kind::of"],
+        words: &["DestinationKind::of"],
     },
     Exception {
         file: "inrush/src/package/trust.rs",
         why: "asks which code a URL loads, before anything is loaded",
-        words: &["Kind::of"],
+        words: &["DestinationKind::of"],
     },
     Exception {
         file: "inrush/src/registry.rs",
         why: "opens the destination that a URL means, and is the only file that names their crates",
-        words: &["Kind::Adbc", "Kind::DuckDb", "Kind::Parquet", "Kind::of"],
+        words: &[
+            "DestinationKind::Adbc",
+            "DestinationKind::DuckDb",
+            "DestinationKind::Parquet",
+            "DestinationKind::of",
+        ],
     },
     Exception {
         file: "cli/src/credentials.rs",
@@ -80,7 +85,7 @@ const KNOW: &[Exception] = &[
     Exception {
         file: "workloads/src/session.rs",
         why: "opens sessions with the server that a workload was loaded into",
-        words: &["Session", "DestinationError"],
+        words: &["Session", "PostgresError"],
     },
     Exception {
         file: "workloads/src/demo/contents.rs",
@@ -92,7 +97,7 @@ const KNOW: &[Exception] = &[
         why: "the record workload makes a server ready before each run, and measures its tables",
         words: &[
             "Session",
-            "DestinationError",
+            "PostgresError",
             "catalog::",
             "checkpoint",
             "drop table",

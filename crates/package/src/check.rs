@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use inrush_destination::address::Kind;
+use inrush_destination::address::DestinationKind;
 use inrush_rows::suggest::suggestion;
 
 use super::check_flow::check_flow;
@@ -159,7 +159,7 @@ fn check_connections(package: &Package, faults: &mut Faults<'_>) {
         let path = format!("connections.{name}.url");
         let elsewhere = match url.strip_prefix("embedded:") {
             Some(folder) => not_local(folder),
-            None => Kind::of(url)
+            None => DestinationKind::of(url)
                 .and_then(|kind| kind.fault(package.origin.folder().unwrap_or(Path::new("")))),
         };
         if let Some((cause, mend)) = elsewhere {
@@ -169,7 +169,7 @@ fn check_connections(package: &Package, faults: &mut Faults<'_>) {
         let scheme = url.split_once("://").map(|(scheme, _)| scheme);
         let cause = match scheme {
             Some("postgresql" | "postgres") => continue,
-            _ if Kind::of(url).is_some() => continue,
+            _ if DestinationKind::of(url).is_some() => continue,
             None if url == "embedded" => continue,
             None if url
                 .strip_prefix("embedded:")

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use inrush_destination::address::Kind;
+use inrush_destination::address::DestinationKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -64,7 +64,7 @@ impl Connection {
         };
         let made = |url: &str| match url.trim().strip_prefix("embedded:") {
             Some(data) => Some(format!("embedded:{}", absolute(Path::new(data)))),
-            None => Kind::of(url).and_then(|kind| kind.with_path(absolute)),
+            None => DestinationKind::of(url).and_then(|kind| kind.with_path(absolute)),
         };
         let Some(url) = made(&self.url).filter(|url| *url != self.url) else {
             return;

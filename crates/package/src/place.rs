@@ -46,7 +46,7 @@ pub struct Line {
 
 /// The places of all settings of a document while it is walked.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct SettingSpans {
     pub(super) keys: BTreeMap<String, Range<usize>>,
     pub(super) values: BTreeMap<String, Range<usize>>,
 }
@@ -66,7 +66,7 @@ impl Origin {
         }
     }
 
-    pub(super) fn of_file(file: &Path, text: &str, places: Places) -> Origin {
+    pub(super) fn of_file(file: &Path, text: &str, places: SettingSpans) -> Origin {
         Origin {
             file: Some(Arc::from(file)),
             text: Arc::from(text),

@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{PackageFault, PackageFaultKind};
-use super::place::{Place, Places};
+use super::place::{Place, SettingSpans};
 use super::schema::{range_of, schema, target};
 use super::url::redacted_url;
 
@@ -21,7 +21,7 @@ pub(super) struct SchemaCheck<'a> {
     file: &'a Path,
     text: &'a str,
     /// The place of everything that was met.
-    pub(super) places: Places,
+    pub(super) places: SettingSpans,
     /// Everything that is wrong.
     pub(super) faults: Vec<PackageFault>,
 }
@@ -32,7 +32,7 @@ impl<'a> SchemaCheck<'a> {
         SchemaCheck {
             file,
             text,
-            places: Places::default(),
+            places: SettingSpans::default(),
             faults: Vec::new(),
         }
     }

@@ -56,7 +56,7 @@ enum State {
 
 /// A text that ended: a quote right behind it goes on with it, and so does one on a later line.
 #[derive(Clone, Copy, Debug)]
-struct Ended {
+struct EndedQuote {
     escapes: bool,
     is_next: bool,
     newline: bool,
@@ -69,7 +69,7 @@ pub(super) struct SqlLexer {
     word: Word,
     /// The character before, where it is part of the same state.
     last: Option<char>,
-    ended: Option<Ended>,
+    ended: Option<EndedQuote>,
     /// `\` in `E'...'`.
     escaped: bool,
     /// A value from outside that ends here: what kind of token it is, and whose value.
@@ -170,7 +170,7 @@ impl SqlLexer {
                     self.escaped = true;
                 } else if c == '\'' {
                     self.enter(State::Plain);
-                    self.ended = Some(Ended {
+                    self.ended = Some(EndedQuote {
                         escapes,
                         is_next: true,
                         newline: false,
@@ -209,7 +209,7 @@ impl SqlLexer {
                 if matches!(c, '\n' | '\r') {
                     let ended = self.ended;
                     self.enter(State::Plain);
-                    self.ended = ended.map(|ended| Ended {
+                    self.ended = ended.map(|ended| EndedQuote {
                         newline: true,
                         ..ended
                     });
@@ -285,7 +285,7 @@ impl SqlLexer {
                 self.word = Word::None;
                 self.ended = match (self.ended, c) {
                     (Some(ended), ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c' | '-') => {
-                        Some(Ended {
+                        Some(EndedQuote {
                             is_next: false,
                             newline: ended.newline || matches!(c, '\n' | '\r'),
                             ..ended

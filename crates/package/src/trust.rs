@@ -4,7 +4,7 @@
 //! its path, or by an option, is chosen by the package and may lie beside it. Its code runs as soon as it is loaded, and a
 //! plan needs the driver: so nothing is loaded until the user says that the package is trusted.
 
-use inrush_destination::address::{Kind, LoadedCode};
+use inrush_destination::address::{DestinationKind, LoadedCode};
 
 use super::error::{PackageError, PackageFault, PackageFaultKind};
 use super::url::redacted_url;
@@ -17,8 +17,8 @@ impl Package {
         let mut faults = Vec::new();
         for (name, connection) in &self.connections {
             let is_given = overrides.connections.iter().any(|(given, _)| given == name);
-            let code =
-                Kind::of(&connection.url).and_then(|kind| kind.loaded_code(&connection.options));
+            let code = DestinationKind::of(&connection.url)
+                .and_then(|kind| kind.loaded_code(&connection.options));
             let (path, what) = match code {
                 Some(LoadedCode::Url(_)) if is_given => continue,
                 Some(LoadedCode::Url(driver)) => (

@@ -118,7 +118,7 @@ pub fn scan_reference(
 }
 
 /// A record, and where the next one starts.
-pub(crate) struct Found {
+pub(crate) struct FoundRecord {
     pub(crate) end: usize,
     pub(crate) next: usize,
     /// It ends with a terminator, or where its bytes are counted.
@@ -143,7 +143,7 @@ enum State {
 }
 
 /// The comment at `start`, or nothing if more text is needed to find its end.
-fn find_comment(dialect: &Dialect, text: &[u8], start: usize, end: TextEnd) -> Option<Found> {
+fn find_comment(dialect: &Dialect, text: &[u8], start: usize, end: TextEnd) -> Option<FoundRecord> {
     let mut at = start;
     while at < text.len() && dialect.terminator.bytes_at(&text[at..]) == 0 {
         at += 1;
@@ -152,7 +152,7 @@ fn find_comment(dialect: &Dialect, text: &[u8], start: usize, end: TextEnd) -> O
     if terminator_bytes == 0 && end != TextEnd::File {
         return None;
     }
-    Some(Found {
+    Some(FoundRecord {
         end: at,
         next: at + terminator_bytes,
         ends_line: terminator_bytes > 0,
@@ -163,7 +163,7 @@ fn find_comment(dialect: &Dialect, text: &[u8], start: usize, end: TextEnd) -> O
 }
 
 /// The record at `start`, or nothing if more text is needed to find its end.
-fn find_record(dialect: &Dialect, text: &[u8], start: usize, end: TextEnd) -> Option<Found> {
+fn find_record(dialect: &Dialect, text: &[u8], start: usize, end: TextEnd) -> Option<FoundRecord> {
     let is_escape = |byte: u8| Escape::Byte(byte) == dialect.escape;
     let is_quote = |byte: u8| Some(byte) == dialect.quote;
     let mut state = State::Start;
@@ -234,7 +234,7 @@ fn find_record(dialect: &Dialect, text: &[u8], start: usize, end: TextEnd) -> Op
         field_ends.push(end);
         fault.get_or_insert((FaultKind::TrailingDelimiterMissing, end));
     }
-    Some(Found {
+    Some(FoundRecord {
         end,
         next: end + terminator_bytes,
         ends_line: terminator_bytes > 0,

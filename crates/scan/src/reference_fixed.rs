@@ -11,7 +11,7 @@ use crate::dialect::{Dialect, ExtraFields, MissingFields};
 use crate::error::TextEnd;
 use crate::fixed_width::{FixedWidth, PositionUnit, RecordEnd};
 use crate::records::FaultKind;
-use crate::reference::Found;
+use crate::reference::FoundRecord;
 use crate::terminator::Terminator;
 
 /// The record at `start`, or nothing if more text is needed to find its end.
@@ -21,7 +21,7 @@ pub(crate) fn find_fixed_record(
     text: &[u8],
     start: usize,
     end: TextEnd,
-) -> Option<Found> {
+) -> Option<FoundRecord> {
     let rest = &text[start..];
     let (bytes, terminator_bytes) = match fixed.record {
         RecordEnd::Bytes(bytes) => (rest.len().min(bytes as usize), 0),
@@ -62,7 +62,7 @@ pub(crate) fn find_fixed_record(
         _ => None,
     };
     let fields = fixed.fields.iter();
-    Some(Found {
+    Some(FoundRecord {
         end: start + bytes,
         next: start + bytes + terminator_bytes,
         ends_line: is_whole,

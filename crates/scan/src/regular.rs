@@ -18,7 +18,7 @@ pub(crate) enum Prior {
 }
 
 /// What a block with doubled quotes holds.
-pub(crate) struct Found {
+pub(crate) struct QuotedBlock {
     /// Delimiters outside quotes.
     pub(crate) delimiters: u64,
     /// Line feeds outside quotes.
@@ -39,7 +39,7 @@ pub(crate) struct Found {
 /// stands behind a delimiter, a line end or a closing quote, and each that closes before one
 /// of the same. `returns` are the `\r` that belong to a `\r\n`; where that ends no record, none.
 #[inline(always)]
-pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Option<Found> {
+pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Option<QuotedBlock> {
     let quotes = masks.specials;
     let (inside_before, starts_field, follows_closed) = match prior {
         Prior::Unquoted { at_field_start } => (0, u64::from(at_field_start), 0),
@@ -49,7 +49,7 @@ pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Optio
     if quotes == 0 {
         // What follows a closing quote is judged below.
         if follows_closed == 0 {
-            return Some(Found {
+            return Some(QuotedBlock {
                 delimiters: masks.delimiters & !inside_before,
                 newlines: masks.newlines & !inside_before,
                 inside: inside_before,
@@ -75,7 +75,7 @@ pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Optio
         return None;
     }
     let opened = opening & !(closing << 1 | follows_closed);
-    Some(Found {
+    Some(QuotedBlock {
         delimiters,
         newlines,
         inside,

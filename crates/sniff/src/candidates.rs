@@ -9,8 +9,8 @@ use inrush_convert::{Probe, Values};
 use super::dates;
 use super::kinds::{BooleanSpelling, TypeGuess};
 use super::mapping;
-use super::place::Place;
-use super::words::shortened;
+use super::sentence_parts::FilePlace;
+use super::sentence_parts::shortened;
 
 /// A type that a column may have.
 pub(super) struct Candidate {
@@ -27,7 +27,7 @@ pub(super) struct Candidate {
 pub(super) struct Refusal {
     pub value: String,
     pub reason: String,
-    pub place: Place,
+    pub place: FilePlace,
     /// Values before it, all of which it took.
     pub nth: u64,
 }
@@ -72,7 +72,7 @@ impl Candidate {
     }
 
     /// Tries values; `place` tells where one stands.
-    pub fn try_values(&mut self, values: &mut Values, place: &dyn Fn(usize) -> Place) {
+    pub fn try_values(&mut self, values: &mut Values, place: &dyn Fn(usize) -> FilePlace) {
         if !self.is_alive() {
             return;
         }

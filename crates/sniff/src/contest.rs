@@ -5,6 +5,7 @@
 //! like values of their own and not like several that another delimiter would part.
 
 use inrush_package::Preset;
+use inrush_rows::plural::counted;
 use inrush_scan::{Records, Scanner};
 
 use super::clean::{self, RIVALS};
@@ -14,7 +15,6 @@ use super::mapping;
 use super::row_names;
 use super::sample::{Sample, Samples};
 use super::tally::{Tally, tally};
-use super::words::counted;
 
 /// What is looked at of each sample.
 const LOOK_BYTES: usize = 128 << 10;

@@ -1,10 +1,11 @@
 //! The type of one column, from what was seen of it, with the reasons for a person.
 
+use inrush_rows::plural::counted;
+
 use super::candidates::{Candidate, Refusal};
 use super::dates::other_order;
 use super::facts::ColumnFacts;
 use super::kinds::TypeGuess;
-use super::words::counted;
 
 /// The precision of decimals where their digits do not ask for more: a wider one costs nothing.
 const PRECISION_USUAL: usize = 15;
@@ -239,7 +240,7 @@ fn number(
         decision.why = format!(
             "Double precision since the numbers have up to {} after the point, as programs print \
              floating point; numeric would keep them all.",
-            super::words::counted(scale as u64, "digit")
+            inrush_rows::plural::counted(scale as u64, "digit")
         );
         return Some(TypeGuess::Double);
     }
@@ -260,7 +261,7 @@ fn number(
         scale => format!(
             "Numbers have up to {} before the point and {scale} after it; one with more after it \
              is a reject.",
-            super::words::counted(numbers.integer_digits_max as u64, "digit")
+            inrush_rows::plural::counted(numbers.integer_digits_max as u64, "digit")
         ),
     };
     if varies && scale > 0 && !is_everything {
@@ -268,7 +269,7 @@ fn number(
             "numbers have {} to {} after the point in the sample; one with more would be rejected \
              by numeric({precision},{scale})",
             numbers.fraction_digits_min.unwrap_or(0),
-            super::words::counted(scale as u64, "digit")
+            inrush_rows::plural::counted(scale as u64, "digit")
         ));
     }
     Some(TypeGuess::Numeric {
@@ -306,7 +307,7 @@ fn formatted(alive: &[&Candidate], decision: &mut Decision) -> Option<TypeGuess>
 fn refused_word<'a>(
     facts: &'a ColumnFacts,
     found: &TypeGuess,
-) -> Option<(&'a str, u64, &'a super::place::Place)> {
+) -> Option<(&'a str, u64, &'a super::sentence_parts::FilePlace)> {
     let probe = facts
         .candidates
         .iter()
@@ -536,7 +537,7 @@ fn seen(facts: &ColumnFacts, column_type: &TypeGuess, rows: u64) -> String {
             .distinct
             .iter()
             .take(3)
-            .map(|value| format!("`{}`", super::words::shortened(value.as_bytes())))
+            .map(|value| format!("`{}`", super::sentence_parts::shortened(value.as_bytes())))
             .collect();
         parts.push(format!("such as {}", examples.join(", ")));
         if let Some((characters, _)) = &facts.longest {

@@ -13,8 +13,8 @@ use super::cut::{Cut, cut};
 use super::facts::ColumnFacts;
 use super::form::Form;
 use super::mapping;
-use super::place::Place;
 use super::sample::Samples;
+use super::sentence_parts::FilePlace;
 use super::tally::{is_comment, title_records};
 
 /// The first rows come a few at a time, so that types that are wrong are given up early.
@@ -36,7 +36,7 @@ pub(super) struct Evidence {
     /// Lines that begin with the sign of a comment and are no rows.
     pub comments: u64,
     /// The first of them.
-    pub first_comment: Option<Place>,
+    pub first_comment: Option<FilePlace>,
     /// Records before the first good one of a file.
     pub title_records: u64,
     /// What they say, of the first file.
@@ -60,7 +60,7 @@ pub(super) struct Evidence {
 pub(super) struct BadRows {
     pub what: String,
     pub count: u64,
-    pub first: Place,
+    pub first: FilePlace,
 }
 
 /// The first good record of a file.
@@ -217,7 +217,7 @@ impl Evidence {
                 } else if index < title {
                     self.title_records += 1;
                     if self.titles.len() < 3 {
-                        self.titles.push(super::words::shortened(written));
+                        self.titles.push(super::sentence_parts::shortened(written));
                     }
                 } else {
                     self.add_bad(what, place);
@@ -281,7 +281,7 @@ impl Evidence {
         }
     }
 
-    fn add_bad(&mut self, what: String, place: impl FnOnce() -> Place) {
+    fn add_bad(&mut self, what: String, place: impl FnOnce() -> FilePlace) {
         const KINDS_MAX: usize = 20;
         let known = self.bad_rows.iter().position(|bad| bad.what == what);
         // Of very many kinds the last one stands for all others.
@@ -330,10 +330,10 @@ fn is_null(dialect: &Dialect, written: &[u8]) -> bool {
     dialect.is_null(written)
 }
 
-fn place(cut: &Cut, index: usize) -> Place {
+fn place(cut: &Cut, index: usize) -> FilePlace {
     let record = &cut.records.records[index];
     let chunk: &Chunk = &cut.chunk;
-    Place {
+    FilePlace {
         file: Arc::clone(&chunk.file),
         line: cut
             .is_line_known

@@ -8,8 +8,8 @@ use super::candidates::Candidate;
 use super::dates::is_eight_digit_date;
 use super::kinds::BooleanSpelling;
 use super::numbers::NumberFacts;
-use super::place::Place;
-use super::words::shortened;
+use super::sentence_parts::FilePlace;
+use super::sentence_parts::shortened;
 
 /// Words that stand for no value in some files. They are not taken for NULL: they are told.
 const NULL_WORDS: [&str; 17] = [
@@ -31,9 +31,9 @@ pub(super) struct ColumnFacts {
     /// Values, words for no value not counted.
     pub values: u64,
     pub nulls: u64,
-    pub first_null: Option<Place>,
+    pub first_null: Option<FilePlace>,
     /// Words that may stand for no value, how often, and where first.
-    pub words: BTreeMap<String, (u64, Place)>,
+    pub words: BTreeMap<String, (u64, FilePlace)>,
     /// Types that are tried; none before the first value.
     pub candidates: Vec<Candidate>,
     pub numbers: NumberFacts,
@@ -56,7 +56,7 @@ impl ColumnFacts {
     }
 
     /// Takes a NULL in.
-    pub fn add_null(&mut self, place: impl FnOnce() -> Place) {
+    pub fn add_null(&mut self, place: impl FnOnce() -> FilePlace) {
         self.nulls += 1;
         if self.first_null.is_none() {
             self.first_null = Some(place());
@@ -64,7 +64,7 @@ impl ColumnFacts {
     }
 
     /// Takes a word in that stands for no value, where the value is one.
-    pub fn add_word(&mut self, value: &[u8], place: impl FnOnce() -> Place) -> bool {
+    pub fn add_word(&mut self, value: &[u8], place: impl FnOnce() -> FilePlace) -> bool {
         let Some(word) = NULL_WORDS.iter().find(|word| word.as_bytes() == value) else {
             return false;
         };
@@ -76,7 +76,7 @@ impl ColumnFacts {
     }
 
     /// Takes values in; `place` tells where one stands.
-    pub fn add(&mut self, values: &mut Values, place: &dyn Fn(usize) -> Place) {
+    pub fn add(&mut self, values: &mut Values, place: &dyn Fn(usize) -> FilePlace) {
         if values.is_empty() {
             return;
         }

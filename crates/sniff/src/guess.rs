@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use inrush_package::{ColumnSpec, Comments, Format};
 use inrush_rows::column::Column;
+use inrush_rows::plural::counted;
 
 use super::form::Form;
 use super::kinds::TypeGuess;
 use super::mapping;
-use super::words::counted;
 
 /// What the files seem to hold.
 #[derive(Clone, Debug)]
@@ -158,6 +158,51 @@ impl Guess {
 
     /// The comments of a package that says this guess.
     pub fn comments(&self) -> Comments {
-        super::comments::of(self)
+        comments_of(self)
+    }
+}
+
+/// The comments that say what was seen and what is unsure.
+fn comments_of(guess: &Guess) -> Comments {
+    let mut beginning = vec![format!(
+        "Guessed from {}: {}.",
+        named(guess),
+        guess.extent()
+    )];
+    if !guess.is_everything {
+        beginning.push("`inrush init --all` looks at every row.".to_owned());
+    }
+    let unsure = guess.all_unsure();
+    if !unsure.is_empty() {
+        beginning.push(String::new());
+        beginning.push("Unsure:".to_owned());
+        beginning.extend(unsure.iter().map(|unsure| format!("- {unsure}")));
+    }
+    Comments {
+        beginning,
+        format: guess.seen.clone(),
+        columns: guess
+            .columns
+            .iter()
+            .map(|column| {
+                let mut lines = vec![column.seen.clone()];
+                if !column.why.is_empty() {
+                    lines.push(column.why.clone());
+                }
+                lines
+            })
+            .collect(),
+    }
+}
+
+fn named(guess: &Guess) -> String {
+    let first = guess
+        .files
+        .first()
+        .map(|file| file.display().to_string())
+        .unwrap_or_default();
+    match guess.files.len() {
+        0 | 1 => first,
+        count => format!("{first} and {} more", count - 1),
     }
 }

@@ -6,11 +6,12 @@
 //! as pandas writes its index (`,name,town`). What only may be a header is told: names beside empty fields, numbers, or
 //! the same name twice.
 
+use inrush_rows::plural::counted;
+
 use super::decide::Decision;
 use super::evidence::{Evidence, FirstRecord};
 use super::facts::{ColumnFacts, is_null_word};
 use super::kinds::TypeGuess;
-use super::words::counted;
 
 /// Whether there is a header, and how sure that is.
 pub(super) struct HeaderGuess {
@@ -63,7 +64,7 @@ pub(super) fn guess(
         .fields
         .iter()
         .take(3)
-        .map(|field| format!("`{}`", super::words::shortened(field.as_bytes())))
+        .map(|field| format!("`{}`", super::sentence_parts::shortened(field.as_bytes())))
         .collect();
     let shown = shown.join(", ");
     match has_header {

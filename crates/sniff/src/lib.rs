@@ -12,7 +12,6 @@
 
 mod candidates;
 mod clean;
-mod comments;
 mod contest;
 mod cut;
 mod dates;
@@ -27,16 +26,15 @@ mod kinds;
 mod mapping;
 mod names;
 mod numbers;
-mod place;
 pub mod row_names;
 mod sample;
+mod sentence_parts;
 pub mod tables;
 mod tally;
 mod text;
 mod titles;
 mod unsure;
 mod verify;
-mod words;
 
 #[cfg(test)]
 mod tests;
@@ -52,7 +50,7 @@ pub use form::{Form, FormEscape};
 pub use guess::{ColumnGuess, Guess};
 pub use kinds::{BooleanSpelling, TypeGuess};
 pub use names::table_name;
-pub use place::Place;
+pub use sentence_parts::FilePlace;
 
 use contest::Verdict;
 use decide::Decision;
@@ -326,7 +324,7 @@ impl Looking<'_> {
                      another type; where that line names the fields, set skip_lines = {lines} in \
                      `format`",
                     lines + 1,
-                    words::counted(typed.count() as u64, "column")
+                    inrush_rows::plural::counted(typed.count() as u64, "column")
                 )
             })
         })

@@ -20,11 +20,11 @@
 //! What no sample shows: a column that is guessed to be integer rejects every dot and exponent; one that is guessed to
 //! be numeric or double precision has a value that settles how its dots are read.
 
-use super::place::Place;
-use super::words::shortened;
+use super::sentence_parts::FilePlace;
+use super::sentence_parts::shortened;
 
 /// A value, and where it was seen first.
-pub(super) type FirstSeen = Option<(String, Place)>;
+pub(super) type FirstSeen = Option<(String, FilePlace)>;
 
 /// The shape of the numbers of a column.
 #[derive(Default)]
@@ -72,7 +72,7 @@ impl NumberFacts {
     }
 
     /// Takes a value in.
-    pub fn add(&mut self, value: &[u8], place: impl Fn() -> Place) {
+    pub fn add(&mut self, value: &[u8], place: impl Fn() -> FilePlace) {
         let text = value.trim_ascii();
         let digits = match text {
             [b'-' | b'+', rest @ ..] => rest,
@@ -205,7 +205,7 @@ mod tests {
     fn facts(values: &[&str]) -> NumberFacts {
         let mut facts = NumberFacts::default();
         for value in values {
-            facts.add(value.as_bytes(), || Place {
+            facts.add(value.as_bytes(), || FilePlace {
                 file: Arc::default(),
                 line: None,
                 byte_offset: 0,

@@ -222,7 +222,7 @@ impl RowNames {
                 .iter()
                 .map(|name| format!("{name} text"))
                 .collect();
-            super::words::shortened(texts.join(", ").as_bytes())
+            super::sentence_parts::shortened(texts.join(", ").as_bytes())
         };
         let mut last = self.names.clone();
         last.push("last_column".to_owned());
@@ -230,8 +230,8 @@ impl RowNames {
             what: format!(
                 "the header has {} and the rows have {}: either the first column holds row names, for which R's \
                  write.table writes no name, or the name of the last column is missing{comma}",
-                super::words::counted(self.names.len() as u64, "name"),
-                super::words::counted(self.names.len() as u64 + 1, "field")
+                inrush_rows::plural::counted(self.names.len() as u64, "name"),
+                inrush_rows::plural::counted(self.names.len() as u64 + 1, "field")
             ),
             fix: format!(
                 "for row names: --format '{format}' --columns '{}'; for a missing last name: --format '{format}' \
@@ -254,8 +254,8 @@ impl RowNames {
         format!(
             "the header has {} and the rows have {}, as R's write.table writes them: the first field is the name of the \
              row and becomes the column {NAME}, and the header's line is passed over",
-            super::words::counted(self.names.len() as u64, "name"),
-            super::words::counted(self.names.len() as u64 + 1, "field")
+            inrush_rows::plural::counted(self.names.len() as u64, "name"),
+            inrush_rows::plural::counted(self.names.len() as u64 + 1, "field")
         )
     }
 }
@@ -264,8 +264,8 @@ impl RowNames {
 pub fn header_lacks_a_name(names: usize) -> String {
     format!(
         "the header has {} and the rows have {}, as R's write.table writes them: the column of row names has no name",
-        super::words::counted(names as u64, "name"),
-        super::words::counted(names as u64 + 1, "field")
+        inrush_rows::plural::counted(names as u64, "name"),
+        inrush_rows::plural::counted(names as u64 + 1, "field")
     )
 }
 

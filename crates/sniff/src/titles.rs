@@ -8,8 +8,8 @@ use super::cut::cut;
 use super::form::shown;
 use super::mapping;
 use super::sample::{Sample, Samples};
+use super::sentence_parts::shortened;
 use super::tally::{TITLE_RECORDS_MAX, is_comment, title_records};
-use super::words::shortened;
 
 /// A line that names the delimiter: `sep=;`, in any case, in quotes or not.
 pub(super) fn separator(samples: &Samples) -> Option<u8> {

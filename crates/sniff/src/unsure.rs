@@ -1,10 +1,11 @@
 //! What is unsure of the rows and of how much was looked at, in sentences.
 
+use inrush_rows::plural::counted;
+
 use super::evidence::Evidence;
 use super::form::{Form, shown};
 use super::sample::Samples;
 use super::text;
-use super::words::counted;
 
 /// What of the rows a person should know before a load.
 pub(super) fn of_rows(form: &Form, evidence: &Evidence, samples: &Samples) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// What came of asking for a lock.
 #[derive(Debug)]
-pub enum Taken {
+pub enum LockAttempt {
     /// It is held until the file is dropped, and says by whom.
     Ours(File),
     /// Somebody else holds it, by the name that it gave.
@@ -14,7 +14,7 @@ pub enum Taken {
 }
 
 /// Takes the lock of a file, which is made where it is not.
-pub fn try_take(path: &Path, holder: &str) -> io::Result<Taken> {
+pub fn try_take(path: &Path, holder: &str) -> io::Result<LockAttempt> {
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -27,7 +27,7 @@ pub fn try_take(path: &Path, holder: &str) -> io::Result<Taken> {
             let mut other = String::new();
             // Who holds it may be writing its name at this moment.
             let _ = file.read_to_string(&mut other);
-            return Ok(Taken::Others(match other.trim() {
+            return Ok(LockAttempt::Others(match other.trim() {
                 "" => "another process".to_owned(),
                 other => other.to_owned(),
             }));
@@ -37,5 +37,5 @@ pub fn try_take(path: &Path, holder: &str) -> io::Result<Taken> {
     file.set_len(0)?;
     file.rewind()?;
     file.write_all(holder.as_bytes())?;
-    Ok(Taken::Ours(file))
+    Ok(LockAttempt::Ours(file))
 }

@@ -1,14 +1,14 @@
 //! A session with the server that a workload was loaded into.
 
-use inrush::postgres::{Address, DestinationError, Session};
+use inrush::postgres::{DatabaseAddress, PostgresError, Session};
 
 use crate::error::WorkloadError;
 
 /// Does some work over a connection of its own, which the server knows by `application`.
 pub(crate) fn with_session<T>(
-    address: &Address,
+    address: &DatabaseAddress,
     application: &str,
-    work: impl AsyncFnOnce(&Session) -> Result<T, DestinationError>,
+    work: impl AsyncFnOnce(&Session) -> Result<T, PostgresError>,
 ) -> Result<T, WorkloadError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use inrush::package::{Overrides, RejectLimit};
 use inrush::printable::{line, one_line};
-use inrush::reject_replay::{self, Cause, ReplayError};
+use inrush::reject_replay::{self, RejectCause, ReplayError};
 use inrush::report::{Outcome, RunReport};
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::arguments::{RejectsArguments, RejectsCommand, ReplayArguments, ShowAr
 use crate::errors::CommandError;
 use crate::numbers::counted;
 use crate::package_file::{self, Ready};
-use crate::running::{self, RunSettings};
+use crate::running::{self, RunSetup};
 use crate::{Surroundings, account, credentials, embedded, output, signals};
 
 /// Shows rejects, or loads them once more.
@@ -58,7 +58,7 @@ fn show(arguments: &ShowArguments) -> Result<u8, CommandError> {
 }
 
 /// A cause with its examples.
-fn told(cause: &Cause) -> String {
+fn told(cause: &RejectCause) -> String {
     let code = serde_json::to_value(cause.code).unwrap_or_default();
     let column = match &cause.column {
         Some(column) => format!(", column {column}"),
@@ -139,11 +139,11 @@ fn replay(arguments: &ReplayArguments, surroundings: &Surroundings) -> Result<u8
     let guard = signals::end_at_once(None);
     let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
     drop(guard);
-    let settings = RunSettings {
+    let setup = RunSetup {
         replays: Some(replay.run.clone()),
-        ..RunSettings::new(run_arguments, &ready.folder)
+        ..RunSetup::new(run_arguments, &ready.folder)
     };
-    let success = running::run(&reached, &settings).map_err(|(error, _)| error)?;
+    let success = running::run(&reached, &setup).map_err(|(error, _)| error)?;
     if !run_arguments.json && !run_arguments.quiet {
         output::say(&account::account(
             &success.report,

@@ -3,7 +3,7 @@
 use crate::arguments::{RunArguments, RunCommandArguments};
 use crate::errors::CommandError;
 use crate::package_file::{self, Ready};
-use crate::running::{self, RunSettings};
+use crate::running::{self, RunSetup};
 use crate::{Surroundings, account, embedded, output, signals};
 
 /// Loads what a package says.
@@ -32,8 +32,8 @@ pub fn run_ready(
     let guard = signals::end_at_once(None);
     let reached = embedded::reach(ready.package, &ready.folder, surroundings)?;
     drop(guard);
-    let settings = RunSettings::new(arguments, &ready.folder);
-    let success = running::run(&reached, &settings).map_err(|(error, _)| error)?;
+    let setup = RunSetup::new(arguments, &ready.folder);
+    let success = running::run(&reached, &setup).map_err(|(error, _)| error)?;
     if !arguments.json && !arguments.quiet {
         output::say(&account::account(
             &success.report,

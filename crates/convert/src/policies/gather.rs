@@ -13,7 +13,7 @@ use super::number_form::Rewritten;
 use super::{FieldPolicy, Rewrite, cut, trimmed};
 
 /// What a field is.
-enum Found {
+enum FoundField {
     Text(Span),
     Null,
     /// The record ends before it.
@@ -39,17 +39,17 @@ impl Gatherer {
                 Err(error) => {
                     faults.push(Fault { row: place, error });
                     // Keeps the row's place; the row itself is dropped.
-                    Found::Null
+                    FoundField::Null
                 }
             };
             let span = match (&found, &policy.default) {
-                (Found::Text(span), _) => *span,
-                (Found::Missing, Some((text, _)))
-                | (Found::Null, Some((text, DefaultFor::Null))) => {
+                (FoundField::Text(span), _) => *span,
+                (FoundField::Missing, Some((text, _)))
+                | (FoundField::Null, Some((text, DefaultFor::Null))) => {
                     changes.defaulted += 1;
                     *default_span.get_or_insert_with(|| append(&mut self.unescaped, text))
                 }
-                (Found::Null | Found::Missing, _) => {
+                (FoundField::Null | FoundField::Missing, _) => {
                     self.null_count += 1;
                     Span::NULL
                 }
@@ -74,10 +74,10 @@ impl Gatherer {
         field_index: usize,
         policy: &FieldPolicy,
         changes: &mut ColumnChanges,
-    ) -> Result<Found, ValueError> {
+    ) -> Result<FoundField, ValueError> {
         let record = input.rows[place].record as usize;
         let Some(range) = input.records.field_if_present(record, field_index) else {
-            return Ok(Found::Missing);
+            return Ok(FoundField::Missing);
         };
         let written = &input.text[..input.bytes_count][range];
         let is_quoted = policy.is_quoted(written);
@@ -86,14 +86,14 @@ impl Gatherer {
             false => policy.trimmed_as_written(written),
         };
         if !is_quoted && policy.is_null(written) {
-            return Ok(Found::Null);
+            return Ok(FoundField::Null);
         }
         let decoded = match input.records.records[record].escaped {
             true => decode_field(written, &policy.dialect, &mut self.scratch),
             false => FieldText::Written(written),
         };
         let (text, is_in_chunk) = match decoded {
-            FieldText::Null => return Ok(Found::Null),
+            FieldText::Null => return Ok(FoundField::Null),
             FieldText::Written(text) => (text, true),
             FieldText::Unescaped(text) => {
                 if simdutf8::basic::from_utf8(text).is_err() {
@@ -110,7 +110,7 @@ impl Gatherer {
             false => text,
         };
         if is_quoted && policy.null_quoted && policy.is_null(text) {
-            return Ok(Found::Null);
+            return Ok(FoundField::Null);
         }
         let start = self.unescaped.len() as u32 | UNESCAPED;
         let text = match &policy.rewrite {
@@ -127,24 +127,24 @@ impl Gatherer {
                 Rewritten::AsWritten => text,
                 Rewritten::Null => {
                     changes.nulled += 1;
-                    return Ok(Found::Null);
+                    return Ok(FoundField::Null);
                 }
                 Rewritten::Built { rounded } => {
                     changes.rounded += u64::from(rounded);
                     let length = self.unescaped.len() as u32 - (start & !UNESCAPED);
-                    return Ok(Found::Text(Span { start, length }));
+                    return Ok(FoundField::Text(Span { start, length }));
                 }
             },
         };
         if is_in_chunk {
             // What is written is a part of the chunk.
             let at = text.as_ptr().addr() - input.text.as_ptr().addr();
-            return Ok(Found::Text(Span {
+            return Ok(FoundField::Text(Span {
                 start: at as u32,
                 length: text.len() as u32,
             }));
         }
-        Ok(Found::Text(append(&mut self.unescaped, text)))
+        Ok(FoundField::Text(append(&mut self.unescaped, text)))
     }
 }
 

@@ -23,12 +23,12 @@ use inrush_destination::{Adapted, ColumnPlan, Misfit};
 use inrush_pgcopy::timestamp;
 
 use crate::calendar_text;
-use crate::carry::Way;
+use crate::carry::ColumnCarriage;
 use crate::json_text;
 
 /// Makes batches of one target what a driver takes.
 pub struct Adapter {
-    ways: Vec<Way>,
+    ways: Vec<ColumnCarriage>,
     schema: SchemaRef,
     product: &'static str,
 }
@@ -38,7 +38,11 @@ type Misfits = BTreeMap<usize, Misfit>;
 
 impl Adapter {
     /// For columns, each with its way. `product` is who refuses, in the texts of misfits.
-    pub fn new(columns: &[ColumnPlan], ways: Vec<Way>, product: &'static str) -> Adapter {
+    pub fn new(
+        columns: &[ColumnPlan],
+        ways: Vec<ColumnCarriage>,
+        product: &'static str,
+    ) -> Adapter {
         let fields: Vec<Field> = columns
             .iter()
             .zip(&ways)
@@ -89,22 +93,24 @@ impl Adapter {
     fn column(
         &self,
         column: &ArrayRef,
-        way: Way,
+        way: ColumnCarriage,
         miss: &mut dyn FnMut(usize, String),
     ) -> Result<ArrayRef, ArrowError> {
         Ok(match way {
-            Way::AsIs | Way::TaggedUuid => column.clone(),
-            Way::Days { infinities } => self.days(column, infinities, miss),
-            Way::Microseconds { infinities } => self.microseconds(column, infinities, miss),
-            Way::MonthDayNano => self.month_day_nano(column, miss),
-            Way::NumbersOnly => self.numbers_only(column, miss),
-            Way::NarrowDecimal => narrow_decimal(column),
-            Way::Text => text(column)?,
-            Way::Json => {
+            ColumnCarriage::AsIs | ColumnCarriage::TaggedUuid => column.clone(),
+            ColumnCarriage::Days { infinities } => self.days(column, infinities, miss),
+            ColumnCarriage::Microseconds { infinities } => {
+                self.microseconds(column, infinities, miss)
+            }
+            ColumnCarriage::MonthDayNano => self.month_day_nano(column, miss),
+            ColumnCarriage::NumbersOnly => self.numbers_only(column, miss),
+            ColumnCarriage::NarrowDecimal => narrow_decimal(column),
+            ColumnCarriage::Text => text(column)?,
+            ColumnCarriage::Json => {
                 self.check_json(column, true, miss);
                 column.clone()
             }
-            Way::JsonbText => {
+            ColumnCarriage::JsonbText => {
                 self.check_json(column, false, miss);
                 text(column)?
             }
@@ -283,18 +289,21 @@ impl Adapter {
 }
 
 /// The field of a column on its way.
-fn field(name: &str, from: &DataType, way: Way) -> Field {
+fn field(name: &str, from: &DataType, way: ColumnCarriage) -> Field {
     match way {
-        Way::TaggedUuid => Field::new(name, from.clone(), true).with_metadata(HashMap::from([(
-            "ARROW:extension:name".to_owned(),
-            "arrow.uuid".to_owned(),
-        )])),
-        Way::MonthDayNano => Field::new(name, DataType::Interval(IntervalUnit::MonthDayNano), true),
-        Way::Text | Way::JsonbText => Field::new(name, DataType::Utf8, true),
-        Way::NarrowDecimal => Field::new(name, narrow(from), true),
-        Way::AsIs | Way::Days { .. } | Way::Microseconds { .. } | Way::NumbersOnly | Way::Json => {
-            Field::new(name, from.clone(), true)
+        ColumnCarriage::TaggedUuid => Field::new(name, from.clone(), true).with_metadata(
+            HashMap::from([("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())]),
+        ),
+        ColumnCarriage::MonthDayNano => {
+            Field::new(name, DataType::Interval(IntervalUnit::MonthDayNano), true)
         }
+        ColumnCarriage::Text | ColumnCarriage::JsonbText => Field::new(name, DataType::Utf8, true),
+        ColumnCarriage::NarrowDecimal => Field::new(name, narrow(from), true),
+        ColumnCarriage::AsIs
+        | ColumnCarriage::Days { .. }
+        | ColumnCarriage::Microseconds { .. }
+        | ColumnCarriage::NumbersOnly
+        | ColumnCarriage::Json => Field::new(name, from.clone(), true),
     }
 }
 

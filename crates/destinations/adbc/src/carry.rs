@@ -7,7 +7,7 @@ use crate::quirks::Vendor;
 
 /// How a column of a batch becomes one that a driver takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ColumnCarriage {
     /// As it is.
     AsIs,
     /// Days, with the numbers that stand for the infinities there, where there are such.
@@ -40,21 +40,21 @@ pub enum Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
     /// How its values are.
-    pub way: Way,
+    pub way: ColumnCarriage,
     /// The type of its staging column, where that is not the target's own: publishing casts.
     pub staging: Option<&'static str>,
 }
 
 impl Carried {
     const fn as_is() -> Carried {
-        Carried::by(Way::AsIs)
+        Carried::by(ColumnCarriage::AsIs)
     }
 
-    const fn by(way: Way) -> Carried {
+    const fn by(way: ColumnCarriage) -> Carried {
         Carried { way, staging: None }
     }
 
-    const fn cast(way: Way) -> Carried {
+    const fn cast(way: ColumnCarriage) -> Carried {
         Carried {
             way,
             staging: Some("TEXT"),
@@ -70,7 +70,7 @@ pub fn of_column(vendor: Vendor, column: &ColumnPlan) -> Option<Carried> {
         && column.sql.eq_ignore_ascii_case("jsonb");
     Some(match is_jsonb {
         true => Carried {
-            way: Way::JsonbText,
+            way: ColumnCarriage::JsonbText,
             ..carried
         },
         false => carried,
@@ -89,18 +89,18 @@ pub fn carried(vendor: Vendor, column_type: &ColumnType) -> Option<Carried> {
 
 fn duckdb(column_type: &ColumnType) -> Option<Carried> {
     Some(match column_type {
-        ColumnType::Date => Carried::by(Way::Days {
+        ColumnType::Date => Carried::by(ColumnCarriage::Days {
             infinities: Some((-i32::MAX, i32::MAX)),
         }),
         ColumnType::Timestamp { .. } | ColumnType::TimestampTz { .. } => {
-            Carried::by(Way::Microseconds {
+            Carried::by(ColumnCarriage::Microseconds {
                 infinities: Some((-i64::MAX, i64::MAX)),
             })
         }
-        ColumnType::Decimal { .. } => Carried::by(Way::NarrowDecimal),
-        ColumnType::Interval { .. } => Carried::by(Way::MonthDayNano),
-        ColumnType::Uuid => Carried::by(Way::TaggedUuid),
-        ColumnType::Json => Carried::by(Way::Json),
+        ColumnType::Decimal { .. } => Carried::by(ColumnCarriage::NarrowDecimal),
+        ColumnType::Interval { .. } => Carried::by(ColumnCarriage::MonthDayNano),
+        ColumnType::Uuid => Carried::by(ColumnCarriage::TaggedUuid),
+        ColumnType::Json => Carried::by(ColumnCarriage::Json),
         ColumnType::DecimalText { .. } | ColumnType::Opaque | ColumnType::Special(_) => {
             return None;
         }
@@ -111,14 +111,14 @@ fn duckdb(column_type: &ColumnType) -> Option<Carried> {
 /// SQLite makes NULL of NaN, and its driver knows neither decimals nor times.
 fn sqlite(column_type: &ColumnType) -> Option<Carried> {
     Some(match column_type {
-        ColumnType::Float32 | ColumnType::Float64 => Carried::by(Way::NumbersOnly),
+        ColumnType::Float32 | ColumnType::Float64 => Carried::by(ColumnCarriage::NumbersOnly),
         ColumnType::Decimal { .. }
         | ColumnType::Date
         | ColumnType::Time { .. }
         | ColumnType::Timestamp { .. }
         | ColumnType::TimestampTz { .. }
         | ColumnType::Interval { .. }
-        | ColumnType::Uuid => Carried::by(Way::Text),
+        | ColumnType::Uuid => Carried::by(ColumnCarriage::Text),
         ColumnType::Opaque | ColumnType::Special(_) => return None,
         _ => Carried::as_is(),
     })
@@ -128,15 +128,15 @@ fn sqlite(column_type: &ColumnType) -> Option<Carried> {
 /// Arrow type goes as text into staging, and is cast from there.
 fn postgres(column_type: &ColumnType) -> Option<Carried> {
     Some(match column_type {
-        ColumnType::Date => Carried::by(Way::Days { infinities: None }),
+        ColumnType::Date => Carried::by(ColumnCarriage::Days { infinities: None }),
         ColumnType::Timestamp { .. } | ColumnType::TimestampTz { .. } => {
-            Carried::by(Way::Microseconds { infinities: None })
+            Carried::by(ColumnCarriage::Microseconds { infinities: None })
         }
-        ColumnType::Interval { .. } => Carried::by(Way::MonthDayNano),
+        ColumnType::Interval { .. } => Carried::by(ColumnCarriage::MonthDayNano),
         ColumnType::DecimalText { .. }
         | ColumnType::Uuid
         | ColumnType::Json
-        | ColumnType::Enum { .. } => Carried::cast(Way::Text),
+        | ColumnType::Enum { .. } => Carried::cast(ColumnCarriage::Text),
         ColumnType::Opaque | ColumnType::Special(_) => return None,
         _ => Carried::as_is(),
     })
@@ -149,14 +149,14 @@ fn other(column_type: &ColumnType) -> Option<Carried> {
         ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 | ColumnType::Float64 => {
             Carried::as_is()
         }
-        ColumnType::Text { .. } => Carried::by(Way::Text),
+        ColumnType::Text { .. } => Carried::by(ColumnCarriage::Text),
         ColumnType::Bool
         | ColumnType::Float32
         | ColumnType::Decimal { .. }
         | ColumnType::Date
         | ColumnType::Time { .. }
         | ColumnType::Timestamp { .. }
-        | ColumnType::TimestampTz { .. } => Carried::cast(Way::Text),
+        | ColumnType::TimestampTz { .. } => Carried::cast(ColumnCarriage::Text),
         _ => return None,
     })
 }

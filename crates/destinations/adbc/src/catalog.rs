@@ -5,7 +5,7 @@ use inrush_destination::{Result, TargetColumn, TargetFacts, TargetName};
 use inrush_rows::column_type::ColumnType;
 
 use crate::quirks::{Quirks, Vendor};
-use crate::session::Session;
+use crate::session::AdbcSession;
 use crate::sql;
 use crate::types;
 
@@ -13,7 +13,7 @@ const DOING: &str = "cannot read the catalog";
 
 /// What stands under a name, and how the catalog spells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct CatalogEntry {
     /// `table`, `view` or whatever the database calls it, in lower case.
     pub kind: String,
     /// As the catalog spells it.
@@ -22,11 +22,11 @@ pub struct Found {
 
 /// What stands under a name; none where nothing does.
 pub fn kind(
-    session: &mut Session,
+    session: &mut AdbcSession,
     quirks: &Quirks,
     schema: Option<&str>,
     name: &str,
-) -> Result<Option<Found>> {
+) -> Result<Option<CatalogEntry>> {
     let statement = match quirks.vendor {
         Vendor::DuckDb => format!(
             "SELECT table_type, table_name FROM information_schema.tables \
@@ -51,17 +51,17 @@ pub fn kind(
         ),
         Vendor::Other => {
             let known = session.connection().table_schema(schema, name);
-            return Ok(known.is_ok().then(|| Found {
+            return Ok(known.is_ok().then(|| CatalogEntry {
                 kind: "table".to_owned(),
                 name: name.to_owned(),
             }));
         }
     };
     let rows = session.rows(DOING, &statement)?;
-    let mut found: Vec<Found> = rows
+    let mut found: Vec<CatalogEntry> = rows
         .into_iter()
         .filter_map(|row| match <[Option<String>; 2]>::try_from(row) {
-            Ok([Some(kind), Some(name)]) => Some(Found {
+            Ok([Some(kind), Some(name)]) => Some(CatalogEntry {
                 kind: kind.to_lowercase().replace("base table", "table"),
                 name,
             }),
@@ -73,7 +73,7 @@ pub fn kind(
 }
 
 /// Whether there is such a schema.
-pub fn schema_exists(session: &mut Session, schema: &str) -> Result<bool> {
+pub fn schema_exists(session: &mut AdbcSession, schema: &str) -> Result<bool> {
     let statement = format!(
         "SELECT count(*) FROM information_schema.schemata WHERE schema_name = {}",
         sql::text(schema)
@@ -83,7 +83,7 @@ pub fn schema_exists(session: &mut Session, schema: &str) -> Result<bool> {
 
 /// The table as it is; none where there is none.
 pub fn target(
-    session: &mut Session,
+    session: &mut AdbcSession,
     quirks: &Quirks,
     name: &TargetName,
 ) -> Result<Option<TargetFacts>> {
@@ -108,7 +108,7 @@ pub fn target(
 }
 
 /// How many rows a table has, counted no further than to `most`.
-pub fn rows_up_to(session: &mut Session, name: &TargetName, most: u64) -> Result<u64> {
+pub fn rows_up_to(session: &mut AdbcSession, name: &TargetName, most: u64) -> Result<u64> {
     let statement = format!(
         "SELECT count(*) FROM (SELECT 1 AS one FROM {} LIMIT {most}) AS counted",
         name.sql
@@ -118,7 +118,7 @@ pub fn rows_up_to(session: &mut Session, name: &TargetName, most: u64) -> Result
 }
 
 fn columns(
-    session: &mut Session,
+    session: &mut AdbcSession,
     quirks: &Quirks,
     name: &TargetName,
     spelled: &str,
@@ -172,7 +172,7 @@ fn columns(
 }
 
 /// What a driver tells of a table whose catalog is not known.
-fn columns_by_arrow(session: &mut Session, name: &TargetName) -> Vec<TargetColumn> {
+fn columns_by_arrow(session: &mut AdbcSession, name: &TargetName) -> Vec<TargetColumn> {
     let connection = session.connection();
     let schema = connection.table_schema(name.schema.as_deref(), &name.name);
     let Ok(schema) = schema else {

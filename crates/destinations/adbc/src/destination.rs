@@ -16,13 +16,13 @@ use crate::connection::Database;
 use crate::driver;
 use crate::duckdb;
 use crate::interrupt::Interrupt;
-use crate::ledger::{Ledger, StoredRun};
+use crate::ledger::{AdbcLedger, StoredRun};
 use crate::lock;
 use crate::queue::QUEUE_BYTES_MAX;
 use crate::quirks::{Quirks, RunLock, Vendor};
 use crate::run::Run;
 use crate::secrets::Secrets;
-use crate::session::{self, Session};
+use crate::session::{self, AdbcSession};
 use crate::sql;
 use crate::staging;
 use crate::types;
@@ -37,7 +37,7 @@ pub struct Shared {
     /// Its name, for messages.
     pub product: &'static str,
     /// Its ledger.
-    pub ledger: Ledger,
+    pub ledger: AdbcLedger,
     /// Threads that a statement gets when it does not load, where that is set.
     threads: Option<u64>,
     held: Mutex<HashSet<String>>,
@@ -46,18 +46,23 @@ pub struct Shared {
 
 impl Shared {
     /// A connection that an interrupt ends.
-    pub fn session(&self, interrupt: &Arc<Interrupt>) -> Result<Session> {
-        Session::open(&*self.database, self.quirks, interrupt)
+    pub fn session(&self, interrupt: &Arc<Interrupt>) -> Result<AdbcSession> {
+        AdbcSession::open(&*self.database, self.quirks, interrupt)
     }
 
     /// Lets streams load, one thread each.
-    pub fn one_thread(&self, session: &mut Session) -> Result<()> {
+    pub fn one_thread(&self, session: &mut AdbcSession) -> Result<()> {
         self.set_threads(session, 1)
     }
 
     /// Takes the lock of a run. Who has it is told as the ledger names it, where the database knows only
     /// a session.
-    pub fn hold(&self, session: &mut Session, run_key: &str, holder: &str) -> Result<lock::Held> {
+    pub fn hold(
+        &self,
+        session: &mut AdbcSession,
+        run_key: &str,
+        holder: &str,
+    ) -> Result<lock::Held> {
         let refused = match lock::take(session, self.quirks, run_key, holder) {
             Err(refused @ Error::Held { .. }) if self.quirks.run_lock == RunLock::Advisory => {
                 refused
@@ -82,11 +87,11 @@ impl Shared {
     }
 
     /// Lets a statement have all threads again.
-    pub fn all_threads(&self, session: &mut Session) -> Result<()> {
+    pub fn all_threads(&self, session: &mut AdbcSession) -> Result<()> {
         self.set_threads(session, self.threads.unwrap_or(1))
     }
 
-    fn set_threads(&self, session: &mut Session, threads: u64) -> Result<()> {
+    fn set_threads(&self, session: &mut AdbcSession, threads: u64) -> Result<()> {
         if let Some(setting) = self.quirks.threads {
             let statement = format!("SET {setting} = {threads}");
             session.run("cannot set how many threads there are", &statement)?;
@@ -135,7 +140,7 @@ impl Drop for Claim {
 
 /// A database that a driver of ADBC reaches.
 struct AdbcDestination {
-    control: Mutex<Session>,
+    control: Mutex<AdbcSession>,
     described: String,
     abilities: Abilities,
     schema: Option<String>,
@@ -273,7 +278,7 @@ impl AdbcDestination {
             Vendor::Postgres => "PostgreSQL",
             Vendor::Other => "this database",
         };
-        let mut control = Session::open(&*database, quirks, &interrupt)?;
+        let mut control = AdbcSession::open(&*database, quirks, &interrupt)?;
         let threads = match quirks.threads {
             Some(setting) => {
                 let statement = format!("SELECT current_setting('{setting}')");
@@ -284,7 +289,7 @@ impl AdbcDestination {
         let shared = Arc::new(Shared {
             quirks,
             product,
-            ledger: Ledger::new(quirks, address.ledger_schema),
+            ledger: AdbcLedger::new(quirks, address.ledger_schema),
             threads,
             held: Mutex::new(HashSet::new()),
             database,
@@ -323,12 +328,12 @@ impl AdbcDestination {
         })
     }
 
-    fn control(&self) -> MutexGuard<'_, Session> {
+    fn control(&self) -> MutexGuard<'_, AdbcSession> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The targets of a switched run that do not hold its rows any more.
-    fn gone(&self, session: &mut Session, stored: &StoredRun) -> Result<Vec<String>> {
+    fn gone(&self, session: &mut AdbcSession, stored: &StoredRun) -> Result<Vec<String>> {
         let mut gone = Vec::new();
         if stored.record.state != RunState::Switched {
             return Ok(gone);
@@ -364,7 +369,7 @@ impl AdbcDestination {
 
 /// Refuses a database that reads texts in another way than the SQL standard does: what is written
 /// into its ledger would come back changed.
-fn understands_texts(session: &mut Session, vendor: &str) -> Result<()> {
+fn understands_texts(session: &mut AdbcSession, vendor: &str) -> Result<()> {
     let asked = "a\\b'c";
     let rows = session.rows(
         "cannot ask a question",

@@ -10,26 +10,26 @@ use inrush_destination::{Error, Result};
 
 use crate::connection::IngestName;
 use crate::interrupt::Interrupt;
-use crate::queue::{Abandoned, Queue, QueueReader};
-use crate::session::Session;
+use crate::queue::{Abandoned, BatchQueue, QueueReader};
+use crate::session::AdbcSession;
 
 const DOING: &str = "cannot add rows to staging";
 
 /// An ingest under way. Dropped, it is taken back.
 pub struct Ingest {
-    queue: Arc<Queue>,
+    queue: Arc<BatchQueue>,
     worker: Option<JoinHandle<std::result::Result<Option<i64>, AdbcError>>>,
 }
 
 impl Ingest {
     /// Begins one.
     pub fn begin(
-        session: &mut Session,
+        session: &mut AdbcSession,
         interrupt: &Interrupt,
         into: &IngestName,
         schema: &SchemaRef,
     ) -> Result<Ingest> {
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(BatchQueue::default());
         interrupt.watch_queue(&queue);
         let taker = session.ingest(into, QueueReader::new(queue.clone(), schema.clone()))?;
         let worker = std::thread::Builder::new()
@@ -47,7 +47,7 @@ impl Ingest {
     }
 
     /// Hands a batch over. The driver's own error comes out here, or at the end.
-    pub fn push(&mut self, session: &Session, batch: RecordBatch) -> Result<()> {
+    pub fn push(&mut self, session: &AdbcSession, batch: RecordBatch) -> Result<()> {
         match self.queue.push(batch) {
             Ok(()) => Ok(()),
             Err(Abandoned) => Err(match self.join() {
@@ -64,7 +64,7 @@ impl Ingest {
     }
 
     /// Ends it; the rows that the driver counted, where it does.
-    pub fn finish(mut self, session: &Session) -> Result<Option<u64>> {
+    pub fn finish(mut self, session: &AdbcSession) -> Result<Option<u64>> {
         self.queue.end();
         let counted = self
             .join()

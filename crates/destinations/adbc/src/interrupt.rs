@@ -6,7 +6,7 @@ use std::thread::ThreadId;
 
 use adbc_core::{CancelHandle, Statement};
 
-use crate::queue::Queue;
+use crate::queue::BatchQueue;
 
 /// What has to be told when a run is to end: connections, statements and the queues of streams.
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub struct Interrupt {
     raised: AtomicBool,
     connections: Mutex<Vec<Box<dyn CancelHandle>>>,
     statements: Mutex<Vec<(ThreadId, Box<dyn CancelHandle>)>>,
-    queues: Mutex<Vec<Weak<Queue>>>,
+    queues: Mutex<Vec<Weak<BatchQueue>>>,
 }
 
 impl Interrupt {
@@ -44,7 +44,7 @@ impl Interrupt {
     }
 
     /// Makes a queue known.
-    pub fn watch_queue(&self, queue: &Arc<Queue>) {
+    pub fn watch_queue(&self, queue: &Arc<BatchQueue>) {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         queues.retain(|queue| queue.strong_count() > 0);
         queues.push(Arc::downgrade(queue));

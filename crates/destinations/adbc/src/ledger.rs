@@ -4,7 +4,7 @@ use inrush_destination::{Error, NewRun, Result, RunRecord, RunState, UnitRecord}
 
 use crate::catalog;
 use crate::quirks::Quirks;
-use crate::session::Session;
+use crate::session::AdbcSession;
 use crate::sql;
 
 /// Written into each run: what wrote it.
@@ -12,7 +12,7 @@ const VERSION: u64 = 1;
 
 /// The names of the ledger's tables.
 #[derive(Clone, Debug)]
-pub struct Ledger {
+pub struct AdbcLedger {
     schema: Option<String>,
     run_name: String,
     /// The table of runs, quoted.
@@ -36,9 +36,9 @@ pub struct StoredRun {
 const RUN_COLUMNS: &str = "run_id, version, name, run_key, package, package_hash, holder, epoch, state, \
                            started_at, switched_at, targets, staging, loaded";
 
-impl Ledger {
+impl AdbcLedger {
     /// In this schema, where there are schemas.
-    pub fn new(quirks: &Quirks, schema: &str) -> Ledger {
+    pub fn new(quirks: &Quirks, schema: &str) -> AdbcLedger {
         let prefix = quirks.ledger_prefix;
         let schema = quirks.has_schemas().then(|| schema.to_owned());
         let quoted = |table: &str| match &schema {
@@ -46,7 +46,7 @@ impl Ledger {
             None => sql::name(table),
         };
         let run_name = format!("{prefix}run");
-        Ledger {
+        AdbcLedger {
             run: quoted(&run_name),
             unit: quoted(&format!("{prefix}unit")),
             run_name,
@@ -55,13 +55,13 @@ impl Ledger {
     }
 
     /// Whether it is there.
-    pub fn exists(&self, session: &mut Session, quirks: &Quirks) -> Result<bool> {
+    pub fn exists(&self, session: &mut AdbcSession, quirks: &Quirks) -> Result<bool> {
         let schema = self.schema.as_deref();
         Ok(catalog::kind(session, quirks, schema, &self.run_name)?.is_some())
     }
 
     /// Makes it where it is not there.
-    pub fn create(&self, session: &mut Session, quirks: &Quirks) -> Result<()> {
+    pub fn create(&self, session: &mut AdbcSession, quirks: &Quirks) -> Result<()> {
         if self.exists(session, quirks)? {
             return Ok(());
         }
@@ -91,7 +91,7 @@ impl Ledger {
     }
 
     /// The runs of a package, or of all, the oldest first.
-    pub fn runs(&self, session: &mut Session, run_key: Option<&str>) -> Result<Vec<StoredRun>> {
+    pub fn runs(&self, session: &mut AdbcSession, run_key: Option<&str>) -> Result<Vec<StoredRun>> {
         let condition = match run_key {
             Some(key) => format!("WHERE run_key = {}", sql::text(key)),
             None => String::new(),
@@ -100,12 +100,12 @@ impl Ledger {
     }
 
     /// The run with this number.
-    pub fn run(&self, session: &mut Session, run_id: i64) -> Result<Option<StoredRun>> {
+    pub fn run(&self, session: &mut AdbcSession, run_id: i64) -> Result<Option<StoredRun>> {
         let found = self.select(session, &format!("WHERE run_id = {run_id}"))?;
         Ok(found.into_iter().next())
     }
 
-    fn select(&self, session: &mut Session, condition: &str) -> Result<Vec<StoredRun>> {
+    fn select(&self, session: &mut AdbcSession, condition: &str) -> Result<Vec<StoredRun>> {
         let statement = format!(
             "SELECT {RUN_COLUMNS} FROM {} {condition} ORDER BY run_id",
             self.run
@@ -150,7 +150,7 @@ impl Ledger {
     }
 
     /// The units of a run.
-    pub fn units(&self, session: &mut Session, run_id: i64) -> Result<Vec<UnitRecord>> {
+    pub fn units(&self, session: &mut AdbcSession, run_id: i64) -> Result<Vec<UnitRecord>> {
         let statement = format!(
             "SELECT unit_key, target, rows_loaded, detail FROM {} WHERE run_id = {run_id} \
              ORDER BY unit_key",
@@ -175,7 +175,7 @@ impl Ledger {
     /// Enters a new run, and gives it the next number.
     pub fn enter(
         &self,
-        session: &mut Session,
+        session: &mut AdbcSession,
         run: &NewRun,
         run_id: i64,
         targets: Vec<String>,
@@ -212,7 +212,7 @@ impl Ledger {
     }
 
     /// The next number of a run.
-    pub fn next_id(&self, session: &mut Session) -> Result<i64> {
+    pub fn next_id(&self, session: &mut AdbcSession) -> Result<i64> {
         let statement = format!("SELECT coalesce(max(run_id), 0) + 1 FROM {}", self.run);
         let next = session.number("cannot read the ledger", &statement)?;
         Ok(next.and_then(|next| i64::try_from(next).ok()).unwrap_or(1))
@@ -221,7 +221,7 @@ impl Ledger {
     /// Takes a stopped run over: its epoch is raised, so that whoever held it writes no more.
     pub fn take_over(
         &self,
-        session: &mut Session,
+        session: &mut AdbcSession,
         stored: &StoredRun,
         run: &NewRun,
         targets: Vec<String>,
@@ -248,7 +248,12 @@ impl Ledger {
     }
 
     /// Holds the run's row, and refuses if the run was taken over or ended by somebody else.
-    pub fn fence(&self, session: &mut Session, quirks: &Quirks, record: &RunRecord) -> Result<()> {
+    pub fn fence(
+        &self,
+        session: &mut AdbcSession,
+        quirks: &Quirks,
+        record: &RunRecord,
+    ) -> Result<()> {
         let statement = format!(
             "SELECT epoch, state, holder FROM {} WHERE run_id = {}{}",
             self.run, record.run_id, quirks.hold_row
@@ -279,7 +284,12 @@ impl Ledger {
     }
 
     /// Enters a unit.
-    pub fn enter_unit(&self, session: &mut Session, run_id: i64, unit: &UnitRecord) -> Result<()> {
+    pub fn enter_unit(
+        &self,
+        session: &mut AdbcSession,
+        run_id: i64,
+        unit: &UnitRecord,
+    ) -> Result<()> {
         let statement = format!(
             "INSERT INTO {} (run_id, unit_key, target, rows_loaded, detail) \
              VALUES ({run_id}, {}, {}, {}, {})",
@@ -294,7 +304,12 @@ impl Ledger {
     }
 
     /// Forgets the units of a target.
-    pub fn forget_target(&self, session: &mut Session, run_id: i64, target: &str) -> Result<()> {
+    pub fn forget_target(
+        &self,
+        session: &mut AdbcSession,
+        run_id: i64,
+        target: &str,
+    ) -> Result<()> {
         let statement = format!(
             "DELETE FROM {} WHERE run_id = {run_id} AND target = {}",
             self.unit,
@@ -307,7 +322,7 @@ impl Ledger {
     /// Marks a run as switched.
     pub fn mark_switched(
         &self,
-        session: &mut Session,
+        session: &mut AdbcSession,
         run_id: i64,
         at_microseconds: i64,
         loaded: &[u64],
@@ -323,7 +338,7 @@ impl Ledger {
     }
 
     /// Notes that a target has none of the rows any more that earlier runs have loaded into it.
-    pub fn mark_gone(&self, session: &mut Session, target: &str) -> Result<()> {
+    pub fn mark_gone(&self, session: &mut AdbcSession, target: &str) -> Result<()> {
         for stored in self.select(session, "WHERE state = 'switched'")? {
             let mut loaded = stored.loaded;
             let places = stored.record.targets.iter().enumerate();
@@ -351,7 +366,7 @@ impl Ledger {
     }
 
     /// Notes that the staging tables of a run are gone.
-    pub fn clear_staging(&self, session: &mut Session, run_id: i64) -> Result<()> {
+    pub fn clear_staging(&self, session: &mut AdbcSession, run_id: i64) -> Result<()> {
         let statement = format!(
             "UPDATE {} SET staging = '[]' WHERE run_id = {run_id}",
             self.run
@@ -361,7 +376,7 @@ impl Ledger {
     }
 
     /// Marks a run as given up.
-    pub fn mark_discarded(&self, session: &mut Session, run_id: i64) -> Result<()> {
+    pub fn mark_discarded(&self, session: &mut AdbcSession, run_id: i64) -> Result<()> {
         let doing = "cannot mark the run as given up";
         let units = format!("DELETE FROM {} WHERE run_id = {run_id}", self.unit);
         let run = format!(

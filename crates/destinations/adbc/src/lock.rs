@@ -5,11 +5,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use inrush_destination::{Error, Result};
-use inrush_system::lock_file::{self, Taken};
+use inrush_system::lock_file::{self, LockAttempt};
 use sha2::{Digest, Sha256};
 
 use crate::quirks::{Quirks, RunLock};
-use crate::session::Session;
+use crate::session::AdbcSession;
 
 /// A run that is held, until this is dropped or its session ends.
 #[derive(Debug)]
@@ -26,7 +26,12 @@ pub enum Held {
 const HINT: &str = "wait until that one is done, or end it, then run the same command again";
 
 /// Takes the lock of a run, or says who has it.
-pub fn take(session: &mut Session, quirks: &Quirks, run_key: &str, holder: &str) -> Result<Held> {
+pub fn take(
+    session: &mut AdbcSession,
+    quirks: &Quirks,
+    run_key: &str,
+    holder: &str,
+) -> Result<Held> {
     match quirks.run_lock {
         RunLock::DatabaseFile | RunLock::LedgerOnly => Ok(Held::Elsewhere),
         RunLock::LockFile => match database_file(session)? {
@@ -38,7 +43,7 @@ pub fn take(session: &mut Session, quirks: &Quirks, run_key: &str, holder: &str)
 }
 
 /// The file of SQLite; none of a database in memory.
-pub fn database_file(session: &mut Session) -> Result<Option<PathBuf>> {
+pub fn database_file(session: &mut AdbcSession) -> Result<Option<PathBuf>> {
     let rows = session.rows("cannot ask for the database's file", "PRAGMA database_list")?;
     let main = rows.into_iter().find(|row| {
         row.get(1)
@@ -67,8 +72,8 @@ impl LockFile {
         };
         loop {
             let file = match lock_file::try_take(&path, holder).map_err(failed)? {
-                Taken::Ours(file) => file,
-                Taken::Others(other) => {
+                LockAttempt::Ours(file) => file,
+                LockAttempt::Others(other) => {
                     return Err(Error::Held {
                         what: format!("{} is being loaded by {other}", database.display()),
                         hint: HINT.to_owned(),
@@ -92,7 +97,7 @@ impl Drop for LockFile {
 }
 
 /// Of PostgreSQL: held by the session, so it is gone with its process.
-fn advisory(session: &mut Session, run_key: &str) -> Result<Held> {
+fn advisory(session: &mut AdbcSession, run_key: &str) -> Result<Held> {
     let digest = Sha256::digest(format!("inrush adbc run {run_key}").as_bytes());
     let (head, _) = digest.split_first_chunk::<8>().expect("32 bytes");
     let key = i64::from_be_bytes(*head);

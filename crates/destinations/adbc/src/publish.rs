@@ -5,14 +5,14 @@ use inrush_rows::calendar::now_microseconds;
 
 use crate::catalog;
 use crate::run::Run;
-use crate::session::Session;
+use crate::session::AdbcSession;
 use crate::sql;
 use crate::staging::Staging;
 
 /// Publishes a run.
 pub fn publish(
     run: &Run,
-    session: &mut Session,
+    session: &mut AdbcSession,
     reached: &dyn Fn(PublishStep),
 ) -> Result<Published> {
     let shared = &run.shared;
@@ -60,7 +60,11 @@ pub fn publish(
     Ok(published)
 }
 
-fn switch(run: &Run, session: &mut Session, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+fn switch(
+    run: &Run,
+    session: &mut AdbcSession,
+    reached: &dyn Fn(PublishStep),
+) -> Result<Published> {
     let shared = &run.shared;
     let ledger = &shared.ledger;
     ledger.fence(session, shared.quirks, &run.record)?;
@@ -93,7 +97,12 @@ fn switch(run: &Run, session: &mut Session, reached: &dyn Fn(PublishStep)) -> Re
 }
 
 /// Fills a target, and says how many rows it has then, where that costs little to know.
-fn fill(run: &Run, session: &mut Session, staging: &Staging, staged: u64) -> Result<Option<u64>> {
+fn fill(
+    run: &Run,
+    session: &mut AdbcSession,
+    staging: &Staging,
+    staged: u64,
+) -> Result<Option<u64>> {
     let quirks = run.shared.quirks;
     let target = &staging.plan.name;
     let Some(found) = kind(run, session, staging)? else {
@@ -172,7 +181,7 @@ fn fill(run: &Run, session: &mut Session, staging: &Staging, staged: u64) -> Res
 }
 
 /// The rows of a target, where they are to be counted.
-fn counted(session: &mut Session, staging: &Staging, is_wanted: bool) -> Result<Option<u64>> {
+fn counted(session: &mut AdbcSession, staging: &Staging, is_wanted: bool) -> Result<Option<u64>> {
     let target = &staging.plan.name.sql;
     match is_wanted {
         false => Ok(None),
@@ -184,7 +193,7 @@ fn counted(session: &mut Session, staging: &Staging, is_wanted: bool) -> Result<
 }
 
 /// Copies all rows of staging into its target.
-fn copy(session: &mut Session, staging: &Staging, staged: u64) -> Result<()> {
+fn copy(session: &mut AdbcSession, staging: &Staging, staged: u64) -> Result<()> {
     let doing = format!("cannot add the rows to {}", staging.plan.name.sql);
     match session.run(&doing, &staging.copy_statement())? {
         Some(copied) if copied != staged => Err(Error::Refused {
@@ -196,7 +205,7 @@ fn copy(session: &mut Session, staging: &Staging, staged: u64) -> Result<()> {
     }
 }
 
-fn kind(run: &Run, session: &mut Session, staging: &Staging) -> Result<Option<String>> {
+fn kind(run: &Run, session: &mut AdbcSession, staging: &Staging) -> Result<Option<String>> {
     let name = &staging.plan.name;
     let found = catalog::kind(
         session,
@@ -210,7 +219,7 @@ fn kind(run: &Run, session: &mut Session, staging: &Staging) -> Result<Option<St
 /// Runs statements of the user, one at a time.
 fn user_statements(
     run: &Run,
-    session: &mut Session,
+    session: &mut AdbcSession,
     setting: &str,
     staging: &Staging,
     texts: &[String],

@@ -12,7 +12,7 @@ pub const QUEUE_BYTES_MAX: usize = 1 << 20;
 
 /// Batches that wait.
 #[derive(Default)]
-pub struct Queue {
+pub struct BatchQueue {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -33,7 +33,7 @@ struct State {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Abandoned;
 
-impl Queue {
+impl BatchQueue {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,13 +95,13 @@ impl Queue {
 
 /// The end of a queue that a driver reads. Dropped, it lets nobody wait for room.
 pub struct QueueReader {
-    queue: Arc<Queue>,
+    queue: Arc<BatchQueue>,
     schema: SchemaRef,
 }
 
 impl QueueReader {
     /// Of a queue whose batches have this schema.
-    pub fn new(queue: Arc<Queue>, schema: SchemaRef) -> QueueReader {
+    pub fn new(queue: Arc<BatchQueue>, schema: SchemaRef) -> QueueReader {
         QueueReader { queue, schema }
     }
 }
@@ -141,13 +141,13 @@ mod tests {
         RecordBatch::try_from_iter([("a", column)]).expect("one column")
     }
 
-    fn reader(queue: &Arc<Queue>) -> QueueReader {
+    fn reader(queue: &Arc<BatchQueue>) -> QueueReader {
         QueueReader::new(queue.clone(), batch(1).schema())
     }
 
     #[test]
     fn batches_come_in_order_and_end() {
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(BatchQueue::default());
         let taken = std::thread::scope(|scope| {
             let reader = reader(&queue);
             let taker = scope.spawn(move || {
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_reader_that_is_gone() {
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(BatchQueue::default());
         let reader = reader(&queue);
         queue.push(batch(4_000_000)).expect("one batch has room");
         std::thread::scope(|scope| {
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_reader_fails_when_it_is_taken_back() {
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(BatchQueue::default());
         let mut reader = reader(&queue);
         queue.push(batch(1)).expect("room");
         queue.abort();

@@ -12,13 +12,13 @@ use crate::interrupt::Interrupt;
 use crate::ledger::StoredRun;
 use crate::lock::Held;
 use crate::publish;
-use crate::session::Session;
+use crate::session::AdbcSession;
 use crate::staging::{self, Staging};
 use crate::stream::Stream;
 
 /// A run under way. What it holds is let go of in the order of its fields.
 pub struct Run {
-    session: Mutex<Session>,
+    session: Mutex<AdbcSession>,
     /// Lets the run be interrupted.
     pub interrupt: Arc<Interrupt>,
     /// The run as the ledger has it.
@@ -69,7 +69,7 @@ impl Run {
         })
     }
 
-    fn session(&self) -> MutexGuard<'_, Session> {
+    fn session(&self) -> MutexGuard<'_, AdbcSession> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -79,7 +79,7 @@ type Entered = (RunRecord, Vec<Staging>, Vec<UnitRecord>);
 /// Enters a run into the ledger and makes its staging.
 fn enter(
     shared: &Shared,
-    session: &mut Session,
+    session: &mut AdbcSession,
     run: &NewRun,
     targets: &[TargetPlan],
 ) -> Result<Entered> {
@@ -162,7 +162,7 @@ fn enter(
 /// The run that is to be taken over, if it can be.
 fn stopped(
     shared: &Shared,
-    session: &mut Session,
+    session: &mut AdbcSession,
     run_id: i64,
     run_key: &str,
 ) -> Result<StoredRun> {

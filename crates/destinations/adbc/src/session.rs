@@ -11,24 +11,24 @@ use crate::queue::QueueReader;
 use crate::quirks::Quirks;
 
 /// A connection to a database.
-pub struct Session {
+pub struct AdbcSession {
     connection: Box<dyn Connection>,
     interrupt: Arc<Interrupt>,
     in_transaction: bool,
 }
 
-impl Session {
+impl AdbcSession {
     /// Connects.
     pub fn open(
         database: &dyn Database,
         quirks: &Quirks,
         interrupt: &Arc<Interrupt>,
-    ) -> Result<Session> {
+    ) -> Result<AdbcSession> {
         let connection = database
             .connect(interrupt)
             .map_err(|error| refused(interrupt, "cannot connect", &error))?;
         interrupt.watch(connection.cancel_handle());
-        let mut session = Session {
+        let mut session = AdbcSession {
             connection,
             interrupt: interrupt.clone(),
             in_transaction: false,
@@ -128,7 +128,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for AdbcSession {
     fn drop(&mut self) {
         // The database takes back what is open when a connection ends; said here, it is sure to.
         let _ = self.rollback();

@@ -7,7 +7,7 @@ use crate::carry::{self, Carried};
 use crate::catalog;
 use crate::connection::IngestName;
 use crate::quirks::Quirks;
-use crate::session::Session;
+use crate::session::AdbcSession;
 use crate::sql;
 
 /// A target with its staging table.
@@ -92,20 +92,20 @@ impl Staging {
     }
 
     /// Whether it stands.
-    pub fn stands(&self, session: &mut Session, quirks: &Quirks) -> Result<bool> {
+    pub fn stands(&self, session: &mut AdbcSession, quirks: &Quirks) -> Result<bool> {
         let schema = self.name.schema.as_deref();
         Ok(catalog::kind(session, quirks, schema, &self.name.table)?.is_some())
     }
 
     /// Makes it.
-    pub fn create(&self, session: &mut Session) -> Result<()> {
+    pub fn create(&self, session: &mut AdbcSession) -> Result<()> {
         let doing = format!("cannot make the staging table of {}", self.plan.name.sql);
         session.run(&doing, &self.create_statement(&self.sql, true))?;
         Ok(())
     }
 
     /// Makes the target.
-    pub fn create_target(&self, session: &mut Session) -> Result<()> {
+    pub fn create_target(&self, session: &mut AdbcSession) -> Result<()> {
         let doing = format!("cannot make {}", self.plan.name.sql);
         session.run(&doing, &self.create_statement(&self.plan.name.sql, false))?;
         Ok(())
@@ -152,12 +152,12 @@ impl Staging {
     }
 
     /// Removes it.
-    pub fn remove(&self, session: &mut Session) -> Result<()> {
+    pub fn remove(&self, session: &mut AdbcSession) -> Result<()> {
         remove(session, self.name.schema.as_deref(), &self.name.table)
     }
 
     /// The database's own count of its rows.
-    pub fn count(&self, session: &mut Session) -> Result<u64> {
+    pub fn count(&self, session: &mut AdbcSession) -> Result<u64> {
         let doing = format!("cannot count the staged rows of {}", self.plan.name.sql);
         let rows = session.number(&doing, &format!("SELECT count(*) FROM {}", self.sql))?;
         Ok(rows.unwrap_or(0))
@@ -170,7 +170,7 @@ impl Staging {
 }
 
 /// Removes a staging table, if it is there.
-pub fn remove(session: &mut Session, schema: Option<&str>, table: &str) -> Result<()> {
+pub fn remove(session: &mut AdbcSession, schema: Option<&str>, table: &str) -> Result<()> {
     let statement = format!("DROP TABLE IF EXISTS {}", quoted(schema, table));
     session.run("cannot remove a staging table", &statement)?;
     Ok(())

@@ -8,7 +8,7 @@ use crate::adapt::Adapter;
 use crate::ingest::Ingest;
 use crate::quirks::RunLock;
 use crate::run::Run;
-use crate::session::Session;
+use crate::session::AdbcSession;
 use crate::staging::Staging;
 
 /// The way of one thread into staging.
@@ -16,7 +16,7 @@ pub struct Stream<'a> {
     run: &'a Run,
     // Before the session: an ingest under way ends before its connection does.
     unit: Option<OpenUnit>,
-    session: Session,
+    session: AdbcSession,
 }
 
 /// A unit that is being written.
@@ -33,7 +33,7 @@ struct OpenUnit {
 
 impl<'a> Stream<'a> {
     /// A stream of a run.
-    pub fn new(run: &'a Run, session: Session) -> Stream<'a> {
+    pub fn new(run: &'a Run, session: AdbcSession) -> Stream<'a> {
         Stream {
             run,
             unit: None,

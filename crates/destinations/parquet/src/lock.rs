@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use inrush_destination::{Error, Result};
-use inrush_system::lock_file::{self, Taken};
+use inrush_system::lock_file::{self, LockAttempt};
 
 use crate::files::{self, failed};
 
@@ -61,8 +61,8 @@ impl Lock {
     fn try_take(path: &Path, holder: &str) -> Result<std::result::Result<Lock, String>> {
         files::make_folder(path.parent().unwrap_or(Path::new(".")))?;
         match lock_file::try_take(path, holder).map_err(failed("cannot lock", path))? {
-            Taken::Ours(_file) => Ok(Ok(Lock { _file })),
-            Taken::Others(other) => Ok(Err(other)),
+            LockAttempt::Ours(_file) => Ok(Ok(Lock { _file })),
+            LockAttempt::Others(other) => Ok(Err(other)),
         }
     }
 }

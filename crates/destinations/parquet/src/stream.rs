@@ -13,7 +13,7 @@ use crate::ledger::{FORMAT, StagedUnit, digest, unit_file};
 use crate::options::Options;
 use crate::partition::Folders;
 use crate::run::RunTarget;
-use crate::unit_writer::{Place, UnitWriter};
+use crate::unit_writer::{UnitFiles, UnitWriter};
 
 /// A stream of a run.
 pub(super) struct Stream<'a> {
@@ -63,7 +63,7 @@ impl UnitStream for Stream<'_> {
         let Some(target) = self.targets.get(target) else {
             return Err(out_of_turn(&format!("the run has no target {target}")));
         };
-        let place = Place {
+        let place = UnitFiles {
             layout: &target.layout,
             options: self.options,
             folder: target.staging.clone(),

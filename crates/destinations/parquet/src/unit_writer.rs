@@ -31,7 +31,7 @@ const GATHERED_BYTES: usize = 4 << 20;
 const OPEN_FILES_MAX: usize = 4096;
 
 /// Where the files of a unit go.
-pub(super) struct Place<'a> {
+pub(super) struct UnitFiles<'a> {
     pub(super) layout: &'a Layout,
     pub(super) options: &'a Options,
     /// The folder of staging.
@@ -42,7 +42,7 @@ pub(super) struct Place<'a> {
     pub(super) counter: &'a AtomicU64,
 }
 
-impl Place<'_> {
+impl UnitFiles<'_> {
     fn create(&self, sample: &[RecordBatch], rows: usize) -> Result<(String, DataFile)> {
         let number = self.counter.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{number}.{STAGED}", self.prefix);
@@ -67,7 +67,7 @@ pub(super) enum UnitWriter<'a> {
 }
 
 impl<'a> UnitWriter<'a> {
-    pub(super) fn new(place: Place<'a>) -> UnitWriter<'a> {
+    pub(super) fn new(place: UnitFiles<'a>) -> UnitWriter<'a> {
         match place.layout.partitions.is_empty() {
             true => UnitWriter::Whole(Box::new(Whole {
                 place,
@@ -170,7 +170,7 @@ fn gathered(schema: &SchemaRef, mut batches: Vec<RecordBatch>) -> Result<RecordB
 
 /// Rows on their way into one file after the other.
 pub(super) struct Whole<'a> {
-    place: Place<'a>,
+    place: UnitFiles<'a>,
     waiting: Waiting,
     open: Option<(String, DataFile)>,
     closed: Vec<StagedFile>,
@@ -227,7 +227,7 @@ impl Whole<'_> {
 
 /// Rows on their way into partitions.
 pub(super) struct Parted<'a> {
-    place: Place<'a>,
+    place: UnitFiles<'a>,
     /// Batches that came, with the partition of each row.
     came: Waiting,
     partitions_of: Vec<u32>,

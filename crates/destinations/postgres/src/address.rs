@@ -10,7 +10,7 @@ use inrush_package::{URLS, redacted_url};
 use tokio_postgres::Config;
 use tokio_postgres::config::{ChannelBinding, Host, SslNegotiation};
 
-use super::DestinationError;
+use super::PostgresError;
 use super::password_file;
 use super::required_auth::RequiredAuth;
 use super::settings::Settings;
@@ -50,7 +50,7 @@ impl Keepalive {
 
 /// One of the servers that an address names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ServerAddress {
     /// Its name, or the folder of its socket: what certificates and passwords are for.
     pub host: Host,
     /// Where it is reached, where its name is not asked.
@@ -59,7 +59,7 @@ pub struct Place {
     pub port: u16,
 }
 
-impl Place {
+impl ServerAddress {
     /// Host and port, or the socket.
     pub fn describe(&self) -> String {
         match &self.host {
@@ -94,11 +94,11 @@ impl RequiredPeer {
 
 /// A database that can be connected to.
 #[derive(Clone)]
-pub struct Address {
+pub struct DatabaseAddress {
     /// What the driver takes, but for host and password. Its `Debug` leaves the password out.
     pub config: Config,
     /// Its servers, in the order in which they are tried; one of them must be a primary.
-    pub places: Vec<Place>,
+    pub places: Vec<ServerAddress>,
     /// How TLS is done.
     pub tls: TlsSettings,
     /// How long one server is given to answer.
@@ -119,10 +119,13 @@ pub fn is_meant(url: &str) -> bool {
     url.starts_with("postgresql://") || url.starts_with("postgres://")
 }
 
-impl Address {
+impl DatabaseAddress {
     /// Reads a URL and fills its gaps.
-    pub fn parse(url: &str, defaults: &ConnectionDefaults) -> Result<Address, DestinationError> {
-        let fail = |reason: String| DestinationError::Address {
+    pub fn parse(
+        url: &str,
+        defaults: &ConnectionDefaults,
+    ) -> Result<DatabaseAddress, PostgresError> {
+        let fail = |reason: String| PostgresError::Address {
             url: redacted_url(url),
             reason,
         };
@@ -130,10 +133,13 @@ impl Address {
             return Err(fail(format!("no destination is meant by it: {URLS}")));
         }
         let settings = Settings::gather(url, defaults).map_err(fail)?;
-        Address::of_settings(&settings, defaults).map_err(fail)
+        DatabaseAddress::of_settings(&settings, defaults).map_err(fail)
     }
 
-    fn of_settings(settings: &Settings, defaults: &ConnectionDefaults) -> Result<Address, String> {
+    fn of_settings(
+        settings: &Settings,
+        defaults: &ConnectionDefaults,
+    ) -> Result<DatabaseAddress, String> {
         settings.check_unsupported()?;
         let tls = TlsSettings::of(settings, defaults)?;
         let mut config = Config::new();
@@ -167,7 +173,7 @@ impl Address {
         let connect_timeout = settings
             .seconds("connect_timeout")?
             .map_or(CONNECT_TIMEOUT, |wish| wish.max(CONNECT_TIMEOUT_MIN));
-        Ok(Address {
+        Ok(DatabaseAddress {
             config,
             places: places(settings)?,
             tls,
@@ -187,7 +193,7 @@ impl Address {
     }
 
     /// The server that took the last connection.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &ServerAddress {
         &self.places[self.last_good.load(Ordering::Relaxed)]
     }
 
@@ -207,7 +213,7 @@ impl Address {
     }
 
     /// What is wanted of a server before it is answered.
-    pub fn login_rules(&self, place: &Place) -> LoginRules {
+    pub fn login_rules(&self, place: &ServerAddress) -> LoginRules {
         LoginRules {
             server: place.describe(),
             required_auth: self.required_auth.clone(),
@@ -217,7 +223,7 @@ impl Address {
     }
 
     /// The servers in the order in which they are to be tried now, with their numbers.
-    pub fn places_to_try(&self) -> impl Iterator<Item = (usize, &Place)> {
+    pub fn places_to_try(&self) -> impl Iterator<Item = (usize, &ServerAddress)> {
         let count = self.places.len();
         let first = self.last_good.load(Ordering::Relaxed);
         (0..count).map(move |step| {
@@ -233,7 +239,7 @@ impl Address {
 
     /// What the driver takes to log in at a server: with the password of the URL, of PGPASSWORD, or
     /// of the line of `.pgpass` that is for this server.
-    pub fn config_for(&self, place: &Place) -> Config {
+    pub fn config_for(&self, place: &ServerAddress) -> Config {
         let mut config = self.config.clone();
         if config.get_password().is_none()
             && let Some(text) = &self.password_file
@@ -296,7 +302,7 @@ fn required_peer(
 }
 
 /// The servers that the settings name, in the order in which they are tried.
-fn places(settings: &Settings) -> Result<Vec<Place>, String> {
+fn places(settings: &Settings) -> Result<Vec<ServerAddress>, String> {
     let list = |name: &str| -> Vec<String> {
         settings
             .get(name)
@@ -336,7 +342,7 @@ fn places(settings: &Settings) -> Result<Vec<Place>, String> {
             (path, None) if path.starts_with('/') => Host::Unix(PathBuf::from(path)),
             (name, _) => Host::Tcp(name.to_owned()),
         };
-        found.push(Place {
+        found.push(ServerAddress {
             host,
             host_address: address.cloned(),
             port,
@@ -424,15 +430,16 @@ mod tests {
         }
     }
 
-    fn servers(address: &Address) -> Vec<String> {
-        address.places.iter().map(Place::describe).collect()
+    fn servers(address: &DatabaseAddress) -> Vec<String> {
+        address.places.iter().map(ServerAddress::describe).collect()
     }
 
     #[test]
     fn gaps_are_filled_and_the_url_wins() {
         let defaults = defaults(&[("host", "elsewhere"), ("password", "secret")]);
-        let address = Address::parse("postgresql://dw:6000/tpch?sslmode=verify-full", &defaults)
-            .expect("a good URL");
+        let address =
+            DatabaseAddress::parse("postgresql://dw:6000/tpch?sslmode=verify-full", &defaults)
+                .expect("a good URL");
         assert_eq!(address.describe(), "dw:6000 database tpch as etl");
         assert_eq!(address.tls.mode, SslMode::VerifyFull);
         assert_eq!(address.config.get_password(), Some(&b"secret"[..]));
@@ -441,7 +448,8 @@ mod tests {
     #[test]
     fn an_address_wins_over_the_path_of_a_socket() {
         let defaults = defaults(&[("hostaddr", "127.0.0.1")]);
-        let address = Address::parse("postgresql:///t?host=/run/pg", &defaults).expect("good");
+        let address =
+            DatabaseAddress::parse("postgresql:///t?host=/run/pg", &defaults).expect("good");
         assert_eq!(servers(&address), ["127.0.0.1:5432"]);
     }
 
@@ -449,18 +457,19 @@ mod tests {
     fn a_service_fills_gaps_before_the_environment() {
         let defaults = defaults(&[("host", "elsewhere"), ("port", "7000"), ("user", "me")]);
         let address =
-            Address::parse("postgresql:///?service=dw", &defaults).expect("a good service");
+            DatabaseAddress::parse("postgresql:///?service=dw", &defaults).expect("a good service");
         assert_eq!(servers(&address), ["a:6000", "b:6001"]);
         assert_eq!(address.describe(), "a:6000 database tpch as me");
         assert_eq!(address.config.get_password(), Some(&b"x=y"[..]));
-        let address =
-            Address::parse("postgresql://c/?service=dw&port=1", &defaults).expect("a good service");
+        let address = DatabaseAddress::parse("postgresql://c/?service=dw&port=1", &defaults)
+            .expect("a good service");
         assert_eq!(servers(&address), ["c:1"]);
     }
 
     #[test]
     fn each_server_has_its_own_password() {
-        let address = Address::parse("postgresql://a,b:6001/x", &defaults(&[])).expect("good");
+        let address =
+            DatabaseAddress::parse("postgresql://a,b:6001/x", &defaults(&[])).expect("good");
         assert_eq!(servers(&address), ["a:5432", "b:6001"]);
         let passwords: Vec<Option<Vec<u8>>> = address
             .places
@@ -478,7 +487,7 @@ mod tests {
 
     #[test]
     fn a_variable_is_named_where_it_is_at_fault() {
-        let error = Address::parse(
+        let error = DatabaseAddress::parse(
             "postgresql://dw/t",
             &defaults(&[("sslcrl", "/no/such.crl")]),
         );
@@ -493,7 +502,7 @@ mod tests {
     fn every_variable_stands_in_for_a_setting_that_is_taken() {
         for (variable, setting) in crate::engine::connection_defaults::LIBPQ_VARIABLES {
             let url = format!("postgresql://dw/t?{setting}=");
-            let is_known = Address::parse(&url, &defaults(&[])).is_ok();
+            let is_known = DatabaseAddress::parse(&url, &defaults(&[])).is_ok();
             assert_eq!(is_known, *setting != "geqo", "{variable}");
         }
     }
@@ -502,7 +511,7 @@ mod tests {
         ($($name:ident: $url:expr => $said:expr;)*) => {$(
             #[test]
             fn $name() {
-                let error = Address::parse($url, &defaults(&[])).err().expect("refused");
+                let error = DatabaseAddress::parse($url, &defaults(&[])).err().expect("refused");
                 assert!(error.to_string().contains($said), "{error}");
             }
         )*};
@@ -541,7 +550,7 @@ mod tests {
     fn keepalives_are_what_libpq_means_by_them() {
         let parse = |query: &str| {
             let url = format!("postgresql://dw/t?{query}");
-            Address::parse(&url, &defaults(&[]))
+            DatabaseAddress::parse(&url, &defaults(&[]))
                 .expect("a good URL")
                 .keepalive
         };

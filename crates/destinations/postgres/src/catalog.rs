@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_rows::column::Column;
 
-use super::error::DestinationError;
+use super::error::PostgresError;
 use super::quote;
 use super::session::Session;
-use super::types::{self, ResolvedType};
+use super::types::{self, PostgresType};
 
 /// A table as it stands before the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TargetFacts {
+pub struct TableFacts {
     /// Its OID; a table made anew under the same name has another.
     pub oid: u32,
     /// `pg_class.relkind`: `r` plain, `p` partitioned.
@@ -69,7 +69,7 @@ pub struct CatalogColumn {
     /// Its name.
     pub name: String,
     /// Its type.
-    pub resolved: ResolvedType,
+    pub resolved: PostgresType,
     /// NULL is refused.
     pub not_null: bool,
     /// The server computes it, so it cannot be loaded.
@@ -127,7 +127,7 @@ pub struct IndexFacts {
     pub tablespace: Option<String>,
 }
 
-impl TargetFacts {
+impl TableFacts {
     /// Columns that the server numbers and the files leave out.
     pub fn numbered(&self, loaded: &[Column]) -> impl Iterator<Item = &CatalogColumn> {
         self.columns.iter().filter(move |column| {
@@ -157,7 +157,7 @@ pub async fn target(
     session: &Session,
     schema: &str,
     name: &str,
-) -> Result<Option<TargetFacts>, DestinationError> {
+) -> Result<Option<TableFacts>, PostgresError> {
     let doing = format!("reading the catalog of {}", quote::qualified(schema, name));
     let rows = session
         .query(
@@ -196,7 +196,7 @@ pub async fn target(
     let readable: bool = session.query(look, &[&oid], &doing).await?[0].get(0);
     let has_rows = matches!(kind, 'r' | 'p')
         && (!readable || has_rows(session, &quote::qualified(schema, name), &doing).await?);
-    Ok(Some(TargetFacts {
+    Ok(Some(TableFacts {
         oid,
         kind,
         columns,
@@ -239,7 +239,7 @@ async fn referring(
     session: &Session,
     oid: u32,
     doing: &str,
-) -> Result<Vec<ReferringKey>, DestinationError> {
+) -> Result<Vec<ReferringKey>, PostgresError> {
     // Those of partitions come with that of their parent.
     let rows = session
         .query(
@@ -263,7 +263,7 @@ async fn columns(
     session: &Session,
     oid: u32,
     doing: &str,
-) -> Result<Vec<CatalogColumn>, DestinationError> {
+) -> Result<Vec<CatalogColumn>, PostgresError> {
     let rows = session
         .query(
             "SELECT attname::text, atttypid, atttypmod, attnotnull, attgenerated::text, \
@@ -283,11 +283,11 @@ async fn columns(
         .await?;
     let mut columns = Vec::with_capacity(rows.len());
     // Wide tables have few types.
-    let mut known: BTreeMap<(u32, i32), ResolvedType> = BTreeMap::new();
+    let mut known: BTreeMap<(u32, i32), PostgresType> = BTreeMap::new();
     for row in rows {
         let type_key: (u32, i32) = (row.get(1), row.get(2));
         let resolved = match known.get(&type_key) {
-            Some(resolved) => ResolvedType::clone(resolved),
+            Some(resolved) => PostgresType::clone(resolved),
             None => {
                 let resolved = types::resolve(session, type_key.0, type_key.1).await?;
                 known.insert(type_key, resolved.clone());
@@ -314,7 +314,7 @@ pub async fn partitions(
     session: &Session,
     oid: u32,
     doing: &str,
-) -> Result<Vec<Partition>, DestinationError> {
+) -> Result<Vec<Partition>, PostgresError> {
     let rows = session
         .query(
             "SELECT c.relname::text, pg_get_expr(c.relpartbound, c.oid), c.oid, n.nspname::text, \
@@ -344,7 +344,7 @@ async fn publications_of_table(
     session: &Session,
     oid: u32,
     doing: &str,
-) -> Result<Vec<String>, DestinationError> {
+) -> Result<Vec<String>, PostgresError> {
     names(
         session,
         "SELECT DISTINCT p.pubname::text FROM pg_publication_tables p \
@@ -367,7 +367,7 @@ pub async fn publications_of_schema(
     session: &Session,
     schema: &str,
     version_number: i32,
-) -> Result<Vec<String>, DestinationError> {
+) -> Result<Vec<String>, PostgresError> {
     // Publishing whole schemas came with version 15.
     let sql = if version_number >= 150_000 {
         "SELECT pubname::text FROM pg_publication WHERE puballtables \
@@ -388,7 +388,7 @@ async fn insert_triggers(
     session: &Session,
     oid: u32,
     doing: &str,
-) -> Result<Vec<String>, DestinationError> {
+) -> Result<Vec<String>, PostgresError> {
     // Bit 2 of tgtype stands for INSERT.
     names(
         session,
@@ -401,7 +401,7 @@ async fn insert_triggers(
     .await
 }
 
-async fn structure(session: &Session, oid: u32, doing: &str) -> Result<String, DestinationError> {
+async fn structure(session: &Session, oid: u32, doing: &str) -> Result<String, PostgresError> {
     let rows = session
         .query(
             "SELECT concat_ws(E'\\n', \
@@ -426,7 +426,7 @@ async fn indexes(
     session: &Session,
     oid: u32,
     doing: &str,
-) -> Result<Vec<IndexFacts>, DestinationError> {
+) -> Result<Vec<IndexFacts>, PostgresError> {
     // `pg_get_indexdef` writes a fixed beginning, which is cut off by its length, so that no
     // odd name can be mistaken for something else.
     let rows = session
@@ -466,7 +466,7 @@ async fn names(
     sql: &str,
     oid: u32,
     doing: &str,
-) -> Result<Vec<String>, DestinationError> {
+) -> Result<Vec<String>, PostgresError> {
     let rows = session.query(sql, &[&oid], doing).await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
@@ -477,7 +477,7 @@ fn first_character(text: String) -> char {
 
 /// The schema in which a name without one is found by the role's own search path, or would be
 /// made.
-pub async fn default_schema(session: &Session, name: &str) -> Result<String, DestinationError> {
+pub async fn default_schema(session: &Session, name: &str) -> Result<String, PostgresError> {
     let doing = "finding the target's schema";
     session.execute("SET search_path = DEFAULT", doing).await?;
     let rows = session
@@ -495,7 +495,7 @@ pub async fn default_schema(session: &Session, name: &str) -> Result<String, Des
         .await?;
     match rows?[0].get::<_, Option<String>>(0) {
         Some(schema) => Ok(schema),
-        None => Err(DestinationError::Unsuitable {
+        None => Err(PostgresError::Unsuitable {
             what: format!("no schema of the role's search_path exists to put `{name}` into"),
             hint: "name the schema: `schema.table`".to_owned(),
         }),
@@ -503,11 +503,7 @@ pub async fn default_schema(session: &Session, name: &str) -> Result<String, Des
 }
 
 /// Whether a table, as SQL names it, has any row.
-pub async fn has_rows(
-    session: &Session,
-    table: &str,
-    doing: &str,
-) -> Result<bool, DestinationError> {
+pub async fn has_rows(session: &Session, table: &str, doing: &str) -> Result<bool, PostgresError> {
     let sql = format!("SELECT EXISTS (SELECT FROM {table})");
     Ok(session.query(&sql, &[], doing).await?[0].get(0))
 }
@@ -517,7 +513,7 @@ pub async fn relation_names(
     session: &Session,
     schema: &str,
     among: Option<&[String]>,
-) -> Result<BTreeSet<String>, DestinationError> {
+) -> Result<BTreeSet<String>, PostgresError> {
     let rows = session
         .query(
             "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
@@ -530,7 +526,7 @@ pub async fn relation_names(
 }
 
 /// Whether a schema exists.
-pub async fn schema_exists(session: &Session, schema: &str) -> Result<bool, DestinationError> {
+pub async fn schema_exists(session: &Session, schema: &str) -> Result<bool, PostgresError> {
     let rows = session
         .query(
             "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)",

@@ -10,7 +10,7 @@ use inrush_verdict::Phase;
 use tokio_postgres::CopyInSink;
 
 use super::block_socket::Outgoing;
-use super::error::DestinationError;
+use super::error::PostgresError;
 use super::session::Session;
 
 /// Bytes of encoded rows that are sent at a time: large enough that a system call, or a hand-over to
@@ -73,7 +73,7 @@ pub enum CopyStop {
     /// The run was asked to stop; what was sent is rolled back with its transaction.
     Asked,
     /// The server refused, or is gone.
-    Failed(DestinationError),
+    Failed(PostgresError),
 }
 
 /// A COPY under way. Dropping it aborts the COPY, also where a block is half sent: the connection goes on.
@@ -98,7 +98,7 @@ impl<'session> CopyWriter<'session> {
         pool: BlockPool,
         stop: Stop,
         doing: String,
-    ) -> Result<CopyWriter<'session>, DestinationError> {
+    ) -> Result<CopyWriter<'session>, PostgresError> {
         session.watch.forget_error();
         // The locks that it needs are waited for here.
         let _waiting = session.gauge.enter(Phase::ServerWait);
@@ -177,7 +177,7 @@ impl<'session> CopyWriter<'session> {
     async fn refusal(&mut self) -> CopyStop {
         match self.end().await {
             Err(error) => CopyStop::Failed(self.session.error(error, self.doing.clone())),
-            Ok(_) => CopyStop::Failed(DestinationError::Lost {
+            Ok(_) => CopyStop::Failed(PostgresError::Lost {
                 doing: self.doing.clone(),
                 reason: "the server ended the COPY early".to_owned(),
             }),

@@ -3,7 +3,7 @@
 //! Staging tables are made in a schema of their own and moved, so that the server does not grant it
 //! by itself.
 
-use super::error::DestinationError;
+use super::error::PostgresError;
 use super::quote::identifier;
 use super::session::Session;
 
@@ -41,7 +41,7 @@ impl DefaultGrant {
 pub async fn of_schema(
     session: &Session,
     schema: &str,
-) -> Result<Vec<DefaultGrant>, DestinationError> {
+) -> Result<Vec<DefaultGrant>, PostgresError> {
     let rows = session
         .query(
             "SELECT string_agg(e.privilege_type, ', ' ORDER BY e.privilege_type), \

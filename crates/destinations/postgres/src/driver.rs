@@ -6,7 +6,7 @@ use inrush_package::{Connection, Package};
 
 use super::plan::Plan;
 use super::upkeep::LedgerOfServer;
-use super::{Address, load, preflight};
+use super::{DatabaseAddress, load, preflight};
 use crate::engine::driver::{Checked, Driver, DriverPlan, PastRuns};
 use crate::engine::error::Error;
 use crate::engine::pipeline::{Failure, RunOptions, Success};
@@ -45,7 +45,7 @@ impl Driver for Postgres {
         connection: &Connection,
         options: &LedgerOptions<'_>,
     ) -> Result<Box<dyn PastRuns>, Error> {
-        let address = Address::parse(connection.address(), options.defaults)?;
+        let address = DatabaseAddress::parse(connection.address(), options.defaults)?;
         Ok(Box::new(LedgerOfServer { address }))
     }
 }

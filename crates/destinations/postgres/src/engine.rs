@@ -31,7 +31,7 @@ pub(crate) mod gauge {
 
 pub(crate) mod ledger {
     pub(crate) use inrush_engine::ledger::{
-        Account, RunRecord, RunState, SplitRecord, SwitchedFile, TouchedFile,
+        Account, LedgerRun, LedgerRunState, SplitRecord, SwitchedFile, TouchedFile,
     };
 }
 
@@ -58,7 +58,7 @@ pub(crate) mod pipeline {
     }
 
     pub(crate) mod feeding {
-        pub(crate) use inrush_engine::pipeline::feeding::{FedFile, Taken};
+        pub(crate) use inrush_engine::pipeline::feeding::{FedFile, TakenRanges};
     }
 
     pub(crate) mod file_header {

@@ -6,7 +6,7 @@ use super::refusal::RefusalFacts;
 
 /// An error of the destination, or of the way to it.
 #[derive(Debug, thiserror::Error)]
-pub enum DestinationError {
+pub enum PostgresError {
     /// The URL is not one.
     #[error("the connection URL {url} cannot be used: {reason}")]
     Address {
@@ -65,16 +65,16 @@ pub enum DestinationError {
     Encode(#[from] inrush_pgcopy::EncodeError),
 }
 
-impl DestinationError {
+impl PostgresError {
     /// Sorts an error of the driver: the server's refusals apart from a lost connection.
-    pub fn from_driver(error: tokio_postgres::Error, doing: impl Into<String>) -> DestinationError {
+    pub fn from_driver(error: tokio_postgres::Error, doing: impl Into<String>) -> PostgresError {
         let doing = doing.into();
         match error.as_db_error() {
-            Some(refusal) if connection_ended(refusal.code()) => DestinationError::Lost {
+            Some(refusal) if connection_ended(refusal.code()) => PostgresError::Lost {
                 doing,
                 reason: refusal.message().to_owned(),
             },
-            Some(refusal) => DestinationError::Refused {
+            Some(refusal) => PostgresError::Refused {
                 doing,
                 code: refusal.code().clone(),
                 message: match refusal.detail() {
@@ -85,7 +85,7 @@ impl DestinationError {
                 hint: refusal.hint().map(str::to_owned),
                 facts: Box::new(RefusalFacts::from(refusal)),
             },
-            None => DestinationError::Lost {
+            None => PostgresError::Lost {
                 doing,
                 reason: chain(&error),
             },
@@ -95,7 +95,7 @@ impl DestinationError {
     /// The SQLSTATE, where the server refused.
     pub fn code(&self) -> Option<&SqlState> {
         match self {
-            DestinationError::Refused { code, .. } => Some(code),
+            PostgresError::Refused { code, .. } => Some(code),
             _ => None,
         }
     }
@@ -112,7 +112,7 @@ impl DestinationError {
     /// What the server said of a row that it refused, where a row is at fault.
     pub fn row_refusal(&self) -> Option<&RefusalFacts> {
         match self {
-            DestinationError::Refused { facts, .. } if facts.is_of_a_row() => Some(facts),
+            PostgresError::Refused { facts, .. } if facts.is_of_a_row() => Some(facts),
             _ => None,
         }
     }
@@ -120,17 +120,17 @@ impl DestinationError {
     /// How to mend it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
-            DestinationError::Address { .. } | DestinationError::Encode(_) => None,
-            DestinationError::Connect { hint, .. } | DestinationError::Unsuitable { hint, .. } => {
+            PostgresError::Address { .. } | PostgresError::Encode(_) => None,
+            PostgresError::Connect { hint, .. } | PostgresError::Unsuitable { hint, .. } => {
                 Some(hint.clone())
             }
-            DestinationError::Lost { .. } => Some(
+            PostgresError::Lost { .. } => Some(
                 "once the server answers again, the same command goes on from what was committed, \
                  if anything was"
                     .to_owned(),
             ),
             // A partition's own bounds are no constraint with a name.
-            DestinationError::Refused { code, facts, .. }
+            PostgresError::Refused { code, facts, .. }
                 if *code == SqlState::CHECK_VIOLATION && facts.constraint.is_none() =>
             {
                 Some(
@@ -139,7 +139,7 @@ impl DestinationError {
                         .to_owned(),
                 )
             }
-            DestinationError::Refused { code, hint, .. } => {
+            PostgresError::Refused { code, hint, .. } => {
                 mend(code).map(str::to_owned).or_else(|| hint.clone())
             }
         }

@@ -1,6 +1,6 @@
 //! What this engine's errors are to those who do not know it, and how it knows them again.
 
-use super::DestinationError;
+use super::PostgresError;
 use super::ledger::LedgerError;
 use super::switch::SwitchError;
 use super::undo::UndoError;
@@ -9,14 +9,14 @@ use crate::engine::error::Error;
 use crate::engine::plan::PlanError;
 use crate::engine::verify::VerifyError;
 
-impl From<DestinationError> for DriverError {
-    fn from(error: DestinationError) -> DriverError {
+impl From<PostgresError> for DriverError {
+    fn from(error: PostgresError) -> DriverError {
         let hint = error.hint();
         let exit_status = match &error {
-            DestinationError::Address { .. } => 2,
+            PostgresError::Address { .. } => 2,
             _ => 1,
         };
-        let is_lost = matches!(&error, DestinationError::Lost { .. });
+        let is_lost = matches!(&error, PostgresError::Lost { .. });
         let told = DriverError::new(error, hint).with_exit_status(exit_status);
         if is_lost { told.lost() } else { told }
     }
@@ -59,11 +59,11 @@ macro_rules! told_as {
     )*};
 }
 
-told_as!(Error: DestinationError, LedgerError, SwitchError, UndoError);
-told_as!(PlanError: DestinationError, LedgerError);
+told_as!(Error: PostgresError, LedgerError, SwitchError, UndoError);
+told_as!(PlanError: PostgresError, LedgerError);
 
 /// What the server said, or that it is gone, where the error is that.
-pub fn of_server(error: &Error) -> Option<&DestinationError> {
+pub fn of_server(error: &Error) -> Option<&PostgresError> {
     match error {
         Error::Driver(error) => error.own(),
         _ => None,
@@ -71,7 +71,7 @@ pub fn of_server(error: &Error) -> Option<&DestinationError> {
 }
 
 /// The same by value; other errors come back.
-pub fn said_by_server(error: Error) -> Result<DestinationError, Error> {
+pub fn said_by_server(error: Error) -> Result<PostgresError, Error> {
     match error {
         Error::Driver(error) => error.into_own().map_err(Error::Driver),
         other => Err(other),

@@ -48,9 +48,9 @@ mod unit;
 mod upkeep;
 mod verify;
 
-pub use address::{Address, is_meant};
+pub use address::{DatabaseAddress, is_meant};
 pub use driver::Postgres;
-pub use error::DestinationError;
+pub use error::PostgresError;
 /// For the command, which finds the file that libpq would read.
 pub use password_file::text as password_file_text;
 pub use refusal::RefusalFacts;

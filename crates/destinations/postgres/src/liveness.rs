@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use tokio_postgres::SimpleQueryMessage;
 
-use super::address::{Address, Place};
-use super::error::DestinationError;
+use super::address::{DatabaseAddress, ServerAddress};
+use super::error::PostgresError;
 use super::session::{Connected, connect};
 use super::socket::SocketWatch;
 
@@ -47,7 +47,12 @@ enum Look {
 }
 
 /// Returns once a connection is to be given up, and says why in what was seen of it.
-pub async fn keep(address: Address, place: Place, patience: Duration, watch: Arc<SocketWatch>) {
+pub async fn keep(
+    address: DatabaseAddress,
+    place: ServerAddress,
+    patience: Duration,
+    watch: Arc<SocketWatch>,
+) {
     let mut seen = watch.bytes_passed();
     let mut unanswered = 0;
     loop {
@@ -85,7 +90,7 @@ fn judge(looked: Look, unanswered: &mut u32) -> Option<&'static str> {
     (*unanswered >= UNANSWERED_MAX).then_some("it is silent, and the server cannot be reached")
 }
 
-async fn look(address: &Address, place: &Place, backend: Backend) -> Look {
+async fn look(address: &DatabaseAddress, place: &ServerAddress, backend: Backend) -> Look {
     let question = question(backend);
     let asked = ask(address, place, &question);
     match tokio::time::timeout(2 * address.connect_timeout, asked).await {
@@ -124,10 +129,10 @@ fn question(backend: Backend) -> String {
 
 /// Asks over a connection of its own, which nobody watches: it has a limit.
 async fn ask(
-    address: &Address,
-    place: &Place,
+    address: &DatabaseAddress,
+    place: &ServerAddress,
     question: &str,
-) -> Result<Option<String>, DestinationError> {
+) -> Result<Option<String>, PostgresError> {
     let mut config = address.config_for(place);
     config.application_name("inrush liveness");
     let Connected {
@@ -137,7 +142,7 @@ async fn ask(
     let answers = tokio::select! {
         biased;
         answers = client.simple_query(question) => {
-            answers.map_err(|error| DestinationError::from_driver(error, doing))?
+            answers.map_err(|error| PostgresError::from_driver(error, doing))?
         }
         () = &mut link => return Ok(None),
     };
@@ -150,12 +155,12 @@ async fn ask(
 }
 
 /// Whether a PostgreSQL server said it, and not the system or what stands in between.
-fn is_of_a_server(error: &DestinationError) -> bool {
+fn is_of_a_server(error: &PostgresError) -> bool {
     match error {
-        DestinationError::Connect { source, .. } => source
+        PostgresError::Connect { source, .. } => source
             .as_ref()
             .is_some_and(|source| source.as_db_error().is_some()),
-        DestinationError::Refused { .. } => true,
+        PostgresError::Refused { .. } => true,
         _ => false,
     }
 }

@@ -5,7 +5,7 @@
 
 use inrush_package::NAME_BYTES_MAX;
 
-use super::error::DestinationError;
+use super::error::PostgresError;
 use super::quote::{cut, identifier, qualified};
 use super::session::Session;
 
@@ -58,7 +58,7 @@ fn old_table(row: &tokio_postgres::Row) -> OldTable {
 }
 
 /// The partitions of a table.
-pub async fn partitions(session: &Session, parent: u32) -> Result<Vec<OldTable>, DestinationError> {
+pub async fn partitions(session: &Session, parent: u32) -> Result<Vec<OldTable>, PostgresError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhrelid \
          JOIN pg_namespace n ON n.oid = c.relnamespace \
@@ -71,7 +71,7 @@ pub async fn partitions(session: &Session, parent: u32) -> Result<Vec<OldTable>,
 }
 
 /// A table by its OID; none where it is gone.
-pub async fn by_oid(session: &Session, oid: u32) -> Result<Option<OldTable>, DestinationError> {
+pub async fn by_oid(session: &Session, oid: u32) -> Result<Option<OldTable>, PostgresError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
          WHERE c.oid = $1 AND c.relkind IN ('r', 'p')"
@@ -87,7 +87,7 @@ pub async fn by_name(
     session: &Session,
     schema: &str,
     name: &str,
-) -> Result<Option<OldTable>, DestinationError> {
+) -> Result<Option<OldTable>, PostgresError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
          WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p')"
@@ -100,7 +100,7 @@ pub async fn by_name(
 
 /// What would be lost with these tables, or would go on reading them: views, rules, functions,
 /// keys of other tables. What belongs to a table alone is no such thing.
-pub async fn dependents(session: &Session, oids: &[u32]) -> Result<Vec<String>, DestinationError> {
+pub async fn dependents(session: &Session, oids: &[u32]) -> Result<Vec<String>, PostgresError> {
     let rows = session
         .query(
             "WITH own AS ( \

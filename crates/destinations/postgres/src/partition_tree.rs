@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::error::DestinationError;
+use super::error::PostgresError;
 use super::session::Session;
 
 /// A partitioned table with all that is below it.
@@ -58,7 +58,7 @@ pub async fn read(
     session: &Session,
     oid: u32,
     doing: &str,
-) -> Result<PartitionTree, DestinationError> {
+) -> Result<PartitionTree, PostgresError> {
     let rows = session
         .query(
             "SELECT c.oid, i.inhparent, n.nspname::text, c.relname::text, c.relkind::text, \

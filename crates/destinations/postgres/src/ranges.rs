@@ -1,7 +1,7 @@
 //! Ranges of partition keys, compared by the server: its order is the one that counts.
 
-use super::catalog::TargetFacts;
-use super::error::DestinationError;
+use super::catalog::TableFacts;
+use super::error::PostgresError;
 use super::session::Session;
 
 /// A range of keys, from `lower` (inclusive) to `upper` (exclusive).
@@ -16,7 +16,7 @@ pub struct PartitionRange {
 }
 
 /// The ranges of a table's partitions. A default partition has none.
-pub fn existing(facts: &TargetFacts) -> Vec<PartitionRange> {
+pub fn existing(facts: &TableFacts) -> Vec<PartitionRange> {
     facts
         .partitioning
         .iter()
@@ -65,7 +65,7 @@ pub async fn coverage(
     comparable_type: &str,
     asked: &[PartitionRange],
     existing: &[PartitionRange],
-) -> Result<Vec<(usize, Coverage)>, DestinationError> {
+) -> Result<Vec<(usize, Coverage)>, PostgresError> {
     if asked.is_empty() || existing.is_empty() {
         return Ok(Vec::new());
     }
@@ -112,7 +112,7 @@ pub async fn overlap(
     comparable_type: &str,
     asked: &[PartitionRange],
     existing: &[PartitionRange],
-) -> Result<Option<(String, String)>, DestinationError> {
+) -> Result<Option<(String, String)>, PostgresError> {
     if asked.is_empty() || existing.is_empty() {
         return Ok(None);
     }

@@ -1,7 +1,7 @@
 //! The facts of a server that shape a load, and refusals of servers and poolers that cannot be loaded into.
 
-use super::address::Address;
-use super::error::DestinationError;
+use super::address::DatabaseAddress;
+use super::error::PostgresError;
 use super::session::Session;
 
 const OLDEST_VERSION: i32 = 140_000;
@@ -52,8 +52,8 @@ const SETTINGS_OF_INTEREST: &[&str] = &[
 /// standby, a transaction pooler.
 pub async fn inspect(
     session: &Session,
-    address: &Address,
-) -> Result<ServerFacts, DestinationError> {
+    address: &DatabaseAddress,
+) -> Result<ServerFacts, PostgresError> {
     let row = &session
         .query(
             "SELECT current_setting('server_version_num')::int4, \
@@ -72,7 +72,7 @@ pub async fn inspect(
     let version_number: i32 = row.get(0);
     let version: String = row.get(1);
     if version_number < OLDEST_VERSION {
-        return Err(DestinationError::Unsuitable {
+        return Err(PostgresError::Unsuitable {
             what: format!(
                 "{} runs PostgreSQL {version}; Inrush needs 14 or newer",
                 address.server()
@@ -81,7 +81,7 @@ pub async fn inspect(
         });
     }
     if row.get::<_, bool>(4) {
-        return Err(DestinationError::Unsuitable {
+        return Err(PostgresError::Unsuitable {
             what: format!(
                 "{} is a standby (in recovery): it takes no writes",
                 address.server()
@@ -122,8 +122,8 @@ pub async fn inspect(
 /// sessions had their chance to take the backend.
 async fn refuse_transaction_pooler(
     session: &Session,
-    address: &Address,
-) -> Result<(), DestinationError> {
+    address: &DatabaseAddress,
+) -> Result<(), PostgresError> {
     if session.watch.backend_process_id() == session.backend_process_id as u32 {
         return Ok(());
     }
@@ -149,7 +149,7 @@ async fn refuse_transaction_pooler(
     if kept {
         return Ok(());
     }
-    Err(DestinationError::Unsuitable {
+    Err(PostgresError::Unsuitable {
         what: format!(
             "a transaction pooler (such as PgBouncer) answers at {}: it gives each transaction \
              another backend, so a load would lose its locks and settings",
@@ -161,7 +161,7 @@ async fn refuse_transaction_pooler(
 
 /// Where a session plays a replica, the server checks no foreign key and fires no trigger. Every
 /// session of ours leaves that role where it may; this one may not.
-async fn refuse_replica_role(session: &Session) -> Result<(), DestinationError> {
+async fn refuse_replica_role(session: &Session) -> Result<(), PostgresError> {
     let rows = session
         .query(
             "SELECT current_setting('session_replication_role'), current_user::text",
@@ -173,7 +173,7 @@ async fn refuse_replica_role(session: &Session) -> Result<(), DestinationError> 
     if rows[0].get::<_, String>(0) != "replica" {
         return Ok(());
     }
-    Err(DestinationError::Unsuitable {
+    Err(PostgresError::Unsuitable {
         what: format!(
             "the sessions of role {role} have session_replication_role = replica: the server would \
              check no foreign key and fire no trigger, and the role may not set it back"
@@ -202,7 +202,7 @@ pub async fn furthest_behind(
     session: &Session,
     replica_lag_bytes_max: Option<u64>,
     slot_bytes_max: Option<u64>,
-) -> Result<Option<Behind>, DestinationError> {
+) -> Result<Option<Behind>, PostgresError> {
     let limit = |bytes: Option<u64>| bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
     let rows = session
         .query(
@@ -227,7 +227,7 @@ pub async fn furthest_behind(
 }
 
 /// Refuses to look after standbys that the role may not see: it would see none of them lag.
-pub async fn refuse_blind(session: &Session, role: &str) -> Result<(), DestinationError> {
+pub async fn refuse_blind(session: &Session, role: &str) -> Result<(), PostgresError> {
     let sees = session
         .query(
             "SELECT pg_has_role('pg_read_all_stats', 'USAGE')",
@@ -238,7 +238,7 @@ pub async fn refuse_blind(session: &Session, role: &str) -> Result<(), Destinati
     if sees[0].get(0) {
         return Ok(());
     }
-    Err(DestinationError::Unsuitable {
+    Err(PostgresError::Unsuitable {
         what: format!(
             "`replica_lag_bytes_max` is set, and the role {role} may not see how far standbys are \
              behind"
@@ -248,7 +248,7 @@ pub async fn refuse_blind(session: &Session, role: &str) -> Result<(), Destinati
 }
 
 /// The folder on the server's machine where new tables go, where the role may know it.
-pub async fn table_folder(session: &Session) -> Result<Option<String>, DestinationError> {
+pub async fn table_folder(session: &Session) -> Result<Option<String>, PostgresError> {
     let rows = session
         .query(
             "SELECT coalesce(nullif(pg_tablespace_location(t.oid), ''), \

@@ -14,10 +14,10 @@ use tokio_postgres::tls::NoTls;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
-use super::address::{Address, Keepalive, Place, RequiredPeer};
+use super::address::{DatabaseAddress, Keepalive, RequiredPeer, ServerAddress};
 use super::block_socket::BlockSocket;
 use super::copy::BLOCK_BYTES;
-use super::error::{DestinationError, chain};
+use super::error::{PostgresError, chain};
 use super::liveness::{self, Backend};
 use super::socket::{SocketWatch, Watched, WatchedTls};
 use super::tls;
@@ -79,9 +79,9 @@ pub struct Session {
 impl Session {
     /// Connects, tags the connection with `application_name` and makes its settings.
     pub async fn open(
-        address: &Address,
+        address: &DatabaseAddress,
         application_name: &str,
-    ) -> Result<Session, DestinationError> {
+    ) -> Result<Session, PostgresError> {
         let mut failures = Vec::new();
         for (number, place) in address.places_to_try() {
             match Session::open_at(address, place, application_name).await {
@@ -98,13 +98,13 @@ impl Session {
     /// Connects to one of an address's servers. Where it has several, one that is in recovery is
     /// passed over: a load needs the primary.
     async fn open_at(
-        address: &Address,
-        place: &Place,
+        address: &DatabaseAddress,
+        place: &ServerAddress,
         application_name: &str,
-    ) -> Result<Session, DestinationError> {
+    ) -> Result<Session, PostgresError> {
         let mut config = address.config_for(place);
         config.application_name(application_name);
-        let no_answer = |reason: &str, hint: &str| DestinationError::Connect {
+        let no_answer = |reason: &str, hint: &str| PostgresError::Connect {
             server: place.describe(),
             reason: format!("{reason} within {} s", address.connect_timeout.as_secs()),
             hint: hint.to_owned(),
@@ -152,7 +152,7 @@ impl Session {
     }
 
     /// Runs statements that return nothing; several are separated by `;`.
-    pub async fn execute(&self, sql: &str, doing: &str) -> Result<(), DestinationError> {
+    pub async fn execute(&self, sql: &str, doing: &str) -> Result<(), PostgresError> {
         self.watch.drop_rows(true);
         let done = self.client.batch_execute(sql).await;
         self.watch.drop_rows(false);
@@ -165,7 +165,7 @@ impl Session {
         sql: &str,
         parameters: &[&(dyn ToSql + Sync)],
         doing: &str,
-    ) -> Result<Vec<Row>, DestinationError> {
+    ) -> Result<Vec<Row>, PostgresError> {
         self.client
             .query(sql, parameters)
             .await
@@ -179,7 +179,7 @@ impl Session {
         parameters: &[&(dyn ToSql + Sync)],
         doing: &str,
         mut take: impl FnMut(&Row),
-    ) -> Result<(), DestinationError> {
+    ) -> Result<(), PostgresError> {
         let rows = self.client.query_raw(sql, parameters.iter().copied());
         let rows = rows.await.map_err(|error| self.error(error, doing))?;
         let mut rows = std::pin::pin!(rows);
@@ -194,16 +194,12 @@ impl Session {
     }
 
     /// An error of the driver, with the reason where it was we who gave the connection up.
-    pub fn error(
-        &self,
-        error: tokio_postgres::Error,
-        doing: impl Into<String>,
-    ) -> DestinationError {
-        with_reason(DestinationError::from_driver(error, doing), &self.watch)
+    pub fn error(&self, error: tokio_postgres::Error, doing: impl Into<String>) -> PostgresError {
+        with_reason(PostgresError::from_driver(error, doing), &self.watch)
     }
 
     /// Cancels the statement that runs on this session, from another one.
-    pub async fn cancel(&self, address: &Address) -> Result<(), DestinationError> {
+    pub async fn cancel(&self, address: &DatabaseAddress) -> Result<(), PostgresError> {
         let other = Session::open(address, "inrush cancel").await?;
         other
             .query(
@@ -231,9 +227,9 @@ impl Session {
 }
 
 /// A lost connection with the reason, where it was we who ended it.
-fn with_reason(error: DestinationError, watch: &SocketWatch) -> DestinationError {
+fn with_reason(error: PostgresError, watch: &SocketWatch) -> PostgresError {
     match (error, watch.violation().or(watch.given_up())) {
-        (DestinationError::Lost { doing, .. }, Some(reason)) => DestinationError::Lost {
+        (PostgresError::Lost { doing, .. }, Some(reason)) => PostgresError::Lost {
             doing,
             reason: reason.to_owned(),
         },
@@ -255,14 +251,14 @@ pub(super) struct Connected {
 /// Makes a session's settings, and finds out who serves it.
 async fn settle_in(
     client: &Client,
-    address: &Address,
-    place: &Place,
-) -> Result<Backend, DestinationError> {
+    address: &DatabaseAddress,
+    place: &ServerAddress,
+) -> Result<Backend, PostgresError> {
     let doing = "making the session's settings";
     client
         .batch_execute(SETTINGS)
         .await
-        .map_err(|error| DestinationError::from_driver(error, doing))?;
+        .map_err(|error| PostgresError::from_driver(error, doing))?;
     let row = client
         .query_one(
             "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery(), \
@@ -272,7 +268,7 @@ async fn settle_in(
             &[],
         )
         .await
-        .map_err(|error| DestinationError::from_driver(error, doing))?;
+        .map_err(|error| PostgresError::from_driver(error, doing))?;
     if row.get(2) {
         // Foreign keys are not checked there and triggers do not fire. Who may not set it is
         // told before anything is loaded.
@@ -280,11 +276,11 @@ async fn settle_in(
         if let Err(error) = client.batch_execute(set).await
             && error.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE)
         {
-            return Err(DestinationError::from_driver(error, doing));
+            return Err(PostgresError::from_driver(error, doing));
         }
     }
     if address.places.len() > 1 && row.get(1) {
-        return Err(DestinationError::Connect {
+        return Err(PostgresError::Connect {
             server: place.describe(),
             reason: "it is a standby (in recovery)".to_owned(),
             hint: "name the primary among the hosts".to_owned(),
@@ -299,23 +295,23 @@ async fn settle_in(
 }
 
 /// Why none of an address's servers could be used: of one its own reason, of several all.
-fn all_failed(mut failures: Vec<DestinationError>) -> DestinationError {
+fn all_failed(mut failures: Vec<PostgresError>) -> PostgresError {
     if failures.len() == 1 {
         return failures.remove(0);
     }
     let each: Vec<String> = failures
         .iter()
         .map(|failure| match failure {
-            DestinationError::Connect { server, reason, .. } => format!("{server}: {reason}"),
+            PostgresError::Connect { server, reason, .. } => format!("{server}: {reason}"),
             other => other.to_string(),
         })
         .collect();
-    DestinationError::Connect {
+    PostgresError::Connect {
         server: format!("any of {} servers", failures.len()),
         reason: each.join("; "),
         hint: failures
             .iter()
-            .find_map(DestinationError::hint)
+            .find_map(PostgresError::hint)
             .unwrap_or_else(|| "check the hosts of the URL".to_owned()),
         source: None,
     }
@@ -324,9 +320,9 @@ fn all_failed(mut failures: Vec<DestinationError>) -> DestinationError {
 /// Connects and logs in. Nothing moves but while the link is polled.
 pub(super) async fn connect(
     config: &tokio_postgres::Config,
-    address: &Address,
-    place: &Place,
-) -> Result<Connected, DestinationError> {
+    address: &DatabaseAddress,
+    place: &ServerAddress,
+) -> Result<Connected, PostgresError> {
     match &place.host {
         Host::Unix(folder) => {
             let path = folder.join(format!(".s.PGSQL.{}", place.port));
@@ -423,8 +419,8 @@ where
 /// answer is then told that there will be none.
 fn spawn(
     link: Link,
-    address: &Address,
-    place: &Place,
+    address: &DatabaseAddress,
+    place: &ServerAddress,
     watch: &Arc<SocketWatch>,
     blocks: Option<Arc<BlockSocket>>,
 ) -> tokio::task::JoinHandle<()> {
@@ -461,14 +457,14 @@ impl Drop for Ending {
 fn check_peer(
     stream: &UnixStream,
     required: &RequiredPeer,
-    place: &Place,
-) -> Result<(), DestinationError> {
+    place: &ServerAddress,
+) -> Result<(), PostgresError> {
     let peer = stream
         .peer_cred()
         .map_err(|error| unreachable(place, &error))?;
     required
         .check(peer.uid())
-        .map_err(|reason| DestinationError::Connect {
+        .map_err(|reason| PostgresError::Connect {
             server: place.describe(),
             reason,
             hint: "name the user that runs the server in requirepeer, or the server's own socket in host".to_owned(),
@@ -490,7 +486,7 @@ fn tune(stream: &TcpStream, keepalive: &Keepalive) -> std::io::Result<()> {
     socket.set_tcp_user_timeout(keepalive.user_timeout)
 }
 
-fn unreachable(place: &Place, error: &std::io::Error) -> DestinationError {
+fn unreachable(place: &ServerAddress, error: &std::io::Error) -> PostgresError {
     let hint = match error.kind() {
         std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound => {
             "is the server running, and is this its host and port?"
@@ -500,7 +496,7 @@ fn unreachable(place: &Place, error: &std::io::Error) -> DestinationError {
         }
         _ => "check the host's name and the network",
     };
-    DestinationError::Connect {
+    PostgresError::Connect {
         server: place.describe(),
         reason: error.to_string(),
         hint: hint.to_owned(),
@@ -528,12 +524,12 @@ fn not_let_in(routine: Option<&str>) -> &'static str {
 
 fn refused(
     config: &tokio_postgres::Config,
-    place: &Place,
+    place: &ServerAddress,
     watch: &SocketWatch,
     error: tokio_postgres::Error,
-) -> DestinationError {
+) -> PostgresError {
     if let Some(violation) = watch.violation() {
-        return DestinationError::Connect {
+        return PostgresError::Connect {
             server: place.describe(),
             reason: violation.to_owned(),
             hint: "is this the host and port of the PostgreSQL server, or has somebody put another one in its place?"
@@ -574,7 +570,7 @@ fn refused(
             "check sslmode, and that a PostgreSQL server listens there".to_owned(),
         ),
     };
-    DestinationError::Connect {
+    PostgresError::Connect {
         server: place.describe(),
         reason,
         hint,

@@ -1,6 +1,6 @@
 //! Statements that make staging tables, fill them and ready them for the switch.
 
-use super::catalog::{IndexFacts, TargetFacts};
+use super::catalog::{IndexFacts, TableFacts};
 use super::quote::{identifier, literal, qualified};
 
 /// The name of the CHECK that proves a unit's bounds to ATTACH; it goes once it is attached.
@@ -243,7 +243,7 @@ pub fn build_key_index(schema: &str, name: &str, key: &[String]) -> String {
 }
 
 /// The indexes of the target on a staging table, so that ATTACH finds them and builds none.
-pub fn build_indexes(schema: &str, name: &str, target: &TargetFacts) -> Vec<String> {
+pub fn build_indexes(schema: &str, name: &str, target: &TableFacts) -> Vec<String> {
     target
         .indexes
         .iter()

@@ -1,12 +1,12 @@
 //! Swapping a plain table for a new one: what stands in the way, and what the new one must be
 //! given so that nobody can tell it from the old one.
 
-use super::error::DestinationError;
+use super::error::PostgresError;
 use super::old_tables;
 use super::session::Session;
 
 /// What would be lost with the table, or left behind with it.
-pub async fn obstacles(session: &Session, oid: u32) -> Result<Vec<String>, DestinationError> {
+pub async fn obstacles(session: &Session, oid: u32) -> Result<Vec<String>, PostgresError> {
     let rows = session
         .query(
             "SELECT 'trigger ' || quote_ident(tgname) FROM pg_trigger \
@@ -56,7 +56,7 @@ pub async fn fit_out(
     session: &Session,
     oid: u32,
     staging: &str,
-) -> Result<Vec<String>, DestinationError> {
+) -> Result<Vec<String>, PostgresError> {
     let rows = session
         .query(
             "SELECT format('ALTER TABLE %s SET TABLESPACE %I', $2::text, t.spcname) \
@@ -82,7 +82,7 @@ pub async fn dress(
     session: &Session,
     oid: u32,
     target: &str,
-) -> Result<Vec<String>, DestinationError> {
+) -> Result<Vec<String>, PostgresError> {
     let rows = session
         .query(
             "WITH c AS (SELECT * FROM pg_class WHERE oid = $1), \
@@ -142,7 +142,7 @@ pub async fn undress(
     session: &Session,
     schema: &str,
     name: &str,
-) -> Result<Vec<String>, DestinationError> {
+) -> Result<Vec<String>, PostgresError> {
     let rows = session
         .query(
             "SELECT DISTINCT format('REVOKE ALL ON TABLE %I.%I FROM %s', n.nspname, c.relname, \

@@ -20,8 +20,8 @@ use tokio_postgres::config::Host;
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
-use super::address::{Address, Place};
-use super::error::DestinationError;
+use super::address::{DatabaseAddress, ServerAddress};
+use super::error::PostgresError;
 use super::server_certificate;
 use super::socket::SocketWatch;
 use super::tls_settings::{OwnCertificate, SslMode};
@@ -31,12 +31,12 @@ pub(super) const PROTOCOL: &[u8] = b"postgresql";
 
 /// The client's side of TLS for one of an address's servers.
 pub fn client_config(
-    address: &Address,
-    place: &Place,
+    address: &DatabaseAddress,
+    place: &ServerAddress,
     watch: &Arc<SocketWatch>,
-) -> Result<ClientConfig, DestinationError> {
+) -> Result<ClientConfig, PostgresError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let fail = |reason: String, hint: &str| DestinationError::Connect {
+    let fail = |reason: String, hint: &str| PostgresError::Connect {
         server: place.describe(),
         reason,
         hint: hint.to_owned(),
@@ -87,7 +87,7 @@ struct Chain {
     has_revocation_lists: bool,
 }
 
-fn chain(address: &Address, provider: &Arc<CryptoProvider>) -> Result<Chain, String> {
+fn chain(address: &DatabaseAddress, provider: &Arc<CryptoProvider>) -> Result<Chain, String> {
     let trusted = trusted(address.tls.root_certificate.as_deref())?;
     let mut store = RootCertStore::empty();
     match &address.tls.root_certificate {

@@ -3,12 +3,12 @@
 use inrush_pgcopy::PgType;
 use inrush_rows::column::{ColumnType, IntervalFields, SpecialType};
 
-use super::error::DestinationError;
+use super::error::PostgresError;
 use super::session::Session;
 
 /// A type of PostgreSQL, resolved down to what COPY takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResolvedType {
+pub struct PostgresType {
     /// As the server writes it, with its modifiers: `numeric(15,2)`. Safe in a statement.
     pub sql: String,
     /// Which values fit.
@@ -64,7 +64,7 @@ pub async fn resolve(
     session: &Session,
     oid: u32,
     modifier: i32,
-) -> Result<ResolvedType, DestinationError> {
+) -> Result<PostgresType, PostgresError> {
     let rows = session
         .query(
             "WITH RECURSIVE chain AS ( \
@@ -88,7 +88,7 @@ pub async fn resolve(
             "resolving a type",
         )
         .await?;
-    let row = rows.first().ok_or_else(|| DestinationError::Unsuitable {
+    let row = rows.first().ok_or_else(|| PostgresError::Unsuitable {
         what: format!("the type with OID {oid} is gone"),
         hint: "it was dropped a moment ago: run the command again".to_owned(),
     })?;
@@ -125,7 +125,7 @@ pub async fn resolve(
             (column_type, wire, may_change)
         }
     };
-    Ok(ResolvedType {
+    Ok(PostgresType {
         sql: row.get(0),
         column_type,
         wire,
@@ -155,7 +155,7 @@ fn array(element: ColumnType) -> ColumnType {
 
 /// Digits after the point that money has with the locale that the role, the database or the server sets: what
 /// those who read the table see. Our own sessions set another one.
-async fn money_scale(session: &Session) -> Result<u8, DestinationError> {
+async fn money_scale(session: &Session) -> Result<u8, PostgresError> {
     let doing = "asking how many digits money has";
     session.execute("SET lc_monetary = DEFAULT", doing).await?;
     let one = session
@@ -178,7 +178,7 @@ pub async fn resolve_name(
     session: &Session,
     type_name: &str,
     column: &str,
-) -> Result<ResolvedType, DestinationError> {
+) -> Result<PostgresType, PostgresError> {
     // Preparing describes the result without running it. Names without a schema are looked up as
     // the user's own sessions do.
     session

@@ -1,11 +1,11 @@
 //! The transaction of a load unit: begun, measured, committed.
 
-use super::error::DestinationError;
+use super::error::PostgresError;
 use super::session::Session;
 
 /// What the server says of a staging table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Measured {
+pub struct UnitMeasure {
     /// Its own count of the rows.
     pub rows: u64,
     /// The smallest key as text.
@@ -14,11 +14,11 @@ pub struct Measured {
     pub key_largest: Option<String>,
 }
 
-impl Measured {
+impl UnitMeasure {
     /// Rows that went among those of others, where a count would find both: each COPY's own count was held
     /// against what was sent.
-    pub fn as_sent(rows: u64) -> Measured {
-        Measured {
+    pub fn as_sent(rows: u64) -> UnitMeasure {
+        UnitMeasure {
             rows,
             key_smallest: None,
             key_largest: None,
@@ -27,11 +27,11 @@ impl Measured {
 }
 
 /// Counts the rows of a staging table by the plan's statement.
-pub async fn measure(session: &Session, statement: &str) -> Result<Measured, DestinationError> {
+pub async fn measure(session: &Session, statement: &str) -> Result<UnitMeasure, PostgresError> {
     let rows = session
         .query(statement, &[], "counting a unit's rows")
         .await?;
-    Ok(Measured {
+    Ok(UnitMeasure {
         rows: rows[0].get::<_, i64>(0) as u64,
         key_smallest: rows[0].get(1),
         key_largest: rows[0].get(2),

@@ -1,8 +1,8 @@
 //! What stopped runs left in a server of PostgreSQL, and the end of it; what finished ones brought in, taken out again.
 
-use super::ledger::{self, Ledger, UnitRecord};
+use super::ledger::{self, Ledger, UnitRow};
 use super::quote::qualified;
-use super::{Address, Session, undo};
+use super::{DatabaseAddress, Session, undo};
 use crate::engine::driver::PastRuns;
 use crate::engine::error::Error;
 use crate::engine::ledger::Account;
@@ -17,7 +17,7 @@ const PATIENCE: &str = "SET lock_timeout = '5s'";
 /// A server with a ledger.
 pub struct LedgerOfServer {
     /// Where it is.
-    pub address: Address,
+    pub address: DatabaseAddress,
 }
 
 impl PastRuns for LedgerOfServer {
@@ -73,7 +73,7 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Error
         let mut rows_straight = 0;
         for split in book.splits(session, run.run_id).await? {
             account.add(&split.account);
-            let is_unit = |unit: &&UnitRecord| unit.unit_key == split.unit_key;
+            let is_unit = |unit: &&UnitRow| unit.unit_key == split.unit_key;
             if units.iter().find(is_unit).is_some_and(|unit| unit.straight) {
                 rows_straight += split.account.rows_loaded;
             }

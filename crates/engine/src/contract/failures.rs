@@ -1,16 +1,14 @@
 //! What the errors of the contract are to those who do not know it, and how this engine knows them again.
 
-use inrush_destination::Error as DestinationError;
-
 use crate::driver_error::DriverError;
 use crate::error::Error;
 use crate::plan::PlanError;
 
-impl From<DestinationError> for DriverError {
-    fn from(error: DestinationError) -> DriverError {
+impl From<inrush_destination::Error> for DriverError {
+    fn from(error: inrush_destination::Error) -> DriverError {
         let hint = error.hint().map(str::to_owned);
         let exit_status = match &error {
-            DestinationError::Address { .. } => 2,
+            inrush_destination::Error::Address { .. } => 2,
             _ => 1,
         };
         DriverError::new(error, hint).with_exit_status(exit_status)
@@ -18,11 +16,11 @@ impl From<DestinationError> for DriverError {
 }
 
 /// Being stopped is no failure of the destination, and what it counts is held against what was sent wherever rows go.
-impl From<DestinationError> for Error {
-    fn from(error: DestinationError) -> Error {
+impl From<inrush_destination::Error> for Error {
+    fn from(error: inrush_destination::Error) -> Error {
         match error {
-            DestinationError::Interrupted => Error::Interrupted,
-            DestinationError::Count {
+            inrush_destination::Error::Interrupted => Error::Interrupted,
+            inrush_destination::Error::Count {
                 what,
                 counted,
                 sent,
@@ -36,8 +34,8 @@ impl From<DestinationError> for Error {
     }
 }
 
-impl From<DestinationError> for PlanError {
-    fn from(error: DestinationError) -> PlanError {
+impl From<inrush_destination::Error> for PlanError {
+    fn from(error: inrush_destination::Error) -> PlanError {
         PlanError::Driver(error.into())
     }
 }
@@ -51,7 +49,10 @@ struct UnknownSwitch {
 }
 
 /// The error of a run that failed with `error` while it published, where the ledger could not be read after that.
-pub fn unknown_switch(error: &DestinationError, asking: &DestinationError) -> Error {
+pub fn unknown_switch(
+    error: &inrush_destination::Error,
+    asking: &inrush_destination::Error,
+) -> Error {
     let unknown = UnknownSwitch {
         error: error.to_string(),
         asking: asking.to_string(),
@@ -65,7 +66,7 @@ pub fn unknown_switch(error: &DestinationError, asking: &DestinationError) -> Er
 pub fn is_of_address(error: &Error) -> bool {
     match error {
         Error::Driver(error) => {
-            matches!(error.own(), Some(DestinationError::Address { .. }))
+            matches!(error.own(), Some(inrush_destination::Error::Address { .. }))
         }
         _ => false,
     }

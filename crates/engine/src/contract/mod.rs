@@ -12,7 +12,7 @@ mod upkeep;
 
 use std::path::PathBuf;
 
-use inrush_destination::address::Kind;
+use inrush_destination::address::DestinationKind;
 use inrush_destination::{Address, Destination};
 use inrush_package::{Connection, Package};
 
@@ -35,7 +35,7 @@ pub struct Contract {
 
 /// Whether a URL means a destination that is reached by the contract.
 pub fn is_meant(url: &str) -> bool {
-    Kind::of(url).is_some()
+    DestinationKind::of(url).is_some()
 }
 
 impl Driver for Contract {

@@ -7,7 +7,7 @@ use inrush_destination::{Destination, PastRun};
 use super::plan::split_of;
 use crate::driver::PastRuns;
 use crate::error::Error;
-use crate::ledger::{Account, RunRecord, RunState};
+use crate::ledger::{Account, LedgerRun, LedgerRunState};
 use crate::pipeline::naming;
 use crate::undo::{UndoOptions, Undone};
 use crate::upkeep::{StoppedRun, Which};
@@ -85,12 +85,12 @@ impl From<&PastRun> for StoppedRun {
             account.add(&split.account);
         }
         StoppedRun {
-            run: RunRecord {
+            run: LedgerRun {
                 run_id: record.run_id,
                 name: record.name.clone(),
                 package: record.package.clone(),
                 epoch: record.epoch,
-                state: RunState::Loading,
+                state: LedgerRunState::Loading,
                 holder: record.holder.clone(),
                 started_at: time(record.started_at_microseconds),
                 started_at_microseconds: record.started_at_microseconds,

@@ -2,7 +2,7 @@
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunState {
+pub enum LedgerRunState {
     /// Units are being loaded, or were when it stopped.
     Loading,
     /// Its rows are in the targets.
@@ -13,31 +13,31 @@ pub enum RunState {
     Undone,
 }
 
-impl RunState {
+impl LedgerRunState {
     /// What the word of the ledger means.
-    pub fn from_word(word: &str) -> RunState {
+    pub fn from_word(word: &str) -> LedgerRunState {
         match word {
-            "switched" => RunState::Switched,
-            "discarded" => RunState::Discarded,
-            "undone" => RunState::Undone,
-            _ => RunState::Loading,
+            "switched" => LedgerRunState::Switched,
+            "discarded" => LedgerRunState::Discarded,
+            "undone" => LedgerRunState::Undone,
+            _ => LedgerRunState::Loading,
         }
     }
 
     /// The word of the ledger.
     pub fn word(self) -> &'static str {
         match self {
-            RunState::Loading => "loading",
-            RunState::Switched => "switched",
-            RunState::Discarded => "discarded",
-            RunState::Undone => "undone",
+            LedgerRunState::Loading => "loading",
+            LedgerRunState::Switched => "switched",
+            LedgerRunState::Discarded => "discarded",
+            LedgerRunState::Undone => "undone",
         }
     }
 }
 
 /// A run in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunRecord {
+pub struct LedgerRun {
     /// Its number.
     pub run_id: i64,
     /// Its name, which is also that of its folder and of its connections.
@@ -47,7 +47,7 @@ pub struct RunRecord {
     /// Raised whenever the run is taken over.
     pub epoch: i32,
     /// How far it has come.
-    pub state: RunState,
+    pub state: LedgerRunState,
     /// Host and process that hold it, or held it last.
     pub holder: String,
     /// When it began.

@@ -12,7 +12,7 @@ use crate::plan::Reading;
 
 /// What a stream has taken from a feed for one transaction.
 #[derive(Debug, Default)]
-pub struct Taken {
+pub struct TakenRanges {
     /// The ranges, in their order.
     pub ranges: Vec<Range<u64>>,
     /// Bytes of the file that were told as progress.

@@ -9,7 +9,7 @@ use inrush_verdict::Measurements;
 
 use super::RunOptions;
 use super::results::{Loaded, LoadedPieces, REJECTS_SHOWN, StreamResult};
-use super::stream_threads::Ended;
+use super::stream_threads::StreamsOutcome;
 use crate::error::Error;
 use crate::event::Event;
 use crate::ledger::Account;
@@ -100,7 +100,7 @@ impl Gathering {
     }
 
     /// All streams came to their ends.
-    pub fn streams_ended(&mut self, ended: Ended) -> Option<Error> {
+    pub fn streams_ended(&mut self, ended: StreamsOutcome) -> Option<Error> {
         for result in ended.results {
             self.stream_ended(result);
         }

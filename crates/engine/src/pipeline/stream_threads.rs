@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::gauge::Gauge;
 
 /// What came of all streams.
-pub struct Ended {
+pub struct StreamsOutcome {
     /// What each one did; its error is taken out.
     pub results: Vec<StreamResult>,
     /// What was measured meanwhile.
@@ -53,7 +53,7 @@ pub fn run(
     stop: &Stop,
     subjects: Subjects<'_>,
     work: impl Fn(usize, &Arc<Gauge>, &mut StreamResult) -> Result<(), Error> + Sync,
-) -> Ended {
+) -> StreamsOutcome {
     let gauges = subjects.gauges;
     let started = Instant::now();
     let ended = Notify::new();
@@ -117,7 +117,7 @@ pub fn run(
     }
     let errors = results.iter_mut().map(|result| result.error.take());
     let error = errors.fold(None, worse);
-    Ended {
+    StreamsOutcome {
         results,
         measurements,
         error,

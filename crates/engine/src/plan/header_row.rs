@@ -47,8 +47,8 @@ pub fn has_header(
     let Some((place, fields)) = first_record(&looked_at, dialect)? else {
         return Ok(false);
     };
-    let found = Found::of(&fields, &names);
-    if found == Found::Row {
+    let found = FirstRecordKind::of(&fields, &names);
+    if found == FirstRecordKind::Row {
         return Ok(false);
     }
     let shown = shortened(&fields);
@@ -60,14 +60,14 @@ pub fn has_header(
         return Ok(false);
     }
     match found {
-        Found::Header => {
+        FirstRecordKind::Header => {
             notes.push(format!(
                 "{place}: the first record ({shown}) is the names of the columns, so it was taken \
                  for the header; header = false in the format if it is a row"
             ));
             Ok(true)
         }
-        Found::Row | Found::Unclear => Err(PlanError::Mismatch {
+        FirstRecordKind::Row | FirstRecordKind::Unclear => Err(PlanError::Mismatch {
             flow: question.flow.to_owned(),
             what: format!(
                 "{place}: the first record ({shown}) looks like a header, and nothing says that \
@@ -81,14 +81,14 @@ pub fn has_header(
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum FirstRecordKind {
     Row,
     Header,
     Unclear,
 }
 
-impl Found {
-    fn of(fields: &[String], names: &[String]) -> Found {
+impl FirstRecordKind {
+    fn of(fields: &[String], names: &[String]) -> FirstRecordKind {
         let names: BTreeSet<&String> = names.iter().collect();
         // Columns without a name say nothing; with one of them the header cannot be matched as it is.
         let named: Vec<&String> = fields.iter().filter(|field| !field.is_empty()).collect();
@@ -99,19 +99,19 @@ impl Found {
         distinct.sort();
         distinct.dedup();
         if count == 0 || distinct.len() < fields.len() {
-            return Found::Row;
+            return FirstRecordKind::Row;
         }
         if count == fields.len() {
             // One text that is its column's name may be a value.
             return match count {
-                1 => Found::Unclear,
-                _ if has_unnamed => Found::Unclear,
-                _ => Found::Header,
+                1 => FirstRecordKind::Unclear,
+                _ if has_unnamed => FirstRecordKind::Unclear,
+                _ => FirstRecordKind::Header,
             };
         }
         match count * 2 >= fields.len() {
-            true => Found::Unclear,
-            false => Found::Row,
+            true => FirstRecordKind::Unclear,
+            false => FirstRecordKind::Row,
         }
     }
 }
@@ -174,23 +174,23 @@ mod tests {
     fn names_make_a_header() {
         let texts = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
         for (fields, expected) in [
-            ("id name note", Found::Header),
-            ("name id", Found::Header),
-            ("id nmae note", Found::Unclear),
-            ("id name x y", Found::Unclear),
-            ("id", Found::Unclear),
-            ("id 5", Found::Unclear),
-            ("id name note  ", Found::Unclear),
-            ("id  note", Found::Unclear),
-            ("  5", Found::Row),
-            ("", Found::Row),
-            ("id 5 x", Found::Row),
-            ("id x y", Found::Row),
-            ("id id", Found::Row),
-            ("1 2 3", Found::Row),
+            ("id name note", FirstRecordKind::Header),
+            ("name id", FirstRecordKind::Header),
+            ("id nmae note", FirstRecordKind::Unclear),
+            ("id name x y", FirstRecordKind::Unclear),
+            ("id", FirstRecordKind::Unclear),
+            ("id 5", FirstRecordKind::Unclear),
+            ("id name note  ", FirstRecordKind::Unclear),
+            ("id  note", FirstRecordKind::Unclear),
+            ("  5", FirstRecordKind::Row),
+            ("", FirstRecordKind::Row),
+            ("id 5 x", FirstRecordKind::Row),
+            ("id x y", FirstRecordKind::Row),
+            ("id id", FirstRecordKind::Row),
+            ("1 2 3", FirstRecordKind::Row),
         ] {
             assert_eq!(
-                Found::of(&texts(fields), &texts("id name note")),
+                FirstRecordKind::of(&texts(fields), &texts("id name note")),
                 expected,
                 "{fields}"
             );

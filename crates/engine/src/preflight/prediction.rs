@@ -63,7 +63,7 @@ pub fn seen(largest: &FlowFound, streams: usize) -> Seen {
 
 /// Seconds of a run, one phase after the other.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Phases {
+pub struct PredictedPhases {
     /// Planning, and what the ledger is told before the streams begin.
     pub plan_s: f64,
     /// The streams.
@@ -80,7 +80,7 @@ pub fn tell_loaded(
     report: &mut PreflightReport,
     options: &RunOptions<'_>,
     run_key: &str,
-    phases: &Phases,
+    phases: &PredictedPhases,
 ) {
     let answer = Answer {
         load_s: 0.0,
@@ -98,11 +98,11 @@ pub fn tell(
     report: &mut PreflightReport,
     options: &RunOptions<'_>,
     run_key: &str,
-    phases: &Phases,
+    phases: &PredictedPhases,
     answer: Answer,
     leaves_out: Vec<String>,
 ) {
-    let Phases {
+    let PredictedPhases {
         plan_s,
         load_s,
         switch_s,

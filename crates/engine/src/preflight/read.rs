@@ -14,7 +14,7 @@ use inrush_rows::cancel::Stop;
 use inrush_source::SourceError;
 
 use super::residency::{cached_bytes, let_go};
-use super::sample::Place;
+use super::sample::StoredRange;
 use crate::error::Error;
 
 /// A place of which the cache holds more is read from it.
@@ -67,7 +67,7 @@ pub struct Speeds {
 
 /// Reads the places of a sample, in their order, as far as the time goes.
 pub fn measure(
-    places: &[Place],
+    places: &[StoredRange],
     read_options: &ReadOptions,
     stop: &Stop,
 ) -> Result<ReadFound, Error> {
@@ -137,7 +137,7 @@ fn share_of_one(places: usize, streams: usize) -> usize {
 }
 
 fn speeds(
-    places: &[Place],
+    places: &[StoredRange],
     [alone, together]: &[&[usize]; 2],
     read_options: &ReadOptions,
     stop: &Stop,
@@ -171,7 +171,7 @@ fn speeds(
 
 /// Reads as many of the places as the time allows; those that were read.
 fn read_all(
-    places: &[Place],
+    places: &[StoredRange],
     numbers: &[usize],
     threads: usize,
     read_options: &ReadOptions,
@@ -200,7 +200,7 @@ fn read_all(
     on_threads(threads, &work)
 }
 
-fn read_place(place: &Place, buffer: &mut [u8], stop: &Stop) -> Result<(), Error> {
+fn read_place(place: &StoredRange, buffer: &mut [u8], stop: &Stop) -> Result<(), Error> {
     let file = open(place)?;
     let mut at = place.byte_range.start;
     while at < place.byte_range.end {
@@ -217,7 +217,7 @@ fn read_place(place: &Place, buffer: &mut [u8], stop: &Stop) -> Result<(), Error
     Ok(())
 }
 
-fn drop_from_cache(places: &[Place]) -> Result<String, Error> {
+fn drop_from_cache(places: &[StoredRange]) -> Result<String, Error> {
     let mut bytes = 0;
     for place in places {
         if bytes >= LET_GO_BYTES_MAX {
@@ -235,11 +235,11 @@ fn drop_from_cache(places: &[Place]) -> Result<String, Error> {
     ))
 }
 
-fn open(place: &Place) -> Result<File, Error> {
+fn open(place: &StoredRange) -> Result<File, Error> {
     File::open(&place.path).map_err(|cause| unreadable(place, cause))
 }
 
-fn unreadable(place: &Place, cause: std::io::Error) -> Error {
+fn unreadable(place: &StoredRange, cause: std::io::Error) -> Error {
     Error::Source(SourceError::Unreadable {
         path: place.path.clone(),
         cause,
@@ -255,7 +255,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.csv");
         std::fs::write(&path, vec![b'x'; 3 << 20]).expect("room");
-        let places = [0..1 << 20, 2 << 20..3 << 20].map(|byte_range| Place {
+        let places = [0..1 << 20, 2 << 20..3 << 20].map(|byte_range| StoredRange {
             path: path.clone(),
             byte_range,
         });
@@ -271,7 +271,7 @@ mod tests {
         // Once by one thread, once by both.
         assert_eq!((found.cached.bytes, found.disk.bytes), (4 << 20, 0));
         assert!(found.disk.one.is_none() && found.cached.all.is_some());
-        let gone = [Place {
+        let gone = [StoredRange {
             path: folder.path().join("no such file"),
             byte_range: 0..5,
         }];

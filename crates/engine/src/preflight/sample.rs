@@ -29,19 +29,19 @@ pub struct Portion {
     /// As the engine reads it.
     pub split: Split,
     /// Where its bytes are stored.
-    pub place: Place,
+    pub place: StoredRange,
 }
 
 /// Bytes of a file on the disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct StoredRange {
     /// The file, or the archive that holds it.
     pub path: PathBuf,
     /// Which of its bytes.
     pub byte_range: Range<u64>,
 }
 
-impl Place {
+impl StoredRange {
     /// How many bytes.
     pub fn size_bytes(&self) -> u64 {
         self.byte_range.end - self.byte_range.start
@@ -49,9 +49,9 @@ impl Place {
 }
 
 /// Where a range of a file is stored. A pipe is stored nowhere.
-pub fn place(file: &SourceFile, byte_range: Range<u64>) -> Option<Place> {
+pub fn place(file: &SourceFile, byte_range: Range<u64>) -> Option<StoredRange> {
     let (path, from) = file.stored_at()?;
-    Some(Place {
+    Some(StoredRange {
         path: path.to_owned(),
         byte_range: from + byte_range.start..from + byte_range.end,
     })

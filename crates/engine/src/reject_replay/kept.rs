@@ -16,7 +16,7 @@ const EXAMPLES_MAX: usize = 3;
 
 /// Rejects that have their cause in common.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Cause {
+pub struct RejectCause {
     /// The flow.
     pub flow: String,
     /// The stable name of the cause.
@@ -63,8 +63,8 @@ pub fn count(folder: &Path) -> Result<u64, ReplayError> {
 }
 
 /// The causes of a run's rejects, those with the most rows first. No more of them is held than the examples.
-pub fn causes(folder: &Path) -> Result<Vec<Cause>, ReplayError> {
-    let mut found: Vec<Cause> = Vec::new();
+pub fn causes(folder: &Path) -> Result<Vec<RejectCause>, ReplayError> {
+    let mut found: Vec<RejectCause> = Vec::new();
     for path in files(folder, REASONS_SUFFIX)? {
         let flow = flow_of(&path, REASONS_SUFFIX).unwrap_or_default();
         let opened = ReasonReader::open(&path);
@@ -91,12 +91,12 @@ pub fn causes(folder: &Path) -> Result<Vec<Cause>, ReplayError> {
     Ok(found)
 }
 
-fn add(causes: &mut Vec<Cause>, flow: &str, reject: RejectReport) {
+fn add(causes: &mut Vec<RejectCause>, flow: &str, reject: RejectReport) {
     let known = causes.iter().position(|cause| {
         cause.flow == flow && cause.code == reject.code && cause.column == reject.column
     });
     let at = known.unwrap_or_else(|| {
-        causes.push(Cause {
+        causes.push(RejectCause {
             flow: flow.to_owned(),
             code: reject.code,
             column: reject.column.clone(),

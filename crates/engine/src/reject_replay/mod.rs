@@ -5,5 +5,5 @@ mod kept;
 mod replay;
 
 pub use error::ReplayError;
-pub use kept::{Cause, causes, count, find_folder};
+pub use kept::{RejectCause, causes, count, find_folder};
 pub use replay::{Replay, replay, to_save};

@@ -31,7 +31,7 @@ impl State {
 
 /// Where in a record the reader stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+pub(crate) enum RecordPosition {
     /// Before the first byte of a record, a blank line or a comment.
     RecordStart,
     /// Before the first byte of any other field.
@@ -49,8 +49,8 @@ pub(crate) enum Place {
 /// A state before equal ones are made one: a place, and the bytes that follow it, read but not
 /// judged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Reading {
-    place: Place,
+struct PendingState {
+    place: RecordPosition,
     pending: Vec<u8>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Automaton {
     class_count: usize,
     /// By state, then by class.
     steps: Vec<Step>,
-    state_of_reading: HashMap<Reading, State>,
+    state_of_reading: HashMap<PendingState, State>,
 }
 
 impl Automaton {
@@ -126,8 +126,8 @@ impl Automaton {
     }
 
     /// The state at a place with so many bytes read but not judged, where there is one.
-    pub(crate) fn state(&self, place: Place, pending: &[u8]) -> Option<State> {
-        let reading = Reading {
+    pub(crate) fn state(&self, place: RecordPosition, pending: &[u8]) -> Option<State> {
+        let reading = PendingState {
             place,
             pending: pending.to_vec(),
         };
@@ -259,12 +259,12 @@ impl Rules {
 
     /// All readings that a text can lead to, the file's first one first, and what each byte of
     /// `examples` makes of them: the next one's index, and whether the byte ends a line.
-    fn reach_all(&self, examples: &[u8]) -> (Vec<Reading>, Vec<(usize, bool)>) {
-        let mut readings = vec![Reading {
-            place: Place::RecordStart,
+    fn reach_all(&self, examples: &[u8]) -> (Vec<PendingState>, Vec<(usize, bool)>) {
+        let mut readings = vec![PendingState {
+            place: RecordPosition::RecordStart,
             pending: Vec::new(),
         }];
-        let mut index_of: HashMap<Reading, usize> = HashMap::from([(readings[0].clone(), 0)]);
+        let mut index_of: HashMap<PendingState, usize> = HashMap::from([(readings[0].clone(), 0)]);
         let mut steps = Vec::new();
         let mut at = 0;
         while at < readings.len() {
@@ -282,8 +282,8 @@ impl Rules {
     }
 
     /// What a byte makes of a reading, and whether it ends a line.
-    fn read(&self, reading: Reading, byte: u8) -> (Reading, bool) {
-        let Reading {
+    fn read(&self, reading: PendingState, byte: u8) -> (PendingState, bool) {
+        let PendingState {
             mut place,
             mut pending,
         } = reading;
@@ -294,7 +294,7 @@ impl Rules {
                 break;
             };
             pending.drain(..byte_count);
-            if next == Place::RecordStart {
+            if next == RecordPosition::RecordStart {
                 ends_line |= self.counts_terminators;
                 // Else a record would begin before the byte that tells of it.
                 assert!(
@@ -304,52 +304,59 @@ impl Rules {
             }
             place = next;
         }
-        (Reading { place, pending }, ends_line)
+        (PendingState { place, pending }, ends_line)
     }
 
     /// The place behind the first byte or bytes of `text`, and how many they are; nothing if
     /// what follows can make a difference.
-    fn judge(&self, place: Place, text: &[u8]) -> Option<(Place, usize)> {
+    fn judge(&self, place: RecordPosition, text: &[u8]) -> Option<(RecordPosition, usize)> {
         let byte = text[0];
         let is_quote = self.quote == Some(byte);
         let is_escape = Escape::Byte(byte) == self.escape;
-        if place == Place::Quoted {
+        if place == RecordPosition::Quoted {
             return match text.get(1) {
                 None if is_escape => None,
                 None if is_quote && self.escape == Escape::DoubledQuote => None,
-                Some(_) if is_escape => Some((Place::Quoted, 2)),
+                Some(_) if is_escape => Some((RecordPosition::Quoted, 2)),
                 Some(next) if is_quote && self.escape == Escape::DoubledQuote => {
                     match self.quote == Some(*next) {
-                        true => Some((Place::Quoted, 2)),
-                        false => Some((Place::Closed, 1)),
+                        true => Some((RecordPosition::Quoted, 2)),
+                        false => Some((RecordPosition::Closed, 1)),
                     }
                 }
-                _ if is_quote => Some((Place::Closed, 1)),
-                _ => Some((Place::Quoted, 1)),
+                _ if is_quote => Some((RecordPosition::Closed, 1)),
+                _ => Some((RecordPosition::Quoted, 1)),
             };
         }
         match match_any(&self.terminators, text) {
-            Match::Whole(byte_count) => return Some((Place::RecordStart, byte_count)),
+            Match::Whole(byte_count) => return Some((RecordPosition::RecordStart, byte_count)),
             Match::Part => return None,
             Match::No => {}
         }
-        if place == Place::Comment || place == Place::RecordStart && self.comment == Some(byte) {
-            return Some((Place::Comment, 1));
+        if place == RecordPosition::Comment
+            || place == RecordPosition::RecordStart && self.comment == Some(byte)
+        {
+            return Some((RecordPosition::Comment, 1));
         }
         if !self.delimiter.is_empty() {
             match match_any(std::slice::from_ref(&self.delimiter), text) {
-                Match::Whole(byte_count) => return Some((Place::FieldStart, byte_count)),
+                Match::Whole(byte_count) => return Some((RecordPosition::FieldStart, byte_count)),
                 Match::Part => return None,
                 Match::No => {}
             }
         }
-        if is_quote && matches!(place, Place::RecordStart | Place::FieldStart) {
-            return Some((Place::Quoted, 1));
+        if is_quote
+            && matches!(
+                place,
+                RecordPosition::RecordStart | RecordPosition::FieldStart
+            )
+        {
+            return Some((RecordPosition::Quoted, 1));
         }
         if self.quote.is_none() && is_escape {
-            return (text.len() > 1).then_some((Place::Unquoted, 2));
+            return (text.len() > 1).then_some((RecordPosition::Unquoted, 2));
         }
-        Some((Place::Unquoted, 1))
+        Some((RecordPosition::Unquoted, 1))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::dialect::{Dialect, Escape};
 use crate::masks::{BLOCK_BYTES, Kernel, Masks, Needles};
 use crate::regular::{escaped, exclusive_or_of_all_below};
 use crate::split::State;
-use crate::split::automaton::{Automaton, Place};
+use crate::split::automaton::{Automaton, RecordPosition};
 use crate::terminator::Terminator;
 
 /// Blocks whose masks are found in one go.
@@ -28,7 +28,7 @@ pub(crate) struct BlockMasks {
 
 /// What a block has come to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Taken {
+pub(crate) struct BlockResult {
     /// The state behind it.
     pub(crate) state: State,
     /// The last bytes of its terminators.
@@ -101,19 +101,19 @@ impl Blocks {
             (Some(_), Escape::None | Escape::Byte(_)) => Quoting::Single,
         };
         let escape = dialect.escape_byte();
-        let unquoted = automaton.state(Place::Unquoted, b"")?;
+        let unquoted = automaton.state(RecordPosition::Unquoted, b"")?;
         let state = |place, pending: &[u8]| automaton.state(place, pending).unwrap_or(unquoted);
         let after = After {
-            field_start: state(Place::FieldStart, b""),
+            field_start: state(RecordPosition::FieldStart, b""),
             unquoted,
-            quoted: state(Place::Quoted, b""),
+            quoted: state(RecordPosition::Quoted, b""),
             escaped: match (escape, quoting) {
                 (None, _) => unquoted,
-                (Some(escape), Quoting::None) => state(Place::Unquoted, &[escape]),
-                (Some(escape), _) => state(Place::Quoted, &[escape]),
+                (Some(escape), Quoting::None) => state(RecordPosition::Unquoted, &[escape]),
+                (Some(escape), _) => state(RecordPosition::Quoted, &[escape]),
             },
             closed: match (dialect.quote, quoting) {
-                (Some(quote), Quoting::Doubled) => state(Place::Quoted, &[quote]),
+                (Some(quote), Quoting::Doubled) => state(RecordPosition::Quoted, &[quote]),
                 _ => unquoted,
             },
         };
@@ -221,7 +221,7 @@ impl Blocks {
         state: State,
         masks: &BlockMasks,
         block: &[u8; BLOCK_BYTES],
-    ) -> Option<Taken> {
+    ) -> Option<BlockResult> {
         let before = self.before[state.index()]?;
         let escaped = escaped(masks.escapes, before.escaped);
         let is_last = |mask: u64| mask >> 63 != 0;
@@ -236,7 +236,7 @@ impl Blocks {
             } else {
                 self.after.unquoted
             };
-            return Some(Taken { state, newlines });
+            return Some(BlockResult { state, newlines });
         }
         // An escape outside of quotes is text. What it is taken to escape here is then a quote
         // that stands behind text and opens nothing, or a byte that is told by other masks.
@@ -278,7 +278,7 @@ impl Blocks {
             }
             self.after.unquoted
         };
-        Some(Taken { state, newlines })
+        Some(BlockResult { state, newlines })
     }
 
     /// Which of the line bytes end a record.

@@ -60,10 +60,10 @@ pub fn check_in_two_parts(dialect: &Dialect, text: &[u8], cut: usize) {
 }
 
 /// First byte, end, line and fields of each record, and its fault if it has one.
-type Place = (u64, u64, u64, Vec<(usize, usize)>, Option<String>);
+type FieldPlace = (u64, u64, u64, Vec<(usize, usize)>, Option<String>);
 
 /// The records of parts that follow each other, or where the first stands that is too long.
-fn places(parts: &[Scanned], bytes: usize) -> Result<(Vec<Place>, u64), (u64, u64)> {
+fn places(parts: &[Scanned], bytes: usize) -> Result<(Vec<FieldPlace>, u64), (u64, u64)> {
     let mut all = Vec::new();
     let (mut offset, mut line) = (0u64, 0u64);
     for part in parts {

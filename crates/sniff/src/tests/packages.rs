@@ -120,7 +120,7 @@ fn fields_are_found_by_what_the_header_calls_them() {
 
 /// The values of a column of one kind, each as text; nothing is NULL.
 #[derive(Clone, Debug)]
-enum Kind {
+enum ValueKind {
     Integer,
     Decimal,
     Date,
@@ -131,37 +131,37 @@ enum Kind {
     Words,
 }
 
-fn kind() -> impl Strategy<Value = Kind> {
+fn kind() -> impl Strategy<Value = ValueKind> {
     prop::sample::select(vec![
-        Kind::Integer,
-        Kind::Decimal,
-        Kind::Date,
-        Kind::DayFirst,
-        Kind::Timestamp,
-        Kind::Boolean,
-        Kind::Code,
-        Kind::Words,
+        ValueKind::Integer,
+        ValueKind::Decimal,
+        ValueKind::Date,
+        ValueKind::DayFirst,
+        ValueKind::Timestamp,
+        ValueKind::Boolean,
+        ValueKind::Code,
+        ValueKind::Words,
     ])
 }
 
-fn value(kind: &Kind, seed: u64) -> Option<String> {
+fn value(kind: &ValueKind, seed: u64) -> Option<String> {
     if seed.is_multiple_of(11) {
         return None;
     }
     let (year, month, day) = (1990 + seed % 40, 1 + seed % 12, 1 + seed / 7 % 28);
     Some(match kind {
-        Kind::Integer => (seed as i32).to_string(),
-        Kind::Decimal => format!("{}.{:02}", seed as i32 / 1000, seed % 100),
-        Kind::Date => format!("{year:04}-{month:02}-{day:02}"),
-        Kind::DayFirst => format!("{day:02}.{month:02}.{year:04}"),
-        Kind::Timestamp => format!(
+        ValueKind::Integer => (seed as i32).to_string(),
+        ValueKind::Decimal => format!("{}.{:02}", seed as i32 / 1000, seed % 100),
+        ValueKind::Date => format!("{year:04}-{month:02}-{day:02}"),
+        ValueKind::DayFirst => format!("{day:02}.{month:02}.{year:04}"),
+        ValueKind::Timestamp => format!(
             "{year:04}-{month:02}-{day:02} {:02}:{:02}:00",
             seed % 24,
             seed % 60
         ),
-        Kind::Boolean => seed.is_multiple_of(2).to_string(),
-        Kind::Code => format!("0{:04}", seed % 10_000),
-        Kind::Words => [
+        ValueKind::Boolean => seed.is_multiple_of(2).to_string(),
+        ValueKind::Code => format!("0{:04}", seed % 10_000),
+        ValueKind::Words => [
             "blue \"box\"",
             "it's; a, b|c",
             "tab\there",

@@ -385,10 +385,10 @@ type Identity = (u64, u64, Option<String>);
 
 /// The files that a path stands for: one, or those in an archive.
 fn files_of(
-    found: Found,
+    found: FoundPath,
     options: &ResolveOptions<'_>,
 ) -> Result<Vec<(Identity, SourceFile)>, SourceError> {
-    let Found { path, members } = found;
+    let FoundPath { path, members } = found;
     let is_standard_input = path == Path::new(STANDARD_INPUT);
     if is_standard_input || is_pipe(&path) {
         let pipe = options.pipes.open(&path, options.reader)?;
@@ -451,15 +451,15 @@ fn files_of(
 }
 
 /// A path that a pattern names.
-struct Found {
+struct FoundPath {
     path: PathBuf,
     /// The members that are meant, where it is an archive and the pattern goes on behind it.
     members: Option<String>,
 }
 
-impl From<PathBuf> for Found {
-    fn from(path: PathBuf) -> Found {
-        Found {
+impl From<PathBuf> for FoundPath {
+    fn from(path: PathBuf) -> FoundPath {
+        FoundPath {
             path,
             members: None,
         }
@@ -480,7 +480,7 @@ fn paths_of(
     pattern: &str,
     base: &Path,
     compression: Option<Compression>,
-) -> Result<Vec<Found>, SourceError> {
+) -> Result<Vec<FoundPath>, SourceError> {
     if pattern == STANDARD_INPUT {
         return Ok(vec![PathBuf::from(STANDARD_INPUT).into()]);
     }
@@ -520,12 +520,12 @@ fn paths_of(
         });
     }
     paths.sort_by(|left, right| compare_paths(left, right));
-    Ok(paths.into_iter().map(Found::from).collect())
+    Ok(paths.into_iter().map(FoundPath::from).collect())
 }
 
 /// The archives that a pattern goes through (`orders.zip/part*.csv`), with what it names in
 /// them; nothing where no part of it names a zip file.
-fn in_archives(pattern: &str, base: &Path) -> Result<Option<Vec<Found>>, SourceError> {
+fn in_archives(pattern: &str, base: &Path) -> Result<Option<Vec<FoundPath>>, SourceError> {
     for (at, _) in pattern.match_indices('/') {
         let (head, members) = (&pattern[..at], &pattern[at + 1..]);
         if members.is_empty() || !archive::is_archive_name(head) {
@@ -542,15 +542,15 @@ fn in_archives(pattern: &str, base: &Path) -> Result<Option<Vec<Found>>, SourceE
         if paths.is_empty() {
             continue;
         }
-        let in_archive = |path| Found {
+        let in_archive = |path| FoundPath {
             path,
             members: Some(members.to_owned()),
         };
-        let mut found: Vec<Found> = paths.into_iter().map(in_archive).collect();
+        let mut found: Vec<FoundPath> = paths.into_iter().map(in_archive).collect();
         if has_folders {
             // A folder may be called like an archive.
             let files = expand(pattern, base)?.into_iter();
-            found.extend(files.filter(|path| path.is_file()).map(Found::from));
+            found.extend(files.filter(|path| path.is_file()).map(FoundPath::from));
         }
         found.sort_by(|left, right| compare_paths(&left.path, &right.path));
         return Ok(Some(found));

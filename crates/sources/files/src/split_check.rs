@@ -213,14 +213,14 @@ fn check_row_groups(
 }
 
 /// Ranges in order, each with its records, and the lines passed over in all of them.
-type Found = (Vec<(Range<u64>, Digest)>, u64);
+type RangeDigests = (Vec<(Range<u64>, Digest)>, u64);
 
 fn in_ranges(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
     settings: SplitCheckSettings,
     stop: &Stop,
-) -> Result<Option<Found>, SourceError> {
+) -> Result<Option<RangeDigests>, SourceError> {
     let size_bytes = file.size_bytes;
     let count = size_bytes.div_ceil(settings.range_bytes).max(1);
     let ranges: Vec<Range<u64>> = (0..count)
@@ -271,7 +271,7 @@ fn fed(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
     settings: SplitCheckSettings,
-) -> Result<Option<Found>, SourceError> {
+) -> Result<Option<RangeDigests>, SourceError> {
     let feed = FeedSettings {
         range_bytes: usize::try_from(settings.range_bytes).unwrap_or(usize::MAX),
         chunk_bytes: CHUNK_BYTES,

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use inrush::postgres::Address;
+use inrush::postgres::DatabaseAddress;
 use inrush::report::TableReport;
 use inrush::source::on_threads;
 use sha2::{Digest, Sha256};
@@ -30,7 +30,7 @@ struct Sum {
 
 /// Compares all tables; the error names those that differ.
 pub fn check(
-    address: &Address,
+    address: &DatabaseAddress,
     loaded: &[TableReport],
     made: &[GeneratedTable],
     threads: usize,
@@ -66,7 +66,10 @@ fn difference(table: &str, expected: Sum, found: Sum) -> Option<String> {
     })
 }
 
-fn sums_of_tables(address: &Address, loaded: &[TableReport]) -> Result<Vec<Sum>, WorkloadError> {
+fn sums_of_tables(
+    address: &DatabaseAddress,
+    loaded: &[TableReport],
+) -> Result<Vec<Sum>, WorkloadError> {
     with_session(address, "inrush demo", async |session| {
         let mut sums = Vec::new();
         for table in &TABLES {

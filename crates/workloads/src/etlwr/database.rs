@@ -5,7 +5,7 @@ use std::path::Path;
 
 use inrush::ConnectionDefaults;
 use inrush::package::{Connection, Package};
-use inrush::postgres::{Address, DestinationError, Session, catalog};
+use inrush::postgres::{DatabaseAddress, PostgresError, Session, catalog};
 use inrush::report::{RunReport, machine};
 use inrush::upkeep::{self, LedgerOptions, Which};
 
@@ -30,7 +30,7 @@ pub enum Server {
 
 /// A database that is reached.
 pub struct Database {
-    address: Address,
+    address: DatabaseAddress,
     connection: Connection,
     ledger_schema: String,
     defaults: ConnectionDefaults,
@@ -46,7 +46,7 @@ impl Database {
     ) -> Result<Database, WorkloadError> {
         let connection = package.single_connection()?;
         let address =
-            Address::parse(connection.address(), &defaults).map_err(inrush::Error::from)?;
+            DatabaseAddress::parse(connection.address(), &defaults).map_err(inrush::Error::from)?;
         Ok(Database {
             address,
             connection: connection.clone(),
@@ -117,7 +117,7 @@ impl Database {
         let refused = self.with_session(async |session| {
             match session.execute("CHECKPOINT", "making ready").await {
                 Ok(()) => Ok(None),
-                Err(error @ DestinationError::Refused { .. }) => Ok(Some(error.to_string())),
+                Err(error @ PostgresError::Refused { .. }) => Ok(Some(error.to_string())),
                 Err(error) => Err(error),
             }
         })?;
@@ -195,7 +195,7 @@ impl Database {
 
     fn with_session<T>(
         &self,
-        work: impl AsyncFnOnce(&Session) -> Result<T, DestinationError>,
+        work: impl AsyncFnOnce(&Session) -> Result<T, PostgresError>,
     ) -> Result<T, WorkloadError> {
         with_session(&self.address, "inrush bench etlwr", work)
     }

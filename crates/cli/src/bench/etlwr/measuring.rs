@@ -16,7 +16,7 @@ use crate::commands::load::save;
 use crate::embedded::{self, Reached};
 use crate::errors::CommandError;
 use crate::numbers::{counted, seconds};
-use crate::running::{self, OutputMode, RunSettings};
+use crate::running::{self, OutputMode, RunSetup};
 use crate::signals::{self, Guard};
 use crate::{Surroundings, credentials, output, package_file};
 
@@ -106,7 +106,7 @@ impl Host for Loads<'_> {
         self.guard = None;
         self.reached.package.run.streams = Some(streams);
         self.stop = Stop::default();
-        let settings = RunSettings {
+        let setup = RunSetup {
             folder: PathBuf::from("."),
             runs_folder: self.arguments.runs_folder.clone(),
             again: false,
@@ -116,7 +116,7 @@ impl Host for Loads<'_> {
             stop: self.stop.clone(),
             hint: Some(hint),
         };
-        let success = running::run(&self.reached, &settings).map_err(|(error, _)| error)?;
+        let success = running::run(&self.reached, &setup).map_err(|(error, _)| error)?;
         self.guard = Some(signals::end_at_once(self.disposable.clone()));
         Ok(success)
     }

@@ -69,10 +69,10 @@ fn whole(arguments: &WholeArguments, surroundings: &Surroundings) -> Result<u8, 
             ));
         }
     }
-    let place = Place::new(arguments, temporary.clone())?;
+    let files = FilesFolder::new(arguments, temporary.clone())?;
     let selection = selection(&arguments.which);
     let job = Job::new(
-        place.folder(),
+        files.folder(),
         arguments.scale,
         arguments.parts,
         &selection,
@@ -88,34 +88,34 @@ fn whole(arguments: &WholeArguments, surroundings: &Surroundings) -> Result<u8, 
         measure,
         &settings,
         surroundings,
-        place.disposable(),
+        files.disposable(),
     )?;
-    let made = generating::make(&job, (measure.json, measure.quiet), place.disposable())?;
-    let set = DataSet::find(&[place.folder().to_owned()], &selection)?;
+    let made = generating::make(&job, (measure.json, measure.quiet), files.disposable())?;
+    let set = DataSet::find(&[files.folder().to_owned()], &selection)?;
     let task = Task {
         set: &set,
         arguments: measure,
         settings: &settings,
         generated: Some(made),
-        disposable: place.disposable(),
+        disposable: files.disposable(),
         command: again::whole_command(arguments),
     };
     task.run(surroundings)
 }
 
 /// Where the files are made.
-enum Place {
+enum FilesFolder {
     Kept(PathBuf),
     Disposable(Disposable),
 }
 
-impl Place {
-    fn new(arguments: &WholeArguments, temporary: PathBuf) -> Result<Place, CommandError> {
+impl FilesFolder {
+    fn new(arguments: &WholeArguments, temporary: PathBuf) -> Result<FilesFolder, CommandError> {
         if let Some(folder) = &arguments.data {
-            return Ok(Place::Kept(folder.clone()));
+            return Ok(FilesFolder::Kept(folder.clone()));
         }
         Disposable::make(&temporary)
-            .map(Place::Disposable)
+            .map(FilesFolder::Disposable)
             .map_err(|source| CommandError::File {
                 doing: "cannot make a folder in",
                 path: temporary,
@@ -125,16 +125,16 @@ impl Place {
 
     fn folder(&self) -> &std::path::Path {
         match self {
-            Place::Kept(folder) => folder,
-            Place::Disposable(folder) => folder.path(),
+            FilesFolder::Kept(folder) => folder,
+            FilesFolder::Disposable(folder) => folder.path(),
         }
     }
 
     /// What a signal removes.
     fn disposable(&self) -> Option<PathBuf> {
         match self {
-            Place::Kept(_) => None,
-            Place::Disposable(folder) => Some(folder.path().to_owned()),
+            FilesFolder::Kept(_) => None,
+            FilesFolder::Disposable(folder) => Some(folder.path().to_owned()),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! What can go wrong with the ledger.
 
-use crate::DestinationError;
+use crate::PostgresError;
 
 /// An error of the ledger.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The destination refused.
     #[error(transparent)]
-    Destination(#[from] DestinationError),
+    Destination(#[from] PostgresError),
     /// Another run of the same package is at work.
     #[error(
         "{} at work now, held by {holder} since {since}",

@@ -14,7 +14,7 @@ use inrush_files::SourceFile;
 
 use crate::engine::plan::identity;
 use crate::quote::literal;
-use crate::{DestinationError, Session};
+use crate::{PostgresError, Session};
 
 /// Marks of a package that stay; older ones go when a new one comes.
 const MARKS_MAX: usize = 500;
@@ -127,7 +127,7 @@ pub async fn find(
     session: &Session,
     run_key: &str,
     asked: &[(u32, String)],
-) -> Result<Vec<FoundMark>, DestinationError> {
+) -> Result<Vec<FoundMark>, PostgresError> {
     let sql = format!(
         "WITH heads AS ({HEADS}), \
          asked AS (SELECT target::text, key FROM unnest($2::oid[], $3::text[]) AS asked (target, key)), \
@@ -164,11 +164,7 @@ pub async fn find(
 
 /// Leaves marks, in the transaction that is open. Marks of an earlier attempt of the run give way to them, and so do the
 /// oldest of too many. Where the database's owner lets nobody make large objects, none is left.
-pub async fn leave(
-    session: &Session,
-    run_key: &str,
-    marks: &[Mark],
-) -> Result<(), DestinationError> {
+pub async fn leave(session: &Session, run_key: &str, marks: &[Mark]) -> Result<(), PostgresError> {
     let doing = "leaving a mark of the run";
     let Some(first) = marks.first() else {
         return Ok(());
@@ -217,7 +213,7 @@ pub async fn leave(
 }
 
 /// Removes the marks of a run whose rows are taken out of its targets, in the transaction that is open.
-pub async fn forget(session: &Session, run: &str) -> Result<(), DestinationError> {
+pub async fn forget(session: &Session, run: &str) -> Result<(), PostgresError> {
     let sql = format!(
         "WITH heads AS ({HEADS}) SELECT lo_unlink(oid) FROM heads WHERE is_own AND words[6] = $2"
     );

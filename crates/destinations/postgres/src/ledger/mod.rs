@@ -14,7 +14,7 @@ mod stored;
 mod switched;
 
 pub use error::LedgerError;
-pub use record::{SplitChoice, UnitAccounts, UnitRecord};
+pub use record::{SplitChoice, UnitAccounts, UnitRow};
 pub use run::Fence;
 pub use schema::{exists, setup_statements};
 pub use switched::{Original, Replaced, SwitchedTable, What};

@@ -13,7 +13,7 @@ use crate::engine::ledger::{Account, SplitRecord, SwitchedFile, TouchedFile};
 
 /// A load unit in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnitRecord {
+pub struct UnitRow {
     /// Names the unit's files as they were, its table and how it reads them.
     pub unit_key: String,
     /// The flow.
@@ -124,7 +124,7 @@ fn split_of(row: &Row) -> SplitRecord {
     }
 }
 
-impl UnitRecord {
+impl UnitRow {
     /// Whether what was committed of it can be kept by a plan that has a unit of its key: its table
     /// is the one that it was begun with, and the plan looks for it there.
     pub fn is_kept(&self, staging_schema: &str) -> bool {
@@ -134,11 +134,7 @@ impl UnitRecord {
 
 impl Ledger {
     /// The units of a run that were committed.
-    pub async fn units(
-        &self,
-        session: &Session,
-        run_id: i64,
-    ) -> Result<Vec<UnitRecord>, LedgerError> {
+    pub async fn units(&self, session: &Session, run_id: i64) -> Result<Vec<UnitRow>, LedgerError> {
         let table = stored::table("straight", "target", "staging_schema", "staging_table");
         let filenodes = stored::filenodes("straight", "standing");
         let sql = format!(
@@ -156,7 +152,7 @@ impl Ledger {
             .await?;
         Ok(rows
             .iter()
-            .map(|row| UnitRecord {
+            .map(|row| UnitRow {
                 unit_key: row.get(0),
                 flow: row.get(1),
                 target: row.get(2),
@@ -307,7 +303,7 @@ impl Ledger {
         &self,
         session: &Session,
         fence: &Fence,
-        unit: &UnitRecord,
+        unit: &UnitRow,
     ) -> Result<(), LedgerError> {
         let table = stored::table("$14::bool", "$5::text", "$6::text", "$7::text");
         let filenodes = stored::filenodes("$14::bool", &table);

@@ -2,8 +2,8 @@
 
 use super::Ledger;
 use super::error::LedgerError;
-use crate::engine::ledger::{RunRecord, RunState};
-use crate::{DestinationError, Session};
+use crate::engine::ledger::{LedgerRun, LedgerRunState};
+use crate::{PostgresError, Session};
 
 /// What a transaction checks and holds, so that no run that was taken over can commit.
 #[derive(Clone, Debug)]
@@ -22,13 +22,13 @@ const COLUMNS: &str = "run_id, name, package, epoch, state, holder, \
     to_char(switched_at, 'YYYY-MM-DD HH24:MI:SS TZ'), targets, \
     coalesce(target_oids, '{}'), (extract(epoch from started_at) * 1000000)::bigint";
 
-fn record(row: &tokio_postgres::Row) -> RunRecord {
-    RunRecord {
+fn record(row: &tokio_postgres::Row) -> LedgerRun {
+    LedgerRun {
         run_id: row.get(0),
         name: row.get(1),
         package: row.get(2),
         epoch: row.get(3),
-        state: RunState::from_word(row.get(4)),
+        state: LedgerRunState::from_word(row.get(4)),
         holder: row.get(5),
         started_at: row.get(6),
         held_since: row.get(7),
@@ -45,7 +45,7 @@ impl Ledger {
         &self,
         session: &Session,
         run_key: &str,
-    ) -> Result<Option<RunRecord>, LedgerError> {
+    ) -> Result<Option<LedgerRun>, LedgerError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM {} WHERE run_key = $1 AND state NOT IN ('discarded', 'undone') \
              ORDER BY run_id DESC LIMIT 1",
@@ -62,7 +62,7 @@ impl Ledger {
         &self,
         session: &Session,
         run_id: i64,
-    ) -> Result<Option<RunRecord>, LedgerError> {
+    ) -> Result<Option<LedgerRun>, LedgerError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM {} WHERE run_id = $1",
             self.table("run")
@@ -78,7 +78,7 @@ impl Ledger {
         &self,
         session: &Session,
         name: &str,
-    ) -> Result<Option<RunRecord>, LedgerError> {
+    ) -> Result<Option<LedgerRun>, LedgerError> {
         if !super::exists(session, &self.schema).await? {
             return Ok(None);
         }
@@ -95,7 +95,7 @@ impl Ledger {
         &self,
         session: &Session,
         run_id: i64,
-    ) -> Result<Vec<RunRecord>, LedgerError> {
+    ) -> Result<Vec<LedgerRun>, LedgerError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM {} WHERE run_id > $1 AND state = 'switched' ORDER BY run_id DESC",
             self.table("run")
@@ -125,7 +125,7 @@ impl Ledger {
         &self,
         session: &Session,
         run_key: &str,
-    ) -> Result<Option<RunRecord>, LedgerError> {
+    ) -> Result<Option<LedgerRun>, LedgerError> {
         let runs = self.stopped_runs(session, Some(run_key)).await?;
         Ok(runs.into_iter().next())
     }
@@ -136,7 +136,7 @@ impl Ledger {
         &self,
         session: &Session,
         run_key: Option<&str>,
-    ) -> Result<Vec<RunRecord>, LedgerError> {
+    ) -> Result<Vec<LedgerRun>, LedgerError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM {} WHERE state = 'loading' \
              AND ($1::text IS NULL OR run_key = $1) ORDER BY run_id DESC",
@@ -164,7 +164,7 @@ impl Ledger {
         session.execute("SET lock_timeout = 0", doing).await?;
         match locked {
             Ok(_) => Ok(()),
-            Err(DestinationError::Refused { code, .. })
+            Err(PostgresError::Refused { code, .. })
                 if code == tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE =>
             {
                 Err(match self.holder(session, run_key).await? {
@@ -233,7 +233,7 @@ impl Ledger {
         package_hash: &str,
         targets: &[String],
         holder: &str,
-    ) -> Result<RunRecord, LedgerError> {
+    ) -> Result<LedgerRun, LedgerError> {
         let sql = format!(
             "INSERT INTO {} (run_key, name, package, package_hash, targets, state, holder) \
              VALUES ($1, $2, $3, $4, $5, 'loading', $6) RETURNING {COLUMNS}",
@@ -270,9 +270,9 @@ impl Ledger {
     pub async fn take_over(
         &self,
         session: &Session,
-        run: &RunRecord,
+        run: &LedgerRun,
         holder: &str,
-    ) -> Result<RunRecord, LedgerError> {
+    ) -> Result<LedgerRun, LedgerError> {
         let doing = "taking the run over";
         self.end_backends(session, &run.name).await?;
         let sql = format!(
@@ -284,7 +284,7 @@ impl Ledger {
         let updated = session.query(&sql, &[&run.run_id, &holder], doing).await;
         session.execute("SET lock_timeout = 0", doing).await?;
         let rows = match updated {
-            Err(DestinationError::Refused { code, .. })
+            Err(PostgresError::Refused { code, .. })
                 if code == tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE =>
             {
                 return Err(LedgerError::Busy {
@@ -374,7 +374,7 @@ impl Ledger {
             .await?;
         Ok(rows
             .first()
-            .is_some_and(|row| RunState::from_word(row.get(0)) == RunState::Switched))
+            .is_some_and(|row| LedgerRunState::from_word(row.get(0)) == LedgerRunState::Switched))
     }
 
     /// Marks a run as given up; its staging tables have been dropped in the same transaction.

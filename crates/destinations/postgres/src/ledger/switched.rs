@@ -4,7 +4,7 @@
 use super::error::LedgerError;
 use super::{Ledger, stored};
 use crate::Session;
-use crate::engine::ledger::RunRecord;
+use crate::engine::ledger::LedgerRun;
 
 /// What the switch did to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +155,7 @@ impl Ledger {
     pub async fn replaced(
         &self,
         session: &Session,
-        run: &RunRecord,
+        run: &LedgerRun,
         target: &str,
     ) -> Result<Option<Replaced>, LedgerError> {
         let (table, switched_run) = (self.table("switched_table"), self.table("run"));

@@ -13,7 +13,7 @@ use crate::engine::error::Error;
 use crate::engine::gauge::Gauge;
 use crate::engine::pipeline::metering::{Backends, Looking};
 use crate::local_backend::is_backend;
-use crate::{Address, Session};
+use crate::{DatabaseAddress, Session};
 
 /// How long the server is waited for; a figure is not worth more.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -41,7 +41,7 @@ const BLOCKERS: &str = "\
 
 /// Asks the server, over a connection of its own that is made once the streams have theirs.
 pub struct ServerBackends<'a> {
-    address: &'a Address,
+    address: &'a DatabaseAddress,
     name: String,
     /// The server's number of its version.
     version: i32,
@@ -83,7 +83,7 @@ struct Totals {
 impl<'a> ServerBackends<'a> {
     /// Of so many streams of a run.
     pub fn new(
-        address: &'a Address,
+        address: &'a DatabaseAddress,
         run: &str,
         version: i32,
         streams: usize,

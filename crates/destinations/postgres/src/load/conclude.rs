@@ -10,16 +10,16 @@ use super::careful::{Need, RefusedStaged, SwitchRows};
 use super::context::{Context, INTERRUPT_TIMEOUT};
 use super::reload::load_in_file_order;
 use super::summary::Summary;
-use super::{files, recheck};
+use super::{count_again, files};
 use crate::engine::error::Error;
 use crate::engine::event::Event;
 use crate::engine::ledger::Account;
 use crate::engine::pipeline::results::StreamResult;
-use crate::ledger::UnitRecord;
+use crate::ledger::UnitRow;
 use crate::plan::statistics;
 use crate::plan::work_items::WorkItem;
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
-use crate::{DestinationError, Session};
+use crate::{PostgresError, Session};
 
 /// A server that restarts after a crash is given half a minute.
 const SETTLE_TRIES: u32 = 30;
@@ -109,7 +109,7 @@ struct Refusal {
     flow: usize,
     /// The row was copied; else it stands in a table that was to be attached.
     is_copied: bool,
-    source: DestinationError,
+    source: PostgresError,
 }
 
 /// After a target has refused a row of a flow: its units must hold their rows in the order of the
@@ -182,7 +182,7 @@ async fn verify(
     context: &Context<'_>,
     control: &Session,
     summary: &mut Summary,
-) -> Result<(Vec<TargetTask>, Vec<UnitRecord>), Error> {
+) -> Result<(Vec<TargetTask>, Vec<UnitRow>), Error> {
     let run = context.run;
     let units = run.ledger.units(control, run.fence.run_id).await?;
     let accounts = run.ledger.accounts(control, run.fence.run_id).await?;
@@ -226,7 +226,7 @@ async fn verify(
     }
     let planned = run.plan.flows.iter().flat_map(|flow| &flow.units);
     let planned: BTreeSet<&str> = planned.map(|unit| unit.key.as_str()).collect();
-    let is_planned = |record: &&UnitRecord| planned.contains(record.unit_key.as_str());
+    let is_planned = |record: &&UnitRow| planned.contains(record.unit_key.as_str());
     let verified = units.iter().filter(is_planned).cloned().collect();
     summary.verified(units, accounts);
     Ok((targets, verified))
@@ -276,7 +276,7 @@ async fn interrupted(context: &Context<'_>, control: &Session) -> Result<bool, E
 /// A lost connection leaves open whether the COMMIT took place: the ledger knows, once the server
 /// answers again. Until then nothing is claimed.
 async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> {
-    if !matches!(error.destination(), Some(DestinationError::Lost { .. })) {
+    if !matches!(error.destination(), Some(PostgresError::Lost { .. })) {
         return Err(error.into());
     }
     for _ in 0..SETTLE_TRIES {

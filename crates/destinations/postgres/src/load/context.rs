@@ -11,7 +11,7 @@ use super::straight_lock::StraightLock;
 use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer};
 use crate::engine::fault::Fault;
-use crate::engine::ledger::{RunRecord, SplitRecord};
+use crate::engine::ledger::{LedgerRun, SplitRecord};
 use crate::engine::pace::Pace;
 use crate::engine::pipeline::event_sink::EventSink;
 use crate::engine::pipeline::feeding::FedFile;
@@ -19,9 +19,9 @@ use crate::engine::pipeline::metering::{FedSource, FlowCount};
 use crate::engine::pipeline::reject_count::RejectCount;
 use crate::engine::pipeline::sharing::Sharing;
 use crate::engine::report::RunFolder;
-use crate::ledger::{Fence, Ledger, UnitRecord};
+use crate::ledger::{Fence, Ledger, UnitRow};
 use crate::plan::{FlowPlan, Plan, UnitPlan};
-use crate::{Address, Session};
+use crate::{DatabaseAddress, Session};
 
 /// How long what is stopped may take to be undone.
 pub const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -31,7 +31,7 @@ pub struct PreparedRun {
     /// The plan.
     pub plan: Plan,
     /// The run in the ledger.
-    pub record: RunRecord,
+    pub record: LedgerRun,
     /// Its fence.
     pub fence: Fence,
     /// The ledger.
@@ -41,7 +41,7 @@ pub struct PreparedRun {
     /// The run's folder.
     pub folder: RunFolder,
     /// Units that were committed by an earlier attempt, by key.
-    pub units_kept: BTreeMap<String, UnitRecord>,
+    pub units_kept: BTreeMap<String, UnitRow>,
     /// Splits that were committed by an earlier attempt, by unit and split key.
     pub splits_kept: BTreeMap<(String, String), SplitRecord>,
     /// It goes on where an earlier attempt stopped.
@@ -66,7 +66,7 @@ pub struct Context<'a> {
     /// The run.
     pub run: &'a PreparedRun,
     /// Where the data goes.
-    pub address: &'a Address,
+    pub address: &'a DatabaseAddress,
     /// Asks to stop.
     pub stop: &'a Stop,
     /// Is told what happens.
@@ -79,7 +79,7 @@ impl PreparedRun {
     /// What the streams share.
     pub fn context<'a>(
         &'a self,
-        address: &'a Address,
+        address: &'a DatabaseAddress,
         options: &'a crate::engine::pipeline::RunOptions<'_>,
     ) -> Context<'a> {
         Context {

@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 use inrush_pgcopy::{BinaryEncoder, EncodeError, TextEncoder};
 use inrush_rows::column::{self, Column, ColumnType};
 
-use crate::DestinationError;
+use crate::PostgresError;
 use crate::plan::{FlowPlan, WireForm};
 
 /// The encoder of a flow's wire form.
@@ -31,13 +31,13 @@ impl Encoder {
     }
 
     /// Refuses columns that it cannot encode.
-    pub fn check(&self, flow: &FlowPlan) -> Result<(), DestinationError> {
+    pub fn check(&self, flow: &FlowPlan) -> Result<(), PostgresError> {
         let schema = column::schema(&flow.columns);
         match self {
             Encoder::Binary(encoder) => encoder.check(&schema),
             Encoder::Text(encoder) => encoder.check(&schema),
         }
-        .map_err(DestinationError::from)
+        .map_err(PostgresError::from)
     }
 
     /// What stands before the first row of a COPY.
@@ -53,12 +53,12 @@ impl Encoder {
         &mut self,
         batch: &RecordBatch,
         block: &mut Vec<u8>,
-    ) -> Result<(), DestinationError> {
+    ) -> Result<(), PostgresError> {
         let encoded: Result<(), EncodeError> = match self {
             Encoder::Binary(encoder) => encoder.encode(batch, block),
             Encoder::Text(encoder) => encoder.encode(batch, block),
         };
-        encoded.map_err(DestinationError::from)
+        encoded.map_err(PostgresError::from)
     }
 
     /// What stands after the last row of a COPY.

@@ -16,7 +16,7 @@ use inrush_files::{Preview, last_field};
 
 use crate::plan::{FlowPlan, KeyPlan, UnitPlan, key_text};
 use crate::staging::{UnitBounds, Upper};
-use crate::unit::Measured;
+use crate::unit::UnitMeasure;
 
 /// The guess, and what has come so far.
 pub struct ExpectedKeys {
@@ -98,12 +98,12 @@ impl ExpectedKeys {
     }
 
     /// What the server would find, where it counted `rows` and its CHECK holds the keys.
-    pub fn measured(&self, rows: u64) -> Measured {
+    pub fn measured(&self, rows: u64) -> UnitMeasure {
         let upper = match &self.bounds.upper {
             Some(Upper::Inclusive(value) | Upper::Exclusive(value)) => Some(value.clone()),
             None => None,
         };
-        Measured {
+        UnitMeasure {
             rows,
             key_smallest: self.bounds.lower.clone(),
             key_largest: upper,

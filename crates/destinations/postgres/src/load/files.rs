@@ -9,7 +9,7 @@ use std::sync::Arc;
 use inrush_files::SourceFile;
 
 use super::context::Context;
-use super::coverage;
+use super::ledger_coverage;
 use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::ledger::SplitRecord;
@@ -48,7 +48,7 @@ pub async fn check(
         .flows
         .iter()
         .map(|flow| {
-            let files = coverage::files(flow).into_iter();
+            let files = ledger_coverage::files(flow).into_iter();
             let planned = files.map(|(file, is_fed)| {
                 let key_start = match digits {
                     0 => 0,
@@ -89,7 +89,7 @@ pub async fn check(
                 context.stop,
             )
             .await?;
-            coverage::check(
+            ledger_coverage::check(
                 run,
                 flow_index,
                 meant().map(|(file, fed, _)| (*file, *fed)),

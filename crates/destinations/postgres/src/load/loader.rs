@@ -14,15 +14,15 @@ use inrush_verdict::Phase;
 
 use super::careful::Additions;
 use super::context::Context;
-use super::piece::{Piece, Way};
-use super::straight::Part;
+use super::piece::{Piece, SendMethod};
+use super::straight::StraightPart;
 use super::work::Work;
-use super::{one_transaction, reject_files, shared_unit};
+use super::{one_transaction, shared_unit, unit_reject_files};
 use crate::copy::BlockPool;
 use crate::engine::error::Error;
 use crate::engine::event::Event;
 use crate::engine::fault::{self, FaultPoint};
-use crate::engine::pipeline::feeding::Taken;
+use crate::engine::pipeline::feeding::TakenRanges;
 use crate::engine::pipeline::file_header::check_header;
 use crate::engine::pipeline::kept_rejects::KeptRejects;
 use crate::engine::pipeline::reject_count::RowTally;
@@ -32,7 +32,7 @@ use crate::engine::pipeline::split_evidence::SplitEvidence;
 use crate::engine::report::RejectFile;
 use crate::failures::{of_server, said_by_server};
 use crate::plan::work_items::WorkItem;
-use crate::{DestinationError, Session};
+use crate::{PostgresError, Session};
 
 /// Loads a piece of work and commits it; one that is fed in as many transactions as it takes.
 /// Dropped before its end, or after an error, it leaves an open transaction behind: the session
@@ -97,7 +97,7 @@ pub(super) struct Loader<'a> {
 }
 
 /// What came of a transaction.
-pub(super) enum Ended {
+pub(super) enum TransactionEnd {
     /// So many file ranges are committed.
     Committed(usize),
     /// The server refused a row that another stream sent: all of it is undone, or forgotten soon.
@@ -123,7 +123,7 @@ impl<'a> Loader<'a> {
     async fn private_unit(&self, result: &mut StreamResult) -> Result<(), Error> {
         let (_, unit) = self.context.run.unit(self.item.flow, self.item.unit);
         let work = || Work::Splits(&unit.splits);
-        let tried = self.transaction(work(), "", None, Way::Quick, result);
+        let tried = self.transaction(work(), "", None, SendMethod::Quick, result);
         let error = match tried.await {
             Ok(_) => return Ok(()),
             Err(error) => self.refusal(error)?,
@@ -135,8 +135,14 @@ impl<'a> Loader<'a> {
             false => "ROLLBACK",
         };
         self.session.execute(undo, "undoing a unit").await?;
-        self.transaction(work(), "", None, Way::Careful(Additions::NONE), result)
-            .await?;
+        self.transaction(
+            work(),
+            "",
+            None,
+            SendMethod::Careful(Additions::NONE),
+            result,
+        )
+        .await?;
         Ok(())
     }
 
@@ -153,10 +159,10 @@ impl<'a> Loader<'a> {
         let number = item.splits.start + 1;
         let place = (item.flow, item.unit, item.splits.start);
         let Some(file) = context.run.fed_files.get(&place) else {
-            let name = reject_files::of_split(number);
-            let mut part = Part::Splits(splits);
+            let name = unit_reject_files::of_split(number);
+            let mut part = StraightPart::Splits(splits);
             let ended = self.part(&mut part, &name, sharing, result).await?;
-            if matches!(ended, Ended::Committed(_)) && sharing.split_done() {
+            if matches!(ended, TransactionEnd::Committed(_)) && sharing.split_done() {
                 shared_unit::finish(context, session, item.flow, item.unit).await?;
             }
             return Ok(());
@@ -173,17 +179,17 @@ impl<'a> Loader<'a> {
             let Some(first) = next else {
                 break;
             };
-            let name = reject_files::of_range(number, first.text_range.start);
-            let mut part = Part::Fed {
+            let name = unit_reject_files::of_range(number, first.text_range.start);
+            let mut part = StraightPart::Fed {
                 file,
                 feed: &feed,
                 split,
                 first: Some(Box::new(first)),
-                taken: Taken::default(),
+                taken: TakenRanges::default(),
             };
             match self.part(&mut part, &name, sharing, result).await? {
-                Ended::Committed(ranges) => file.committed(ranges),
-                Ended::GivenUp => return Ok(()),
+                TransactionEnd::Committed(ranges) => file.committed(ranges),
+                TransactionEnd::GivenUp => return Ok(()),
             }
         }
         if file.is_complete() && sharing.split_done() {
@@ -195,15 +201,15 @@ impl<'a> Loader<'a> {
     /// A part of a shared unit.
     async fn part(
         &self,
-        part: &mut Part<'_>,
+        part: &mut StraightPart<'_>,
         name: &str,
         sharing: &Sharing,
         result: &mut StreamResult,
-    ) -> Result<Ended, Error> {
+    ) -> Result<TransactionEnd, Error> {
         if self.commits_each_split() {
             return self.straight(part, name, result).await;
         }
-        self.transaction(part.work(), name, Some(sharing), Way::Quick, result)
+        self.transaction(part.work(), name, Some(sharing), SendMethod::Quick, result)
             .await
     }
 
@@ -237,10 +243,10 @@ impl<'a> Loader<'a> {
             unit: unit.number,
             bytes: committed_bytes,
         });
-        let way = Way::Careful(additions);
+        let way = SendMethod::Careful(additions);
         self.transaction(Work::Splits(&splits), "", None, way, result)
             .await?;
-        reject_files::forget_splits(&run.rejects_folder(), flow, unit)
+        unit_reject_files::forget_splits(&run.rejects_folder(), flow, unit)
     }
 
     fn commits_each_split(&self) -> bool {
@@ -258,7 +264,7 @@ impl<'a> Loader<'a> {
 
     /// An error for which all of the unit is loaded once more. Not one whose splits are committed in
     /// its target: the table holds the rows of others.
-    fn refusal_of_unit(&self, error: Error) -> Result<DestinationError, Error> {
+    fn refusal_of_unit(&self, error: Error) -> Result<PostgresError, Error> {
         match self.commits_each_split() {
             true => Err(error),
             false => self.refusal(error),
@@ -267,7 +273,7 @@ impl<'a> Loader<'a> {
 
     /// An error that another try may mend; others come back as errors, and so do all where nothing
     /// can be read again.
-    pub(super) fn refusal(&self, error: Error) -> Result<DestinationError, Error> {
+    pub(super) fn refusal(&self, error: Error) -> Result<PostgresError, Error> {
         let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
         let is_lost = |split: &&Split| {
             let is_fed_again = self.commits_each_split() && split.file.is_pipe();
@@ -300,7 +306,7 @@ impl<'a> Loader<'a> {
         });
     }
 
-    pub(super) fn tell_refusal(&self, error: &DestinationError) {
+    pub(super) fn tell_refusal(&self, error: &PostgresError) {
         let (flow, unit) = self.context.run.unit(self.item.flow, self.item.unit);
         self.context.notice(Event::UnitRefused {
             flow: flow.name.clone(),
@@ -315,9 +321,9 @@ impl<'a> Loader<'a> {
         work: Work<'_>,
         name: &str,
         sharing: Option<&Sharing>,
-        way: Way<'_>,
+        way: SendMethod<'_>,
         result: &mut StreamResult,
-    ) -> Result<Ended, Error> {
+    ) -> Result<TransactionEnd, Error> {
         let Loader {
             context,
             session,
@@ -328,7 +334,7 @@ impl<'a> Loader<'a> {
         let before = session.gauge.meter();
         let file = RejectFile::new(
             &context.run.rejects_folder(),
-            &reject_files::of_unit(flow, unit, name),
+            &unit_reject_files::of_unit(flow, unit, name),
             &flow.dialect,
             flow.header.as_deref(),
         )?;
@@ -391,7 +397,7 @@ impl<'a> Loader<'a> {
                 });
                 outcome?;
                 session.execute("ROLLBACK", "undoing a split").await?;
-                return Ok(Ended::GivenUp);
+                return Ok(TransactionEnd::GivenUp);
             }
         };
         if !flow.commits_at_switch() {
@@ -418,7 +424,7 @@ impl<'a> Loader<'a> {
             changes,
             rejects: told,
         });
-        Ok(Ended::Committed(ranges))
+        Ok(TransactionEnd::Committed(ranges))
     }
 }
 

@@ -10,27 +10,27 @@ mod careful;
 mod conclude;
 mod context;
 pub mod copying;
-mod coverage;
+mod count_again;
 pub mod encoder;
 pub mod expected_keys;
 mod files;
 mod gathered;
+mod first_records;
+mod ledger_coverage;
 mod loader;
 mod one_transaction;
 mod piece;
 pub mod prepare;
 pub mod ready;
-mod recheck;
-mod reject_files;
 mod reload;
 mod replicas;
 pub mod rows;
 mod shared_unit;
-mod splitting;
 mod straight;
 mod straight_lock;
 mod streams;
 mod summary;
+mod unit_reject_files;
 mod verifying;
 mod work;
 
@@ -91,7 +91,7 @@ pub fn run(package: &Package, options: &RunOptions<'_>) -> Result<Success, Failu
     require_address_space(prepared.plan.streams, prepared.plan.memory.total())?;
 
     let loading = Instant::now();
-    let mut error = splitting::resolve(&mut prepared, options).err();
+    let mut error = first_records::resolve(&mut prepared, options).err();
     if error.is_none() {
         let gauges = stream_threads::gauges(prepared.plan.streams);
         if prepared.plan.is_one_transaction() {

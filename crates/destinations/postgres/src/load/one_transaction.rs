@@ -14,7 +14,7 @@ use crate::engine::gauge::Gauge;
 use crate::engine::pipeline::results::StreamResult;
 use crate::plan::work_items::WorkItem;
 use crate::switch::{SwitchError, deferred, order};
-use crate::{DestinationError, Session};
+use crate::{PostgresError, Session};
 
 const NOTHING_KEPT: &str =
     "nothing is in the targets (staging = false); the same command loads all of it";
@@ -77,14 +77,14 @@ pub fn told(error: Error) -> Error {
     let switch = engine.own::<SwitchError>();
     let refused = switch
         .and_then(SwitchError::destination)
-        .or_else(|| engine.own::<DestinationError>());
+        .or_else(|| engine.own::<PostgresError>());
     let hint = match switch {
         // The ledger knows it once the server answers, as the hint says.
         Some(SwitchError::Unknown { .. }) => None,
         Some(SwitchError::Refused { .. }) => Some(LATE_REFUSAL.to_owned()),
         Some(SwitchError::Statement { .. }) => Some(format!("mend the statement: {NOTHING_KEPT}")),
         Some(SwitchError::Blocked { .. }) => Some(NOTHING_KEPT.to_owned()),
-        _ if engine.is_lost() || refused.is_some_and(DestinationError::is_blocked) => {
+        _ if engine.is_lost() || refused.is_some_and(PostgresError::is_blocked) => {
             Some(NOTHING_KEPT.to_owned())
         }
         _ => None,
@@ -98,7 +98,7 @@ pub fn told(error: Error) -> Error {
 async fn flows_in_order(
     context: &Context<'_>,
     session: &Session,
-) -> Result<Vec<usize>, DestinationError> {
+) -> Result<Vec<usize>, PostgresError> {
     let plan = &context.run.plan;
     let names: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
     let references = order::references(session, plan).await?;
@@ -106,7 +106,7 @@ async fn flows_in_order(
 }
 
 /// Begins a part. One that was undone is begun by one more savepoint, within that of before.
-pub async fn begin_part(session: &Session, doing: &str) -> Result<(), DestinationError> {
+pub async fn begin_part(session: &Session, doing: &str) -> Result<(), PostgresError> {
     session.execute("SAVEPOINT inrush_flow", doing).await
 }
 
@@ -116,7 +116,7 @@ pub async fn end_part(
     session: &Session,
     flow: usize,
     doing: &str,
-) -> Result<(), DestinationError> {
+) -> Result<(), PostgresError> {
     check_at_once(context, session, flow).await?;
     session
         .execute("RELEASE SAVEPOINT inrush_flow", doing)
@@ -129,7 +129,7 @@ pub async fn check_at_once(
     context: &Context<'_>,
     session: &Session,
     flow: usize,
-) -> Result<(), DestinationError> {
+) -> Result<(), PostgresError> {
     let order = flows_in_order(context, session).await?;
     let place = order.iter().position(|one| *one == flow).unwrap_or(0);
     deferred::at_once(session, &context.run.plan, flow, &order[place + 1..]).await

@@ -23,7 +23,7 @@ use crate::engine::pipeline::kept_rejects::KeptRejects;
 use crate::engine::pipeline::split_evidence::SplitEvidence;
 use crate::engine::verify::VerifyError;
 use crate::plan::{FlowPlan, UnitPlan};
-use crate::unit::{self, Measured};
+use crate::unit::{self, UnitMeasure};
 use crate::{Session, staging};
 
 /// A piece of work under way.
@@ -34,7 +34,7 @@ pub struct Piece<'a> {
     pub(super) flow_index: usize,
     pub(super) unit: &'a UnitPlan,
     /// How its rows are sent.
-    pub(super) way: Way<'a>,
+    pub(super) way: SendMethod<'a>,
     /// The keys that the unit's CHECK allows while its rows come.
     pub(super) expected: Option<ExpectedKeys>,
     pub(super) rejects: KeptRejects<'a>,
@@ -49,7 +49,7 @@ pub struct Piece<'a> {
 
 /// How rows are sent.
 #[derive(Clone, Copy)]
-pub enum Way<'a> {
+pub enum SendMethod<'a> {
     /// By one COPY for each file: a row that the server refuses undoes the transaction.
     Quick,
     /// So that the server may refuse rows, into a staging table that is given what it does not have
@@ -57,10 +57,10 @@ pub enum Way<'a> {
     Careful(&'a Additions),
 }
 
-impl Way<'_> {
+impl SendMethod<'_> {
     /// Whether the server may refuse rows.
     pub fn is_careful(self) -> bool {
-        matches!(self, Way::Careful(_))
+        matches!(self, SendMethod::Careful(_))
     }
 }
 
@@ -109,7 +109,7 @@ impl Piece<'_> {
         );
         let local_settings = format!("SET LOCAL search_path = DEFAULT; {patience}");
         session.execute(&local_settings, &doing).await?;
-        if let Way::Careful(additions) = self.way {
+        if let SendMethod::Careful(additions) = self.way {
             self.begin_carefully(additions, &doing).await?;
         } else if !self.unit.shared && !self.flow.is_straight() {
             for statement in &self.unit.create {
@@ -132,7 +132,7 @@ impl Piece<'_> {
         }
         let account = gathered.account;
         let _waiting = session.gauge.enter(Phase::ServerWait);
-        if let Way::Careful(additions) = self.way {
+        if let SendMethod::Careful(additions) = self.way {
             for statement in &additions.after_rows {
                 session.execute(statement, &doing).await?;
             }
@@ -157,7 +157,7 @@ impl Piece<'_> {
             self.refuse_other_target().await?;
         }
         if self.is_part() {
-            let measured = Measured::as_sent(account.rows_loaded);
+            let measured = UnitMeasure::as_sent(account.rows_loaded);
             let mut record = record(&run.plan, self.flow, self.unit, Some(&measured), true);
             record.careful = self.way.is_careful();
             run.ledger.record_unit(session, &run.fence, &record).await?;
@@ -223,7 +223,7 @@ impl Piece<'_> {
     }
 
     /// What the server says of the unit's rows, and whether its CHECK stands already.
-    async fn measure(&mut self) -> Result<(Measured, bool), Error> {
+    async fn measure(&mut self) -> Result<(UnitMeasure, bool), Error> {
         if let Some(expected) = &self.expected {
             if expected.is_exact() {
                 let schema = &self.context.run.plan.settings.staging_schema;
@@ -240,7 +240,7 @@ impl Piece<'_> {
         Ok((measured, false))
     }
 
-    fn verify(&self, measured: &Measured, account: &Account) -> Result<(), Error> {
+    fn verify(&self, measured: &UnitMeasure, account: &Account) -> Result<(), Error> {
         if measured.rows == account.rows_loaded {
             return Ok(());
         }

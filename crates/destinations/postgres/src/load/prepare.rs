@@ -9,10 +9,10 @@ use inrush_rows::plural::counted;
 
 use super::context::PreparedRun;
 use super::straight_lock::StraightLock;
-use super::{is_loaded, reject_files, shared_unit};
+use super::{is_loaded, shared_unit, unit_reject_files};
 use crate::engine::error::Error;
 use crate::engine::event::{Event, Observer, TargetSize};
-use crate::engine::ledger::{Account, RunRecord, RunState, SplitRecord};
+use crate::engine::ledger::{Account, LedgerRun, LedgerRunState, SplitRecord};
 use crate::engine::pace::Pace;
 use crate::engine::pipeline::feeding::FedFile;
 use crate::engine::pipeline::metering::FlowCount;
@@ -25,10 +25,11 @@ use crate::engine::reject_replay::to_save;
 use crate::engine::report::RunFolder;
 use crate::ledger::mark::{self, Mark};
 use crate::ledger::{Fence, Ledger, LedgerError, Replaced, SplitChoice, UnitRecord};
+use crate::ledger::{Fence, Ledger, LedgerError, Replaced, UnitRow};
 use crate::plan::routing::KeyScans;
 use crate::plan::{self, Earlier, Plan};
 use crate::quote::qualified;
-use crate::{Address, DestinationError, Session};
+use crate::{DatabaseAddress, PostgresError, Session};
 
 /// What came of preparing.
 pub enum Prepared {
@@ -44,9 +45,9 @@ pub enum Prepared {
 }
 
 /// The one connection that the flows go to.
-pub fn address(package: &Package, options: &RunOptions<'_>) -> Result<Address, Error> {
+pub fn address(package: &Package, options: &RunOptions<'_>) -> Result<DatabaseAddress, Error> {
     let connection = package.single_connection()?;
-    Ok(Address::parse(
+    Ok(DatabaseAddress::parse(
         connection.address(),
         &options.connection_defaults,
     )?)
@@ -55,7 +56,7 @@ pub fn address(package: &Package, options: &RunOptions<'_>) -> Result<Address, E
 /// Plans the package and enters the run into the ledger, or finds that nothing is left to do.
 pub async fn prepare(
     package: &Package,
-    address: &Address,
+    address: &DatabaseAddress,
     options: &RunOptions<'_>,
 ) -> Result<Prepared, Error> {
     let name = new_run_name(&package.name);
@@ -121,7 +122,7 @@ async fn held(control: &Session, package: &Package, error: PlanError) -> Error {
         }),
         _ => None,
     };
-    let is_blocked = refused.is_some_and(DestinationError::is_blocked);
+    let is_blocked = refused.is_some_and(PostgresError::is_blocked);
     if !is_blocked {
         return error.into();
     }
@@ -144,7 +145,7 @@ async fn refuse_unswitched(
     plan: &Plan,
 ) -> Result<(), Error> {
     let record = match ledger.run_by_name(control, run).await? {
-        Some(record) if record.state == RunState::Switched => record,
+        Some(record) if record.state == LedgerRunState::Switched => record,
         other => {
             return Err(Error::NotSwitched {
                 run: run.to_owned(),
@@ -176,9 +177,9 @@ async fn nothing_to_do(control: Session, plan: Plan) -> Result<Prepared, Error> 
 
 /// A run in the ledger, with what is kept of its earlier attempts.
 struct Entered {
-    record: RunRecord,
+    record: LedgerRun,
     resumed: bool,
-    units_kept: BTreeMap<String, UnitRecord>,
+    units_kept: BTreeMap<String, UnitRow>,
     splits_kept: BTreeMap<(String, String), SplitRecord>,
 }
 
@@ -219,11 +220,10 @@ async fn enter(
     // the ledger is read anew.
     let units = ledger.units(control, record.run_id).await?;
     let keepable = plan::keepable(&plan.flows, changed);
-    let (units_kept, dropped): (Vec<UnitRecord>, Vec<UnitRecord>) =
-        units.into_iter().partition(|unit| {
-            let is_planned = keepable.contains(unit.unit_key.as_str());
-            is_planned && unit.is_kept(&plan.settings.staging_schema)
-        });
+    let (units_kept, dropped): (Vec<UnitRow>, Vec<UnitRow>) = units.into_iter().partition(|unit| {
+        let is_planned = keepable.contains(unit.unit_key.as_str());
+        is_planned && unit.is_kept(&plan.settings.staging_schema)
+    });
     let patience_ms = plan.settings.lock_timeout_ms;
     drop_units(control, ledger, record.run_id, &dropped, patience_ms).await?;
     for file in touched {
@@ -262,7 +262,7 @@ async fn drop_units(
     control: &Session,
     ledger: &Ledger,
     run_id: i64,
-    units: &[UnitRecord],
+    units: &[UnitRow],
     lock_timeout_ms: u32,
 ) -> Result<(), Error> {
     if units.is_empty() {
@@ -287,7 +287,7 @@ async fn drop_units(
 }
 
 /// Names the control connection after its run, so that whoever takes the run over can end it.
-async fn tag(control: &Session, record: &RunRecord) -> Result<(), DestinationError> {
+async fn tag(control: &Session, record: &LedgerRun) -> Result<(), PostgresError> {
     control
         .execute(
             &format!("SET application_name = 'inrush {} control'", record.name),
@@ -329,7 +329,7 @@ async fn finish_preparing(
     for flow in &plan.flows {
         let (units, splits) = (&entered.units_kept, &entered.splits_kept);
         let mut kept = RowTally {
-            kept_bytes: reject_files::kept_bytes(&folder.rejects(), flow, units, splits)?,
+            kept_bytes: unit_reject_files::kept_bytes(&folder.rejects(), flow, units, splits)?,
             ..RowTally::default()
         };
         for unit in &flow.units {
@@ -383,7 +383,7 @@ async fn finish_preparing(
         units_kept: run.units_kept.values().filter(|unit| unit.finished).count(),
         folder: run.folder.path().display().to_string(),
     };
-    reject_files::tidy(&run)?;
+    unit_reject_files::tidy(&run)?;
     let saved = to_save(
         package,
         run.plan
@@ -440,7 +440,7 @@ async fn forget_lost_rejects(
                 .values()
                 .filter(|split| split.unit_key == unit.key)
                 .collect();
-            let missing = reject_files::missing(&folder.rejects(), flow, unit, kept, &splits)?;
+            let missing = unit_reject_files::missing(&folder.rejects(), flow, unit, kept, &splits)?;
             if missing == 0 {
                 continue;
             }

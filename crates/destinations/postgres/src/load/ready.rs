@@ -1,20 +1,20 @@
 //! What a filled unit needs before its COMMIT, whether one stream filled it or several.
 
-use crate::ledger::UnitRecord;
+use crate::ledger::UnitRow;
 use crate::plan::{FlowPlan, Plan, UnitPlan, statistics};
 use crate::staging::{self, UnitBounds, Upper};
-use crate::unit::Measured;
-use crate::{DestinationError, Session};
+use crate::unit::UnitMeasure;
+use crate::{PostgresError, Session};
 
 /// A unit for the ledger.
 pub fn record(
     plan: &Plan,
     flow: &FlowPlan,
     unit: &UnitPlan,
-    measured: Option<&Measured>,
+    measured: Option<&UnitMeasure>,
     finished: bool,
-) -> UnitRecord {
-    UnitRecord {
+) -> UnitRow {
+    UnitRow {
         unit_key: unit.key.clone(),
         flow: flow.name.clone(),
         target: flow.target(),
@@ -49,9 +49,9 @@ pub async fn make_ready(
     plan: &Plan,
     flow: &FlowPlan,
     unit: &UnitPlan,
-    measured: &Measured,
+    measured: &UnitMeasure,
     standing: Standing,
-) -> Result<(), DestinationError> {
+) -> Result<(), PostgresError> {
     let doing = format!("making a unit of {} ready for the switch", flow.target());
     let lacks_check = !standing.is_checked && unit.bounds.is_none() && measured.rows > 0;
     if let (Some(key), true) = (&flow.key, lacks_check) {

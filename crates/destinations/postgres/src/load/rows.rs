@@ -10,9 +10,9 @@ use inrush_scan::Records;
 use inrush_source::Chunks;
 use inrush_verdict::Phase;
 
-use super::careful::{CarefulCopy, Origin};
+use super::careful::{BatchOrigin, CarefulCopy};
 use super::copying::Copying;
-use super::piece::{Piece, Way};
+use super::piece::{Piece, SendMethod};
 use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
 use crate::engine::ledger::Account;
@@ -53,7 +53,7 @@ impl<'a> Piece<'a> {
     pub(super) async fn begin_copy(&self, file: &str) -> Result<Copier<'a>, Error> {
         let doing = format!("loading {file} into {}", self.flow.target());
         let stop = self.context.stop.clone();
-        if let Way::Careful(additions) = self.way {
+        if let SendMethod::Careful(additions) = self.way {
             let settings = &self.context.run.plan.settings;
             let copy = CarefulCopy::new(
                 self.session,
@@ -109,7 +109,7 @@ impl<'a> Piece<'a> {
                         Copier::Quick(self.send_batch(&batch, copying).await?)
                     }
                     Copier::Careful(mut copy) => {
-                        let origin = Origin {
+                        let origin = BatchOrigin {
                             converter,
                             chunk: &chunk,
                             records: &records,
@@ -169,7 +169,7 @@ impl<'a> Piece<'a> {
     async fn send_carefully(
         &mut self,
         batch: &RecordBatch,
-        origin: &Origin<'_>,
+        origin: &BatchOrigin<'_>,
         copy: &mut CarefulCopy<'a>,
         rejects: &mut Vec<Reject>,
     ) -> Result<Account, Error> {

@@ -7,13 +7,13 @@ use inrush_verdict::Phase;
 
 use super::context::{Context, PreparedRun};
 use super::ready::{Standing, make_ready, record};
-use super::{coverage, verifying};
+use super::{ledger_coverage, verifying};
 use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
 use crate::engine::ledger::SplitRecord;
 use crate::engine::plan::identity;
-use crate::unit::{self, Measured};
+use crate::unit::{self, UnitMeasure};
 
 /// Makes the tables of shared units that do not stand yet.
 pub async fn create_missing(run: &PreparedRun) -> Result<(), Error> {
@@ -68,9 +68,9 @@ pub async fn finish(
         }
         false => (None, Vec::new()),
     };
-    coverage::check_fed(run, flow_index, unit_index, &splits)?;
+    ledger_coverage::check_fed(run, flow_index, unit_index, &splits)?;
     let measured = if flow.is_straight() {
-        Measured::as_sent(sent)
+        UnitMeasure::as_sent(sent)
     } else {
         let measured = unit::measure(session, &unit.measure).await?;
         if measured.rows != sent {

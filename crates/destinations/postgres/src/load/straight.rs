@@ -9,16 +9,16 @@
 use inrush_files::{Feed, FeedRange, Split};
 
 use super::careful::Additions;
-use super::loader::{Ended, Loader};
-use super::piece::Way;
+use super::loader::{Loader, TransactionEnd};
+use super::piece::SendMethod;
 use super::work::Work;
 use crate::engine::error::Error;
-use crate::engine::pipeline::feeding::{FedFile, Taken};
+use crate::engine::pipeline::feeding::{FedFile, TakenRanges};
 use crate::engine::pipeline::results::StreamResult;
 use crate::failures::of_server;
 
 /// A piece of work that can be loaded more than once.
-pub enum Part<'a> {
+pub enum StraightPart<'a> {
     /// File ranges.
     Splits(&'a [Split]),
     /// Ranges of a file that is fed.
@@ -29,16 +29,16 @@ pub enum Part<'a> {
         /// The first one, until it is loaded.
         first: Option<Box<FeedRange>>,
         /// Those that were taken from the feed.
-        taken: Taken,
+        taken: TakenRanges,
     },
 }
 
-impl Part<'_> {
+impl StraightPart<'_> {
     /// What is loaded in a transaction.
     pub fn work(&mut self) -> Work<'_> {
         match self {
-            Part::Splits(splits) => Work::Splits(splits),
-            Part::Fed {
+            StraightPart::Splits(splits) => Work::Splits(splits),
+            StraightPart::Fed {
                 file,
                 feed,
                 split,
@@ -60,11 +60,11 @@ impl Part<'_> {
     /// Whether rows of the file were refused before: the next ones are loaded carefully at once, so
     /// that the file is not read from its beginning for each of its pieces.
     fn is_suspect(&self) -> bool {
-        matches!(self, Part::Fed { file, .. } if file.is_suspect())
+        matches!(self, StraightPart::Fed { file, .. } if file.is_suspect())
     }
 
     fn suspect(&self) {
-        if let Part::Fed { file, .. } = self {
+        if let StraightPart::Fed { file, .. } = self {
             file.suspect();
         }
     }
@@ -81,10 +81,10 @@ impl Loader<'_> {
     /// Loads a piece of work and commits it.
     pub(super) async fn straight(
         &self,
-        part: &mut Part<'_>,
+        part: &mut StraightPart<'_>,
         name: &str,
         result: &mut StreamResult,
-    ) -> Result<Ended, Error> {
+    ) -> Result<TransactionEnd, Error> {
         let mut attempt = Attempt {
             is_careful: part.is_suspect(),
             is_alone: false,
@@ -92,8 +92,8 @@ impl Loader<'_> {
         loop {
             let _guard = self.context.run.straight_lock.take(attempt.is_alone).await;
             let way = match attempt.is_careful {
-                true => Way::Careful(Additions::NONE),
-                false => Way::Quick,
+                true => SendMethod::Careful(Additions::NONE),
+                false => SendMethod::Quick,
             };
             let tried = self.transaction(part.work(), name, None, way, result).await;
             let error = match tried {

@@ -13,7 +13,7 @@ use crate::engine::pipeline::RunOptions;
 use crate::engine::pipeline::gathering::{About, Done, Gathering};
 use crate::engine::pipeline::results::LoadedPieces;
 use crate::engine::report::{PartitionReport, RunReport, ServerReport, TableReport, UnitReport};
-use crate::ledger::{LedgerError, UnitAccounts, UnitRecord};
+use crate::ledger::{LedgerError, UnitAccounts, UnitRow};
 use crate::plan::{Earlier, FlowPlan, Plan};
 use crate::switch::TargetTask;
 
@@ -27,7 +27,7 @@ pub struct Summary {
     partitions: BTreeMap<usize, Vec<PartitionReport>>,
     updated: BTreeMap<usize, u64>,
     /// What the ledger said before the switch.
-    verified: Option<(Vec<UnitRecord>, UnitAccounts)>,
+    verified: Option<(Vec<UnitRow>, UnitAccounts)>,
 }
 
 impl Summary {
@@ -42,7 +42,7 @@ impl Summary {
     }
 
     /// The whole account was checked by these.
-    pub fn verified(&mut self, units: Vec<UnitRecord>, accounts: UnitAccounts) {
+    pub fn verified(&mut self, units: Vec<UnitRow>, accounts: UnitAccounts) {
         self.verified = Some((units, accounts));
     }
 
@@ -168,7 +168,7 @@ impl Summary {
     fn unit_reports(
         &self,
         run: &PreparedRun,
-        units: &[UnitRecord],
+        units: &[UnitRow],
         accounts: &UnitAccounts,
     ) -> Vec<UnitReport> {
         let records: BTreeMap<&str, &UnitRecord> = units

@@ -11,7 +11,7 @@ use super::gathered::Gathered;
 use super::piece::Piece;
 use crate::engine::error::Error;
 use crate::engine::ledger::Account;
-use crate::engine::pipeline::feeding::{FedFile, Taken};
+use crate::engine::pipeline::feeding::{FedFile, TakenRanges};
 use crate::engine::pipeline::file_header::check_header;
 
 /// Text that a stream loads from a feed in one transaction: what a stop throws away.
@@ -28,14 +28,14 @@ pub enum Work<'a> {
         split: &'a Split,
         first: Box<FeedRange>,
         /// What was taken, for another try.
-        taken: &'a mut Taken,
+        taken: &'a mut TakenRanges,
     },
     /// Ranges that an earlier try has taken from the feed: the file is read anew, from its beginning
     /// to the last of them.
     FedAgain {
         file: &'a FedFile,
         split: &'a Split,
-        taken: &'a Taken,
+        taken: &'a TakenRanges,
     },
 }
 

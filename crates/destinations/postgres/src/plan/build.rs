@@ -16,7 +16,7 @@ use crate::engine::plan::identity;
 use crate::engine::plan::options::PlanOptions;
 use crate::quote::qualified;
 use crate::server_facts::{self, ServerFacts};
-use crate::{Address, Session, catalog, ledger};
+use crate::{DatabaseAddress, Session, catalog, ledger};
 
 /// Names the package and its targets in this database, as its plan does.
 pub async fn run_key(session: &Session, package: &Package) -> Result<String, PlanError> {
@@ -52,7 +52,7 @@ fn run_key_of(package: &Package, names: &[(String, String)]) -> String {
 /// is kept in `key_scans`: the same ones for each plan of a run.
 pub async fn build(
     session: &Session,
-    address: &Address,
+    address: &DatabaseAddress,
     package: &Package,
     options: &PlanOptions<'_>,
     key_scans: &KeyScans,

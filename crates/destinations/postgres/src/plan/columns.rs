@@ -7,12 +7,12 @@ use inrush_rows::column::{Column, ColumnType};
 
 use super::WireForm;
 use crate::Session;
-use crate::catalog::{CatalogColumn, TargetFacts};
+use crate::catalog::{CatalogColumn, TableFacts};
 use crate::engine::plan::columns::{KnownColumns, TargetColumns, column};
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::fields::Assigned;
 use crate::staging::NewColumn;
-use crate::types::{self, ResolvedType};
+use crate::types::{self, PostgresType};
 use crate::verify::ColumnForm;
 
 /// The columns of a flow, resolved.
@@ -37,7 +37,7 @@ pub struct ResolvedColumns {
 pub async fn resolve(
     session: &Session,
     known: &KnownColumns<'_>,
-    facts: Option<&TargetFacts>,
+    facts: Option<&TableFacts>,
 ) -> Result<ResolvedColumns, PlanError> {
     let assignment = known.assignment()?;
     let count = assignment.columns.len();
@@ -53,7 +53,7 @@ pub async fn resolve(
         .map(|column| (column.name.as_str(), column))
         .collect();
     // Wide tables have few types.
-    let mut named: BTreeMap<&str, ResolvedType> = BTreeMap::new();
+    let mut named: BTreeMap<&str, PostgresType> = BTreeMap::new();
     for Assigned { detail, source } in &assignment.columns {
         if !filled.insert(&detail.name) {
             return Err(known.mismatch(
@@ -72,7 +72,7 @@ pub async fn resolve(
             None => {
                 let type_name = known.type_name(detail)?;
                 let resolved = match named.get(type_name) {
-                    Some(resolved) => ResolvedType::clone(resolved),
+                    Some(resolved) => PostgresType::clone(resolved),
                     None => types::resolve_name(session, type_name, &detail.name).await?,
                 };
                 named.insert(type_name, resolved.clone());
@@ -128,7 +128,7 @@ pub async fn resolve(
 fn existing(
     known: &KnownColumns<'_>,
     column: &CatalogColumn,
-) -> Result<(ResolvedType, bool), PlanError> {
+) -> Result<(PostgresType, bool), PlanError> {
     if column.generated {
         return Err(known.mismatch(
             format!("the server computes column `{}` itself", column.name),
@@ -156,7 +156,7 @@ fn wire_form(columns: &[Column], type_sql: &[String], wire: Vec<Option<PgType>>)
 }
 
 /// The names of a target's columns.
-pub fn names(facts: &TargetFacts) -> TargetColumns {
+pub fn names(facts: &TableFacts) -> TargetColumns {
     let name = |column: &CatalogColumn| column.name.clone();
     let filled = facts.columns.iter().filter(|column| !column.generated);
     TargetColumns {

@@ -9,7 +9,7 @@ use tokio_postgres::config::Host;
 
 use super::{FlowPlan, Publish};
 use crate::engine::plan::error::PlanError;
-use crate::{Address, Session, server_facts};
+use crate::{DatabaseAddress, Session, server_facts};
 
 /// A table is seldom smaller than half of its text: below that a load cannot fit.
 const SMALLEST_SHARE: u64 = 2;
@@ -28,7 +28,7 @@ pub struct DiskFacts {
 /// Looks at the disk of a server on this machine.
 pub async fn look(
     session: &Session,
-    address: &Address,
+    address: &DatabaseAddress,
     flows: &[FlowPlan],
 ) -> Result<Option<DiskFacts>, PlanError> {
     if !matches!(address.place().host, Host::Unix(_)) {

@@ -8,13 +8,13 @@ use inrush_package::Mode;
 
 use super::{Earlier, FlowPlan, UnitPlan};
 use crate::Session;
-use crate::engine::ledger::{Account, RunRecord, RunState, SplitRecord};
+use crate::engine::ledger::{Account, LedgerRun, LedgerRunState, SplitRecord};
 use crate::engine::plan::changed::{self, PlannedFiles};
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
 use crate::engine::plan::loaded::{WantedFiles, loaded_by};
 use crate::engine::plan::options::PlanOptions;
-use crate::ledger::{self, Ledger, UnitRecord, mark};
+use crate::ledger::{self, Ledger, UnitRow, mark};
 
 /// Looks the package up in the ledger; what a user should know is added to `notes`.
 pub async fn find(
@@ -33,7 +33,7 @@ pub async fn find(
     if options.is_replay
         && !options.again
         && let Some(run) = book.latest_run(session, run_key).await?
-        && run.state == RunState::Switched
+        && run.state == LedgerRunState::Switched
     {
         // What was mended since has been loaded, or rejected again, all the same.
         return Ok(Earlier::Loaded(Box::new(run)));
@@ -59,11 +59,11 @@ pub async fn find(
     let changed_keys: BTreeSet<String> =
         found.changed.iter().map(|file| file.key.clone()).collect();
     let keepable = keepable(flows, &changed_keys);
-    let is_kept = |unit: &&UnitRecord| {
+    let is_kept = |unit: &&UnitRow| {
         let is_planned = keepable.contains(unit.unit_key.as_str());
         is_planned && unit.is_kept(staging_schema)
     };
-    let straight: Vec<&UnitRecord> = units.iter().filter(|unit| unit.straight).collect();
+    let straight: Vec<&UnitRow> = units.iter().filter(|unit| unit.straight).collect();
     let lost = straight.iter().copied().filter(|unit| !is_kept(unit));
     refuse_lost_rows(&run, lost, &splits)?;
     notes.extend(emptied(&run, flows, &straight, &splits));
@@ -194,8 +194,8 @@ pub fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<SourceFile>> {
 /// have their files as they were, or the target is another table: nothing can take those rows out
 /// again, or bring them in once more.
 fn refuse_lost_rows<'a>(
-    run: &RunRecord,
-    units: impl Iterator<Item = &'a UnitRecord>,
+    run: &LedgerRun,
+    units: impl Iterator<Item = &'a UnitRow>,
     splits: &[SplitRecord],
 ) -> Result<(), PlanError> {
     for unit in units {
@@ -253,9 +253,9 @@ fn refuse_lost_rows<'a>(
 /// Says where somebody has emptied a target since a stopped run put rows straight into it: they are
 /// loaded, so they do not come again.
 fn emptied(
-    run: &RunRecord,
+    run: &LedgerRun,
     flows: &[FlowPlan],
-    straight: &[&UnitRecord],
+    straight: &[&UnitRow],
     splits: &[SplitRecord],
 ) -> Vec<String> {
     let mut notes = Vec::new();

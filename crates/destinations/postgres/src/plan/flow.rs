@@ -462,7 +462,7 @@ impl FlowPlanner<'_> {
         flow: &str,
         column: &str,
         resolved: &columns::ResolvedColumns,
-        facts: Option<&catalog::TargetFacts>,
+        facts: Option<&catalog::TableFacts>,
     ) -> Result<KeyPlan, PlanError> {
         let mismatch = |what: String, hint: &str| PlanError::Mismatch {
             flow: flow.to_owned(),
@@ -512,7 +512,7 @@ impl FlowPlanner<'_> {
     async fn overlap(
         &self,
         key: &KeyPlan,
-        facts: &catalog::TargetFacts,
+        facts: &catalog::TableFacts,
         asked: &[PartitionRange],
     ) -> Result<Option<String>, PlanError> {
         let existing = ranges::existing(facts);
@@ -537,7 +537,7 @@ fn ranges_of(intervals: &[bounds::Interval]) -> Vec<PartitionRange> {
 
 /// How staging tables are stored: a partition as its parent says, one whose rows are copied to the
 /// target in the database's own way.
-fn storage(facts: &catalog::TargetFacts) -> Storage {
+fn storage(facts: &catalog::TableFacts) -> Storage {
     if facts.partitioning.is_none() {
         return Storage::default();
     }

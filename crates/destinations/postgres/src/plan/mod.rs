@@ -34,9 +34,9 @@ use inrush_files::Split;
 use inrush_package::{IndexPolicy, Mode, RunSettings};
 use inrush_pgcopy::PgType;
 
-use crate::catalog::TargetFacts;
+use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
-use crate::engine::ledger::{RunRecord, TouchedFile};
+use crate::engine::ledger::{LedgerRun, TouchedFile};
 use crate::engine::plan::{MemoryBound, Reading};
 use crate::ledger::mark::Mark;
 use crate::server_facts::ServerFacts;
@@ -94,11 +94,11 @@ pub enum Earlier {
     /// Nothing.
     None,
     /// All of it: these very files are loaded already.
-    Loaded(Box<RunRecord>),
+    Loaded(Box<LedgerRun>),
     /// Units; those in `kept` are as the plan would make them and are not loaded again.
     Stopped {
         /// The run.
-        run: Box<RunRecord>,
+        run: Box<LedgerRun>,
         /// Keys of units that are kept, finished or not.
         kept: BTreeSet<String>,
         /// Those of them that lack splits, with the keys of the splits that they have.
@@ -126,7 +126,7 @@ pub struct FlowPlan {
     /// The target's name.
     pub table: String,
     /// The target as it is, where it exists.
-    pub facts: Option<TargetFacts>,
+    pub facts: Option<TableFacts>,
     /// What becomes of the target.
     pub mode: Mode,
     /// How its units become part of the target.

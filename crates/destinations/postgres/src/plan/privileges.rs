@@ -2,7 +2,7 @@
 
 use crate::engine::plan::error::PlanError;
 use crate::quote::{identifier, qualified};
-use crate::{DestinationError, Session};
+use crate::{PostgresError, Session};
 
 /// What privileges on the ledger are needed for.
 pub const FOR_LEDGER: &str = "the ledger";
@@ -128,7 +128,7 @@ pub async fn on_ledger(
     }))
 }
 
-async fn may_create_schemas(session: &Session) -> Result<bool, DestinationError> {
+async fn may_create_schemas(session: &Session) -> Result<bool, PostgresError> {
     let rows = session
         .query(
             "SELECT has_database_privilege(current_database(), 'CREATE')",

@@ -3,14 +3,14 @@
 use inrush_package::{Keep, NAME_BYTES_MAX, Replace, ReplaceBy, ReplaceScope};
 
 use super::{FlowPlan, KeyPlan};
-use crate::catalog::{self, TargetFacts};
+use crate::catalog::{self, TableFacts};
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
 use crate::ledger::{self, Ledger, SwitchedTable};
 use crate::old_tables::{self, OldTable};
 use crate::quote::{cut, qualified};
 use crate::ranges::{self, Coverage, PartitionRange};
-use crate::{DestinationError, Session, swap};
+use crate::{PostgresError, Session, swap};
 
 /// What is taken out of a target that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub async fn of_partitions(
     session: &Session,
     replace: &Replace,
     target: &str,
-    facts: &TargetFacts,
+    facts: &TableFacts,
     key: &KeyPlan,
     asked: &[PartitionRange],
 ) -> Result<ReplacePlan, PlanError> {
@@ -137,7 +137,7 @@ pub async fn of_plain(
     session: &Session,
     replace: &Replace,
     target: &str,
-    facts: &TargetFacts,
+    facts: &TableFacts,
 ) -> Result<ReplacePlan, PlanError> {
     let refuse = |what: String, hint: &str| PlanError::Target {
         target: target.to_owned(),
@@ -228,7 +228,7 @@ pub async fn covered(
     key: &KeyPlan,
     asked: &[PartitionRange],
     partitions: Vec<OldTable>,
-) -> Result<Result<Vec<OldTable>, PartlyCovered>, DestinationError> {
+) -> Result<Result<Vec<OldTable>, PartlyCovered>, PostgresError> {
     let mut candidates = Vec::new();
     let mut existing = Vec::new();
     for old in partitions {
@@ -289,7 +289,7 @@ pub async fn last_generation(
     target: &str,
     replace: &ReplacePlan,
     kept: &[SwitchedTable],
-) -> Result<Vec<OldTable>, DestinationError> {
+) -> Result<Vec<OldTable>, PostgresError> {
     let mut found: Vec<OldTable> = Vec::new();
     for table in kept {
         let Some(original) = &table.original else {

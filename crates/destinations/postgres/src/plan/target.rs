@@ -3,7 +3,7 @@
 use inrush_package::{Flow, IndexPolicy, Mode, ReplaceBy, TriggerPolicy};
 
 use super::{Commit, Publish};
-use crate::catalog::TargetFacts;
+use crate::catalog::TableFacts;
 use crate::engine::plan::error::PlanError;
 use crate::quote::{identifier, qualified};
 use crate::staging::NewColumn;
@@ -31,7 +31,7 @@ pub struct Asked<'a> {
 }
 
 /// Refuses a target that cannot be loaded, and tells what should be known of one that can.
-pub fn check(asked: &Asked<'_>, facts: Option<&TargetFacts>) -> Result<Vec<String>, PlanError> {
+pub fn check(asked: &Asked<'_>, facts: Option<&TableFacts>) -> Result<Vec<String>, PlanError> {
     let target = qualified(asked.schema, asked.table);
     let refuse = |what: String, hint: String| {
         Err(PlanError::Target {
@@ -144,7 +144,7 @@ pub fn check(asked: &Asked<'_>, facts: Option<&TargetFacts>) -> Result<Vec<Strin
 }
 
 /// Refuses a target whose rows cannot be taken out.
-fn check_replaceable(facts: &TargetFacts, target: &str) -> Result<(), PlanError> {
+fn check_replaceable(facts: &TableFacts, target: &str) -> Result<(), PlanError> {
     let refuse = |what: String, hint: String| {
         Err(PlanError::Target {
             target: target.to_owned(),
@@ -171,7 +171,7 @@ fn check_replaceable(facts: &TargetFacts, target: &str) -> Result<(), PlanError>
 
 /// Refuses a target with rows where one is to be filled for the first time. A run that is
 /// loaded already has rows in its target, so this is asked after the ledger has spoken.
-pub fn check_empty(target: &str, mode: Mode, facts: Option<&TargetFacts>) -> Result<(), PlanError> {
+pub fn check_empty(target: &str, mode: Mode, facts: Option<&TableFacts>) -> Result<(), PlanError> {
     let Some(facts) = facts.filter(|facts| facts.has_rows && mode == Mode::Create) else {
         return Ok(());
     };
@@ -193,7 +193,7 @@ pub fn check_empty(target: &str, mode: Mode, facts: Option<&TargetFacts>) -> Res
 
 /// Rows that are attached fire no trigger: what one would have changed or written down elsewhere
 /// must not be left out without a word.
-fn check_triggers(asked: &Asked<'_>, facts: &TargetFacts, target: &str) -> Result<(), PlanError> {
+fn check_triggers(asked: &Asked<'_>, facts: &TableFacts, target: &str) -> Result<(), PlanError> {
     let refuse = |what: String, hint: String| {
         Err(PlanError::Target {
             target: target.to_owned(),
@@ -228,7 +228,7 @@ fn check_triggers(asked: &Asked<'_>, facts: &TargetFacts, target: &str) -> Resul
 
 fn check_partitioning(
     asked: &Asked<'_>,
-    facts: &TargetFacts,
+    facts: &TableFacts,
     target: &str,
 ) -> Result<(), PlanError> {
     let refuse = |what: String, hint: String| {
@@ -278,7 +278,7 @@ fn check_partitioning(
     }
 }
 
-fn straight_notes(commit: Commit, facts: &TargetFacts, target: &str) -> Vec<String> {
+fn straight_notes(commit: Commit, facts: &TableFacts, target: &str) -> Vec<String> {
     let mut notes = vec![match commit {
         Commit::EachSplit => format!(
             "{target} takes rows as they come (atomic = false): readers see a part of them until \
@@ -302,7 +302,7 @@ fn straight_notes(commit: Commit, facts: &TargetFacts, target: &str) -> Vec<Stri
     notes
 }
 
-fn notes(asked: &Asked<'_>, facts: &TargetFacts, target: &str) -> Vec<String> {
+fn notes(asked: &Asked<'_>, facts: &TableFacts, target: &str) -> Vec<String> {
     let mode = asked.mode;
     let mut notes = Vec::new();
     if mode == Mode::Upsert {
@@ -365,7 +365,7 @@ fn notes(asked: &Asked<'_>, facts: &TargetFacts, target: &str) -> Vec<String> {
 
 /// How the units become part of the target.
 pub fn publish(
-    facts: Option<&TargetFacts>,
+    facts: Option<&TableFacts>,
     flow: &Flow,
     straight: Option<Commit>,
     partition_by: Option<&str>,

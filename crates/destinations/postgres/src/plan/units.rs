@@ -11,7 +11,7 @@ use inrush_source::SourceError;
 
 use super::bounds::{self, Interval};
 use super::{Commit, KeyPlan, Publish, UnitPlan, WireForm};
-use crate::catalog::TargetFacts;
+use crate::catalog::TableFacts;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
 use crate::quote::{cut, qualified};
@@ -42,7 +42,7 @@ pub struct Common<'a> {
     /// The partition key.
     pub key: Option<&'a KeyPlan>,
     /// The target, where it exists.
-    pub facts: Option<&'a TargetFacts>,
+    pub facts: Option<&'a TableFacts>,
     /// How units become part of the target.
     pub publish: &'a Publish,
     /// Relations of the target's schema, whose names are taken.

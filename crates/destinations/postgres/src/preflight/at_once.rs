@@ -14,7 +14,7 @@ use crate::engine::pace::Pace;
 use crate::engine::preflight::at_once::on_a_thread_each;
 use crate::local_backend::is_backend;
 use crate::plan::Plan;
-use crate::{Address, Session};
+use crate::{DatabaseAddress, Session};
 
 /// The server, and how it is measured with.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ pub struct Server<'a> {
     /// Moves the connections' bytes.
     pub runtime: &'a Runtime,
     /// Where it is.
-    pub address: &'a Address,
+    pub address: &'a DatabaseAddress,
     /// What would be run.
     pub plan: &'a Plan,
     /// Where tables are tried.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use tokio::runtime::Runtime;
 
-use super::predict::{self, Measured};
+use super::predict::{self, MeasuredPlan};
 use super::server::ServerFound;
 use super::steps as server_steps;
 use super::work_left::WorkLeft;
@@ -22,7 +22,7 @@ use crate::engine::preflight::{Patience, PreflightOptions, files, steps};
 use crate::load::encoder::Encoder;
 use crate::load::rows;
 use crate::plan::Plan;
-use crate::{Address, Session};
+use crate::{DatabaseAddress, Session};
 
 // What is measured is sent in blocks as large as those of a load.
 const _: () = assert!(decode::BLOCK_BYTES == BLOCK_BYTES);
@@ -38,7 +38,7 @@ pub struct Preflight<'a> {
     /// Moves the connections' bytes.
     pub runtime: &'a Runtime,
     /// Where the server is.
-    pub address: &'a Address,
+    pub address: &'a DatabaseAddress,
     /// A session of it.
     pub session: &'a Session,
     /// The plan.
@@ -83,7 +83,7 @@ impl Preflight<'_> {
         report
             .steps
             .extend(server_steps::server(plan, &flows, &server));
-        let measured = Measured::new(plan, &left, &flows, &read, &server);
+        let measured = MeasuredPlan::new(plan, &left, &flows, &read, &server);
         predict::predict(self, &measured, report);
         Ok(())
     }

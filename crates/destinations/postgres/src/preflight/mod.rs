@@ -32,7 +32,7 @@ use crate::engine::preflight::{PreflightOptions, findings, planning, record_inpu
 use crate::load::prepare;
 use crate::plan::routing::KeyScans;
 use crate::plan::{self, Earlier, Plan};
-use crate::{Address, DestinationError, Session};
+use crate::{DatabaseAddress, PostgresError, Session};
 
 /// Measures, and predicts the run.
 pub fn preflight(
@@ -45,7 +45,7 @@ pub fn preflight(
     let address = prepare::address(package, options)?;
     let session = match runtime.block_on(Session::open(&address, "inrush preflight")) {
         Ok(session) => session,
-        Err(error @ DestinationError::Address { .. }) => return Err(error.into()),
+        Err(error @ PostgresError::Address { .. }) => return Err(error.into()),
         Err(error) => {
             report.findings.push(findings::of_error(&error.into()));
             report.findings.extend(missing_files(package, options));
@@ -91,7 +91,7 @@ struct Planned {
 /// Plans, and finds what can be said of the run before anything is measured.
 async fn plan_all(
     session: &Session,
-    address: &Address,
+    address: &DatabaseAddress,
     package: &Package,
     options: &RunOptions<'_>,
     found: &mut Vec<Finding>,

@@ -1,6 +1,6 @@
 //! The parts of a run that a prediction does not cover, because no trial can show them.
 
-use crate::catalog::TargetFacts;
+use crate::catalog::TableFacts;
 use crate::engine::preflight::model::Schedule;
 use crate::plan::{FlowPlan, Plan, Publish};
 
@@ -27,7 +27,7 @@ pub fn parts(plan: &Plan, schedule: &Schedule) -> Vec<String> {
         ),
         (
             has(|flow| {
-                let has_indexes = |facts: &TargetFacts| facts.has_rows && !facts.indexes.is_empty();
+                let has_indexes = |facts: &TableFacts| facts.has_rows && !facts.indexes.is_empty();
                 flow.publish == Publish::Insert && has_target(flow, has_indexes)
             }),
             "indexes of the target that have rows already: the trial's began empty",
@@ -58,6 +58,6 @@ pub fn parts(plan: &Plan, schedule: &Schedule) -> Vec<String> {
 }
 
 /// Whether the target is there and is such a one.
-fn has_target(flow: &FlowPlan, wanted: fn(&TargetFacts) -> bool) -> bool {
+fn has_target(flow: &FlowPlan, wanted: fn(&TableFacts) -> bool) -> bool {
     flow.facts.as_ref().is_some_and(wanted)
 }

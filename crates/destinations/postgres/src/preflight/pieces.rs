@@ -1,6 +1,6 @@
 //! The pieces of work that streams take, as the model has them: each with what it needs beside its rows.
 
-use super::predict::Measured;
+use super::predict::MeasuredPlan;
 use crate::engine::preflight::model::{Beside, Piece};
 use crate::engine::preflight::together::Together;
 use crate::plan::{FlowPlan, UnitPlan, statistics};
@@ -12,7 +12,7 @@ const TRIPS_OF_PIECE: f64 = 8.0;
 const WAL_SEGMENT_BYTES: f64 = 16_777_216.0;
 
 /// All pieces that are left.
-pub fn of(measured: &Measured<'_>) -> Vec<Piece> {
+pub fn of(measured: &MeasuredPlan<'_>) -> Vec<Piece> {
     let (plan, left, server) = (measured.plan, measured.left, measured.server);
     let flows = &measured.with_speed;
     let items = &left.items;
@@ -59,7 +59,7 @@ pub fn of(measured: &Measured<'_>) -> Vec<Piece> {
 
 /// What follows the rows of a unit, of so much text.
 fn ready_s(
-    measured: &Measured<'_>,
+    measured: &MeasuredPlan<'_>,
     flow: &FlowPlan,
     unit: &UnitPlan,
     tried: &Together,
@@ -76,7 +76,7 @@ fn ready_s(
 }
 
 /// What a COMMIT waits for until it is on the disk.
-fn flush_s(measured: &Measured<'_>, unit: &UnitPlan, tried: &Together, text_bytes: f64) -> f64 {
+fn flush_s(measured: &MeasuredPlan<'_>, unit: &UnitPlan, tried: &Together, text_bytes: f64) -> f64 {
     let server = measured.server;
     let Some(wal) = &server.wal else { return 0.0 };
     if !server.settings.is_flushed || wal.all_bytes_s <= 0.0 {

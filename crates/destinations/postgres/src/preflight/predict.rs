@@ -7,14 +7,14 @@ use super::work_left::WorkLeft;
 use super::{not_predicted, pieces, time_around_load};
 use crate::engine::preflight::flow_found::{self, FlowFound};
 use crate::engine::preflight::model::{self, Seen, Shared};
-use crate::engine::preflight::prediction::{self, Phases};
+use crate::engine::preflight::prediction::{self, PredictedPhases};
 use crate::engine::preflight::read::ReadFound;
 use crate::engine::preflight::result::PreflightReport;
 use crate::engine::preflight::{cores, findings};
 use crate::plan::{Earlier, Plan};
 
 /// All that was measured.
-pub struct Measured<'a> {
+pub struct MeasuredPlan<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// What of it is left to load.
@@ -29,7 +29,7 @@ pub struct Measured<'a> {
     pub server: &'a ServerFound,
 }
 
-impl<'a> Measured<'a> {
+impl<'a> MeasuredPlan<'a> {
     /// Of all flows that were measured.
     pub fn new(
         plan: &'a Plan,
@@ -37,8 +37,8 @@ impl<'a> Measured<'a> {
         flows: &'a [FlowFound],
         read: &'a ReadFound,
         server: &'a ServerFound,
-    ) -> Measured<'a> {
-        Measured {
+    ) -> MeasuredPlan<'a> {
+        MeasuredPlan {
             plan,
             left,
             flows,
@@ -51,12 +51,16 @@ impl<'a> Measured<'a> {
 
 /// Predicts the run, and tells what its volume means for the server; neither where rows are left to load and no flow has
 /// a speed.
-pub fn predict(preflight: &Preflight<'_>, measured: &Measured<'_>, report: &mut PreflightReport) {
-    let Measured { plan, server, .. } = *measured;
+pub fn predict(
+    preflight: &Preflight<'_>,
+    measured: &MeasuredPlan<'_>,
+    report: &mut PreflightReport,
+) {
+    let MeasuredPlan { plan, server, .. } = *measured;
     let is_stopped = matches!(plan.earlier, Earlier::Stopped { .. });
     if is_stopped && measured.left.items.is_empty() {
         let (switch_s, analyze_s) = time_around_load::after_s(measured);
-        let phases = Phases {
+        let phases = PredictedPhases {
             plan_s: time_around_load::before_s(measured, preflight.plan_s),
             load_s: 0.0,
             switch_s,
@@ -75,7 +79,7 @@ pub fn predict(preflight: &Preflight<'_>, measured: &Measured<'_>, report: &mut 
     let shared = shared(measured, &volume, text_bytes);
     let answer = model::answer(&schedule, &shared, &seen(measured, largest));
     let (switch_s, analyze_s) = time_around_load::after_s(measured);
-    let phases = Phases {
+    let phases = PredictedPhases {
         plan_s: time_around_load::before_s(measured, preflight.plan_s),
         load_s: answer.load_s + time_around_load::split_s(measured),
         switch_s,
@@ -98,8 +102,8 @@ pub fn predict(preflight: &Preflight<'_>, measured: &Measured<'_>, report: &mut 
 }
 
 /// What all streams share, the server's log among it.
-fn shared(measured: &Measured<'_>, volume: &Volume, text_bytes: f64) -> Shared {
-    let Measured {
+fn shared(measured: &MeasuredPlan<'_>, volume: &Volume, text_bytes: f64) -> Shared {
+    let MeasuredPlan {
         plan, left, server, ..
     } = *measured;
     let log_bytes_s = server.wal.map_or(0.0, |wal| wal.all_bytes_s);
@@ -119,7 +123,7 @@ fn shared(measured: &Measured<'_>, volume: &Volume, text_bytes: f64) -> Shared {
 }
 
 /// What was seen of the way to the server, and of the server alone, beside what is seen everywhere.
-fn seen(measured: &Measured<'_>, largest: &FlowFound) -> Seen {
+fn seen(measured: &MeasuredPlan<'_>, largest: &FlowFound) -> Seen {
     let text_of_sent = flow_found::text_of_sent(measured.flows);
     let network = measured.server.network;
     Seen {

@@ -7,7 +7,7 @@ use super::destination;
 use super::hazards::WalSettings;
 use super::measure::Preflight;
 use super::network::{self, Network};
-use super::together::{self, Work};
+use super::together::{self, TrialWork};
 use super::trial::Ground;
 use super::wal::{self, Wal};
 use crate::engine::error::Error;
@@ -16,7 +16,7 @@ use crate::engine::preflight::result::{Finding, Step, Weight};
 use crate::engine::preflight::{Patience, STEP_PATIENCE, findings};
 use crate::failures::said_by_server;
 use crate::plan::{FlowPlan, Publish};
-use crate::{DestinationError, Session};
+use crate::{PostgresError, Session};
 
 /// For writing to the server's log.
 const WAL_PATIENCE: Duration = Duration::from_millis(1500);
@@ -174,11 +174,11 @@ impl ServerFound {
         };
         if !matches!(
             error,
-            DestinationError::Refused { .. } | DestinationError::Connect { .. }
+            PostgresError::Refused { .. } | PostgresError::Connect { .. }
         ) {
             return Err(error.into());
         }
-        if let (Some(flow), DestinationError::Refused { message, .. }, Some(_)) =
+        if let (Some(flow), PostgresError::Refused { message, .. }, Some(_)) =
             (flow, &error, error.row_refusal())
         {
             self.row_refused(flow, message);
@@ -210,8 +210,8 @@ impl ServerFound {
 }
 
 /// The pieces of work that are tried, but for those of which there is no sample.
-fn works(flow: &FlowPlan, found: &FlowFound) -> Vec<Work> {
-    let works = found.works.iter().map(|(unit, portions)| Work {
+fn works(flow: &FlowPlan, found: &FlowFound) -> Vec<TrialWork> {
+    let works = found.works.iter().map(|(unit, portions)| TrialWork {
         unit: *unit,
         portions: portions.clone(),
         fed: flow.units[*unit]

@@ -2,7 +2,7 @@
 
 use inrush_files::Split;
 
-use super::predict::Measured;
+use super::predict::MeasuredPlan;
 use crate::engine::preflight::cores;
 use crate::engine::preflight::flow_found::{self, FlowFound};
 use crate::plan::statistics;
@@ -11,13 +11,13 @@ use crate::plan::statistics;
 const TRIPS_OF_RUN: f64 = 24.0;
 
 /// Seconds of planning, one of which took so long, and of what the ledger is told.
-pub fn before_s(measured: &Measured<'_>, plan_s: f64) -> f64 {
+pub fn before_s(measured: &MeasuredPlan<'_>, plan_s: f64) -> f64 {
     // The run plans twice: once before it has the package's lock, and once with it.
     2.0 * plan_s + TRIPS_OF_RUN * statement_s(measured)
 }
 
 /// Where the records of ranges begin is found in a pass over the files, where a few bytes do not tell it.
-pub fn split_s(measured: &Measured<'_>) -> f64 {
+pub fn split_s(measured: &MeasuredPlan<'_>) -> f64 {
     let mut seconds = 0.0;
     for (index, flow) in measured.plan.flows.iter().enumerate() {
         if !inrush_files::needs_place(&flow.reading.dialect) {
@@ -38,7 +38,7 @@ pub fn split_s(measured: &Measured<'_>) -> f64 {
 }
 
 /// Seconds of the switch, and of ANALYZE after it.
-pub fn after_s(measured: &Measured<'_>) -> (f64, f64) {
+pub fn after_s(measured: &MeasuredPlan<'_>) -> (f64, f64) {
     let plan = measured.plan;
     let commit_s = measured.server.wal.map_or(0.0, |wal| wal.commit_s);
     let statements = plan.switch_statements().len() as f64 + TRIPS_OF_RUN;
@@ -65,7 +65,7 @@ pub fn after_s(measured: &Measured<'_>) -> (f64, f64) {
 }
 
 /// Seconds of a small statement.
-fn statement_s(measured: &Measured<'_>) -> f64 {
+fn statement_s(measured: &MeasuredPlan<'_>) -> f64 {
     let made = measured.with_speed.first().and_then(|flow| {
         let (unit, _) = flow.works.first()?;
         let statements = measured.plan.flows[flow.index].units[*unit].create.len() + 3;

@@ -31,7 +31,7 @@ use crate::quote::{identifier, qualified};
 use crate::{Session, staging, unit};
 
 /// A piece of work that is tried.
-pub struct Work {
+pub struct TrialWork {
     /// The unit, by its index in the flow.
     pub unit: usize,
     /// What of its files is read.
@@ -55,7 +55,7 @@ struct Ran {
 pub fn measure(
     server: &Server<'_>,
     flow: usize,
-    works: &[Work],
+    works: &[TrialWork],
     streams: usize,
     copies: bool,
 ) -> Result<Together, Error> {

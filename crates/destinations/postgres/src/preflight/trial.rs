@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::plan::{FlowPlan, Plan, UnitPlan, WireForm};
 use crate::quote::{identifier, literal, qualified};
 use crate::staging::{self, Model, NewColumn};
-use crate::{DestinationError, Session, catalog};
+use crate::{PostgresError, Session, catalog};
 
 /// Names what this command makes, while it stands.
 const NAME: &str = "inrush_preflight";
@@ -29,7 +29,7 @@ impl Ground {
     pub async fn find(
         session: &Session,
         staging_schema: &str,
-    ) -> Result<Option<Ground>, DestinationError> {
+    ) -> Result<Option<Ground>, PostgresError> {
         let stands = catalog::schema_exists(session, staging_schema).await?;
         let rows = session
             .query(
@@ -111,7 +111,7 @@ impl Trial {
     }
 
     /// Begins the transaction and makes the table.
-    pub async fn begin(&self, session: &Session) -> Result<(), DestinationError> {
+    pub async fn begin(&self, session: &Session) -> Result<(), PostgresError> {
         let doing = "making a table to be rolled back";
         session.execute("BEGIN", doing).await?;
         let patience = self.plan.settings.lock_timeout_ms;
@@ -130,7 +130,7 @@ impl Trial {
         session: &Session,
         table: &str,
         doing: &str,
-    ) -> Result<(), DestinationError> {
+    ) -> Result<(), PostgresError> {
         let schema = &self.plan.settings.staging_schema;
         let rows = session
             .query(
@@ -160,7 +160,7 @@ impl Trial {
     }
 
     /// Takes all of it back.
-    pub async fn roll_back(&self, session: &Session) -> Result<(), DestinationError> {
+    pub async fn roll_back(&self, session: &Session) -> Result<(), PostgresError> {
         session.execute("ROLLBACK", "rolling a table back").await
     }
 }

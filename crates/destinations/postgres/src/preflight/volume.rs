@@ -1,7 +1,7 @@
 //! How much the run writes at the server, and what that means for its log and its disk.
 
 use super::hazards::{self, WalSettings};
-use super::predict::Measured;
+use super::predict::MeasuredPlan;
 use crate::engine::preflight::result::Finding;
 use crate::plan::Plan;
 
@@ -15,7 +15,7 @@ pub struct Volume {
 
 impl Volume {
     /// For so much text.
-    pub fn of(measured: &Measured<'_>, text_bytes: f64) -> Volume {
+    pub fn of(measured: &MeasuredPlan<'_>, text_bytes: f64) -> Volume {
         let (mut tables, mut wal, mut text) = (0.0, 0.0, 0.0);
         for flow in &measured.with_speed {
             if let Some(tried) = &flow.together_all {

@@ -7,7 +7,7 @@ use super::run::{SwitchTask, refused};
 use super::search_path;
 use crate::plan::{Commit, FlowPlan, Plan, Publish};
 use crate::quote::qualified;
-use crate::{DestinationError, Session};
+use crate::{PostgresError, Session};
 
 /// What can be put off until COMMIT, of one target.
 struct Deferrable {
@@ -56,7 +56,7 @@ pub async fn at_once(
     plan: &Plan,
     flow: usize,
     later: &[usize],
-) -> Result<(), DestinationError> {
+) -> Result<(), PostgresError> {
     let doing = "having constraints checked with each row";
     if plan.flows.len() == 1 {
         let all = "SET CONSTRAINTS ALL IMMEDIATE";
@@ -119,7 +119,7 @@ async fn set_immediate(
     session: &Session,
     constraints: &[String],
     doing: &str,
-) -> Result<(), DestinationError> {
+) -> Result<(), PostgresError> {
     let sql = format!("SET CONSTRAINTS {} IMMEDIATE", constraints.join(", "));
     session.execute(&sql, doing).await
 }
@@ -133,7 +133,7 @@ async fn names(
     flow: usize,
     later: &[usize],
     doing: &str,
-) -> Result<Vec<String>, DestinationError> {
+) -> Result<Vec<String>, PostgresError> {
     let target = plan.flows[flow].target();
     let later: Vec<String> = later
         .iter()
@@ -167,7 +167,7 @@ async fn tables(
     session: &Session,
     target: &str,
     doing: &str,
-) -> Result<Vec<String>, DestinationError> {
+) -> Result<Vec<String>, PostgresError> {
     let sql = "SELECT n.nspname::text, c.relname::text FROM pg_class c \
          JOIN pg_namespace n ON n.oid = c.relnamespace \
          WHERE c.oid = $1::text::regclass \

@@ -1,6 +1,6 @@
 //! Why a switch did not happen. The targets are as they were.
 
-use crate::DestinationError;
+use crate::PostgresError;
 use crate::engine::verify::VerifyError;
 use crate::ledger::LedgerError;
 
@@ -9,7 +9,7 @@ use crate::ledger::LedgerError;
 pub enum SwitchError {
     /// The destination refused.
     #[error(transparent)]
-    Destination(#[from] DestinationError),
+    Destination(#[from] PostgresError),
     /// The server refused a row that was brought into a target.
     #[error("{source}")]
     Refused {
@@ -18,7 +18,7 @@ pub enum SwitchError {
         /// The statement copied rows, or checked those that were copied; else it attached a table.
         is_copied: bool,
         /// What it said.
-        source: DestinationError,
+        source: PostgresError,
     },
     /// Rows could not be copied carefully.
     #[error(transparent)]
@@ -71,7 +71,7 @@ pub enum SwitchError {
         /// The statement, shortened.
         statement: String,
         /// What the server said.
-        source: Box<DestinationError>,
+        source: Box<PostgresError>,
     },
     /// The target changed while the load ran, so that the new table is not like it.
     #[error("{target} was changed while the load ran ({what}); nothing was switched")]
@@ -126,7 +126,7 @@ pub enum SwitchError {
 
 impl SwitchError {
     /// What the server said, or that it is gone, where that is the cause.
-    pub fn destination(&self) -> Option<&DestinationError> {
+    pub fn destination(&self) -> Option<&PostgresError> {
         match self {
             SwitchError::Destination(error) => Some(error),
             SwitchError::Statement { source, .. } => Some(source),
@@ -148,9 +148,7 @@ impl SwitchError {
                     .to_owned(),
             ),
             SwitchError::Statement { source, .. } => match source.as_ref() {
-                DestinationError::Refused { message, .. }
-                    if message.contains("multiple commands") =>
-                {
+                PostgresError::Refused { message, .. } if message.contains("multiple commands") => {
                     Some(
                         "write one statement for each entry of the list: [\"...\", \"...\"]"
                             .to_owned(),

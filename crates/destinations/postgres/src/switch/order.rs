@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 
 use crate::plan::Plan;
-use crate::{DestinationError, Session};
+use crate::{PostgresError, Session};
 
 /// Which flows have a target whose foreign keys refer to another one's: pairs of the one that refers
 /// and the one that is referred to.
 pub async fn references(
     session: &Session,
     plan: &Plan,
-) -> Result<BTreeSet<(usize, usize)>, DestinationError> {
+) -> Result<BTreeSet<(usize, usize)>, PostgresError> {
     if plan.flows.len() == 1 {
         return Ok(BTreeSet::new());
     }

@@ -12,12 +12,12 @@ use super::{deferred, order, routed, search_path};
 use crate::engine::fault::{self, Fault, FaultPoint};
 use crate::engine::verify::VerifyError;
 use crate::ledger::mark::{self, Mark};
-use crate::ledger::{Fence, Ledger, SwitchedTable, UnitRecord, What};
+use crate::ledger::{Fence, Ledger, SwitchedTable, UnitRow, What};
 use crate::plan::switch_statements::{self, SwitchStep};
 use crate::plan::units::PartitionNames;
 use crate::plan::{FlowPlan, Plan, Publish, index_rebuild};
 use crate::quote::{literal, qualified};
-use crate::{DestinationError, Session, catalog};
+use crate::{PostgresError, Session, catalog};
 
 /// How often a switch that is blocked by somebody's lock is tried.
 pub const TRIES: u32 = 5;
@@ -31,7 +31,7 @@ pub struct SwitchTask<'a> {
     /// What is to be done to each target.
     pub targets: &'a [TargetTask],
     /// Their units, as they were when their rows were verified.
-    pub verified: &'a [UnitRecord],
+    pub verified: &'a [UnitRow],
     /// The ledger.
     pub ledger: &'a Ledger,
     /// The run's fence.
@@ -55,10 +55,8 @@ pub async fn run(
             Ok(done) => return Ok(done),
             Err(error) => error,
         };
-        let is_blocked = error
-            .destination()
-            .is_some_and(DestinationError::is_blocked);
-        if !matches!(error.destination(), Some(DestinationError::Lost { .. })) {
+        let is_blocked = error.destination().is_some_and(PostgresError::is_blocked);
+        if !matches!(error.destination(), Some(PostgresError::Lost { .. })) {
             session
                 .execute(undo(task.plan), "undoing the switch")
                 .await?;
@@ -162,9 +160,8 @@ async fn hold_staging(session: &Session, task: &SwitchTask<'_>) -> Result<(), Sw
     }
     let found = task.ledger.units(session, task.fence.run_id).await?;
     for unit in task.verified {
-        let is_same = |now: &UnitRecord| {
-            now.unit_key == unit.unit_key && now.stands && now.files == unit.files
-        };
+        let is_same =
+            |now: &UnitRow| now.unit_key == unit.unit_key && now.stands && now.files == unit.files;
         if !found.iter().any(is_same) {
             return Err(SwitchError::Verify(match unit.straight {
                 true => VerifyError::TargetReplaced {
@@ -447,7 +444,7 @@ pub(super) async fn copy_rows(
 }
 
 /// An error of a statement that brings rows in: one of them may be at fault.
-pub(super) fn refused(flow: usize, is_copied: bool, source: DestinationError) -> SwitchError {
+pub(super) fn refused(flow: usize, is_copied: bool, source: PostgresError) -> SwitchError {
     match source.row_refusal() {
         Some(_) => SwitchError::Refused {
             flow,

@@ -1,16 +1,16 @@
 //! Where names are looked up that somebody else has written: triggers and defaults of a target,
 //! statements of a package.
 
-use crate::{DestinationError, Session};
+use crate::{PostgresError, Session};
 
 /// Until the transaction ends: as in any other session of this user.
-pub async fn of_users(session: &Session, doing: &str) -> Result<(), DestinationError> {
+pub async fn of_users(session: &Session, doing: &str) -> Result<(), PostgresError> {
     let statement = "SET LOCAL search_path = DEFAULT";
     session.execute(statement, doing).await
 }
 
 /// As it was before: our own statements name everything in full.
-pub async fn our_own(session: &Session, doing: &str) -> Result<(), DestinationError> {
+pub async fn our_own(session: &Session, doing: &str) -> Result<(), PostgresError> {
     let statement = "SET LOCAL search_path = pg_catalog";
     session.execute(statement, doing).await
 }

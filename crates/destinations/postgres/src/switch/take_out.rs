@@ -5,7 +5,7 @@ use inrush_package::ReplaceScope;
 
 use super::error::SwitchError;
 use super::search_path;
-use crate::catalog::{self, TargetFacts};
+use crate::catalog::{self, TableFacts};
 use crate::ledger::{Ledger, Original, SwitchedTable, What};
 use crate::old_tables::{self, OldTable};
 use crate::plan::switch_statements::UnitTask;
@@ -160,8 +160,8 @@ async fn replaced(
 async fn refuse_changed(
     session: &Session,
     flow: &FlowPlan,
-    planned: &TargetFacts,
-    now: &TargetFacts,
+    planned: &TableFacts,
+    now: &TableFacts,
 ) -> Result<(), SwitchError> {
     let changed = |what: String| SwitchError::Changed {
         target: flow.target(),

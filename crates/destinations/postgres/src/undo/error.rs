@@ -1,6 +1,6 @@
 //! Why a run cannot be undone. The targets are as they were.
 
-use crate::DestinationError;
+use crate::PostgresError;
 use crate::ledger::LedgerError;
 
 /// An error of undoing.
@@ -8,7 +8,7 @@ use crate::ledger::LedgerError;
 pub enum UndoError {
     /// The destination refused.
     #[error(transparent)]
-    Destination(#[from] DestinationError),
+    Destination(#[from] PostgresError),
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

@@ -10,23 +10,23 @@ mod target;
 
 pub use error::UndoError;
 
-use self::target::{TargetUndo, Way};
+use self::target::{TargetUndo, UndoMethod};
 use super::ledger::{self, Ledger, mark};
 use super::switch::{PAUSE_BETWEEN_TRIES, TRIES};
 use crate::engine::error::Error;
 use crate::engine::fault::{self, FaultPoint};
-use crate::engine::ledger::{RunRecord, RunState};
+use crate::engine::ledger::{LedgerRun, LedgerRunState};
 use crate::engine::pipeline::runtime;
 use crate::engine::undo::{UndoOptions, Undone, UndoneTarget};
-use crate::{Address, DestinationError, Session};
+use crate::{DatabaseAddress, PostgresError, Session};
 
 /// Undoes a run.
-pub fn undo(address: &Address, options: &UndoOptions<'_>) -> Result<Undone, Error> {
+pub fn undo(address: &DatabaseAddress, options: &UndoOptions<'_>) -> Result<Undone, Error> {
     runtime()?.block_on(async {
         let session = Session::open(address, "inrush undo").await?;
         let undone = carry_out(&session, options).await;
         match &undone {
-            Err(UndoError::Destination(DestinationError::Lost { .. })) => session.abandon(),
+            Err(UndoError::Destination(PostgresError::Lost { .. })) => session.abandon(),
             _ => session.close().await,
         }
         Ok(undone?)
@@ -45,8 +45,8 @@ async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undon
     let run = book.run_by_name(session, options.run).await?;
     let run = run.ok_or_else(unknown)?;
     match run.state {
-        RunState::Switched => {}
-        RunState::Undone => {
+        LedgerRunState::Switched => {}
+        LedgerRunState::Undone => {
             return Ok(Undone {
                 run,
                 before: true,
@@ -88,7 +88,7 @@ async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undon
             }
             Err(error) => error,
         };
-        if !matches!(error, UndoError::Destination(DestinationError::Lost { .. })) {
+        if !matches!(error, UndoError::Destination(PostgresError::Lost { .. })) {
             session.execute("ROLLBACK", "leaving all as it was").await?;
         }
         let is_blocked = matches!(&error, UndoError::Destination(refused) if refused.is_blocked());
@@ -108,7 +108,7 @@ async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undon
 async fn attempt(
     session: &Session,
     book: &Ledger,
-    run: &RunRecord,
+    run: &LedgerRun,
     targets: &[TargetUndo],
     options: &UndoOptions<'_>,
 ) -> Result<Vec<UndoneTarget>, UndoError> {
@@ -116,7 +116,7 @@ async fn attempt(
     session.execute("BEGIN", doing).await?;
     let timeout = format!("SET LOCAL lock_timeout = {}", options.lock_timeout_ms);
     session.execute(&timeout, doing).await?;
-    let way = Way {
+    let way = UndoMethod {
         session,
         run,
         drop: options.drop,
@@ -129,7 +129,7 @@ async fn attempt(
     if !book.mark_undone(session, run.run_id).await? {
         return Err(UndoError::NotSwitched {
             run: run.name.clone(),
-            state: RunState::Undone.word(),
+            state: LedgerRunState::Undone.word(),
         });
     }
     mark::forget(session, &run.name).await?;

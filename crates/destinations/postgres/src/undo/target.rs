@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use inrush_package::NAME_BYTES_MAX;
 
 use super::error::UndoError;
-use crate::engine::ledger::RunRecord;
+use crate::engine::ledger::LedgerRun;
 use crate::engine::plan::identity;
 use crate::engine::undo::UndoneTarget;
 use crate::ledger::{Ledger, Original, SwitchedTable, What};
@@ -15,9 +15,9 @@ use crate::staging::BOUNDS_CHECK;
 use crate::{Session, catalog};
 
 /// How a run is undone.
-pub struct Way<'a> {
+pub struct UndoMethod<'a> {
     pub session: &'a Session,
-    pub run: &'a RunRecord,
+    pub run: &'a LedgerRun,
     /// Drop what is taken out.
     pub drop: bool,
 }
@@ -43,7 +43,7 @@ pub struct TargetUndo {
 pub async fn plan(
     session: &Session,
     book: &Ledger,
-    run: &RunRecord,
+    run: &LedgerRun,
 ) -> Result<Vec<TargetUndo>, UndoError> {
     let impossible = |what: String, hint: &str| UndoError::Impossible {
         run: run.name.clone(),
@@ -104,7 +104,7 @@ pub async fn plan(
 
 impl TargetUndo {
     /// Refuses where the tables are not as the run left them.
-    pub async fn check(&self, session: &Session, run: &RunRecord) -> Result<(), UndoError> {
+    pub async fn check(&self, session: &Session, run: &LedgerRun) -> Result<(), UndoError> {
         let impossible = |what: String, hint: &str| {
             Err(UndoError::Impossible {
                 run: run.name.clone(),
@@ -186,7 +186,7 @@ impl TargetUndo {
     }
 
     /// Does it, inside of the transaction.
-    pub async fn carry_out(&self, way: &Way<'_>) -> Result<UndoneTarget, UndoError> {
+    pub async fn carry_out(&self, way: &UndoMethod<'_>) -> Result<UndoneTarget, UndoError> {
         let session = way.session;
         let doing = format!("undoing the load of {}", self.target);
         let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", self.target);
@@ -229,7 +229,7 @@ impl TargetUndo {
     /// A table that leaves the target: dropped, or moved to the staging schema.
     async fn put_away(
         &self,
-        way: &Way<'_>,
+        way: &UndoMethod<'_>,
         old: &OldTable,
         done: &mut UndoneTarget,
     ) -> Result<(), UndoError> {
@@ -259,7 +259,7 @@ impl TargetUndo {
     /// A table that comes back to where it stood.
     async fn put_back(
         &self,
-        way: &Way<'_>,
+        way: &UndoMethod<'_>,
         table: &SwitchedTable,
         original: &Original,
     ) -> Result<(), UndoError> {

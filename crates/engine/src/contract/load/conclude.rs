@@ -10,7 +10,7 @@ use inrush_rows::cancel::StopReason;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
-use super::Context;
+use super::ContractContext;
 use super::summary::ContractSummary;
 use crate::contract::failures::unknown_switch;
 use crate::contract::plan::{ContractFlow, RangeUnit, files_of, split_of};
@@ -27,7 +27,7 @@ const UNITS_AT_A_TIME: usize = 1_000;
 /// Checks and publishes.
 pub fn conclude(
     runtime: &Runtime,
-    context: &Context<'_>,
+    context: &ContractContext<'_>,
     destination: &dyn Destination,
     summary: &mut ContractSummary,
 ) -> Result<(), Error> {
@@ -51,7 +51,7 @@ pub fn conclude(
 /// Checks the whole account by what the ledger has, and by the destination's own count.
 fn verify(
     runtime: &Runtime,
-    context: &Context<'_>,
+    context: &ContractContext<'_>,
     destination: &dyn Destination,
     summary: &mut ContractSummary,
 ) -> Result<(), Error> {
@@ -169,7 +169,7 @@ fn check(
 
 /// Publishes, no longer than until the run is asked to stop. A stop in the middle leaves open what
 /// came of it: the ledger tells.
-fn publish(runtime: &Runtime, context: &Context<'_>) -> Result<Published, Error> {
+fn publish(runtime: &Runtime, context: &ContractContext<'_>) -> Result<Published, Error> {
     let open = context.run.open.as_ref();
     let done = Notify::new();
     let published = std::thread::scope(|scope| {
@@ -214,7 +214,7 @@ fn publish(runtime: &Runtime, context: &Context<'_>) -> Result<Published, Error>
     }
 }
 
-fn reached(context: &Context<'_>, step: PublishStep) {
+fn reached(context: &ContractContext<'_>, step: PublishStep) {
     let points: &[FaultPoint] = match step {
         PublishStep::Under => &[FaultPoint::InSwitch],
         PublishStep::BeforeCommit => &[FaultPoint::BeforeSwitchCommit],

@@ -16,7 +16,7 @@ use std::time::Instant;
 use inrush_package::Package;
 use inrush_rows::cancel::Stop;
 
-use self::prepare::Prepared;
+use self::prepare::ContractPrepared;
 use self::summary::ContractSummary;
 use super::OpenDestination;
 use super::plan::ContractPlan;
@@ -29,14 +29,14 @@ use crate::pipeline::{Failure, RunOptions, Success, ending, require_address_spac
 
 /// What the parts of a run share.
 #[derive(Clone, Copy)]
-struct Context<'a> {
-    run: &'a prepare::PreparedRun,
+struct ContractContext<'a> {
+    run: &'a prepare::ContractRun,
     stop: &'a Stop,
     observer: &'a dyn Observer,
     fault: Option<&'a Fault>,
 }
 
-impl<'a> Context<'a> {
+impl<'a> ContractContext<'a> {
     fn event_sink(&self) -> crate::pipeline::event_sink::EventSink<'a> {
         crate::pipeline::event_sink::EventSink {
             folder: &self.run.folder,
@@ -88,7 +88,7 @@ pub fn run(
     let destination = prepare::reach(open, package, options)?;
     let prepared = runtime.block_on(prepare::prepare(destination.as_ref(), package, options))?;
     let run = match prepared {
-        Prepared::AlreadyLoaded(plan) => {
+        ContractPrepared::AlreadyLoaded(plan) => {
             let report = summary.already_loaded(&plan, options);
             options.observer.notice(&finished(&report, None));
             return Ok(Success {
@@ -96,11 +96,11 @@ pub fn run(
                 report_path: None,
             });
         }
-        Prepared::Run(run) => *run,
+        ContractPrepared::Run(run) => *run,
     };
     summary.gathering.planned(&run.plan.notes);
     require_address_space(run.plan.streams, run.plan.memory.total())?;
-    let context = Context {
+    let context = ContractContext {
         run: &run,
         stop: &options.stop,
         observer: options.observer,

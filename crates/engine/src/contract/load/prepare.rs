@@ -9,7 +9,7 @@ use inrush_rows::calendar::now_microseconds;
 use inrush_rows::plural::counted;
 
 use crate::contract::OpenDestination;
-use crate::contract::plan::{self, ContractFlow, ContractPlan, Earlier, split_of};
+use crate::contract::plan::{self, ContractEarlier, ContractFlow, ContractPlan, split_of};
 use crate::error::Error;
 use crate::event::{Event, Observer, TargetSize};
 use crate::ledger::Account;
@@ -22,15 +22,15 @@ use crate::reject_replay;
 use crate::report::{RunFolder, reject_file_name};
 
 /// What came of preparing.
-pub enum Prepared {
+pub enum ContractPrepared {
     /// The ledger says that these very files are loaded.
     AlreadyLoaded(Box<ContractPlan>),
     /// There is something to do.
-    Run(Box<PreparedRun>),
+    Run(Box<ContractRun>),
 }
 
 /// A run that is planned and holds its lock.
-pub struct PreparedRun {
+pub struct ContractRun {
     /// The plan.
     pub plan: ContractPlan,
     /// The run as the destination has it.
@@ -81,15 +81,15 @@ pub async fn prepare(
     destination: &dyn Destination,
     package: &Package,
     options: &RunOptions<'_>,
-) -> Result<Prepared, Error> {
+) -> Result<ContractPrepared, Error> {
     let name = new_run_name(&package.name);
     let mut plan = tokio::select! {
         biased;
         plan = plan(destination, package, options) => plan?,
         _ = options.stop.wait() => return Err(Error::Interrupted),
     };
-    if matches!(plan.earlier, Earlier::Loaded(_)) {
-        return Ok(Prepared::AlreadyLoaded(Box::new(plan)));
+    if matches!(plan.earlier, ContractEarlier::Loaded(_)) {
+        return Ok(ContractPrepared::AlreadyLoaded(Box::new(plan)));
     }
     tell_plan(&plan, options);
     if let Some(run) = &options.replays {
@@ -176,7 +176,7 @@ pub async fn prepare(
     };
     folder.notice(&started);
     options.observer.notice(&started);
-    let mut run = PreparedRun {
+    let mut run = ContractRun {
         plan,
         open,
         folder,
@@ -186,7 +186,7 @@ pub async fn prepare(
         flow_counts: package.flows.iter().map(|_| FlowCount::default()).collect(),
     };
     place(&mut run, options)?;
-    Ok(Prepared::Run(Box::new(run)))
+    Ok(ContractPrepared::Run(Box::new(run)))
 }
 
 /// The numbers of the runs of a package that are switched.
@@ -273,7 +273,7 @@ fn names(flow: &ContractFlow, kept: &BTreeMap<String, Account>) -> Vec<String> {
 }
 
 /// Finds where the first records of file ranges begin that cannot be read without it.
-fn place(run: &mut PreparedRun, options: &RunOptions<'_>) -> Result<(), Error> {
+fn place(run: &mut ContractRun, options: &RunOptions<'_>) -> Result<(), Error> {
     let threads = run.plan.streams;
     for flow in &mut run.plan.flows {
         let ContractFlow { reading, units, .. } = flow;

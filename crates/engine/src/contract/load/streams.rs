@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use inrush_package::LoadOrder;
 use tokio::runtime::Runtime;
 
-use super::Context;
+use super::ContractContext;
 use super::summary::ContractSummary;
 use super::unit::load;
 use crate::error::Error;
@@ -15,12 +15,12 @@ use crate::pipeline::results::StreamResult;
 use crate::pipeline::stream_threads::{self, Queue};
 
 /// A unit, by the places of its flow and of itself.
-type Place = (usize, usize);
+type UnitIndex = (usize, usize);
 
 /// Runs all streams to their ends.
 pub fn run(
     runtime: &Runtime,
-    context: &Context<'_>,
+    context: &ContractContext<'_>,
     summary: &mut ContractSummary,
 ) -> Result<(), Error> {
     let queue = Queue::new(remaining(context));
@@ -42,10 +42,10 @@ pub fn run(
 }
 
 /// The units that no earlier attempt has committed: the largest first, or flow by flow.
-fn remaining(context: &Context<'_>) -> VecDeque<Place> {
+fn remaining(context: &ContractContext<'_>) -> VecDeque<UnitIndex> {
     let run = context.run;
     let by_flow = run.plan.settings.order == LoadOrder::Package;
-    let mut places: Vec<(u64, Place)> = Vec::new();
+    let mut places: Vec<(u64, UnitIndex)> = Vec::new();
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
             if !run.kept.contains_key(&unit.key) {
@@ -61,10 +61,10 @@ fn remaining(context: &Context<'_>) -> VecDeque<Place> {
 }
 
 fn work_off(
-    context: &Context<'_>,
+    context: &ContractContext<'_>,
     number: usize,
     gauge: &Gauge,
-    queue: &Queue<Place>,
+    queue: &Queue<UnitIndex>,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
     let Some(mut place) = queue.next() else {

@@ -2,8 +2,9 @@
 
 use inrush_destination::Published;
 
-use super::prepare::PreparedRun;
 use crate::contract::plan::{ContractFlow, ContractPlan, Earlier, RangeUnit, split_of};
+use super::prepare::ContractRun;
+use crate::contract::plan::{ContractEarlier, ContractFlow, ContractPlan, split_of};
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
@@ -49,7 +50,7 @@ impl ContractSummary {
     /// The report of a run that was carried out or stopped.
     pub fn report(
         &mut self,
-        run: &PreparedRun,
+        run: &ContractRun,
         options: &RunOptions<'_>,
         error: Option<&Error>,
     ) -> RunReport {
@@ -77,7 +78,7 @@ impl ContractSummary {
     /// The report of a run that had nothing left to do: the one that had done it.
     pub fn already_loaded(&self, plan: &ContractPlan, options: &RunOptions<'_>) -> RunReport {
         let (name, units) = match &plan.earlier {
-            Earlier::Loaded(run) => (run.record.name.clone(), run.units.as_slice()),
+            ContractEarlier::Loaded(run) => (run.record.name.clone(), run.units.as_slice()),
             _ => (String::new(), [].as_slice()),
         };
         let table = |flow: &ContractFlow| {

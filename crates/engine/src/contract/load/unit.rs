@@ -11,7 +11,7 @@ use inrush_scan::Records;
 use inrush_source::Chunks;
 use inrush_verdict::Phase;
 
-use super::Context;
+use super::ContractContext;
 use crate::contract::plan::{ContractFlow, RangeUnit};
 use crate::error::Error;
 use crate::event::Event;
@@ -29,7 +29,7 @@ use crate::report::RejectFile;
 
 /// Loads a unit and commits it.
 pub fn load(
-    context: &Context<'_>,
+    context: &ContractContext<'_>,
     stream: &mut dyn UnitStream,
     number: usize,
     gauge: &Gauge,
@@ -100,7 +100,7 @@ pub fn load(
 
 /// A unit under way.
 struct Work<'a> {
-    context: &'a Context<'a>,
+    context: &'a ContractContext<'a>,
     stream: &'a mut dyn UnitStream,
     flow: &'a ContractFlow,
     unit: &'a RangeUnit,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use inrush_destination::{Destination, PastRun, RunState};
 use inrush_package::Mode;
 
-use super::{ContractFlow, Earlier, split_of};
+use super::{ContractEarlier, ContractFlow, split_of};
 use crate::ledger::{SplitRecord, SwitchedFile};
 use crate::plan::changed::{self, PlannedFiles};
 use crate::plan::loaded::{WantedFiles, loaded_by};
@@ -18,7 +18,7 @@ pub async fn find(
     flows: &[ContractFlow],
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
-) -> Result<Earlier, PlanError> {
+) -> Result<ContractEarlier, PlanError> {
     let mut runs = destination.runs(Some(run_key))?;
     let is_switched = |run: &PastRun| run.record.state == RunState::Switched;
     if options.is_replay
@@ -27,7 +27,7 @@ pub async fn find(
         && let Some(run) = runs.pop()
     {
         // What was mended since has been loaded, or rejected again, all the same.
-        return Ok(Earlier::Loaded(Box::new(run)));
+        return Ok(ContractEarlier::Loaded(Box::new(run)));
     }
     if !options.again && !options.is_replay {
         let switched: Vec<SwitchedFile> = runs
@@ -40,7 +40,7 @@ pub async fn find(
         if let Some(run_id) = loaded_by(&wanted, &switched)?
             && let Some(at) = runs.iter().position(|run| run.record.run_id == run_id)
         {
-            return Ok(Earlier::Loaded(Box::new(runs.swap_remove(at))));
+            return Ok(ContractEarlier::Loaded(Box::new(runs.swap_remove(at))));
         }
     }
     let is_stopped = |run: &PastRun| run.record.state == RunState::Loading;
@@ -48,7 +48,7 @@ pub async fn find(
         if !options.again && !options.is_replay {
             options.or_note(refuse_lost_ledger(destination, run_key, flows))?;
         }
-        return Ok(Earlier::None);
+        return Ok(ContractEarlier::None);
     };
     let run = runs.swap_remove(at);
     let splits: Vec<SplitRecord> = run
@@ -73,7 +73,7 @@ pub async fn find(
     let dropped = run.units.iter().filter(|unit| !kept.contains(&unit.key));
     let dropped_keys = dropped.map(|unit| unit.key.as_str());
     notes.extend(identity::another_version(&run.record.name, dropped_keys));
-    Ok(Earlier::Stopped {
+    Ok(ContractEarlier::Stopped {
         run: Box::new(run),
         kept,
     })

@@ -15,7 +15,7 @@ use crate::plan::{PlanError, PlanOptions, Reading, expect, identity};
 use crate::verify::VerifyPlan;
 
 /// Makes the plan of one flow.
-pub struct FlowPlanner<'a> {
+pub struct ContractFlowPlanner<'a> {
     /// Where the rows go.
     pub destination: &'a dyn Destination,
     /// What it can do.
@@ -32,7 +32,7 @@ pub struct FlowPlanner<'a> {
     pub name: &'a TargetName,
 }
 
-impl FlowPlanner<'_> {
+impl ContractFlowPlanner<'_> {
     /// The plan; what a user should know is added to `notes`.
     pub fn plan(&self, notes: &mut Vec<String>) -> Result<ContractFlow, PlanError> {
         let name = self

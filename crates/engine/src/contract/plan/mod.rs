@@ -19,7 +19,7 @@ use inrush_destination::{
 use inrush_files::{SourceFile, Split};
 use inrush_package::{Mode, Package, RunSettings};
 
-use self::flow::FlowPlanner;
+use self::flow::ContractFlowPlanner;
 use crate::ledger::SplitRecord;
 use crate::plan::memory::FileCost;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, Reading, identity, memory};
@@ -54,7 +54,7 @@ pub struct ContractPlan {
     /// The most memory that the loader takes.
     pub memory: MemoryBound,
     /// What earlier runs of the same package did and left.
-    pub earlier: Earlier,
+    pub earlier: ContractEarlier,
     /// What a user should know before it runs.
     pub notes: Vec<String>,
 }
@@ -87,7 +87,7 @@ pub struct RangeUnit {
 
 /// What earlier runs of the same package did and left.
 #[derive(Clone, Debug)]
-pub enum Earlier {
+pub enum ContractEarlier {
     /// Nothing.
     None,
     /// All of it: these very files are loaded already.
@@ -149,7 +149,7 @@ pub async fn build(
     let mut notes = Vec::new();
     let mut flows = Vec::new();
     for (flow, name) in package.flows.iter().zip(&names) {
-        let planner = FlowPlanner {
+        let planner = ContractFlowPlanner {
             destination,
             abilities: &abilities,
             package,
@@ -174,7 +174,7 @@ pub async fn build(
         false => package.run.batch_rows,
     } as usize;
     let earlier = earlier::find(destination, &run_key, &flows, options, &mut notes).await?;
-    if !matches!(earlier, Earlier::Loaded(_)) {
+    if !matches!(earlier, ContractEarlier::Loaded(_)) {
         for flow in &flows {
             options.or_note(refuse::filled(flow))?;
         }

@@ -8,7 +8,7 @@ use inrush_rows::plural::counted;
 use inrush_rows::told;
 use inrush_verdict::quantity::bytes;
 
-use super::{ContractFlow, ContractPlan, Earlier};
+use super::{ContractEarlier, ContractFlow, ContractPlan};
 use crate::plan::plan_text::{TARGET_LOADED, dialect_words, reject_limit, size_words, split_words};
 use crate::plan::{column_text, typed_rows};
 
@@ -84,13 +84,13 @@ impl fmt::Display for ContractPlan {
             bytes(self.memory.long_record_bytes)
         )?;
         match &self.earlier {
-            Earlier::None => {}
-            Earlier::Loaded(run) => told!(
+            ContractEarlier::None => {}
+            ContractEarlier::Loaded(run) => told!(
                 f,
                 "Earlier      loaded already by run {}; nothing is left to do",
                 run.record.name
             )?,
-            Earlier::Stopped { run, kept } => told!(
+            ContractEarlier::Stopped { run, kept } => told!(
                 f,
                 "Earlier      run {} stopped: {} kept{}",
                 run.record.name,
@@ -102,7 +102,7 @@ impl fmt::Display for ContractPlan {
             )?,
         }
         for flow in &self.flows {
-            fmt_flow(f, flow, matches!(self.earlier, Earlier::Loaded(_)))?;
+            fmt_flow(f, flow, matches!(self.earlier, ContractEarlier::Loaded(_)))?;
         }
         told!(f, "\nPublish")?;
         told!(

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use inrush_destination::UnitStream;
 
-use super::measure::Preflight;
+use super::measure::ContractPreflight;
 use super::scratch::{Scratch, commit};
 use crate::error::Error;
 use crate::preflight::flow_found::FlowFound;
@@ -23,7 +23,7 @@ pub struct Batches {
 }
 
 /// Converts rows of a flow's sample.
-pub fn of_sample(preflight: &Preflight<'_>, found: &FlowFound) -> Result<Batches, Error> {
+pub fn of_sample(preflight: &ContractPreflight<'_>, found: &FlowFound) -> Result<Batches, Error> {
     let reading = &preflight.plan.flows[found.index].reading;
     let making = preflight.client().making(reading);
     let mut converter = sample_batches::converter(reading)?;

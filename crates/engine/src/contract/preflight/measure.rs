@@ -8,7 +8,7 @@ use inrush_package::Package;
 use super::scratch::Scratch;
 use super::{batches, predict, together};
 use crate::contract::OpenDestination;
-use crate::contract::plan::{ContractFlow, ContractPlan, Earlier};
+use crate::contract::plan::{ContractEarlier, ContractFlow, ContractPlan};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
 use crate::preflight::client::Client;
@@ -20,7 +20,7 @@ use crate::preflight::{
 };
 
 /// A plan that is measured.
-pub struct Preflight<'a> {
+pub struct ContractPreflight<'a> {
     /// Opens the destination that the sample is loaded into.
     pub open: OpenDestination,
     /// The package.
@@ -37,7 +37,7 @@ pub struct Preflight<'a> {
     pub plan_s: f64,
 }
 
-impl Preflight<'_> {
+impl ContractPreflight<'_> {
     /// Measures each step and all of them together, and predicts the run.
     pub fn measure(&self, report: &mut PreflightReport) -> Result<(), Error> {
         let plan = self.plan;
@@ -83,7 +83,7 @@ impl Preflight<'_> {
     /// The file ranges of a flow that are left to load.
     pub fn left<'f>(&'f self, flow: &'f ContractFlow) -> impl Iterator<Item = &'f Split> {
         let is_kept = |key: &str| match &self.plan.earlier {
-            Earlier::Stopped { kept, .. } => kept.contains(key),
+            ContractEarlier::Stopped { kept, .. } => kept.contains(key),
             _ => false,
         };
         let left = flow.units.iter().filter(move |unit| !is_kept(&unit.key));

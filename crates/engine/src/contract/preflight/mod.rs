@@ -12,11 +12,11 @@ use std::time::Instant;
 
 use inrush_package::Package;
 
-use self::measure::Preflight;
+use self::measure::ContractPreflight;
 use crate::contract::OpenDestination;
 use crate::contract::failures;
 use crate::contract::load::prepare;
-use crate::contract::plan::{self, Earlier};
+use crate::contract::plan::{self, ContractEarlier};
 use crate::error::Error;
 use crate::pipeline::{RunOptions, runtime};
 use crate::plan::PlanOptions;
@@ -56,12 +56,12 @@ pub fn preflight(
     report
         .findings
         .extend(plan.notes.iter().map(findings::tells));
-    if let Earlier::Loaded(run) = &plan.earlier {
+    if let ContractEarlier::Loaded(run) = &plan.earlier {
         report
             .findings
             .push(findings::loaded_already(&run.record.name));
     } else if !plan.flows.is_empty() {
-        let preflight = Preflight {
+        let preflight = ContractPreflight {
             open,
             package,
             destination: destination.as_ref(),

@@ -2,17 +2,17 @@
 
 use inrush_files::Split;
 
-use super::measure::Preflight;
-use crate::contract::plan::Earlier;
+use super::measure::ContractPreflight;
+use crate::contract::plan::ContractEarlier;
 use crate::preflight::flow_found::FlowFound;
 use crate::preflight::model::{self, Beside, Piece};
-use crate::preflight::prediction::{self, Phases};
+use crate::preflight::prediction::{self, PredictedPhases};
 use crate::preflight::read::ReadFound;
 use crate::preflight::result::PreflightReport;
 
 /// Predicts the run; not where rows are left to load and no flow has a speed.
 pub fn predict(
-    preflight: &Preflight<'_>,
+    preflight: &ContractPreflight<'_>,
     flows: &[FlowFound],
     read: &ReadFound,
     report: &mut PreflightReport,
@@ -23,10 +23,10 @@ pub fn predict(
         .flows
         .iter()
         .any(|flow| preflight.left(flow).next().is_some());
-    if matches!(plan.earlier, Earlier::Stopped { .. }) && !has_work {
-        let phases = Phases {
+    if matches!(plan.earlier, ContractEarlier::Stopped { .. }) && !has_work {
+        let phases = PredictedPhases {
             plan_s: preflight.plan_s,
-            ..Phases::default()
+            ..PredictedPhases::default()
         };
         prediction::tell_loaded(report, preflight.options, &plan.run_key, &phases);
     }
@@ -41,7 +41,7 @@ pub fn predict(
     let shared = prediction::shared(flows, read, stored_bytes as f64);
     let seen = prediction::seen(largest, plan.streams);
     let answer = model::answer(&schedule, &shared, &seen);
-    let phases = Phases {
+    let phases = PredictedPhases {
         plan_s: preflight.plan_s,
         load_s: answer.load_s,
         switch_s,
@@ -57,7 +57,7 @@ pub fn predict(
 }
 
 /// The pieces of work that are left, the largest first, each with its COMMIT; and the seconds of publishing them.
-fn pieces(preflight: &Preflight<'_>, with_speed: &[&FlowFound]) -> (Vec<Piece>, f64) {
+fn pieces(preflight: &ContractPreflight<'_>, with_speed: &[&FlowFound]) -> (Vec<Piece>, f64) {
     let plan = preflight.plan;
     let mut pieces = Vec::new();
     let mut switch_s = 0.0;

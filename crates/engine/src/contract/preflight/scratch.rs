@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use inrush_destination::address::Kind;
+use inrush_destination::address::DestinationKind;
 use inrush_destination::{Address, NewRun, OpenRun, TargetPlan, UnitRecord, UnitStream, WriteMode};
 use inrush_package::Package;
 
-use super::measure::Preflight;
+use super::measure::ContractPreflight;
 use crate::error::Error;
 use crate::pipeline::RunOptions;
 use crate::preflight::at_once::on_a_thread_each;
@@ -16,7 +16,7 @@ use crate::preflight::at_once::on_a_thread_each;
 /// Nothing where there is no place beside it.
 pub fn folder(package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
     let connection = package.single_connection().ok()?;
-    let kind = Kind::of(connection.address())?;
+    let kind = DestinationKind::of(connection.address())?;
     let place = options.folder.join(kind.path()?);
     let name = format!(".inrush-preflight-{}", std::process::id());
     Some(place.parent().unwrap_or(Path::new("")).join(name))
@@ -25,7 +25,7 @@ pub fn folder(package: &Package, options: &RunOptions<'_>) -> Option<PathBuf> {
 /// The folder, which goes with this.
 pub struct Scratch<'a> {
     /// Whose plan is tried in it.
-    pub preflight: &'a Preflight<'a>,
+    pub preflight: &'a ContractPreflight<'a>,
     folder: PathBuf,
     /// A folder in it for one destination after the other. What stands beside the destination's file, such as a log, is
     /// removed with it.
@@ -36,7 +36,7 @@ pub struct Scratch<'a> {
 
 impl<'a> Scratch<'a> {
     /// Makes it; none where the destination has no place for another one beside it.
-    pub fn make(preflight: &'a Preflight<'a>) -> Result<Option<Scratch<'a>>, Error> {
+    pub fn make(preflight: &'a ContractPreflight<'a>) -> Result<Option<Scratch<'a>>, Error> {
         let Some(folder) = folder(preflight.package, preflight.options) else {
             return Ok(None);
         };
@@ -75,7 +75,7 @@ impl<'a> Scratch<'a> {
         streams: usize,
         work: &(impl Fn(&str, usize, &mut dyn UnitStream) -> Result<T, Error> + Sync),
     ) -> Result<(Vec<T>, f64), Error> {
-        let Preflight {
+        let ContractPreflight {
             open,
             package,
             plan,

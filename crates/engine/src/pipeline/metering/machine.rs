@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rustix::param::{clock_ticks_per_second, page_size};
 
-use super::steps::{Column, Kind, Look, Steps};
+use super::steps::{Figure, FigureKind, Look, Steps};
 use crate::report::loader_cpu_s;
 
 /// Bytes of a sector in `/proc/diskstats`, whatever the device has.
@@ -15,21 +15,21 @@ const SECTOR_BYTES: u64 = 512;
 /// The machine's figures, and what they need to be read.
 pub struct MachineColumns {
     /// All cores, busy, microseconds.
-    pub cpu: Column,
+    pub cpu: Figure,
     /// Taken by the host, microseconds.
-    pub stolen: Column,
+    pub stolen: Figure,
     /// The loader, microseconds.
-    pub loader: Column,
+    pub loader: Figure,
     /// Held back by a limit of the control group, microseconds.
-    pub throttled: Column,
+    pub throttled: Figure,
     /// Bytes read from block devices.
-    pub disk_read: Column,
+    pub disk_read: Figure,
     /// Bytes written to block devices.
-    pub disk_written: Column,
+    pub disk_written: Figure,
     /// The busiest block device, milliseconds.
-    pub disk_busy: Column,
+    pub disk_busy: Figure,
     /// Resident memory of the loader, bytes.
-    pub memory: Column,
+    pub memory: Figure,
     throttling: Option<PathBuf>,
     page_bytes: u64,
     tick_us: u64,
@@ -44,14 +44,14 @@ impl MachineColumns {
     /// Makes room for them.
     pub fn new(steps: &mut Steps) -> MachineColumns {
         MachineColumns {
-            cpu: steps.column(Kind::Sum),
-            stolen: steps.column(Kind::Sum),
-            loader: steps.column(Kind::Sum),
-            throttled: steps.column(Kind::Sum),
-            disk_read: steps.column(Kind::Sum),
-            disk_written: steps.column(Kind::Sum),
-            disk_busy: steps.column(Kind::Sum),
-            memory: steps.column(Kind::State),
+            cpu: steps.column(FigureKind::Sum),
+            stolen: steps.column(FigureKind::Sum),
+            loader: steps.column(FigureKind::Sum),
+            throttled: steps.column(FigureKind::Sum),
+            disk_read: steps.column(FigureKind::Sum),
+            disk_written: steps.column(FigureKind::Sum),
+            disk_busy: steps.column(FigureKind::Sum),
+            memory: steps.column(FigureKind::State),
             throttling: throttling_file(),
             page_bytes: page_size() as u64,
             tick_us: 1_000_000 / clock_ticks_per_second().max(1),

@@ -9,7 +9,7 @@ use inrush_verdict::{
 };
 
 use super::machine::MachineColumns;
-use super::steps::{Column, Kind, Look, Steps};
+use super::steps::{Figure, FigureKind, Look, Steps};
 use super::{INTERVAL, Subjects};
 use crate::gauge::Gauge;
 use crate::meter::Meter;
@@ -17,33 +17,33 @@ use crate::meter::Meter;
 /// The places of all figures.
 pub struct Columns {
     streams: Vec<StreamColumns>,
-    feeds: Vec<[Column; 3]>,
-    flows: Vec<[Column; 2]>,
+    feeds: Vec<[Figure; 3]>,
+    flows: Vec<[Figure; 2]>,
     machine: MachineColumns,
 }
 
 struct StreamColumns {
-    phases: [Column; PHASES.len()],
-    rows: Column,
-    text_bytes: Column,
-    sent_bytes: Column,
-    cpu: Column,
-    cpu_wait: Column,
-    backend_cpu: Column,
-    backend_cpu_wait: Column,
+    phases: [Figure; PHASES.len()],
+    rows: Figure,
+    text_bytes: Figure,
+    sent_bytes: Figure,
+    cpu: Figure,
+    cpu_wait: Figure,
+    backend_cpu: Figure,
+    backend_cpu_wait: Figure,
     tcp: TcpColumns,
 }
 
 struct TcpColumns {
-    busy: Column,
-    receiver_limited: Column,
-    send_buffer_limited: Column,
-    sent_again: Column,
-    sent: Column,
-    round_trip: Column,
-    round_trip_min: Column,
-    window: Column,
-    rate: Column,
+    busy: Figure,
+    receiver_limited: Figure,
+    send_buffer_limited: Figure,
+    sent_again: Figure,
+    sent: Figure,
+    round_trip: Figure,
+    round_trip_min: Figure,
+    window: Figure,
+    rate: Figure,
 }
 
 impl Columns {
@@ -58,12 +58,12 @@ impl Columns {
             feeds: subjects
                 .feeds
                 .iter()
-                .map(|_| std::array::from_fn(|_| steps.column(Kind::Sum)))
+                .map(|_| std::array::from_fn(|_| steps.column(FigureKind::Sum)))
                 .collect(),
             flows: subjects
                 .flows
                 .iter()
-                .map(|_| std::array::from_fn(|_| steps.column(Kind::Sum)))
+                .map(|_| std::array::from_fn(|_| steps.column(FigureKind::Sum)))
                 .collect(),
             machine: MachineColumns::new(steps),
         }
@@ -187,24 +187,24 @@ impl Columns {
 impl StreamColumns {
     fn new(steps: &mut Steps) -> StreamColumns {
         StreamColumns {
-            phases: std::array::from_fn(|_| steps.column(Kind::Sum)),
-            rows: steps.column(Kind::Sum),
-            text_bytes: steps.column(Kind::Sum),
-            sent_bytes: steps.column(Kind::Sum),
-            cpu: steps.column(Kind::Sum),
-            cpu_wait: steps.column(Kind::Sum),
-            backend_cpu: steps.column(Kind::Sum),
-            backend_cpu_wait: steps.column(Kind::Sum),
+            phases: std::array::from_fn(|_| steps.column(FigureKind::Sum)),
+            rows: steps.column(FigureKind::Sum),
+            text_bytes: steps.column(FigureKind::Sum),
+            sent_bytes: steps.column(FigureKind::Sum),
+            cpu: steps.column(FigureKind::Sum),
+            cpu_wait: steps.column(FigureKind::Sum),
+            backend_cpu: steps.column(FigureKind::Sum),
+            backend_cpu_wait: steps.column(FigureKind::Sum),
             tcp: TcpColumns {
-                busy: steps.column(Kind::Sum),
-                receiver_limited: steps.column(Kind::Sum),
-                send_buffer_limited: steps.column(Kind::Sum),
-                sent_again: steps.column(Kind::Sum),
-                sent: steps.column(Kind::Sum),
-                round_trip: steps.column(Kind::State),
-                round_trip_min: steps.column(Kind::State),
-                window: steps.column(Kind::State),
-                rate: steps.column(Kind::State),
+                busy: steps.column(FigureKind::Sum),
+                receiver_limited: steps.column(FigureKind::Sum),
+                send_buffer_limited: steps.column(FigureKind::Sum),
+                sent_again: steps.column(FigureKind::Sum),
+                sent: steps.column(FigureKind::Sum),
+                round_trip: steps.column(FigureKind::State),
+                round_trip_min: steps.column(FigureKind::State),
+                window: steps.column(FigureKind::State),
+                rate: steps.column(FigureKind::State),
             },
         }
     }

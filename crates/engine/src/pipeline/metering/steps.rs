@@ -5,7 +5,7 @@ pub const STEPS_MAX: usize = 1_200;
 
 /// What a figure means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FigureKind {
     /// A sum that grows: a step has what came in it.
     Sum,
     /// A state: a step has the last one.
@@ -14,12 +14,12 @@ pub enum Kind {
 
 /// A figure at a place of its own in each look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column(usize);
+pub struct Figure(usize);
 
 /// The figures of all steps.
 #[derive(Debug, Default)]
 pub struct Steps {
-    kinds: Vec<Kind>,
+    kinds: Vec<FigureKind>,
     seen: Vec<bool>,
     /// What the last look had, by column.
     before: Vec<u64>,
@@ -38,12 +38,12 @@ pub struct Look {
 
 impl Look {
     /// What a figure is now.
-    pub fn set(&mut self, column: Column, figure: u64) {
+    pub fn set(&mut self, column: Figure, figure: u64) {
         self.figures[column.0] = Some(figure);
     }
 
     /// What a figure is now, where it is known.
-    pub fn set_if(&mut self, column: Column, figure: Option<u64>) {
+    pub fn set_if(&mut self, column: Figure, figure: Option<u64>) {
         if figure.is_some() {
             self.figures[column.0] = figure;
         }
@@ -52,11 +52,11 @@ impl Look {
 
 impl Steps {
     /// Makes room for one more figure; before the first look.
-    pub fn column(&mut self, kind: Kind) -> Column {
+    pub fn column(&mut self, kind: FigureKind) -> Figure {
         self.kinds.push(kind);
         self.seen.push(false);
         self.before.push(0);
-        Column(self.kinds.len() - 1)
+        Figure(self.kinds.len() - 1)
     }
 
     /// A look that knows nothing yet.
@@ -85,7 +85,7 @@ impl Steps {
             let now = match figure {
                 Some(figure) => {
                     // A sum that is first seen in the middle says nothing of the time before.
-                    if !self.seen[index] && self.kinds[index] == Kind::Sum {
+                    if !self.seen[index] && self.kinds[index] == FigureKind::Sum {
                         *before = *figure;
                     }
                     self.seen[index] = true;
@@ -94,22 +94,22 @@ impl Steps {
                 None => *before,
             };
             deltas[index] = match self.kinds[index] {
-                Kind::Sum => now.saturating_sub(*before),
-                Kind::State => now,
+                FigureKind::Sum => now.saturating_sub(*before),
+                FigureKind::State => now,
             };
             *before = match self.kinds[index] {
                 // Read while another thread writes, a sum may go back for once.
-                Kind::Sum => now.max(*before),
-                Kind::State => now,
+                FigureKind::Sum => now.max(*before),
+                FigureKind::State => now,
             };
         }
         for number in 0..looks {
             let part = |(index, delta): (usize, &u64)| match self.kinds[index] {
-                Kind::Sum => {
+                FigureKind::Sum => {
                     delta * (number as u64 + 1) / looks as u64
                         - delta * number as u64 / looks as u64
                 }
-                Kind::State => *delta,
+                FigureKind::State => *delta,
             };
             let row = deltas.iter().enumerate().map(part).collect();
             self.push(row);
@@ -162,21 +162,21 @@ impl Steps {
     }
 
     /// A figure over all steps; nothing where it was never known.
-    pub fn series(&self, column: Column) -> Option<Vec<u64>> {
+    pub fn series(&self, column: Figure) -> Option<Vec<u64>> {
         self.seen[column.0].then(|| self.rows.iter().map(|row| row[column.0]).collect())
     }
 
     /// A figure over all steps, zero where it was not known.
-    pub fn series_or_zero(&self, column: Column) -> Vec<u64> {
+    pub fn series_or_zero(&self, column: Figure) -> Vec<u64> {
         self.rows.iter().map(|row| row[column.0]).collect()
     }
 }
 
-fn merge(kinds: &[Kind], first: &mut [u64], second: &[u64]) {
+fn merge(kinds: &[FigureKind], first: &mut [u64], second: &[u64]) {
     for ((kind, first), second) in kinds.iter().zip(first).zip(second) {
         *first = match kind {
-            Kind::Sum => *first + second,
-            Kind::State => *second,
+            FigureKind::Sum => *first + second,
+            FigureKind::State => *second,
         };
     }
 }
@@ -190,7 +190,10 @@ mod tests {
     #[test]
     fn a_late_look_is_divided() {
         let mut steps = Steps::default();
-        let (sum, state) = (steps.column(Kind::Sum), steps.column(Kind::State));
+        let (sum, state) = (
+            steps.column(FigureKind::Sum),
+            steps.column(FigureKind::State),
+        );
         let mut look = steps.look();
         look.set(sum, 100);
         steps.begin(&look);
@@ -207,7 +210,7 @@ mod tests {
     #[test]
     fn what_is_never_known_has_no_series() {
         let mut steps = Steps::default();
-        let (known, unknown) = (steps.column(Kind::Sum), steps.column(Kind::Sum));
+        let (known, unknown) = (steps.column(FigureKind::Sum), steps.column(FigureKind::Sum));
         let mut look = steps.look();
         look.set(known, 5);
         steps.add(&look, 1);
@@ -225,7 +228,7 @@ mod tests {
             looks in prop::collection::vec((0_u64..1_000, 1_usize..4), 1..4_000),
         ) {
             let mut steps = Steps::default();
-            let (sum, state) = (steps.column(Kind::Sum), steps.column(Kind::State));
+            let (sum, state) = (steps.column(FigureKind::Sum), steps.column(FigureKind::State));
             let mut look = steps.look();
             look.set(sum, 0);
             steps.begin(&look);

@@ -66,10 +66,10 @@ fn write_arrow(path: &Path, batch: &RecordBatch, group_rows: usize) {
 }
 
 /// Line and byte offset of a record.
-type Place = (u64, u64);
+type RowPlace = (u64, u64);
 
 /// The text of a split, and the place of each of its records.
-pub(super) fn read(split: Split) -> Result<(Vec<u8>, Vec<Place>), SourceError> {
+pub(super) fn read(split: Split) -> Result<(Vec<u8>, Vec<RowPlace>), SourceError> {
     let mut reader =
         SplitReader::open(split, &TableFile::dialect(), 4 << 10, BufferPool::default())?;
     let mut text = Vec::new();
@@ -95,7 +95,7 @@ fn check_typed(
     split: &Split,
     header: Option<&[String]>,
     text: &[u8],
-    places: &[Place],
+    places: &[RowPlace],
 ) -> Result<(), SourceError> {
     let dialect = TableFile::dialect();
     let mut reader = RowReader::open(split.clone(), &dialect, 4 << 10, BufferPool::default())?;

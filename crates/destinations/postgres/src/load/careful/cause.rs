@@ -8,7 +8,7 @@ use crate::staging::BOUNDS_CHECK;
 
 /// A refusal as a reject tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cause {
+pub struct RefusalCause {
     /// The stable name of the cause.
     pub code: RejectCode,
     /// The column at fault, where it is one.
@@ -19,7 +19,7 @@ pub struct Cause {
 
 /// What is known of the table that the row was sent to.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct RefusedTable<'a> {
     /// The table's name, as the server says it.
     pub table: &'a str,
     /// The target's name, to say in its place.
@@ -31,7 +31,7 @@ pub struct Place<'a> {
 }
 
 /// Says what a refusal means.
-pub fn cause(facts: &RefusalFacts, place: &Place<'_>) -> Cause {
+pub fn cause(facts: &RefusalFacts, place: &RefusedTable<'_>) -> RefusalCause {
     let names = || place.columns.iter().map(String::as_str);
     let column = facts
         .column
@@ -107,14 +107,14 @@ pub fn cause(facts: &RefusalFacts, place: &Place<'_>) -> Cause {
             ),
         ),
     };
-    Cause {
+    RefusalCause {
         code,
         column,
         reason,
     }
 }
 
-fn check(facts: &RefusalFacts, place: &Place<'_>) -> (RejectCode, String) {
+fn check(facts: &RefusalFacts, place: &RefusedTable<'_>) -> (RejectCode, String) {
     match (&facts.constraint, &facts.data_type) {
         (Some(name), None) if name == BOUNDS_CHECK => (
             RejectCode::OutsidePartition,
@@ -148,7 +148,7 @@ fn check(facts: &RefusalFacts, place: &Place<'_>) -> (RejectCode, String) {
 }
 
 /// The detail, such as `Key (id)=(5) already exists.`, and what the constraint says.
-fn in_brackets(facts: &RefusalFacts, place: &Place<'_>) -> String {
+fn in_brackets(facts: &RefusalFacts, place: &RefusedTable<'_>) -> String {
     let detail = facts.detail.as_deref().unwrap_or(&facts.message);
     let detail = renamed(detail, place);
     let detail = detail.trim_end_matches('.');
@@ -160,7 +160,7 @@ fn in_brackets(facts: &RefusalFacts, place: &Place<'_>) -> String {
 }
 
 /// The server's words: message, detail and hint.
-fn said(facts: &RefusalFacts, place: &Place<'_>) -> String {
+fn said(facts: &RefusalFacts, place: &RefusedTable<'_>) -> String {
     let mut text = renamed(&facts.message, place);
     // A row that fails is shown as a whole there; it is kept as it stands.
     let is_row = matches!(facts.code.as_str(), "23502" | "23514") && facts.constraint.is_some();
@@ -177,7 +177,7 @@ fn said(facts: &RefusalFacts, place: &Place<'_>) -> String {
 }
 
 /// Staging tables mean nothing to whoever reads a reject.
-fn renamed(text: &str, place: &Place<'_>) -> String {
+fn renamed(text: &str, place: &RefusedTable<'_>) -> String {
     text.replace(
         &format!("\"{}\"", place.table),
         &format!("\"{}\"", place.target),
@@ -190,7 +190,7 @@ mod tests {
 
     fn told(facts: RefusalFacts, definition: Option<&str>) -> (RejectCode, Option<String>, String) {
         let columns = ["id".to_owned(), "doc".to_owned()];
-        let place = Place {
+        let place = RefusedTable {
             table: "t_0123",
             target: "t",
             columns: &columns,

@@ -12,7 +12,7 @@ use inrush_scan::Records;
 use inrush_verdict::Phase;
 
 use super::additions::Additions;
-use super::cause::{Place, cause};
+use super::cause::{RefusedTable, cause};
 use super::definitions::Definitions;
 use super::isolate::{Isolator, Refusal, RowSink};
 use super::savepoint::Savepoint;
@@ -48,7 +48,7 @@ pub struct CarefulCopy<'a> {
 
 /// A batch, and the text that it was made of.
 #[derive(Clone, Copy)]
-pub struct Origin<'a> {
+pub struct BatchOrigin<'a> {
     /// What made it.
     pub converter: &'a Converter,
     /// The text.
@@ -108,7 +108,7 @@ impl<'a> CarefulCopy<'a> {
         batch: &RecordBatch,
         from: usize,
         refused_max: u64,
-        origin: &Origin<'_>,
+        origin: &BatchOrigin<'_>,
         rejects: &mut Vec<Reject>,
     ) -> Result<(Vec<usize>, usize), Error> {
         let refused_max = refused_max.clamp(1, REFUSED_AT_ONCE_MAX) as usize;
@@ -146,7 +146,7 @@ impl<'a> CarefulCopy<'a> {
     }
 
     /// What a refusal means.
-    async fn cause(&mut self, facts: &RefusalFacts) -> Result<super::cause::Cause, Error> {
+    async fn cause(&mut self, facts: &RefusalFacts) -> Result<super::cause::RefusalCause, Error> {
         let definition = match &facts.constraint {
             Some(name) => {
                 let table = qualified(self.table.0, self.table.1);
@@ -157,7 +157,7 @@ impl<'a> CarefulCopy<'a> {
         };
         Ok(cause(
             facts,
-            &Place {
+            &RefusedTable {
                 table: self.table.1,
                 target: &self.flow.table,
                 columns: &self.columns,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{DestinationError, Session};
+use crate::{PostgresError, Session};
 
 /// Constraints and unique indexes of tables, looked up once each.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ impl Definitions {
         session: &Session,
         table: &str,
         name: &str,
-    ) -> Result<Option<String>, DestinationError> {
+    ) -> Result<Option<String>, PostgresError> {
         let key = (table.to_owned(), name.to_owned());
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());

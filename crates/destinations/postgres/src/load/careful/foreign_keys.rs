@@ -4,7 +4,7 @@
 
 use crate::plan::{FlowPlan, Plan};
 use crate::quote::identifier;
-use crate::{DestinationError, Session};
+use crate::{PostgresError, Session};
 
 /// A foreign key of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl ForeignKey {
         session: &Session,
         plan: &Plan,
         flow: &FlowPlan,
-    ) -> Result<Vec<ForeignKey>, DestinationError> {
+    ) -> Result<Vec<ForeignKey>, PostgresError> {
         let targets: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
         // One that refers to a partitioned table has constraints below it, of the same table.
         let sql = "SELECT conname::text, pg_get_constraintdef(c.oid) FROM pg_constraint c \

@@ -27,7 +27,7 @@ mod switch_rows;
 mod unit;
 
 pub use additions::Additions;
-pub use copy::{CarefulCopy, Origin};
+pub use copy::{BatchOrigin, CarefulCopy};
 pub use need::Need;
 pub use package_keys::RefusedStaged;
 pub use switch_rows::SwitchRows;

@@ -5,7 +5,7 @@ use super::foreign_keys::ForeignKey;
 use super::package_keys::{PackageKey, RefusedStaged};
 use crate::plan::{FlowPlan, Plan, Publish, UnitPlan};
 use crate::quote::qualified;
-use crate::{DestinationError, Session, row_numbers};
+use crate::{PostgresError, Session, row_numbers};
 
 /// What is needed to find the rows that a target refuses, beside rows that came in the order of the
 /// files.
@@ -26,9 +26,9 @@ impl Need {
         session: &Session,
         plan: &Plan,
         flow: &FlowPlan,
-        refusal: &DestinationError,
+        refusal: &PostgresError,
         is_copied: bool,
-    ) -> Result<Option<Need>, DestinationError> {
+    ) -> Result<Option<Need>, PostgresError> {
         let (has_numbers, is_attached) = match &flow.publish {
             Publish::Insert | Publish::Upsert { .. } => (false, false),
             Publish::Route(route) => (route.copies_rows(), !route.only_copies_rows()),
@@ -60,7 +60,7 @@ impl Need {
     }
 
     /// What other tables need before units are loaded so.
-    pub async fn prepare(&self, session: &Session, plan: &Plan) -> Result<(), DestinationError> {
+    pub async fn prepare(&self, session: &Session, plan: &Plan) -> Result<(), PostgresError> {
         for key in &self.package_keys {
             key.index(session, plan).await?;
         }

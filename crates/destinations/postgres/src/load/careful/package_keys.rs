@@ -11,7 +11,7 @@ use crate::engine::plan::identity;
 use crate::plan::routing::{Becomes, statements};
 use crate::plan::{FlowPlan, Plan, Publish, UnitPlan};
 use crate::quote::{identifier, literal, qualified};
-use crate::{DestinationError, Session};
+use crate::{PostgresError, Session};
 
 /// Rows of staging tables that their own targets refuse: where they stand, by the table's name.
 pub type RefusedStaged = BTreeMap<String, Vec<String>>;
@@ -39,7 +39,7 @@ impl PackageKey {
         session: &Session,
         plan: &Plan,
         flow: &FlowPlan,
-    ) -> Result<Vec<PackageKey>, DestinationError> {
+    ) -> Result<Vec<PackageKey>, PostgresError> {
         let targets: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
         // One that refers to a partitioned table has constraints below it, of the same table. Triggers
         // BEFORE (2) each row (1) that is inserted (4) or updated (16) may change the key that it has
@@ -105,7 +105,7 @@ impl PackageKey {
 
     /// Gives the staging tables of the table that it refers to an index on the key, where
     /// they have none: each batch of rows looks into all of them.
-    pub async fn index(&self, session: &Session, plan: &Plan) -> Result<(), DestinationError> {
+    pub async fn index(&self, session: &Session, plan: &Plan) -> Result<(), PostgresError> {
         let doing = "indexing what foreign keys refer to";
         let columns: Vec<String> = self
             .referred_columns

@@ -1,6 +1,6 @@
 //! The savepoint to which rows that the server refuses are rolled back.
 
-use crate::{DestinationError, Session};
+use crate::{PostgresError, Session};
 
 const NAME: &str = "inrush_rows";
 
@@ -12,7 +12,7 @@ pub struct Savepoint {
 
 impl Savepoint {
     /// Sets it here: what was done since the last one stays. `doing` is for errors.
-    pub async fn set(&mut self, session: &Session, doing: &str) -> Result<(), DestinationError> {
+    pub async fn set(&mut self, session: &Session, doing: &str) -> Result<(), PostgresError> {
         let mut statement = format!("SAVEPOINT {NAME}");
         if self.is_set {
             statement = format!("RELEASE SAVEPOINT {NAME}; {statement}");
@@ -29,7 +29,7 @@ impl Savepoint {
         session: &Session,
         after: &[String],
         doing: &str,
-    ) -> Result<(), DestinationError> {
+    ) -> Result<(), PostgresError> {
         let mut statement = format!("ROLLBACK TO SAVEPOINT {NAME}");
         for after in after {
             statement.push_str("; ");
@@ -39,7 +39,7 @@ impl Savepoint {
     }
 
     /// All rows are through: it is no longer needed.
-    pub async fn release(self, session: &Session, doing: &str) -> Result<(), DestinationError> {
+    pub async fn release(self, session: &Session, doing: &str) -> Result<(), PostgresError> {
         if self.is_set {
             let statement = format!("RELEASE SAVEPOINT {NAME}");
             session.execute(&statement, doing).await?;

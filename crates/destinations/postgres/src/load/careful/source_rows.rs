@@ -15,7 +15,7 @@ use inrush_rows::reject::Reject;
 use inrush_scan::Records;
 use inrush_source::Chunks;
 
-use super::cause::Cause;
+use super::cause::RefusalCause;
 use crate::engine::error::Error;
 use crate::engine::ledger::SplitRecord;
 use crate::engine::pipeline::trailer::TrailerCatch;
@@ -29,7 +29,7 @@ pub struct RefusedStagingRow {
     /// How many rows stand before it in the staging table.
     pub number: u64,
     /// Why.
-    pub cause: Cause,
+    pub cause: RefusalCause,
 }
 
 /// Rejects of one split of a unit.

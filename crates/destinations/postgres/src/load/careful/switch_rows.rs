@@ -8,7 +8,7 @@ use std::sync::Arc;
 use inrush_convert::RunStamp;
 use inrush_rows::reject::Reject;
 
-use super::cause::{Place, cause};
+use super::cause::{RefusedTable, cause};
 use super::definitions::Definitions;
 use super::isolate::{Isolator, Refusal, RefusedRow, RowSink};
 use super::order::Order;
@@ -21,7 +21,7 @@ use crate::engine::report::RejectFile;
 use crate::engine::verify::{Tally, VerifyError};
 use crate::failures::said_by_server;
 use crate::load::context::Context;
-use crate::load::{reject_files, rows};
+use crate::load::{rows, unit_reject_files};
 use crate::plan::switch_statements::CopyRows;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::quote::{literal, qualified};
@@ -105,7 +105,7 @@ impl<'a> SwitchRows<'a> {
         }
         let file = RejectFile::new(
             &run.rejects_folder(),
-            &reject_files::of_unit(flow, unit, reject_files::OF_SWITCH),
+            &unit_reject_files::of_unit(flow, unit, unit_reject_files::OF_SWITCH),
             &flow.dialect,
             flow.header.as_deref(),
         )?;
@@ -409,7 +409,7 @@ async fn told(
             }
             None => None,
         };
-        let place = Place {
+        let place = RefusedTable {
             table: &flow.table,
             target: &flow.table,
             columns: &columns,

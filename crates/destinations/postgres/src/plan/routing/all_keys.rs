@@ -80,7 +80,7 @@ impl KeyScans {
 
 /// Partitions that were found, by their first key as [`KeyType::number`] has it: one past their
 /// last key, and how SQL says it.
-type Found = BTreeMap<i64, (i64, Interval)>;
+type KeyedPartitions = BTreeMap<i64, (i64, Interval)>;
 
 impl Scan<'_> {
     /// Names the files as they are and all that decides what is found in them.
@@ -102,13 +102,13 @@ impl Scan<'_> {
         let splits = self.splits(threads)?;
         let next = AtomicUsize::new(0);
         let work = || -> Result<Vec<_>, PlanError> {
-            let mut found = Found::new();
+            let mut found = KeyedPartitions::new();
             while let Some(split) = splits.get(next.fetch_add(1, Ordering::Relaxed)) {
                 self.read(split, &mut found)?;
             }
             Ok(found.into_iter().collect())
         };
-        let all: Found = on_threads(threads.min(splits.len()), &work)?
+        let all: KeyedPartitions = on_threads(threads.min(splits.len()), &work)?
             .into_iter()
             .collect();
         self.refuse_too_many(&all)?;
@@ -179,7 +179,7 @@ impl Scan<'_> {
         }
     }
 
-    fn read(&self, split: &Split, found: &mut Found) -> Result<(), PlanError> {
+    fn read(&self, split: &Split, found: &mut KeyedPartitions) -> Result<(), PlanError> {
         let column = Column {
             nullable: true,
             ..self.column.clone()
@@ -205,7 +205,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    fn note(&self, keys: &ArrayRef, found: &mut Found) -> Result<(), PlanError> {
+    fn note(&self, keys: &ArrayRef, found: &mut KeyedPartitions) -> Result<(), PlanError> {
         match keys.data_type() {
             DataType::Int16 => self.note_values::<Int16Type>(keys, found),
             DataType::Int32 => self.note_values::<Int32Type>(keys, found),
@@ -218,7 +218,11 @@ impl Scan<'_> {
         }
     }
 
-    fn note_values<T: KeyType>(&self, keys: &ArrayRef, found: &mut Found) -> Result<(), PlanError> {
+    fn note_values<T: KeyType>(
+        &self,
+        keys: &ArrayRef,
+        found: &mut KeyedPartitions,
+    ) -> Result<(), PlanError> {
         let keys = keys.as_primitive::<T>();
         // Rows of one partition often follow each other.
         let mut last = 0..0;
@@ -271,7 +275,7 @@ impl Scan<'_> {
         })
     }
 
-    fn refuse_too_many(&self, found: &Found) -> Result<(), PlanError> {
+    fn refuse_too_many(&self, found: &KeyedPartitions) -> Result<(), PlanError> {
         if found.len() <= PARTITIONS_MAX {
             return Ok(());
         }

@@ -10,7 +10,7 @@ use inrush_scan::Dialect;
 
 use super::all_keys;
 use super::route::RoutePlan;
-use crate::catalog::TargetFacts;
+use crate::catalog::TableFacts;
 use crate::engine::plan::PlanOptions;
 use crate::engine::plan::error::PlanError;
 use crate::partition_tree::PartitionTree;
@@ -20,7 +20,7 @@ use crate::plan::switch_statements::expression;
 use crate::plan::units::PartitionNames;
 use crate::quote::{identifier, qualified};
 use crate::ranges::{self, PartitionRange};
-use crate::{DestinationError, Session};
+use crate::{PostgresError, Session};
 
 /// What a route is made of.
 pub struct Asking<'a> {
@@ -37,7 +37,7 @@ pub struct Asking<'a> {
     /// The target's name.
     pub table: &'a str,
     /// The target, where it exists.
-    pub facts: Option<&'a TargetFacts>,
+    pub facts: Option<&'a TableFacts>,
     /// Its partitions.
     pub tree: Option<&'a PartitionTree>,
     /// The flow's bounds.
@@ -217,7 +217,7 @@ impl Asking<'_> {
         key: &KeyPlan,
         asked: &PartitionRange,
         existing: &[PartitionRange],
-    ) -> Result<bool, DestinationError> {
+    ) -> Result<bool, PostgresError> {
         let comparable = key.comparable_type();
         let end = |value: &Option<String>| {
             format!("{}::{comparable}", value.as_deref().unwrap_or("NULL"))

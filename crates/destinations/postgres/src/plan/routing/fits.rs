@@ -7,20 +7,20 @@ use inrush_convert::{KeySet, KeyValues};
 use inrush_rows::column::{Column, ColumnType};
 
 use super::route::RoutePlan;
-use crate::catalog::TargetFacts;
+use crate::catalog::TableFacts;
 use crate::plan::KeyPlan;
 use crate::quote::identifier;
-use crate::{DestinationError, Session, ranges};
+use crate::{PostgresError, Session, ranges};
 
 /// The keys that have a partition; none where only the server can tell, or where all have one.
 pub async fn key_set(
     session: &Session,
     target: &str,
     route: &RoutePlan,
-    facts: Option<&TargetFacts>,
+    facts: Option<&TableFacts>,
     made_key: Option<&KeyPlan>,
     columns: &[Column],
-) -> Result<Option<KeySet>, DestinationError> {
+) -> Result<Option<KeySet>, PostgresError> {
     if route.nodes.iter().any(|node| node.bound == "DEFAULT") {
         return Ok(None);
     }
@@ -90,7 +90,7 @@ async fn ranges_of(
     session: &Session,
     route: &RoutePlan,
     column_type: &ColumnType,
-) -> Result<Option<KeyValues>, DestinationError> {
+) -> Result<Option<KeyValues>, PostgresError> {
     let mut rows = Vec::with_capacity(route.nodes.len());
     for node in &route.nodes {
         let Some((lower, upper)) = ranges::parse(&node.bound) else {
@@ -129,9 +129,9 @@ async fn listed(
     session: &Session,
     route: &RoutePlan,
     column_type: &ColumnType,
-    facts: Option<&TargetFacts>,
+    facts: Option<&TableFacts>,
     name: &str,
-) -> Result<Option<(KeyValues, bool)>, DestinationError> {
+) -> Result<Option<(KeyValues, bool)>, PostgresError> {
     let is_text = match column_type {
         ColumnType::Text { blank_padded, .. } => {
             if *blank_padded || !is_deterministic(session, facts, name).await? {
@@ -198,9 +198,9 @@ async fn listed(
 /// Whether texts of a column are equal only where their bytes are.
 async fn is_deterministic(
     session: &Session,
-    facts: Option<&TargetFacts>,
+    facts: Option<&TableFacts>,
     name: &str,
-) -> Result<bool, DestinationError> {
+) -> Result<bool, PostgresError> {
     let Some(facts) = facts else { return Ok(true) };
     let rows = session
         .query(

@@ -20,16 +20,16 @@ pub use route::{Becomes, RouteNode, RoutePlan};
 use super::target::Asked;
 use super::units::Common;
 use super::{UnitPlan, WireForm};
-use crate::catalog::TargetFacts;
+use crate::catalog::TableFacts;
 use crate::engine::plan::error::PlanError;
 use crate::partition_tree::{self, PartitionTree};
-use crate::{DestinationError, Session, staging};
+use crate::{PostgresError, Session, staging};
 
 /// Reads the partitions of a target, where it has a key.
 pub async fn tree(
     session: &Session,
-    facts: Option<&TargetFacts>,
-) -> Result<Option<PartitionTree>, DestinationError> {
+    facts: Option<&TableFacts>,
+) -> Result<Option<PartitionTree>, PostgresError> {
     match facts {
         Some(facts) if facts.partitioning.is_some() => Ok(Some(
             partition_tree::read(session, facts.oid, "reading the target's partitions").await?,
@@ -41,7 +41,7 @@ pub async fn tree(
 /// Whether rows are routed: as the package says, else where no file could be a partition.
 pub fn is_wanted(
     asked: Option<bool>,
-    facts: Option<&TargetFacts>,
+    facts: Option<&TableFacts>,
     tree: Option<&PartitionTree>,
 ) -> bool {
     let is_needed = || {
@@ -57,7 +57,7 @@ pub fn is_wanted(
 pub fn check(
     target: &str,
     asked: &Asked<'_>,
-    facts: Option<&TargetFacts>,
+    facts: Option<&TableFacts>,
     tree: Option<&PartitionTree>,
     notes: &mut Vec<String>,
 ) -> Result<(), PlanError> {

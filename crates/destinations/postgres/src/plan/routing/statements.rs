@@ -1,7 +1,7 @@
 //! The statements of a routed unit: its staging tables, and how they become part of the target.
 
 use super::route::{RouteNode, RoutePlan};
-use crate::catalog::TargetFacts;
+use crate::catalog::TableFacts;
 use crate::plan::FlowPlan;
 use crate::plan::switch_statements::{self, CopyRows, SwitchStep, expression};
 use crate::quote::{identifier, qualified};
@@ -118,7 +118,7 @@ pub fn ready(
     schema: &str,
     root: &str,
     route: &RoutePlan,
-    facts: Option<&TargetFacts>,
+    facts: Option<&TableFacts>,
 ) -> Vec<String> {
     let Some(facts) = facts else {
         return Vec::new();

@@ -37,7 +37,7 @@ pub(super) struct Footer {
 }
 
 /// How a column is read.
-enum Reading {
+enum ColumnReading {
     /// By the type that its footer tells.
     AsTold(DataType),
     /// By two types, each of which lacks a part of it.
@@ -71,8 +71,8 @@ pub(super) fn open(file: &File) -> Result<Opened, String> {
         let is_uuid =
             column.is_some_and(|leaf| matches!(leaf.logical_type_ref(), Some(LogicalType::Uuid)));
         let (read_as, then) = match reading(field, column.map(AsRef::as_ref)) {
-            Reading::AsTold(data_type) => (data_type.clone(), data_type),
-            Reading::Twice(one, other) => {
+            ColumnReading::AsTold(data_type) => (data_type.clone(), data_type),
+            ColumnReading::Twice(one, other) => {
                 twice.push(index);
                 (one, other)
             }
@@ -131,26 +131,26 @@ fn text(error: impl ToString) -> String {
 
 /// How a column is read so that nothing of it is lost. Views take no copy of a value that stands in a
 /// dictionary, however often it comes.
-fn reading(field: &Field, column: Option<&ColumnDescriptor>) -> Reading {
+fn reading(field: &Field, column: Option<&ColumnDescriptor>) -> ColumnReading {
     let Some(column) = column else {
-        return Reading::AsTold(field.data_type().clone());
+        return ColumnReading::AsTold(field.data_type().clone());
     };
     let is_words = matches!(column.logical_type_ref(), Some(LogicalType::Enum))
         || column.converted_type() == ConvertedType::ENUM;
     match field.data_type() {
         // Days and nanoseconds, which one count of 64 bits has no room for.
-        _ if column.physical_type() == PhysicalType::INT96 => Reading::Twice(
+        _ if column.physical_type() == PhysicalType::INT96 => ColumnReading::Twice(
             DataType::Timestamp(TimeUnit::Nanosecond, None),
             DataType::Timestamp(TimeUnit::Microsecond, None),
         ),
-        DataType::Interval(_) => Reading::Twice(
+        DataType::Interval(_) => ColumnReading::Twice(
             DataType::Interval(IntervalUnit::DayTime),
             DataType::Interval(IntervalUnit::YearMonth),
         ),
-        DataType::Binary if is_words => Reading::AsTold(DataType::Utf8View),
-        DataType::Utf8 | DataType::LargeUtf8 => Reading::AsTold(DataType::Utf8View),
-        DataType::Binary | DataType::LargeBinary => Reading::AsTold(DataType::BinaryView),
-        other => Reading::AsTold(other.clone()),
+        DataType::Binary if is_words => ColumnReading::AsTold(DataType::Utf8View),
+        DataType::Utf8 | DataType::LargeUtf8 => ColumnReading::AsTold(DataType::Utf8View),
+        DataType::Binary | DataType::LargeBinary => ColumnReading::AsTold(DataType::BinaryView),
+        other => ColumnReading::AsTold(other.clone()),
     }
 }
 

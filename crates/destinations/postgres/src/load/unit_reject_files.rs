@@ -14,7 +14,7 @@ use crate::engine::ledger::SplitRecord;
 use crate::engine::pipeline::reject_files::{bytes, count, of_key, remove, remove_all_but};
 use crate::engine::plan::identity;
 use crate::engine::report::reject_file_name;
-use crate::ledger::UnitRecord;
+use crate::ledger::UnitRow;
 use crate::plan::{FlowPlan, UnitPlan};
 
 /// The name of a unit's file, or with `part` that of a part of it.
@@ -55,7 +55,7 @@ pub fn missing(
     folder: &Path,
     flow: &FlowPlan,
     unit: &UnitPlan,
-    kept: &UnitRecord,
+    kept: &UnitRow,
     splits: &[&SplitRecord],
 ) -> Result<u64, Error> {
     let rejected: u64 = splits.iter().map(|split| split.account.rows_rejected).sum();
@@ -69,7 +69,7 @@ pub fn missing(
 pub fn kept_bytes(
     folder: &Path,
     flow: &FlowPlan,
-    units: &BTreeMap<String, UnitRecord>,
+    units: &BTreeMap<String, UnitRow>,
     splits: &BTreeMap<(String, String), SplitRecord>,
 ) -> Result<u64, Error> {
     bytes(folder, &committed(flow, units, &by_unit(splits)))
@@ -88,7 +88,7 @@ fn by_unit(splits: &BTreeMap<(String, String), SplitRecord>) -> BTreeMap<&str, V
 /// The names of the files of all that is committed of a flow.
 fn committed(
     flow: &FlowPlan,
-    units: &BTreeMap<String, UnitRecord>,
+    units: &BTreeMap<String, UnitRow>,
     splits: &BTreeMap<&str, Vec<&SplitRecord>>,
 ) -> Vec<String> {
     let mut names = Vec::new();
@@ -111,7 +111,7 @@ fn committed(
 fn names_of(
     flow: &FlowPlan,
     unit: &UnitPlan,
-    kept: &UnitRecord,
+    kept: &UnitRow,
     splits: &[&SplitRecord],
 ) -> Vec<String> {
     if kept.careful || !kept.shared {

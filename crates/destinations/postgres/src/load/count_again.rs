@@ -15,7 +15,7 @@ use super::verifying;
 use crate::Session;
 use crate::engine::error::Error;
 use crate::engine::verify::VerifyError;
-use crate::ledger::UnitRecord;
+use crate::ledger::UnitRow;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::quote::qualified;
 
@@ -23,13 +23,13 @@ use crate::quote::qualified;
 struct Unit<'a> {
     flow: &'a FlowPlan,
     plan: &'a UnitPlan,
-    record: &'a UnitRecord,
+    record: &'a UnitRow,
 }
 
 /// Looks again at the units that need it.
 pub async fn units(context: &Context<'_>, records: &[UnitRecord]) -> Result<(), Error> {
     let run = context.run;
-    let records: BTreeMap<&str, &UnitRecord> = records
+    let records: BTreeMap<&str, &UnitRow> = records
         .iter()
         .map(|record| (record.unit_key.as_str(), record))
         .collect();
@@ -61,7 +61,7 @@ pub async fn units(context: &Context<'_>, records: &[UnitRecord]) -> Result<(), 
 }
 
 /// A unit's rows are in the table that it was begun with, or in none that anybody finds.
-pub fn refuse_gone(record: &UnitRecord) -> Result<(), VerifyError> {
+pub fn refuse_gone(record: &UnitRow) -> Result<(), VerifyError> {
     if record.stands {
         return Ok(());
     }

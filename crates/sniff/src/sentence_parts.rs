@@ -1,12 +1,23 @@
-//! Where something was seen: by its line, or by its byte where lines before it were not read.
+//! Parts of the sentences of a guess: a value as a message quotes it, and the place of a record in its file.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// A value as a message quotes it.
+pub(super) fn shortened(value: &[u8]) -> String {
+    const CHARACTERS_MAX: usize = 40;
+    let text = String::from_utf8_lossy(value);
+    let mut shown: String = text.chars().take(CHARACTERS_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push('\u{2026}');
+    }
+    shown
+}
+
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePlace {
     /// The file.
     pub file: Arc<PathBuf>,
     /// The line, counted from 1, where it is known.
@@ -15,7 +26,7 @@ pub struct Place {
     pub byte_offset: u64,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self
             .file
