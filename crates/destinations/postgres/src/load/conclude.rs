@@ -187,8 +187,8 @@ async fn verify(
     let units = run.ledger.units(control, run.fence.run_id).await?;
     let accounts = run.ledger.accounts(control, run.fence.run_id).await?;
     files::check(context, control, accounts.split_count).await?;
-    recheck::units(context, &units).await?;
-    let records: BTreeMap<&str, &UnitRecord> = units
+    count_again::units(context, &units).await?;
+    let records: BTreeMap<&str, &UnitRow> = units
         .iter()
         .map(|record| (record.unit_key.as_str(), record))
         .collect();

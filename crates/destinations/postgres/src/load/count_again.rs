@@ -27,7 +27,7 @@ struct Unit<'a> {
 }
 
 /// Looks again at the units that need it.
-pub async fn units(context: &Context<'_>, records: &[UnitRecord]) -> Result<(), Error> {
+pub async fn units(context: &Context<'_>, records: &[UnitRow]) -> Result<(), Error> {
     let run = context.run;
     let records: BTreeMap<&str, &UnitRow> = records
         .iter()

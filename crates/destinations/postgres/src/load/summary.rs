@@ -171,7 +171,7 @@ impl Summary {
         units: &[UnitRow],
         accounts: &UnitAccounts,
     ) -> Vec<UnitReport> {
-        let records: BTreeMap<&str, &UnitRecord> = units
+        let records: BTreeMap<&str, &UnitRow> = units
             .iter()
             .map(|record| (record.unit_key.as_str(), record))
             .collect();

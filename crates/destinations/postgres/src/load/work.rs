@@ -75,7 +75,7 @@ impl Piece<'_> {
         feed: &Feed,
         split: &Split,
         first: FeedRange,
-        taken: &mut Taken,
+        taken: &mut TakenRanges,
     ) -> Result<Gathered, Error> {
         let path = split.file.path.display().to_string();
         let mut converter = self.converter()?;
@@ -113,7 +113,7 @@ impl Piece<'_> {
         &mut self,
         file: &FedFile,
         split: &Split,
-        taken: &Taken,
+        taken: &TakenRanges,
     ) -> Result<Gathered, Error> {
         let path = split.file.path.display().to_string();
         let feed = file.again(self.flow, split)?;

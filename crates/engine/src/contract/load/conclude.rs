@@ -129,7 +129,7 @@ fn groups(flow: &ContractFlow) -> Vec<Range<usize>> {
 /// Checks some files of a flow, whose units are `units`, by what the ledger has of them.
 fn check(
     runtime: &Runtime,
-    context: &Context<'_>,
+    context: &ContractContext<'_>,
     flow: &ContractFlow,
     units: &[RangeUnit],
     own: &[&SplitRecord],

@@ -96,7 +96,7 @@ pub async fn prepare(
         refuse_unswitched(destination, run)?;
     }
     let (takes_over, mut wanted) = match &mut plan.earlier {
-        Earlier::Stopped { run, kept } => {
+        ContractEarlier::Stopped { run, kept } => {
             // The destination has them; they are not to be in memory as long as the run is.
             run.units = Vec::new();
             (Some(run.record.run_id), std::mem::take(kept))

@@ -2,9 +2,8 @@
 
 use inrush_destination::Published;
 
-use crate::contract::plan::{ContractFlow, ContractPlan, Earlier, RangeUnit, split_of};
 use super::prepare::ContractRun;
-use crate::contract::plan::{ContractEarlier, ContractFlow, ContractPlan, split_of};
+use crate::contract::plan::{ContractEarlier, ContractFlow, ContractPlan, RangeUnit, split_of};
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
@@ -99,7 +98,7 @@ impl ContractSummary {
 
     /// The accounts of units that are committed: as the ledger said, or where it was not asked any more, as this attempt
     /// knows.
-    fn accounts(&mut self, run: &PreparedRun) -> UnitAccounts {
+    fn accounts(&mut self, run: &ContractRun) -> UnitAccounts {
         if let Some(verified) = self.verified.take() {
             return verified;
         }
@@ -114,7 +113,7 @@ impl ContractSummary {
         accounts
     }
 
-    fn unit_reports(&self, run: &PreparedRun, accounts: &UnitAccounts) -> Vec<UnitReport> {
+    fn unit_reports(&self, run: &ContractRun, accounts: &UnitAccounts) -> Vec<UnitReport> {
         let mut reports = Vec::with_capacity(accounts.iter().map(Vec::len).sum());
         let mut firsts = Vec::new();
         for (flow, accounts) in run.plan.flows.iter().zip(accounts) {

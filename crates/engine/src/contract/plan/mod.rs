@@ -185,7 +185,7 @@ pub async fn build(
         package.run.chunk_bytes,
         batch_rows,
         streams,
-        matches!(earlier, Earlier::Stopped { .. }),
+        matches!(earlier, ContractEarlier::Stopped { .. }),
     );
     let mut plan = ContractPlan {
         package: package.name.clone(),
