@@ -1,0 +1,112 @@
+"""Documents and the heads of sources name only files that exist, and link only to documents that exist.
+
+A path in backquotes that begins with a folder of the checkout is meant from its root on. A shorter one, such as `quirks.rs`
+or `load/careful/isolate.rs`, must be the end of the path of some file.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.checkout import DOCS, ROOT
+
+FOLDERS = ("benchmarks", "crates", "docs", "fuzz", "python", "sample-packages", "tests")
+# Made by builds and tests.
+MADE = {"node_modules", "target", "__pycache__"}
+# A word in capitals is anything: `tests/FOLDER/test_NAME.py`.
+PLACEHOLDER = re.compile(r"(?<![a-z])[A-Z]{3,}(?![a-z])")
+PATH = re.compile(r"[\w.*{},/-]+")
+SOURCE = (".rs", ".py", ".mjs", ".js", ".sh")
+
+
+@functools.cache
+def files() -> list[str]:
+    """All files of the checkout below FOLDERS and beside them, by their paths from its root on, as `/a/b`."""
+    found = [f"/{path.name}" for path in ROOT.iterdir() if path.is_file()]
+    for folder in FOLDERS:
+        for above, folders, names in os.walk(ROOT / folder):
+            folders[:] = [name for name in folders if name not in MADE]
+            here = Path(above).relative_to(ROOT)
+            found += [f"/{here / name}" for name in names]
+    return found
+
+
+@functools.cache
+def paths() -> str:
+    """All of them, and their folders, a line each."""
+    all_files = files()
+    folders = {str(above) for file in all_files for above in Path(file).parents}
+    return "\n".join(["", *all_files, *sorted(folders), ""])
+
+
+def spelled_out(path: str) -> list[str]:
+    """The paths that braces mean: `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`."""
+    parts = re.split(r"\{([^{}]*)\}", path)
+    choices = [part.split(",") if at % 2 else [part] for at, part in enumerate(parts)]
+    return ["".join(chosen) for chosen in itertools.product(*choices)]
+
+
+def exists(path: str) -> bool:
+    if path.split("/")[0] in FOLDERS and (ROOT / path).exists():
+        return True
+    pattern = re.escape(PLACEHOLDER.sub("*", path.rstrip("/"))).replace(r"\*", r"[^/\n]*")
+    above = "" if path.split("/")[0] in FOLDERS else r"(?:/[^\n]*)?"
+    return re.search(rf"\n{above}/{pattern}\n", paths()) is not None
+
+
+def named(text: str) -> list[str]:
+    """The paths that a text names in backquotes, as parts of commands too."""
+    found = []
+    for quoted in re.findall(r"`([^`\n]+)`", text):
+        for word in quoted.split():
+            word = word.removeprefix("./").removeprefix("../").rstrip(",.;:")
+            if "://" in word or not PATH.fullmatch(word):
+                continue
+            is_rooted = word.split("/")[0] in FOLDERS and "/" in word
+            is_source = word.endswith(SOURCE) and not word.startswith(".")
+            if is_rooted or is_source:
+                found += spelled_out(word)
+    return found
+
+
+def absent(text: str) -> list[str]:
+    return sorted({path for path in named(text) if not exists(path)})
+
+
+def documents() -> list[Path]:
+    beside = [ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")]
+    return [*beside, *sorted(DOCS.glob("**/*.md")), ROOT / "fuzz" / "README.md"]
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_document_names_and_links_to_exists(document: Path) -> None:
+    text = document.read_text()
+    assert absent(text) == []
+    links = re.findall(r"\]\((?!\w+:)([^)\s#]+)(?:#[^)]*)?\)", text)
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def test_what_comments_of_sources_name_exists() -> None:
+    faults = []
+    for file in files():
+        if file.startswith("/crates/") and file.endswith(".rs"):
+            lines = (ROOT / file[1:]).read_text().splitlines()
+            comments = "\n".join(line for line in lines if line.lstrip().startswith("//"))
+            # A crate names its own files from its own folder on.
+            own = next(above for above in Path(file).parents if f"{above}/Cargo.toml" in files())
+            here = [path for path in absent(comments) if f"{own}/{path}" not in files()]
+            faults += [f"{file}: {path}" for path in here]
+    assert faults == []
+
+
+def test_a_path_that_is_not_there_is_found() -> None:
+    text = "`crates/nowhere/src/lib.rs`, `tests/FOLDER/test_NAME.py`, `tests/harness/{servers,clients}.py`, `lib.rs`, `libx.rs`"
+    assert absent(text) == ["crates/nowhere/src/lib.rs", "libx.rs", "tests/harness/clients.py"]
+    assert absent("`.venv/bin/python tests/values/tortured.py --seed 7`") == ["tests/values/tortured.py"]
+    assert absent("`s3://tests/x.py`, `src/lib.rs`, `crates/scan`, `crates/scan/`") == []
