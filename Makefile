@@ -64,9 +64,9 @@ verdicts: build ## holds loads back in many ways, and says how often the verdict
 SANITIZED = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --release --locked \
 	--target $$(rustc -vV | sed -n 's/^host: //p')
 
-sanitize: $(VENV)/.stamp-venv ## scan, pgcopy and inrush's convert under the address sanitizer
-	$(SANITIZED) -p inrush-scan -p inrush-pgcopy
-	$(SANITIZED) -p inrush --lib -- convert:: tcp:: residency:: metering::machine::
+sanitize: $(VENV)/.stamp-venv ## crates with unsafe code under the address sanitizer
+	$(SANITIZED) -p inrush-scan -p inrush-pgcopy -p inrush-convert -p inrush-system
+	$(SANITIZED) -p inrush-engine --lib -- residency:: metering::machine::
 
 check: $(VENV)/.stamp-inrush ## formatters in check mode, lints, types
 	$(CARGO) fmt --all --check
