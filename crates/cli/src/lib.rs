@@ -1,7 +1,7 @@
 //! The `inrush` command: arguments, progress, exit statuses, hints.
 //!
-//! The engine neither prints nor reads the environment; this crate does both for it. It is a
-//! library, so that the binary and the console script of the Python wheel are the same command.
+//! The library neither prints nor reads the environment; this crate does both for it. It is a
+//! library itself, so that the binary and the console script of the Python wheel are the same command.
 
 mod account;
 pub mod api;

@@ -1,4 +1,4 @@
-//! The contract of a destination: what it must offer to be loaded, and what more than one of them needs.
+//! The contract of a destination: traits, abilities, errors, and the addresses of destinations.
 //!
 //! [`contract`] has the traits; `docs/specs/destination.md` says in MUST and SHOULD what they
 //! promise, and the conformance suite holds every destination to it. Arrow is the one type system

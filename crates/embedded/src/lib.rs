@@ -8,13 +8,13 @@
 //! How nothing is left behind, however the loader ends:
 //!
 //! - the server is a direct child, and the kernel signals it when the thread that started it
-//!   is gone (`process.rs`);
+//!   ends (`process.rs`);
 //! - a janitor, a small shell in a session of its own, sees the end of a stream that only the
-//!   loader holds, stops the server if it still runs, waits until its last process is gone,
+//!   loader holds, stops the server if it still runs, waits until its last process has ended,
 //!   and removes the private folders (`janitor.rs`).
 //!
-//! The crate reads no environment variables and prints nothing: paths, memory and wishes are
-//! handed in by [`Options`], and what it chose comes back from [`EmbeddedServer::settings`].
+//! The crate reads no environment variables and prints nothing: paths, memory and options are
+//! handed in by [`Options`], and [`EmbeddedServer::settings`] returns the settings that it chose.
 
 mod account;
 mod binaries;

@@ -1,9 +1,9 @@
-//! What a caller finds on its machine for the gaps of a connection's URL: the library reads no environment, no file of
-//! the user's and no home folder by itself.
+//! Settings that a caller finds on its machine to complete a connection's URL: the library itself reads no environment, no
+//! file of the user's and no home folder.
 //!
-//! These are the places where libpq looks, and the settings have its names. They stand here because whoever calls the
-//! library gathers them before it is known where the rows go; what they mean is for the engine that takes them alone,
-//! which is PostgreSQL's. Destinations of the contract are given all they need by the package.
+//! These are the places where libpq looks, and the settings have its names. They stand in the engine because callers gather
+//! them before the destination is known; only PostgreSQL's driver reads them. Destinations of the contract get all their
+//! settings from the package.
 
 use std::path::PathBuf;
 

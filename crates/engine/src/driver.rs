@@ -1,5 +1,5 @@
-//! What the library's callers need of a kind of destination, whichever it is. Each method is called once in a run, or
-//! once in a command: what is done for each row, or for each batch, is the engine's own.
+//! The trait of a driver: checks, runs, predicts and looks after loads into destinations of one kind. Each method is called
+//! once in a run or once in a command. Work for each row or batch is the driver's own.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -41,32 +41,32 @@ pub trait Driver {
     ) -> Result<Box<dyn PastRuns>, Error>;
 }
 
-/// What a destination knows of runs that came to no end, or to their end long ago.
+/// A destination's records of runs that stopped, or that are over.
 pub trait PastRuns {
     /// Those that stopped before their switch, the newest first.
     fn stopped(&self, which: &Which) -> Result<Vec<StoppedRun>, Error>;
 
-    /// Removes what they have staged and marks them as discarded, but for runs that are at work. Returns what was
-    /// removed.
+    /// Removes their staged rows and marks them as discarded, except runs that are still working. Returns the runs that
+    /// were discarded.
     fn discard(&self, which: &Which) -> Result<Vec<StoppedRun>, Error>;
 
-    /// Takes out what a run brought in, and puts back what it took out; nothing where the destination does not keep
-    /// what a run takes the place of.
+    /// Takes out the rows that a run brought in, and puts back the rows that it took out; nothing if the destination does
+    /// not keep rows that a run replaces.
     fn undo(&self, options: &UndoOptions<'_>) -> Result<Option<Undone>, Error>;
 }
 
-/// A plan, as those see it who do not know which engine made it.
+/// A plan, for callers who do not know which driver made it.
 pub trait DriverPlan: fmt::Debug + fmt::Display {
     /// Refuses a plan that cannot be run, such as one without the privileges that it needs.
     fn require_runnable(&self) -> Result<(), Error>;
 }
 
-/// A package's plan, by whichever engine loads into its destination.
+/// A package's plan, made by the driver of its destination.
 #[derive(Debug)]
 pub struct Checked(Box<dyn DriverPlan>);
 
 impl Checked {
-    /// Of an engine's own plan.
+    /// Of a driver's own plan.
     pub fn new(plan: impl DriverPlan + 'static) -> Checked {
         Checked(Box::new(plan))
     }

@@ -1,10 +1,10 @@
-//! An engine's own error, as those see it who do not know which engine it was.
+//! An error of a driver, for callers who do not know which driver it was.
 
 use std::error::Error as StdError;
 use std::fmt;
 
-/// What ended the work of an engine, in its own words. What a caller does about it does not depend on which engine it
-/// was: it tells the text and the hint, and ends with the exit status.
+/// An error that ended the work of a driver, in the driver's own words. A caller treats all drivers alike: it prints the
+/// text and the hint, and ends with the exit status.
 #[derive(Debug)]
 pub struct DriverError {
     error: Box<dyn StdError + Send + Sync>,
@@ -14,7 +14,7 @@ pub struct DriverError {
 }
 
 impl DriverError {
-    /// An error, with how to mend it where that is known. It is no more than a failure, unless the engine says more.
+    /// An error, with a hint how to fix it if that is known. Its exit status is 1, unless the driver says otherwise.
     pub fn new(error: impl StdError + Send + Sync + 'static, hint: Option<String>) -> DriverError {
         DriverError {
             error: Box::new(error),
@@ -24,7 +24,7 @@ impl DriverError {
         }
     }
 
-    /// With the exit status that tells it.
+    /// With another exit status.
     pub fn with_exit_status(self, exit_status: u8) -> DriverError {
         DriverError {
             exit_status,
@@ -32,7 +32,7 @@ impl DriverError {
         }
     }
 
-    /// With another hint, where the engine knows more than the error.
+    /// With another hint, if the driver knows more than the error.
     pub fn with_hint(self, hint: String) -> DriverError {
         DriverError {
             hint: Some(hint),
@@ -48,7 +48,7 @@ impl DriverError {
         }
     }
 
-    /// How to mend it, where that is known and not said in the text.
+    /// How to fix it, if that is known and not said in the text.
     pub fn hint(&self) -> Option<String> {
         self.hint.clone()
     }

@@ -41,7 +41,7 @@ pub enum Error {
         /// Why.
         source: inrush_convert::ConvertError,
     },
-    /// The engine that loads into the destination could not go on.
+    /// The driver of the destination could not continue.
     #[error(transparent)]
     Driver(DriverError),
     /// The server refused a row that came from a pipe, which cannot be read once more.

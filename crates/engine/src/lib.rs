@@ -1,10 +1,12 @@
-//! The engine of Inrush: what is done alike wherever rows come from and go to.
+//! The engine of Inrush: the work that is the same for every source and destination.
 //!
-//! [`plan`] resolves a package against real files; [`pipeline`] runs streams, meters them and accounts for their rows;
-//! [`preflight`] predicts a run; [`report`] says what happened; [`mending`] loads rejects that were fixed. What loads into
-//! destinations of one kind is a [`driver`]; [`contract`] is the one for every destination that keeps
-//! `inrush_destination`'s contract. The engine names no implementation: its caller hands one in.
-//! It never prints and never reads the environment.
+//! [`plan`] resolves a package against real files. [`pipeline`] runs streams, meters them and accounts for their rows.
+//! [`verify`] compares sums. [`preflight`] predicts a run. [`report`] says what happened. [`reject_replay`] loads rejects that
+//! were fixed. [`upkeep`] and [`undo`] look after runs that are over.
+//!
+//! A [`driver`] loads into destinations of one kind; [`contract`] is the driver of every destination that keeps the contract of
+//! `inrush_destination`. The engine names no implementation: its caller hands one in. It never prints and never reads the
+//! environment.
 
 pub mod connection_defaults;
 pub mod contract;

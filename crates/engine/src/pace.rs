@@ -1,8 +1,7 @@
 //! How fast rows may go to the server: a rate that was asked for, and pauses while the server's
 //! replicas catch up.
 //!
-//! Every block of every stream passes here before it is sent. A leaf type: who pauses and why is
-//! told by the pipeline.
+//! Every block of every stream passes here before it is sent. The pipeline decides who pauses and why.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -1,8 +1,8 @@
 //! Inrush as a library: checks, runs, predicts and looks after loads.
 //!
-//! This crate chooses the driver and the destination that a connection means ([`registry`]) and hands them to the engine.
-//! [`operations`] has one function for each thing that a caller may ask for. All other names are those of the crates
-//! below, so that a caller needs this one alone. The library never prints and never reads the environment.
+//! [`registry`] chooses the driver and the destination that a connection means; it is the only file that names
+//! implementations. [`operations`] has one function for each operation of a caller. All other names are those of the crates
+//! below, so a caller needs this crate alone. The library never prints and never reads the environment.
 
 mod operations;
 mod registry;

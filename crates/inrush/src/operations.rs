@@ -1,4 +1,4 @@
-//! What a caller may ask for that needs to know where rows go.
+//! The operations that need a destination: check, run, preflight, and access to the ledger.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! Packages: the TOML files that a user writes.
 //!
-//! `read` makes the types of a text, with [`walk`] checking every key against the [`schema`];
-//! `resolve` puts parameters and the environment in; `check` finds what does not go together.
-//! Everything that is wrong in one of these passes is told at once, each with its line.
+//! `read` makes the types of a text, with [`schema_check`] checking every key against the [`schema`];
+//! `resolve` puts parameters and the environment in; `check` finds settings that contradict each other.
+//! All faults that one of these passes finds are told at once, each with its line.
 
 mod bounds;
 mod check;

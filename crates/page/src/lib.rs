@@ -1,7 +1,7 @@
 //! A run's report as one HTML page that needs nothing else: `report.html`, made of `report.json` alone.
 //!
-//! The page is made once, by `web/`, and stands in `page.html` with its script and style within. Here a report is put into
-//! it. No I/O, and nothing of the engine: whatever is a report makes a page, also one of an earlier version that lacks
+//! The page is made once, by `web/`, and stands in `page.html` with its script and style. This crate puts a report into it. It
+//! does no I/O and knows nothing of the engine: every report makes a page, even one of an earlier version that lacks
 //! parts.
 
 mod embed;

@@ -1,13 +1,13 @@
 //! Guesses how files are written and what their columns are, from samples taken all over them,
 //! and says what is unsure.
 //!
-//! The way: [`sample`] takes pieces of the files; [`contest`] finds the form, by trying every
-//! delimiter and way of quoting; [`evidence`] collects what the rows show, column by column, with
+//! The steps: [`sample`] takes pieces of the files; [`contest`] finds the form, by trying every
+//! delimiter and way of quoting; [`evidence`] collects facts from the rows, column by column, with
 //! [`candidates`] run through the load's own converters; [`header`] tells names from rows;
-//! [`decide`] makes types of it; [`verify`] converts all samples once more, exactly as the load
-//! would. Nothing here is chance: two looks at the same files give the same guess.
+//! [`decide`] chooses types; [`verify`] converts all samples once more, exactly as the load
+//! would. Nothing here is random: the same files always give the same guess.
 //!
-//! A guess is never looser than the load: what the converters refuse is not guessed, and where
+//! A guess is never looser than the load: a type is guessed only if the converters take its values. If
 //! two types fit, the one that changes nothing is taken (text), and the other is told.
 
 mod candidates;

@@ -1,6 +1,6 @@
-//! The contract of a source: chunks of whole records, what reading them cost, and what can go wrong.
+//! The contract of a source: chunks of whole records, the cost of reading them, and errors.
 //!
-//! Files keep it today (`sources/files`). Nothing here opens anything.
+//! Today files keep it (`crates/sources/files`). Nothing here opens anything.
 
 mod chunks;
 mod error;

@@ -1,4 +1,4 @@
-//! What the operating system knows of this process, its connections and its disks. No unsafe call stands outside of
+//! What the operating system knows of this process, its connections, its files and its disks. All unsafe calls stand in
 //! `system_calls.rs`.
 
 pub mod address_space;

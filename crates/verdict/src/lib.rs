@@ -1,10 +1,10 @@
-//! What a run measured, and what that says of what held it back. No I/O, no clock: the engine measures, the report
-//! keeps, and whoever has a report can ask once more.
+//! The measurements of a run, and the verdict: what limited it. No I/O, no clock: the engine measures, the report
+//! keeps the measurements, and anyone with a report can ask again.
 //!
-//! [`verdict()`] divides the time of each stream completely. What a stream did itself is measured (`timeline`); what it
-//! waited for is told by the other side: the feeds (`feeding`), the samples of its backend (`samples`, `waits`), its
-//! connection (`network`). The sums are held against what else is known of the run (`facts`, `cpu`, `tail`), and worded
-//! (`evidence`, `advice` with its `gain`, `line`).
+//! [`verdict()`] divides the time of each stream completely. The work of the stream itself is measured (`timeline`); the reason
+//! for each wait is told by the other side: the feeds (`feeding`), the samples of its backend (`samples`, `waits`), its
+//! connection (`network`). The sums are checked against other facts of the run (`facts`, `cpu`, `tail`), and worded
+//! (`evidence`, `advice` with its `gain`, `line`). How a wait is divided: `docs/design/verdict.md`.
 
 mod advice;
 mod attribute;

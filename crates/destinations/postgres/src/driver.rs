@@ -1,4 +1,4 @@
-//! The engine as its callers see it, who do not know which one it is.
+//! PostgreSQL's driver: the entry of this crate for callers who do not know which driver loads.
 
 use std::path::PathBuf;
 

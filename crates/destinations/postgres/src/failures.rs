@@ -1,4 +1,4 @@
-//! What this engine's errors are to those who do not know it, and how it knows them again.
+//! Conversion between PostgreSQL's errors and the engine's own, in both directions.
 
 use super::PostgresError;
 use super::ledger::LedgerError;
@@ -48,7 +48,7 @@ impl From<UndoError> for DriverError {
     }
 }
 
-/// Makes errors of this engine what the library's callers are told, and what planners are.
+/// Converts errors of this crate into those of a run and of a plan.
 macro_rules! told_as {
     ($told:ident: $($own:ident),*) => {$(
         impl From<$own> for $told {
@@ -62,7 +62,7 @@ macro_rules! told_as {
 told_as!(Error: PostgresError, LedgerError, SwitchError, UndoError);
 told_as!(PlanError: PostgresError, LedgerError);
 
-/// What the server said, or that it is gone, where the error is that.
+/// The server's answer, or the loss of its connection, if the error is one of them.
 pub fn of_server(error: &Error) -> Option<&PostgresError> {
     match error {
         Error::Driver(error) => error.own(),

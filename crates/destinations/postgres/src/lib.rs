@@ -1,10 +1,12 @@
 //! PostgreSQL 14 to 18, by COPY into private staging tables.
 //!
-//! [`session`] opens connections, [`catalog`] reads what is there, [`types`] maps its types to
-//! columns, [`staging`] writes the statements that make staging tables, [`copy`] streams blocks
-//! into one (on most connections by [`block_socket`]) and [`unit`] loads and commits a load unit. The [`ledger`], the
-//! [`switch`] and [`undo`] are statements on the same sessions. [`driver`] is all of it, as callers see it who do not
-//! know which engine loads.
+//! [`session`] opens connections, [`catalog`] reads the tables that exist, [`types`] maps their types to columns, [`staging`]
+//! writes the statements that make staging tables, [`copy`] streams blocks into one (on most connections by
+//! [`block_socket`]), and [`unit`] loads and commits a load unit. The [`ledger`], the [`switch`] and [`undo`] are statements on
+//! the same sessions. [`driver`] is the entry of all of it for callers who do not know which driver loads.
+//!
+//! The names that this crate still takes from the engine's internals are listed in [`engine`]. The reasons behind it:
+//! `docs/design/streams.md`, `docs/design/exactly-once.md`, `docs/design/careful-loads.md` and `docs/design/switch.md`.
 
 mod address;
 mod block_socket;

@@ -1,4 +1,4 @@
-//! What the errors of the contract are to those who do not know it, and how this engine knows them again.
+//! Conversion between errors of the contract and the engine's own, in both directions.
 
 use crate::driver_error::DriverError;
 use crate::error::Error;

@@ -1,8 +1,8 @@
-//! The engine that loads into destinations that are reached by the contract of `inrush_destination`: what is done here
-//! goes for all of them, and nothing here knows which one it is.
+//! The driver of every destination that keeps the contract of `inrush_destination`. Nothing here knows which destination
+//! it is.
 //!
-//! [`plan`] resolves a package against files and destination, [`load`] runs that, [`preflight`] measures it, and
-//! [`upkeep`] looks after what stopped runs left.
+//! [`plan`] resolves a package against files and destination, [`load`] runs the plan, [`preflight`] measures it, and
+//! [`upkeep`] shows and removes the remains of stopped runs. How it works: `docs/design/destinations.md`.
 
 mod failures;
 mod load;

@@ -1,6 +1,6 @@
-//! What a ledger knows, wherever it is kept: runs, and what they have loaded of each file.
+//! The records of a ledger, wherever it is kept: runs, and the splits that they have loaded of each file.
 //!
-//! How it is kept, and what commits with it, is the destination's own affair.
+//! How a ledger is stored, and which records commit with the data, is the destination's own affair.
 
 mod record;
 mod run;

@@ -1,4 +1,4 @@
-//! A run, as whoever asks is told of it.
+//! A run, as the ledger describes it to callers.
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

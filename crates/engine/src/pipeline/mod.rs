@@ -1,10 +1,10 @@
-//! What a run is, wherever its rows go: what it is told, the streams and the meter of it, and what all engines do alike
-//! with rows, rejects, accounts and reports.
+//! A run, wherever its rows go: its options, streams and meter, and the work with rows, rejects, accounts and reports that
+//! all drivers do alike.
 //!
-//! [`stream_threads`] runs streams, and [`metering`] looks at them meanwhile; [`split_evidence`], [`kept_rejects`] and
-//! [`reject_count`] take what comes of rows on their way; [`coverage`], [`recheck`] and [`expectations`] hold it against
-//! the files before anything is published; [`gathering`] makes the report of it. What a destination does with rows is
-//! its engine's own ([`crate::driver`]).
+//! [`stream_threads`] runs streams, and [`metering`] samples them meanwhile. [`split_evidence`], [`kept_rejects`] and
+//! [`reject_count`] gather facts of rows as they pass. [`coverage`], [`recheck`] and [`expectations`] compare these facts with
+//! the files before anything is published. [`gathering`] makes the report. What a destination does with rows is
+//! its driver's own ([`crate::driver`]).
 
 pub mod coverage;
 pub mod damage;

@@ -18,7 +18,7 @@ pub enum PlanError {
     /// What the files hold could not be guessed.
     #[error(transparent)]
     Sniff(#[from] SniffError),
-    /// The engine that loads into the destination could not ask it.
+    /// The driver could not ask its destination.
     #[error(transparent)]
     Driver(DriverError),
     /// The package and the target do not fit each other.

@@ -1,9 +1,9 @@
 //! The half of a plan that does not depend on where its rows go: a package resolved against real files, before
 //! anything runs.
 //!
-//! [`flow_files`] finds the files of a flow and what they say of themselves, [`columns`] which field fills which column;
-//! what comes of both is a [`Reading`]. [`changed`], [`contents`] and [`loaded`] hold the files against what was loaded
-//! of them before. An engine makes its own plan of these.
+//! [`flow_files`] finds the files of a flow and the facts that they state themselves, [`columns`] which field fills which
+//! column; together they make a [`Reading`]. [`changed`], [`contents`] and [`loaded`] compare the files with the text that
+//! was loaded of them before. A driver makes its own plan of these.
 
 pub mod changed;
 pub mod column_text;

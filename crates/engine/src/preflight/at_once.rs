@@ -1,4 +1,4 @@
-//! The same on several threads at once, as the streams of a run have.
+//! Measures a step on several threads at once, as the streams of a run do.
 
 use crate::error::Error;
 use crate::report::loader_cpu_s;

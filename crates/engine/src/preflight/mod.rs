@@ -1,10 +1,10 @@
-//! `inrush preflight`: measures each step of a load for a second or two on a sample of the very files, with what a run
-//! reads, scans, converts, encodes and sends with, and says what the run should take, what limits it, and what will
-//! hurt or stop it. Nothing is left behind but the prediction, for the run to find.
+//! `inrush preflight`: measures each step of a load for a second or two on a sample of the very files, with the parts that a
+//! run works with, and says how long the run should take, what limits it, and what will hurt or stop it. It leaves nothing
+//! behind but the prediction, for the run to find.
 //!
-//! [`planning`] gathers what stands in the run's way, as [`findings`]; [`sample`] chooses pieces of the files; [`read`]
-//! and [`decode`] measure what the loader does alone; [`model`] makes seconds of it, by arithmetic alone. What the
-//! destination takes, alone and with all steps [`together`], its engine measures; what both engines do alike is in
+//! [`planning`] gathers obstacles of the run as [`findings`]; [`sample`] chooses pieces of the files; [`read`]
+//! and [`decode`] measure the loader's own steps; [`model`] turns measurements into seconds, by arithmetic alone. The
+//! driver measures its destination, alone and with all steps [`together`]; the parts that both drivers share are in
 //! [`client`], [`files`], [`steps`] and [`prediction`].
 
 pub mod at_once;

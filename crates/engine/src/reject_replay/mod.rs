@@ -1,4 +1,4 @@
-//! Rejects of runs that are over: found in their folders, shown, and loaded once they are mended.
+//! Reject replay: rejects of runs that are over, found in their folders, shown, and loaded once they were fixed.
 
 mod error;
 mod kept;

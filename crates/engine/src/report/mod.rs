@@ -1,4 +1,4 @@
-//! What happened: the account of every row, where the time went, and what was kept aside.
+//! What happened in a run: the account of every row, where the time went, and which rows were rejected.
 
 mod folder;
 mod kept;

@@ -1,4 +1,4 @@
-//! What an engine has summed up of the rows that are sent, in terms that only it knows.
+//! Sums that a driver makes of the rows that are sent, in terms that only it knows.
 
 use std::fmt;
 use std::sync::Arc;

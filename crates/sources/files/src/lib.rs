@@ -1,9 +1,10 @@
-//! Reading files: patterns to files, files to chunks of whole records. Knows nothing of
+//! Files as a source: patterns to files, files to chunks of whole records. Knows nothing of
 //! databases.
 //!
-//! [`resolve`] finds the files that patterns name and refuses what cannot be read; a
-//! [`Preview`] shows a file's first rows to the planner; a [`SplitReader`] reads a file in
-//! chunks of whole records, decompressed, with its places kept.
+//! [`resolve`] finds the files that patterns name and refuses those that cannot be read; a
+//! [`Preview`] shows a file's first rows to the planner; a [`SplitReader`] reads a split of a file in
+//! chunks of whole records, decompressed, with the places of its records. How a file is cut into splits:
+//! `docs/design/streams.md`.
 
 mod advise;
 mod archive;

@@ -1,8 +1,8 @@
 //! The ETL world record of 2009, and its answer of 2016, at any scale.
 //!
-//! `generating` makes files, where nobody names a folder in a `disposable` one, `data` finds them again,
-//! `package` says how they are loaded, `measuring` loads them by the engine's own run in a `database` that it
-//! makes ready, `proof` holds what was loaded against what dbgen makes, and `results` keep what it took:
+//! `generating` makes files (in a `disposable` folder if none is named), `data` finds them again,
+//! `package` says how they are loaded, `measuring` loads them by the library's own run into a `database` that it
+//! makes ready, `proof` compares the loaded rows with dbgen's, and `results` keep the measurements:
 //! `summary` and `chart` put them into words and pictures, `results_folder` writes them. Before files are made,
 //! `space` looks at the disks, and the load is planned with `stand_ins`.
 

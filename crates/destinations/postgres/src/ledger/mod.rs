@@ -1,7 +1,7 @@
-//! The ledger: what each run has done, in the destination itself, committed with the data.
+//! The ledger: what each run has done, stored in the destination itself and committed with the data.
 //!
-//! A unit's row commits in the unit's own transaction, so what the ledger says is done is done,
-//! whatever was killed when. The run's row carries an epoch: a transaction of an older epoch finds
+//! A unit's row commits in the unit's own transaction, so the ledger is right even if the run was
+//! killed at any moment. The run's row carries an epoch: a transaction of an older epoch finds
 //! its fence gone and cannot commit, so a run that was taken over cannot write any more.
 
 mod error;

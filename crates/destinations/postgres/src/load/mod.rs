@@ -1,9 +1,9 @@
-//! Runs a package into a server of PostgreSQL.
+//! Runs a package into a PostgreSQL server.
 //!
 //! [`prepare`] connects, plans and enters the run into the ledger; [`streams`] runs the streams,
-//! each a thread with its own connection; [`loader`] is what a stream does with a piece of work, in
-//! transactions of [`piece`]; [`backends`] looks at the server meanwhile; [`conclude`] checks the account, switches
-//! and analyzes; [`summary`] writes it all down.
+//! each a thread with its own connection; [`loader`] loads one piece of work in a stream, in
+//! transactions of [`piece`]; [`backends`] watches the server meanwhile; [`conclude`] checks the account, switches
+//! and analyzes; [`summary`] writes the report.
 
 mod backends;
 mod careful;

@@ -1,5 +1,4 @@
-//! Units whose rows are committed and have to be loaded anew: a target has refused one of them at the
-//! switch.
+//! Loads units again whose rows were committed, because a target refused one of them at the switch.
 
 use inrush_files::Split;
 

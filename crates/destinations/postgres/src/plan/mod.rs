@@ -1,6 +1,6 @@
 //! The plan: a package resolved against real files and the real catalog, before anything runs.
 //!
-//! [`build`] reads files and catalog and writes the plan; nothing runs that it does not hold.
+//! [`build`] reads files and catalog and writes the plan; a run executes nothing that the plan does not hold.
 //! `check` prints it (see [`print`]).
 
 mod bounds;

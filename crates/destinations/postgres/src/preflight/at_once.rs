@@ -1,4 +1,4 @@
-//! The same on several connections at once, each with a thread of its own, as the streams of a run have.
+//! Measures a step on several connections at once, each with a thread of its own, as the streams of a run do.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! A preflight of a load into a server of PostgreSQL: what stands in the run's way is found as the run is planned, and
-//! what is planned is measured ([`measure`]) and predicted ([`predict`]).
+//! A preflight of a load into a PostgreSQL server: planning finds the obstacles of the run, then the plan is measured
+//! ([`measure`]) and its run is predicted ([`predict`]).
 
 mod at_once;
 mod destination;

@@ -1,7 +1,8 @@
 //! The switch: all staging tables become part of their targets in one transaction.
 //!
-//! The plan has written its statements but for the bounds that only the data can tell;
-//! [`tasks`] fills those in and refuses overlaps before anything is attached, [`run`] runs it.
+//! The plan has written its statements, all but the bounds that only the data can tell;
+//! [`tasks`] fills those in and refuses overlaps before anything is attached, [`run`] runs it. Why it scans nothing:
+//! `docs/design/switch.md`.
 
 mod careful;
 pub mod deferred;

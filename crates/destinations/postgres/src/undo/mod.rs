@@ -1,9 +1,9 @@
-//! Undoing a run: takes out of the targets what a run brought in, and puts back what it took
+//! Undoing a run: takes out of the targets the rows that a run brought in, and puts back the rows that it took
 //! out, in one transaction.
 //!
-//! Only what is exact is done: whole tables go out, whole tables come back. Rows that were put
-//! among others cannot be told apart, and a run that did so is refused, as one is whose targets
-//! are not as it left them. What goes out is kept in the staging schema unless it is to be dropped.
+//! Only exact work is done: whole tables go out, whole tables come back. Rows that were put
+//! among others cannot be told apart, so such a run is refused, and so is a run whose targets
+//! have changed since. Tables that go out are kept in the staging schema unless they are to be dropped.
 
 mod error;
 mod target;

@@ -1,9 +1,9 @@
-//! `verify = "sums"` and `"rows"`: what the server makes of the rows that it stores, and what we make of those that are
-//! sent, in the server's own terms. Its hash of a record, the form in which it stores a number, the text that it makes of
-//! `jsonb` and where it counts days from are made here once more, so that a fault of the encoder is not repeated.
+//! `verify = "sums"` and `"rows"`: compares the rows that the server stores with the rows that were sent, in the server's own
+//! terms. Its hash of a record, the form in which it stores a number, its text of `jsonb` and the day it counts from are made
+//! here once more, so that a fault of the encoder is not repeated.
 //!
 //! [`query`] asks the server, [`sums`] and [`rows`] make our side, column by column as [`form`] says, and [`plan`] tells
-//! the rest of the library how many sums there are and holds both sides against each other.
+//! the engine how many sums there are and compares both sides.
 
 mod form;
 mod hash;

@@ -1,9 +1,7 @@
-//! Runs packages into destinations that are reached by the contract of `inrush_destination`: what is
-//! done here goes for all of them, and nothing here knows which one it is.
+//! Runs packages into destinations of the contract of `inrush_destination`, without knowing which one it is.
 //!
-//! [`prepare`] opens the destination, plans, and holds the run's lock; [`streams`] runs the streams;
-//! [`unit`] is one unit on its way, from file range to commit; [`conclude`] checks the account and
-//! publishes; [`summary`] writes it all down.
+//! [`prepare`] opens the destination, plans, and holds the run's lock; [`streams`] runs the streams; [`unit`] takes one unit
+//! from its split to its commit; [`conclude`] checks the account and publishes; [`summary`] writes the report.
 
 mod conclude;
 pub mod prepare;

@@ -275,7 +275,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// What this engine is to know of the unit later.
+    /// The driver's own note of the unit, for a later run.
     fn detail(&self, evidence: &mut SplitEvidence, account: Account) -> SplitRecord {
         let split = &self.unit.split;
         let record = evidence.record(&self.unit.key, split, account);

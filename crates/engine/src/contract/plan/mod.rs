@@ -1,8 +1,8 @@
-//! Plans for destinations that are reached by the contract of `inrush_destination`: a package
-//! resolved against real files and what the destination says of itself.
+//! Plans for destinations of the contract of `inrush_destination`: a package resolved against real files and the
+//! destination's own description.
 //!
-//! What such a plan knows of the destination are its abilities, its types and its targets as they
-//! are. A load unit is one file range: the unit of commit and of resume.
+//! Such a plan knows the abilities of the destination, its types, and its targets as they are. A load unit is one split: the
+//! unit of commit and of resume.
 
 mod columns;
 mod earlier;
@@ -249,7 +249,7 @@ fn memory_bound(
     }
 }
 
-/// What the ledger has of a unit, as this engine wrote it.
+/// The ledger's record of a unit, as this driver wrote it.
 pub fn split_of(detail: &str) -> Option<SplitRecord> {
     serde_json::from_str(detail).ok()
 }

@@ -1,6 +1,6 @@
-//! A preflight of a load into a destination that is reached by the contract. What it takes is measured by loading the
-//! sample into another one of its kind, beside it, which is thrown away ([`scratch`]); where there is no other (a
-//! driver that goes to a server), it is said not to be measured.
+//! A preflight of a load into a destination of the contract. The sample is loaded into another destination of the same kind,
+//! beside the real one, which is thrown away ([`scratch`]). If there is no such place (a driver that connects to a server), the
+//! preflight says that the destination was not measured.
 
 mod batches;
 mod measure;

@@ -1,6 +1,6 @@
-//! Looks at everything that a run is made of ten times a second, while its streams run: what each thread does, what
-//! its connection and its backend do, and the machine. Streams count for themselves ([`Gauge`]); nothing here waits
-//! for them, nor they for this.
+//! Samples all parts of a run ten times a second while its streams run: the phase of each thread, the state of its connection
+//! and its backend, and the machine. Streams count for themselves ([`Gauge`]); nothing here waits for them, and they do
+//! not wait for this. Why both sides of a connection are sampled together: `docs/design/meters.md`.
 
 mod machine;
 mod series;

@@ -1,4 +1,4 @@
-//! Keys by which the ledger knows a package, a unit and a split again.
+//! Keys by which the ledger recognises a package, a unit and a split.
 
 pub mod description;
 #[doc(hidden)]

@@ -1,11 +1,11 @@
 //! A file of typed rows (Parquet, Arrow IPC).
 //!
-//! What is loaded is read as the values that it has ([`TypedReader`]): the converters take those of the
-//! target's own types as they are, and the text of all others; a row that does not fit is kept as a line of
-//! CSV, to be mended and loaded again. What is only looked at is read as the CSV text of its rows
+//! Rows to load are read as the values of the file ([`TypedReader`]): the converters take values of the
+//! target's own types unchanged, and the text of all others; a row that does not fit is kept as a line of
+//! CSV, to be fixed and loaded again. For a look at a file its rows are read as CSV text
 //! ([`TableText`]).
-//! Every value's text is exact ([`Cells`](inrush_rows::typed_rows::Cells)). Which pairs of types would still change a value on the way is
-//! the plan's matter; here the fields tell what they are.
+//! Every value's text is exact ([`Cells`](inrush_rows::typed_rows::Cells)). The plan decides which pairs of types would change
+//! a value; here the fields tell their types.
 //!
 //! Such a file is cut at its row groups, or record batches, each of which is found through the file's
 //! footer. A place in it is the number of a row: it has neither lines nor bytes of text.

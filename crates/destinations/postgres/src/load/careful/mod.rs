@@ -2,15 +2,14 @@
 //! so that this row and all others like it become rejects and the rest goes in.
 //!
 //! One stream loads all of the unit in one transaction, its rows in the order of the files:
-//! without FREEZE, with indexes and constraints standing before the rows come, and a savepoint
-//! before each batch. [`isolate`] finds the rows that are refused, [`copy`] is how a batch gets
-//! to the server, [`cause`] says what a refusal means. What a target looks at only when a partition
-//! is attached stands on its staging table before the rows come: [`foreign_keys`], and those that refer to
-//! other tables of the package: [`package_keys`]. [`switch_rows`]
-//! does the same for rows that go from staging into a target that exists.
+//! without FREEZE, with indexes and constraints made before the rows come, and a savepoint
+//! before each batch. [`isolate`] finds the refused rows, [`copy`] sends a batch to the server, [`cause`] says what a refusal
+//! means. Constraints that a target checks only when a partition is attached are put on its staging table before
+//! the rows come: [`foreign_keys`], and foreign keys that refer to other tables of the package: [`package_keys`].
+//! [`switch_rows`] does the same for rows that go from staging into a target that exists.
 //!
-//! Of a unit that goes straight into its target only the transaction that was refused is loaded
-//! so ([`straight`](super::straight)).
+//! Of a unit that is written directly to its target, only the refused transaction is loaded
+//! carefully ([`straight`](super::straight)).
 
 mod additions;
 mod cause;

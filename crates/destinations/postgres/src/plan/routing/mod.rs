@@ -1,10 +1,10 @@
-//! Rows that go to their own partitions, whichever file they stand in.
+//! Routing: each row goes to its own partition, whichever file it stands in.
 //!
 //! The unit's staging table is partitioned as the target is, and COPY goes into its parent: the
 //! server routes each row, by the same code and the same key as in the target. [`route`] is the
-//! tree, [`statements`] what is run for it, [`bounds`] which partitions a flow asks for,
-//! [`all_keys`] the pass over the files that tells which of even width are needed, and [`fits`]
-//! what is known of rows without a partition before they are sent.
+//! tree of partitions, [`statements`] the SQL for it, [`bounds`] the partitions that a flow asks for,
+//! [`all_keys`] the pass over the files that tells which partitions of even width are needed, and [`fits`]
+//! finds rows without a partition before they are sent.
 
 mod all_keys;
 mod bounds;
