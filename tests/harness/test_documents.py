@@ -1,7 +1,8 @@
-"""Documents and the heads of sources name only files that exist, and link only to documents that exist.
+"""Documents and comments name only files and types that exist, and link only to existing pages.
 
-A path in backquotes that begins with a folder of the checkout is meant from its root on. A shorter one, such as `quirks.rs`
-or `load/careful/isolate.rs`, must be the end of the path of some file.
+A path in backquotes that begins with a folder of the checkout is meant from its root on. A shorter
+one, such as `quirks.rs` or `load/careful/isolate.rs`, must be the end of the path of some file. A
+type or a function of Rust that a page for developers names must be defined in the crates.
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ FOLDERS = ("benchmarks", "crates", "docs", "fuzz", "python", "sample-packages", 
 MADE = {"node_modules", "target", "__pycache__"}
 # A word in capitals is anything: `tests/FOLDER/test_NAME.py`.
 PLACEHOLDER = re.compile(r"(?<![a-z])[A-Z]{3,}(?![a-z])")
+# A type of Arrow, a message of PostgreSQL's protocol, and the crate that callers use.
+FOREIGN = {"MonthDayNano", "BackendKeyData", "inrush"}
 PATH = re.compile(r"[\w.*{},/-]+")
 SOURCE = (".rs", ".py", ".mjs", ".js", ".sh")
 
 
 @functools.cache
 def files() -> list[str]:
-    """All files of the checkout below FOLDERS and beside them, by their paths from its root on, as `/a/b`."""
+    """Return all files of FOLDERS and beside them, by their paths from the root on: `/a/b`."""
     found = [f"/{path.name}" for path in ROOT.iterdir() if path.is_file()]
     for folder in FOLDERS:
         for above, folders, names in os.walk(ROOT / folder):
@@ -39,14 +42,14 @@ def files() -> list[str]:
 
 @functools.cache
 def paths() -> str:
-    """All of them, and their folders, a line each."""
+    """Return all files and their folders, a line each."""
     all_files = files()
     folders = {str(above) for file in all_files for above in Path(file).parents}
     return "\n".join(["", *all_files, *sorted(folders), ""])
 
 
 def spelled_out(path: str) -> list[str]:
-    """The paths that braces mean: `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`."""
+    """Return the paths that braces mean: `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`."""
     parts = re.split(r"\{([^{}]*)\}", path)
     choices = [part.split(",") if at % 2 else [part] for at, part in enumerate(parts)]
     return ["".join(chosen) for chosen in itertools.product(*choices)]
@@ -61,7 +64,7 @@ def exists(path: str) -> bool:
 
 
 def named(text: str) -> list[str]:
-    """The paths that a text names in backquotes, as parts of commands too."""
+    """Return the paths that a text names in backquotes, as parts of commands too."""
     found = []
     for quoted in re.findall(r"`([^`\n]+)`", text):
         for word in quoted.split():
@@ -79,6 +82,26 @@ def absent(text: str) -> list[str]:
     return sorted({path for path in named(text) if not exists(path)})
 
 
+@functools.cache
+def defined() -> set[str]:
+    """Return the types, functions, constants, modules and fields that the crates define."""
+    found: set[str] = set()
+    for file in files():
+        if file.startswith("/crates/") and file.endswith(".rs"):
+            text = (ROOT / file[1:]).read_text()
+            found.update(re.findall(r"\b(?:struct|enum|trait|type|mod|fn|const) (\w+)", text))
+            found.update(re.findall(r"^ +(?:pub )?(\w+): ", text, re.MULTILINE))
+    return found
+
+
+def undefined(text: str) -> list[str]:
+    """Return what a text names as code, such as `Piece::is_whole`, and no crate defines."""
+    quoted = re.findall(r"`([A-Za-z_:]+)`", text)
+    types = [name for name in quoted if re.fullmatch(r"[A-Z][a-z]+[A-Z]\w*|\w+(::\w+)+", name)]
+    parts = {part for name in types for part in name.split("::")}
+    return sorted(parts - defined() - FOREIGN)
+
+
 def documents() -> list[Path]:
     beside = [ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")]
     return [*beside, *sorted(DOCS.glob("**/*.md")), ROOT / "fuzz" / "README.md"]
@@ -90,6 +113,15 @@ def test_what_a_document_names_and_links_to_exists(document: Path) -> None:
     assert absent(text) == []
     links = re.findall(r"\]\((?!\w+:)([^)\s#]+)(?:#[^)]*)?\)", text)
     assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "document",
+    [ROOT / "ARCHITECTURE.md", DOCS / "adding-a-destination.md", *sorted(DOCS.glob("design/*.md"))],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_the_types_that_a_document_names_are_defined(document: Path) -> None:
+    assert undefined(document.read_text()) == []
 
 
 def test_what_comments_of_sources_name_exists() -> None:
@@ -106,7 +138,17 @@ def test_what_comments_of_sources_name_exists() -> None:
 
 
 def test_a_path_that_is_not_there_is_found() -> None:
-    text = "`crates/nowhere/src/lib.rs`, `tests/FOLDER/test_NAME.py`, `tests/harness/{servers,clients}.py`, `lib.rs`, `libx.rs`"
+    text = "`crates/nowhere/src/lib.rs`, `tests/FOLDER/test_NAME.py`, `lib.rs`, `libx.rs`, "
+    text += "`tests/harness/{servers,clients}.py`"
     assert absent(text) == ["crates/nowhere/src/lib.rs", "libx.rs", "tests/harness/clients.py"]
-    assert absent("`.venv/bin/python tests/values/tortured.py --seed 7`") == ["tests/values/tortured.py"]
+    assert absent("`.venv/bin/python tests/values/tortured.py --seed 7`") == [
+        "tests/values/tortured.py"
+    ]
     assert absent("`s3://tests/x.py`, `src/lib.rs`, `crates/scan`, `crates/scan/`") == []
+
+
+def test_a_type_that_is_not_there_is_found() -> None:
+    text = (
+        "`SplitEvidence`, `ShardEvidence`, `Piece::is_whole`, `Piece::is_half`, `FREEZE`, `Reading`"
+    )
+    assert undefined(text) == ["ShardEvidence", "is_half"]

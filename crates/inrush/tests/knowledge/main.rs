@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 /// Words that only code for one database has: crates of destinations, types of their connections, words of catalogs.
 const WORDS: &[&str] = &[
-    "Kind::Adbc",
-    "Kind::DuckDb",
-    "Kind::Parquet",
-    "Kind::of",
+    "DestinationKind::Adbc",
+    "DestinationKind::DuckDb",
+    "DestinationKind::Parquet",
+    "DestinationKind::of",
     "tokio_postgres",
     "PostgresError",
     "LedgerError",
@@ -60,42 +60,46 @@ const KNOW: &[Exception] = &[
     Exception {
         file: "destination/src/address.rs",
         why: "says which URL means which kind of destination",
-        words: &["Kind::Adbc", "Kind::DuckDb", "Kind::Parquet"],
+        words: &[
+            "DestinationKind::Adbc",
+            "DestinationKind::DuckDb",
+            "DestinationKind::Parquet",
+        ],
     },
     Exception {
         file: "engine/src/contract/mod.rs",
         why: "says whether a URL means a destination of the contract",
-        words: &["Kind::of"],
+        words: &["DestinationKind::of"],
     },
     Exception {
         file: "engine/src/contract/preflight/scratch.rs",
         why: "makes the URL of a destination that is thrown away",
-        words: &["Kind::of"],
+        words: &["DestinationKind::of"],
     },
     Exception {
         file: "package/src/check.rs",
         why: "says in which line of a package a schema begins with pg_, before any server is asked, and which URLs \
               there are",
-        words: &["pg_", "Kind::of"],
+        words: &["pg_", "DestinationKind::of"],
     },
     Exception {
         file: "package/src/connection.rs",
         why: "makes the path in a URL absolute",
-        words: &["Kind::of"],
+        words: &["DestinationKind::of"],
     },
     Exception {
         file: "package/src/trust.rs",
         why: "asks which code a URL loads, before anything is loaded",
-        words: &["Kind::of"],
+        words: &["DestinationKind::of"],
     },
     Exception {
         file: "inrush/src/registry.rs",
         why: "opens the destination that a URL means, and is the only file that chooses an implementation",
         words: &[
-            "Kind::Adbc",
-            "Kind::DuckDb",
-            "Kind::Parquet",
-            "Kind::of",
+            "DestinationKind::Adbc",
+            "DestinationKind::DuckDb",
+            "DestinationKind::Parquet",
+            "DestinationKind::of",
             "contract",
             "inrush_adbc",
             "inrush_parquet",
