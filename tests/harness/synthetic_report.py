@@ -1,6 +1,6 @@
 """Reports as a run could have left them, made of seeds, for pages of runs that no test can afford.
 
-Their form is that of `RunReport` (crates/inrush/src/report/types.rs), and of `Measurements` and
+Their form is that of `RunReport` (crates/engine/src/report/types.rs), and of `Measurements` and
 `Verdict` (crates/verdict). Sums hold: an account is that of its units, a stream's phases fit into
 its steps.
 """

@@ -1,5 +1,5 @@
 //! The JSON schema of a package, made from its types. It is what editors complete and check
-//! with, and what [`super::walk`] checks a document with.
+//! with, and what [`super::schema_check`] checks a document with.
 
 use std::sync::LazyLock;
 

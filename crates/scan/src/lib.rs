@@ -5,7 +5,7 @@
 //! [`Scanner::scan`] finds records and the ends of their fields; [`decode_field`] turns a
 //! field as written into the text it means. The bytes that matter are found 64 at a time
 //! (`masks`), positions are taken from the masks (`machine`, with `regular` for most blocks,
-//! `walk` for the odd ones and `positions` for what depends on the processor; `general` for
+//! `special_bytes` for the odd ones and `positions` for what depends on the processor; `general` for
 //! uncommon dialects, `fixed` for fields at declared positions), and `reference` says the same byte
 //! by byte, for the reader and for the tests. What is unsafe stands in `processor`, which chooses
 //! between instructions, and in `vectors`, which loads and stores.

@@ -3,7 +3,7 @@
 //! Most blocks of 64 bytes are regular: which of their delimiters and line feeds count can be
 //! told for all at once with arithmetic on the masks ([`crate::regular`]), and the positions
 //! are then written out without a look at the text. A block with a quote where none may stand
-//! is walked special byte by special byte instead ([`crate::walk`]), with the same state before and after, so
+//! is walked special byte by special byte instead ([`crate::special_bytes`]), with the same state before and after, so
 //! that the two ways may follow each other in any order. What both must find is said, byte by
 //! byte, in [`crate::reference`].
 //!
