@@ -76,6 +76,16 @@ impl Connection {
         self.url = url;
     }
 
+    /// Keeps the options that a variable of the environment stands in, as they are written.
+    pub(super) fn note_options_written(&mut self) {
+        let named = self
+            .options
+            .iter()
+            .filter(|(_, value)| value.contains("${env:"));
+        let named = named.map(|(option, value)| (option.clone(), value.clone()));
+        self.options_written.extend(named);
+    }
+
     /// Notes what must not be shown of it, so that no message of a driver or a server shows it.
     pub(super) fn note_secrets(&self) {
         note_secrets(&self.url);

@@ -3,8 +3,10 @@
 //! `read` makes the types of a text, with [`schema_check`] checking every key against the [`schema`];
 //! `resolve` puts parameters and the environment in; `check` finds settings that contradict each other.
 //! All faults that one of these passes finds are told at once, each with its line.
+//! `resolve` puts parameters and the environment into every text that [`texts`] visits; `check` finds what does not go together.
 
 mod bounds;
+mod braces;
 mod check;
 mod check_expect;
 mod check_flow;
@@ -31,6 +33,7 @@ mod schema_check;
 pub mod secrets;
 mod sql_lexer;
 mod sql_value;
+mod texts;
 mod trust;
 mod type_text;
 mod types;
@@ -45,6 +48,7 @@ mod sample_tests;
 mod write_tests;
 
 pub use bounds::Step;
+pub use braces::{Environment, escape_braces};
 pub use check::URLS;
 pub use column_check::ALL_OTHERS;
 pub use columns::split_columns;
@@ -57,7 +61,7 @@ pub use name::{NAME_BYTES_MAX, TableName, quoted, quoted_where_needed};
 pub use percent::percent_encode;
 pub use place::{Line, Origin, Place};
 pub use replace::{Keep, Replace, ReplaceBy, ReplaceScope};
-pub use resolve::{Environment, Overrides, escape_braces};
+pub use resolve::Overrides;
 pub use schema::json_schema;
 pub use types::*;
 pub use url::{password_takes, redacted_url, url_has_password};
